@@ -1,0 +1,64 @@
+PREFIX  ?= /usr/local
+DESTDIR ?=
+# The programs a fabric is made of, and those that judge what the exporter says of it.
+FABRIC  := ibsim-utils opensm
+JUDGES  := infiniband-diags prometheus tshark
+# Pinned: a newer release may hold an older tree to new rules.
+CARGO_DENY := 0.20.2
+# A stale Cargo.lock is refreshed while one works, and an error where the result is judged.
+LOCKED  := $(if $(CI),--locked)
+TARGET  := $(or $(CARGO_TARGET_DIR),target)
+# opensm and the diagnostics live in sbin, which Debian leaves off a user's PATH.
+export PATH := $(PATH):/usr/sbin:/sbin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint advisories bench docs build install deps fabric tools clean
+# cargo runs its own jobs; under `make -j` these would only queue for its lock, and for apt's.
+.NOTPARALLEL:
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: fabric ## run the exporter on a simulated fabric with a bad cable in it
+	cargo run $(LOCKED) --release --example demo
+
+test: deps lint ## install what is missing and run every check and test
+	cargo test $(LOCKED)
+
+lint: tools ## formatting, clippy, dependencies
+	cargo fmt --check
+	cargo clippy $(LOCKED) --all-targets -- -D warnings
+	cargo deny $(LOCKED) check bans licenses sources
+
+# Apart from lint for two reasons: the advisory database comes from a git host that closed networks
+# do not reach, and its verdict on a commit changes with the day, not with the commit.
+advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
+	cargo deny $(LOCKED) check advisories
+
+bench: fabric ## the benchmarks
+	cargo bench $(LOCKED)
+
+docs: ## write docs/metrics.md anew from the code
+	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs
+
+build: ## release build
+	cargo build $(LOCKED) --release
+
+# `sudo make install` often has no cargo on its PATH: it then installs what `make build` left.
+install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
+	@if command -v cargo >/dev/null; then $(MAKE) --no-print-directory build; fi
+	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
+
+deps: ## install the Debian packages the tests need
+	@scripts/install-packages $(FABRIC) $(JUDGES)
+
+fabric:
+	@scripts/install-packages $(FABRIC)
+
+tools:
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
+		|| rustup component add rustfmt clippy
+	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(CARGO_DENY)
+
+clean: ## remove what was built
+	cargo clean

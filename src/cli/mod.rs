@@ -1,0 +1,51 @@
+//! The command line: one verb a file.
+
+pub mod serve;
+
+use clap::{Parser, Subcommand};
+
+/// Which cable is going bad: watches an InfiniBand fabric and tells Prometheus.
+#[derive(Debug, Parser)]
+#[command(name = "fabric-exporter", version, about, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Poll the fabric and serve its metrics over HTTP
+    Serve(serve::ServeArgs),
+}
+
+/// What the program's exit code says. 0 is a clean end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Something went wrong while it ran.
+    Failed = 1,
+    /// The command line or a file that it names is wrong; clap's own code for it, too.
+    Usage = 2,
+    /// The fabric cannot be asked from this host: no device, no permission, no link.
+    NoDevice = 3,
+    /// The address cannot be listened on.
+    NoListener = 4,
+}
+
+/// An error that ends the program: one line, and its code.
+#[derive(Debug)]
+pub struct Fatal {
+    /// What the program exits with.
+    pub exit: Exit,
+    /// What went wrong and what to do about it.
+    pub message: String,
+}
+
+impl Fatal {
+    /// A fatal error, told in its own words.
+    pub fn new(exit: Exit, error: impl std::fmt::Display) -> Self {
+        Fatal { exit, message: error.to_string() }
+    }
+}

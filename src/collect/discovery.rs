@@ -1,0 +1,316 @@
+//! Discovery: a walk by directed routes from our own port to every node that can be reached.
+//!
+//! From each node: who are you, what are you called, how are your ports; and through each port of
+//! a switch that has a link, the same of whoever is behind it. Nothing is forwarded by an HCA or
+//! a router, so the walk ends at those; our own is the exception, for there it begins.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::fabric::names::NodeNames;
+use crate::fabric::rate::Speed;
+use crate::fabric::topology::{
+    End, FoundNode, FoundPort, NodeIdentity, NodeKind, PortStatus, SpeedFields,
+};
+use crate::fabric::{Fabric, Guid, Moment, PortNumber};
+use crate::mad::smp::{self, NodeInfo, PortInfo, SwitchInfo};
+use crate::mad::{Mad, Path, Query};
+use crate::transport::transactor::Failure;
+use crate::transport::walk::{Lane, Walk};
+use crate::transport::{Address, Request};
+
+/// More nodes than any InfiniBand subnet can have (49,151 unicast LIDs): a device that invents
+/// neighbours must not fill the memory.
+const MOST_NODES: usize = 1 << 17;
+
+/// A question and what its answer is for.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    path: Path,
+    ask: Ask,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Ask {
+    /// Who is there? `from` is the port that the question leaves the known part of the fabric by.
+    Who { from: Option<(usize, PortNumber)> },
+    Description { node: usize },
+    Switch { node: usize },
+    Port { node: usize, port: PortNumber },
+    /// Mellanox's own speeds, of a port that seems to run at QDR.
+    Fdr10 { node: usize, port: PortNumber },
+}
+
+impl Ask {
+    fn query(self) -> Query {
+        match self {
+            Ask::Who { .. } => smp::node_info(),
+            Ask::Description { .. } => smp::node_description(),
+            Ask::Switch { .. } => smp::switch_info(),
+            Ask::Port { port, .. } => smp::port_info(port),
+            Ask::Fdr10 { port, .. } => smp::mellanox_extended_port_info(port),
+        }
+    }
+}
+
+/// A node in the making.
+#[derive(Debug)]
+struct Draft {
+    info: NodeInfo,
+    found: FoundNode,
+    /// Ports that were asked or will be.
+    asked: HashSet<PortNumber>,
+    /// A switch's port 0 answered, or never will: what it says of the speed fields is known.
+    port0_known: bool,
+    /// A switch's ports that answered before its port 0 did.
+    early: Vec<(PortNumber, PortInfo)>,
+}
+
+impl Draft {
+    fn is_switch(&self) -> bool {
+        self.found.identity.kind == NodeKind::Switch
+    }
+
+    fn end(&self, port: PortNumber) -> End {
+        (self.found.identity.guid, port)
+    }
+}
+
+/// The walk; see the module.
+#[derive(Debug, Default)]
+pub struct Discovery {
+    steps: Vec<Step>,
+    next: usize,
+    nodes: Vec<Draft>,
+    by_guid: HashMap<Guid, usize>,
+    links: Vec<(End, End)>,
+    linked: HashSet<End>,
+    state_changes: HashSet<Guid>,
+    failures: u64,
+}
+
+/// What a discovery found.
+#[derive(Debug)]
+pub struct Found {
+    /// The nodes.
+    pub nodes: Vec<FoundNode>,
+    /// The cables between them.
+    pub links: Vec<(End, End)>,
+    /// Switches whose PortStateChange bit is set.
+    pub state_changes: HashSet<Guid>,
+    /// Questions that stayed without an answer: parts of the fabric may be missing.
+    pub failures: u64,
+}
+
+impl Found {
+    /// The fabric, as this discovery and what is remembered of `previous` make it.
+    pub fn assemble(self, names: &NodeNames, now: Moment, previous: Option<(&Fabric, Moment)>) -> Fabric {
+        Fabric::assemble(self.nodes, &self.links, names, now, previous)
+    }
+}
+
+impl Discovery {
+    /// A walk that begins at our own port.
+    pub fn new() -> Self {
+        let mut walk = Discovery::default();
+        walk.ask(Path::HERE, Ask::Who { from: None });
+        walk
+    }
+
+    /// What was found, once the walk is at its end.
+    pub fn finish(self) -> Found {
+        Found {
+            nodes: self.nodes.into_iter().map(|draft| draft.found).collect(),
+            links: self.links,
+            state_changes: self.state_changes,
+            failures: self.failures,
+        }
+    }
+
+    fn ask(&mut self, path: Path, ask: Ask) {
+        self.steps.push(Step { path, ask });
+    }
+
+    fn who(&mut self, path: Path, from: Option<(usize, PortNumber)>, info: NodeInfo) {
+        let Some(identity) = info.identity() else {
+            tracing::warn!(path = ?path, node_type = info.node_type, "a node of an unknown type");
+            self.failures += 1;
+            return;
+        };
+        let node = match self.by_guid.get(&info.node_guid) {
+            Some(&node) => node,
+            None if self.nodes.len() < MOST_NODES => self.meet(path, info, identity),
+            None => {
+                self.failures += 1;
+                return;
+            }
+        };
+        // A CA or router is known port by port, as each is come in by.
+        let draft = &mut self.nodes[node];
+        if !draft.is_switch() && !draft.asked.contains(&info.local_port) {
+            let port = FoundPort { number: info.local_port, guid: info.port_guid, status: None };
+            draft.found.ports.push(port);
+            self.ask_port(node, info.local_port, path);
+        }
+        if let Some((from, port)) = from {
+            let near = self.nodes[from].end(port);
+            let far = (info.node_guid, info.local_port);
+            if self.linked.insert(near) | self.linked.insert(far) {
+                self.links.push((near, far));
+            }
+        }
+    }
+
+    fn meet(&mut self, path: Path, info: NodeInfo, identity: NodeIdentity) -> usize {
+        let node = self.nodes.len();
+        let is_switch = identity.kind == NodeKind::Switch;
+        self.by_guid.insert(info.node_guid, node);
+        self.nodes.push(Draft {
+            info,
+            found: FoundNode { identity, ports: Vec::new() },
+            asked: HashSet::new(),
+            port0_known: false,
+            early: Vec::new(),
+        });
+        self.ask(path, Ask::Description { node });
+        if is_switch {
+            self.ask(path, Ask::Switch { node });
+            for port in 0..=info.port_count {
+                self.ask_port(node, port, path);
+            }
+        }
+        node
+    }
+
+    fn ask_port(&mut self, node: usize, port: PortNumber, path: Path) {
+        if self.nodes[node].asked.insert(port) {
+            self.ask(path, Ask::Port { node, port });
+        }
+    }
+
+    fn port(&mut self, path: Path, node: usize, port: PortNumber, info: PortInfo) {
+        let draft = &mut self.nodes[node];
+        if !draft.is_switch() {
+            self.place(path, node, port, info.status(info.speed_fields()));
+        } else if port == 0 {
+            self.place(path, node, 0, info.status(info.speed_fields()));
+            self.know_port0(path, node, info.speed_fields());
+        } else if draft.port0_known {
+            let status = info.status(draft.found.identity.speed_fields);
+            self.place(path, node, port, status);
+        } else {
+            draft.early.push((port, info));
+        }
+    }
+
+    fn know_port0(&mut self, path: Path, node: usize, fields: SpeedFields) {
+        let draft = &mut self.nodes[node];
+        draft.port0_known = true;
+        draft.found.identity.speed_fields = fields;
+        for (port, info) in std::mem::take(&mut draft.early) {
+            self.place(path, node, port, info.status(fields));
+        }
+    }
+
+    /// Takes a port's state down, and looks at what is behind it.
+    fn place(&mut self, path: Path, node: usize, port: PortNumber, status: PortStatus) {
+        let draft = &mut self.nodes[node];
+        match draft.found.ports.iter_mut().find(|found| found.number == port) {
+            Some(found) => found.status = Some(status),
+            None => draft.found.ports.push(FoundPort {
+                number: port,
+                guid: if port == 0 { draft.info.port_guid } else { Guid::default() },
+                status: Some(status),
+            }),
+        }
+        if !status.link_up() {
+            return;
+        }
+        let leads_on = if draft.is_switch() { port != 0 } else { path.hops() == 0 };
+        let known = self.linked.contains(&draft.end(port));
+        if status.speed == Some(Speed::Qdr) && draft.info.is_mellanox() {
+            self.ask(path, Ask::Fdr10 { node, port });
+        }
+        if leads_on && !known {
+            match path.then(port) {
+                Some(path) => self.ask(path, Ask::Who { from: Some((node, port)) }),
+                None => self.failures += 1,
+            }
+        }
+    }
+
+    fn failed(&mut self, step: Step, failure: Failure) {
+        // Many devices do not have Mellanox's attribute, and say so in many ways.
+        if let Ask::Fdr10 { .. } = step.ask {
+            return;
+        }
+        self.failures += 1;
+        match step.ask {
+            Ask::Who { from: Some((node, port)) } => {
+                let node = self.nodes[node].found.identity.guid;
+                tracing::warn!(%node, port, path = ?step.path, %failure, "nobody answers behind a port with a link");
+            }
+            ask => tracing::warn!(path = ?step.path, ?ask, %failure, "discovery has a gap"),
+        }
+        // The other ports must not wait for ever; where an old switch has no such speed fields,
+        // they are reserved, and read 0.
+        if let Ask::Port { node, port: 0 } = step.ask {
+            self.know_port0(step.path, node, SpeedFields { extended: true, extended2: true });
+        }
+    }
+}
+
+impl Walk for Discovery {
+    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+        if lane != Lane::Smp {
+            return None;
+        }
+        while let Some(step) = self.steps.get(self.next) {
+            let tag = self.next as u64;
+            self.next += 1;
+            // In the meantime the far end may have been met from the other side.
+            if let Ask::Who { from: Some((node, port)) } = step.ask
+                && self.linked.contains(&self.nodes[node].end(port))
+            {
+                continue;
+            }
+            return Some((Request { to: Address::Directed(step.path), query: step.ask.query() }, tag));
+        }
+        None
+    }
+
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, _at: Moment) {
+        let Some(&step) = self.steps.get(tag as usize) else { return };
+        let mad = match outcome {
+            Ok(mad) => mad,
+            Err(failure) => return self.failed(step, failure),
+        };
+        match step.ask {
+            Ask::Who { from } => self.who(step.path, from, NodeInfo::decode(mad)),
+            Ask::Description { node } => {
+                let identity = &mut self.nodes[node].found.identity;
+                identity.description = smp::decode_node_description(mad);
+                if identity.kind == NodeKind::Ca && smp::is_aggregation_node(&identity.description) {
+                    identity.kind = NodeKind::AggregationNode;
+                }
+            }
+            Ask::Switch { node } => {
+                let info = SwitchInfo::decode(mad);
+                let identity = &mut self.nodes[node].found.identity;
+                identity.enhanced_port0 = info.enhanced_port0;
+                if info.port_state_change {
+                    self.state_changes.insert(identity.guid);
+                }
+            }
+            Ask::Port { node, port } => self.port(step.path, node, port, PortInfo::decode(mad)),
+            Ask::Fdr10 { node, port } => {
+                let ports = &mut self.nodes[node].found.ports;
+                let found = ports.iter_mut().find(|found| found.number == port);
+                if let Some(status) = found.and_then(|found| found.status.as_mut())
+                    && smp::decode_fdr10(mad)
+                {
+                    *status = status.at_fdr10();
+                }
+            }
+        }
+    }
+}

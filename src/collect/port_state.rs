@@ -1,0 +1,132 @@
+//! Port states, each sweep: has anything moved since the discovery?
+//!
+//! By LID, not by directed route, so that switches on the way forward the questions in hardware.
+//! One end of each cable is asked (both ends lose the link together), and every port of a switch
+//! that has none, for something may be plugged in.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::fabric::topology::PortStatus;
+use crate::fabric::{Fabric, Guid, NodeIndex, PortIndex};
+use crate::mad::smp::{self, PortInfo, SwitchInfo};
+use crate::mad::Mad;
+use crate::transport::transactor::Failure;
+use crate::transport::{Address, Request};
+
+#[derive(Clone, Copy, Debug)]
+enum Ask {
+    Switch { node: NodeIndex, port0: PortIndex },
+    Port { port: PortIndex },
+}
+
+/// The walk; see the module.
+#[derive(Debug)]
+pub struct StateSweep<'a> {
+    fabric: &'a Fabric,
+    queue: VecDeque<Ask>,
+    asked: Vec<Ask>,
+    statuses: Vec<Option<PortStatus>>,
+    state_changes: HashSet<Guid>,
+    moved: bool,
+}
+
+/// What the states were.
+#[derive(Debug)]
+pub struct States {
+    /// By port index; `None` where a port was not asked or did not answer.
+    pub statuses: Vec<Option<PortStatus>>,
+    /// Switches whose PortStateChange bit is set.
+    pub state_changes: HashSet<Guid>,
+    /// Some port is not as the discovery found it.
+    pub moved: bool,
+}
+
+/// Whether a port's end of a cable is the one to ask.
+fn speaks_for_its_cable(fabric: &Fabric, port: PortIndex) -> bool {
+    let here = fabric.node_of(port).is_switch();
+    match fabric.port(port).peer.filter(|peer| peer.connected).map(|peer| peer.port) {
+        Some(peer) if fabric.node_of(peer).is_switch() == here => port <= peer,
+        // A switch speaks for its hosts: it is fewer and always there.
+        Some(_) => here,
+        None => here,
+    }
+}
+
+impl<'a> StateSweep<'a> {
+    /// A sweep over the present nodes of a fabric.
+    pub fn new(fabric: &'a Fabric) -> Self {
+        let mut queue = VecDeque::new();
+        for index in fabric.node_indexes().filter(|&index| fabric.node(index).present) {
+            for port in fabric.ports_of(index).filter(|&port| fabric.lid_of(port).is_some()) {
+                if fabric.port(port).number == 0 {
+                    queue.push_back(Ask::Switch { node: index, port0: port });
+                } else if speaks_for_its_cable(fabric, port) {
+                    queue.push_back(Ask::Port { port });
+                }
+            }
+        }
+        StateSweep {
+            statuses: vec![None; fabric.ports.len()],
+            fabric,
+            queue,
+            asked: Vec::new(),
+            state_changes: HashSet::new(),
+            moved: false,
+        }
+    }
+
+    /// The next question.
+    pub fn next(&mut self) -> Option<(Request, u64)> {
+        let ask = self.queue.pop_front()?;
+        let (port, query) = match ask {
+            Ask::Switch { port0, .. } => (port0, smp::switch_info()),
+            Ask::Port { port } => (port, smp::port_info(self.fabric.port(port).number)),
+        };
+        let to = Address::Lid(self.fabric.lid_of(port)?);
+        self.asked.push(ask);
+        Some((Request { to, query }, self.asked.len() as u64 - 1))
+    }
+
+    /// Takes an outcome in. Tells the port's node, for its sign of life.
+    pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>) -> Option<PortIndex> {
+        let ask = *self.asked.get(tag as usize)?;
+        match (ask, outcome) {
+            (Ask::Switch { node, .. }, Ok(mad)) => {
+                if SwitchInfo::decode(mad).port_state_change {
+                    self.state_changes.insert(self.fabric.node(node).identity.guid);
+                }
+            }
+            (Ask::Port { port }, Ok(mad)) => self.place(port, &PortInfo::decode(mad)),
+            (_, Err(_)) => {}
+        }
+        match ask {
+            Ask::Switch { port0, .. } => Some(port0),
+            Ask::Port { port } => Some(port),
+        }
+    }
+
+    fn place(&mut self, port: PortIndex, info: &PortInfo) {
+        let identity = &self.fabric.node_of(port).identity;
+        let is_switch = self.fabric.node_of(port).is_switch();
+        let fields = if is_switch { identity.speed_fields } else { info.speed_fields() };
+        let mut status = info.status(fields);
+        let known = self.fabric.port(port).status;
+        if let Some(known) = known
+            && known.speed == Some(crate::fabric::rate::Speed::Fdr10)
+        {
+            status = status.at_fdr10();
+        }
+        let as_known = known.is_some_and(|known| {
+            (known.state, known.physical_state, known.width, known.speed)
+                == (status.state, status.physical_state, status.width, status.speed)
+                && (is_switch || known.lid == status.lid)
+        });
+        self.moved |= !as_known;
+        self.statuses[port.0 as usize] = Some(status);
+    }
+
+    /// What was read, once the walk is at its end.
+    pub fn finish(self) -> States {
+        States { statuses: self.statuses, state_changes: self.state_changes, moved: self.moved }
+    }
+}

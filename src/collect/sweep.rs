@@ -1,0 +1,112 @@
+//! A sweep: states and counters of every port in one walk, each on its own lane.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::fabric::moment::Anchor;
+use crate::fabric::{Fabric, Guid, Moment, PortIndex, Snapshot};
+use crate::mad::Mad;
+use crate::transport::transactor::Failure;
+use crate::transport::walk::{Lane, Walk};
+use crate::transport::Request;
+
+use super::perfmgt::{Agents, CounterSweep};
+use super::port_state::StateSweep;
+
+/// What is known of a node's life from the outcomes of its questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    NotAsked,
+    Silent,
+    Heard,
+}
+
+/// The walk; see the module.
+#[derive(Debug)]
+pub struct Sweep<'a> {
+    fabric: &'a Arc<Fabric>,
+    states: StateSweep<'a>,
+    counters: CounterSweep<'a>,
+    life: Vec<Life>,
+    anchor: Anchor,
+    ended: Moment,
+}
+
+/// What a sweep brought in.
+#[derive(Debug)]
+pub struct Swept {
+    /// For the tellers.
+    pub snapshot: Snapshot,
+    /// Switches whose PortStateChange bit is set.
+    pub state_changes: HashSet<Guid>,
+    /// Some port is not as the discovery found it.
+    pub moved: bool,
+    /// Ports of which something that was asked for is missing.
+    pub failed_ports: usize,
+}
+
+impl<'a> Sweep<'a> {
+    /// A sweep that begins at the anchor's moment.
+    pub fn new(fabric: &'a Arc<Fabric>, agents: &'a mut Agents, anchor: Anchor) -> Self {
+        Sweep {
+            states: StateSweep::new(fabric),
+            counters: CounterSweep::new(fabric, agents),
+            life: vec![Life::NotAsked; fabric.nodes.len()],
+            fabric,
+            anchor,
+            ended: anchor.moment,
+        }
+    }
+
+    fn sign(&mut self, port: Option<PortIndex>, alive: bool) {
+        let Some(port) = port else { return };
+        let life = &mut self.life[self.fabric.port(port).node.0 as usize];
+        if alive {
+            *life = Life::Heard;
+        } else if *life == Life::NotAsked {
+            *life = Life::Silent;
+        }
+    }
+
+    /// What was read, once the walk is at its end.
+    pub fn finish(self) -> Swept {
+        let states = self.states.finish();
+        let counters = self.counters.finish();
+        Swept {
+            snapshot: Snapshot {
+                fabric: Arc::clone(self.fabric),
+                anchor: self.anchor,
+                began: self.anchor.moment,
+                ended: self.ended,
+                readings: counters.readings,
+                statuses: states.statuses,
+                silent: self.life.iter().map(|life| *life == Life::Silent).collect(),
+            },
+            state_changes: states.state_changes,
+            moved: states.moved,
+            failed_ports: counters.failed_ports,
+        }
+    }
+}
+
+impl Walk for Sweep<'_> {
+    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+        let (request, tag) = match lane {
+            Lane::Smp => self.states.next(),
+            Lane::Gmp => self.counters.next(),
+        }?;
+        Some((request, tag << 1 | lane as u64))
+    }
+
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
+        // A refusal is an answer, too.
+        let alive = outcome.as_ref().map_or_else(|failure| !failure.is_silence(), |_| true);
+        let port = if tag & 1 == Lane::Smp as u64 {
+            self.states.finished(tag >> 1, outcome)
+        } else {
+            self.counters.finished(tag >> 1, outcome, at)
+        };
+        self.sign(port, alive);
+        self.ended = at;
+    }
+}

@@ -1,0 +1,321 @@
+//! All that a user can set, validated once.
+//!
+//! A setting is a flag and a key of the config file at once: both come from one list
+//! ([`options`]), and `--fabric.interval` is `interval` in the section `fabric`. Flags win over the
+//! file, an entry of the file's list of fabrics over its section `fabric`, and all over the
+//! defaults.
+
+pub mod options;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::fabric::PortNumber;
+use crate::transport::pace::Pace;
+use crate::transport::transactor::MOST_IN_FLIGHT;
+use options::{FabricOptions, LogFormat, LogLevel, Options};
+
+/// Settings that no part of the program has to check again.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where to listen.
+    pub listen: Vec<SocketAddr>,
+    /// Where the metrics are: `/metrics`.
+    pub telemetry_path: String,
+    /// Where sysfs is mounted.
+    pub sysfs: PathBuf,
+    /// Where procfs is mounted.
+    pub procfs: PathBuf,
+    /// What is logged.
+    pub log_level: LogLevel,
+    /// How it is logged.
+    pub log_format: LogFormat,
+    /// The fabrics to watch.
+    pub fabrics: Vec<FabricSettings>,
+}
+
+/// One fabric: a port to ask from, and how.
+#[derive(Clone, Debug)]
+pub struct FabricSettings {
+    /// The value of the label `fabric`.
+    pub name: String,
+    /// The HCA to ask from; the first that serves, if none is named.
+    pub hca: Option<String>,
+    /// Its port.
+    pub port: Option<PortNumber>,
+    /// From the beginning of one sweep to that of the next.
+    pub interval: Duration,
+    /// From one discovery to the next, when nothing moves.
+    pub discovery_interval: Duration,
+    /// How long a node that is gone is told of.
+    pub forget_after: Duration,
+    /// The site's names for nodes.
+    pub node_name_map: Option<PathBuf>,
+    /// Whether the causes of errors and discards are read, too.
+    pub details: bool,
+    /// How hard the fabric may be asked.
+    pub pace: Pace,
+    /// Where to write each MAD to, and how many bytes at the most.
+    pub capture: Option<(PathBuf, u64)>,
+}
+
+/// What is wrong with the settings.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("config file {path}: {error}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file is not what it should be.
+    #[error("config file {path}: {problem}")]
+    Malformed {
+        /// The file.
+        path: String,
+        /// What and where.
+        problem: String,
+    },
+    /// A setting has a value that it cannot have.
+    #[error("{setting}: {problem}")]
+    Invalid {
+        /// The flag or key.
+        setting: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// The config file: the flags' sections, and a list of fabrics.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    #[serde(flatten)]
+    options: Options,
+    fabrics: Vec<FabricOptions>,
+}
+
+fn invalid<T>(setting: &'static str, problem: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError::Invalid { setting, problem: problem.into() })
+}
+
+impl Settings {
+    /// Brings flags and the file that they name together.
+    pub fn load(flags: Options, file: Option<&Path>) -> Result<Settings, ConfigError> {
+        let text = match file {
+            None => String::new(),
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|error| ConfigError::Unreadable { path: path.display().to_string(), error })?,
+        };
+        let name = file.map(|path| path.display().to_string()).unwrap_or_default();
+        Settings::merge(flags, &text, name)
+    }
+
+    fn merge(flags: Options, text: &str, path: String) -> Result<Settings, ConfigError> {
+        let file = parse(text).map_err(|problem| ConfigError::Malformed { path, problem })?;
+        let (of_flags, of_section) = (flags.fabric.clone(), file.options.fabric.clone());
+        let Options { web, log, path, collector, fabric: _ } = flags.over(file.options);
+        let collect_fabric = collector.enabled().unwrap_or(true);
+        if !collect_fabric {
+            return invalid("--no-collector.fabric", "there is no other collector: nothing would be watched");
+        }
+        let fabrics = if file.fabrics.is_empty() { vec![FabricOptions::default()] } else { file.fabrics };
+        if fabrics.len() > 1 && of_flags.names_one() {
+            return invalid(
+                "--fabric.name, --fabric.hca, --fabric.port, --fabric.capture",
+                "they name one fabric, and the config file lists several: set them there",
+            );
+        }
+        let fabrics: Vec<FabricSettings> = fabrics
+            .into_iter()
+            .map(|entry| of_flags.clone().over(entry).over(of_section.clone()).validate())
+            .collect::<Result<_, _>>()?;
+        for (index, fabric) in fabrics.iter().enumerate() {
+            if fabrics[..index].iter().any(|other| other.name == fabric.name) {
+                return invalid("fabrics", format!("two of them have the name {:?}", fabric.name));
+            }
+        }
+        let telemetry_path = web.telemetry_path.unwrap_or_else(|| "/metrics".into());
+        if !telemetry_path.starts_with('/') || telemetry_path.len() < 2 || telemetry_path.contains(['{', '}', '*']) {
+            return invalid("--web.telemetry-path", format!("{telemetry_path:?} is not a path such as /metrics"));
+        }
+        let listen = match web.listen_address {
+            Some(addresses) if !addresses.is_empty() => addresses,
+            _ => vec![":10315".into()],
+        };
+        Ok(Settings {
+            listen: listen.iter().map(|text| listen_address(text)).collect::<Result<_, _>>()?,
+            telemetry_path,
+            sysfs: path.sysfs.unwrap_or_else(|| "/sys".into()),
+            procfs: path.procfs.unwrap_or_else(|| "/proc".into()),
+            log_level: log.level.unwrap_or(LogLevel::Info),
+            log_format: log.format.unwrap_or(LogFormat::Logfmt),
+            fabrics,
+        })
+    }
+}
+
+fn parse(text: &str) -> Result<File, String> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#')) {
+        return Ok(File::default());
+    }
+    // The first line says what and where; the picture of the place below it is left out, for an
+    // error is one line.
+    serde_saphyr::from_str(text).map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
+}
+
+/// `HOST:PORT`, or `:PORT` for all addresses.
+fn listen_address(text: &str) -> Result<SocketAddr, ConfigError> {
+    let full = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
+    full.parse().or_else(|_| {
+        invalid("--web.listen-address", format!("{text:?} is not an IP address and port, such as :10315 or 127.0.0.1:10315"))
+    })
+}
+
+impl FabricOptions {
+    /// Whether something is set that only one fabric can have.
+    fn names_one(&self) -> bool {
+        self.name.is_some() || self.hca.is_some() || self.port.is_some() || self.capture.is_some()
+    }
+
+    fn validate(self) -> Result<FabricSettings, ConfigError> {
+        let usual = Pace::default();
+        let pace = Pace {
+            smp_window: self.smp_window.unwrap_or(usual.smp_window),
+            gmp_window: self.gmp_window.unwrap_or(usual.gmp_window),
+            smp_lid_window: self.smp_lid_window.unwrap_or(usual.smp_lid_window),
+            gmp_lid_window: self.gmp_lid_window.unwrap_or(usual.gmp_lid_window),
+            timeout: self.timeout.map_or(usual.timeout, Duration::from),
+            retries: self.retries.unwrap_or(usual.retries),
+        };
+        for (setting, window) in [
+            ("--fabric.smp-window", pace.smp_window),
+            ("--fabric.gmp-window", pace.gmp_window),
+            ("--fabric.smp-lid-window", pace.smp_lid_window),
+            ("--fabric.gmp-lid-window", pace.gmp_lid_window),
+        ] {
+            // A port's own queue takes 128 sends by default (ib_mad's send_queue_size); half of
+            // what transaction ids can name is more than any fabric wants.
+            if !(1..=MOST_IN_FLIGHT / 2).contains(&usize::from(window)) {
+                return invalid(setting, format!("{window} is not between 1 and {}", MOST_IN_FLIGHT / 2));
+            }
+        }
+        if pace.retries > 10 {
+            return invalid("--fabric.retries", format!("{} is more than 10", pace.retries));
+        }
+        let duration = |setting, value: Option<options::Span>, usual: u64, least: Duration| {
+            let value = value.map_or(Duration::from_secs(usual), Duration::from);
+            if value < least { invalid(setting, format!("{value:?} is less than {least:?}")) } else { Ok(value) }
+        };
+        if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&pace.timeout) {
+            return invalid("--fabric.timeout", format!("{:?} is not between 1ms and 1m", pace.timeout));
+        }
+        let second = Duration::from_secs(1);
+        let name = self.name.unwrap_or_else(|| "default".into());
+        if name.is_empty() {
+            return invalid("--fabric.name", "it must not be empty");
+        }
+        const MIB: u64 = 1 << 20;
+        Ok(FabricSettings {
+            name,
+            hca: self.hca,
+            port: self.port,
+            interval: duration("--fabric.interval", self.interval, 15, second)?,
+            discovery_interval: duration("--fabric.discovery-interval", self.discovery_interval, 300, second)?,
+            forget_after: duration("--fabric.forget-after", self.forget_after, 7 * 24 * 3600, Duration::ZERO)?,
+            node_name_map: self.node_name_map,
+            details: self.details.unwrap_or(false),
+            pace,
+            capture: self.capture.map(|path| (path, self.capture_limit.unwrap_or(100).saturating_mul(MIB))),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn merged(flags: &[&str], text: &str) -> Result<Settings, String> {
+        let flags = Flags::try_parse_from([&["x"], flags].concat()).map_err(|error| error.to_string())?;
+        Settings::merge(flags.options, text, "f.yml".into()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_set_is_the_defaults() {
+        let settings = merged(&[], "# nothing\n").unwrap();
+        assert_eq!(settings.listen, ["[::]:10315".parse().unwrap()]);
+        assert_eq!(settings.telemetry_path, "/metrics");
+        let [fabric] = &settings.fabrics[..] else { panic!("one fabric") };
+        assert_eq!((fabric.name.as_str(), fabric.interval), ("default", Duration::from_secs(15)));
+        assert_eq!(fabric.pace, Pace::default());
+        assert!(fabric.capture.is_none());
+    }
+
+    #[test]
+    fn flags_win_over_entries_over_the_section() {
+        let text = "\
+fabric:
+  interval: 1m
+  timeout: 200ms
+  retries: 1
+fabrics:
+  - {name: rail0, hca: mlx5_0, retries: 5}
+  - {name: rail1, hca: mlx5_1, port: 2}
+web: {listen-address: ['127.0.0.1:1', ':2']}
+";
+        let settings = merged(&["--fabric.timeout=300ms"], text).unwrap();
+        let told: Vec<_> = settings
+            .fabrics
+            .iter()
+            .map(|f| (f.name.as_str(), f.hca.as_deref(), f.port, f.interval.as_secs(), f.pace.timeout.as_millis(), f.pace.retries))
+            .collect();
+        assert_eq!(
+            told,
+            [("rail0", Some("mlx5_0"), None, 60, 300, 5), ("rail1", Some("mlx5_1"), Some(2), 60, 300, 1)]
+        );
+        assert_eq!(settings.listen.len(), 2);
+    }
+
+    #[test]
+    fn each_mistake_is_one_line_that_names_its_place() {
+        for (flags, text, says) in [
+            (&["--fabric.gmp-window=0"][..], "", "--fabric.gmp-window: 0 is not between 1 and"),
+            (&["--fabric.interval=10ms"], "", "--fabric.interval: 10ms is less than 1s"),
+            (&["--fabric.timeout=2h"], "", "--fabric.timeout"),
+            (&["--fabric.retries=11"], "", "--fabric.retries"),
+            (&["--web.listen-address=host"], "", "\"host\" is not an IP address"),
+            (&["--web.telemetry-path=metrics"], "", "is not a path"),
+            (&["--no-collector.fabric"], "", "nothing would be watched"),
+            (&[], "fabric: {intervall: 1s}", "intervall"),
+            (&[], "colector: {}", "colector"),
+            (&[], "fabric: {interval: soon}", "soon"),
+            (&[], "fabric: [", "f.yml"),
+            (&[], "fabrics: [{name: a}, {name: a}]", "two of them have the name \"a\""),
+            (&["--fabric.hca=x"], "fabrics: [{name: a}, {name: b}]", "lists several"),
+        ] {
+            let error = merged(flags, text).map(|_| ()).expect_err(text);
+            assert!(error.contains(says), "{flags:?} {text:?}: {error}");
+            assert!(!error.contains('\n'), "one line: {error}");
+        }
+    }
+
+    #[test]
+    fn a_collector_can_be_switched_on_and_off_and_the_last_flag_wins() {
+        assert!(merged(&["--no-collector.fabric", "--collector.fabric"], "").is_ok());
+        assert!(merged(&["--collector.fabric"], "collector: {fabric: false}").is_ok());
+        assert!(merged(&[], "collector: {fabric: false}").is_err());
+    }
+}

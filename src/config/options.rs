@@ -1,0 +1,228 @@
+//! The list of settings: each is a flag and a key of the config file.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+use crate::fabric::PortNumber;
+
+/// A length of time as people write it: `15s`, `5m`, `500ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Span(Duration);
+
+impl From<Span> for Duration {
+    fn from(span: Span) -> Duration {
+        span.0
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        humantime::parse_duration(text)
+            .map(Span)
+            .map_err(|error| format!("{text:?} is not a length of time such as 15s or 5m ({error})"))
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+/// What is logged: this and what is graver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+/// How a log line is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// `key=value` pairs.
+    Logfmt,
+    /// A JSON object a line.
+    Json,
+}
+
+/// Makes a section of settings: a set of flags, a mapping of the config file, and the rule that
+/// what is set above wins over what is set below.
+macro_rules! section {
+    ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $type:ty,)+ }) => {
+        $(#[$about])*
+        #[derive(Args, Clone, Debug, Default, Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+        pub struct $name { $($(#[$field_about])* pub $field: Option<$type>,)+ }
+
+        impl $name {
+            /// These settings, and those of `below` for what is not set here.
+            #[must_use]
+            pub fn over(self, below: Self) -> Self {
+                $name { $($field: self.$field.or(below.$field),)+ }
+            }
+        }
+    };
+}
+
+section! {
+    /// The HTTP server.
+    WebOptions {
+        /// Address to listen on, such as :10315 or 127.0.0.1:10315; may be repeated [default: :10315]
+        #[arg(long = "web.listen-address", value_name = "ADDRESS")]
+        listen_address: Vec<String>,
+        /// Path of the metrics [default: /metrics]
+        #[arg(long = "web.telemetry-path", value_name = "PATH")]
+        telemetry_path: String,
+    }
+}
+
+section! {
+    /// The log, on standard error.
+    LogOptions {
+        /// Log this and what is graver [default: info]
+        #[arg(long = "log.level", value_name = "LEVEL")]
+        level: LogLevel,
+        /// How to write a log line [default: logfmt]
+        #[arg(long = "log.format", value_name = "FORMAT")]
+        format: LogFormat,
+    }
+}
+
+section! {
+    /// Where the kernel's file systems are mounted.
+    PathOptions {
+        /// Where sysfs is mounted [default: /sys]
+        #[arg(long = "path.sysfs", value_name = "DIR")]
+        sysfs: PathBuf,
+        /// Where procfs is mounted [default: /proc]
+        #[arg(long = "path.procfs", value_name = "DIR")]
+        procfs: PathBuf,
+    }
+}
+
+section! {
+    /// Which collectors run.
+    CollectorOptions {
+        /// Ask the whole fabric by MADs (the default)
+        #[arg(long = "collector.fabric", num_args = 0, default_missing_value = "true", overrides_with = "no_fabric")]
+        fabric: bool,
+        /// Leave the fabric alone
+        #[arg(long = "no-collector.fabric", num_args = 0, default_missing_value = "true", overrides_with = "fabric")]
+        #[serde(skip)]
+        no_fabric: bool,
+    }
+}
+
+impl CollectorOptions {
+    /// Whether the fabric is to be asked, if anything says so.
+    pub fn enabled(&self) -> Option<bool> {
+        match (self.fabric, self.no_fabric) {
+            (_, Some(true)) => Some(false),
+            (said, _) => said,
+        }
+    }
+}
+
+section! {
+    /// A fabric.
+    FabricOptions {
+        /// Value of the label `fabric` [default: default]
+        #[arg(long = "fabric.name", value_name = "NAME")]
+        name: String,
+        /// HCA to ask from [default: the first with an InfiniBand port that is up]
+        #[arg(long = "fabric.hca", value_name = "HCA")]
+        hca: String,
+        /// Port of the HCA to ask from [default: the first that is up]
+        #[arg(long = "fabric.port", value_name = "PORT")]
+        port: PortNumber,
+        /// From one sweep of all counters to the next [default: 15s]
+        #[arg(long = "fabric.interval", value_name = "TIME")]
+        interval: Span,
+        /// From one discovery to the next while nothing moves [default: 5m]
+        #[arg(long = "fabric.discovery-interval", value_name = "TIME")]
+        discovery_interval: Span,
+        /// How long a node that is gone is still told of, as down [default: 7days]
+        #[arg(long = "fabric.forget-after", value_name = "TIME")]
+        forget_after: Span,
+        /// File with names for nodes, in the form of infiniband-diags' node-name-map
+        #[arg(long = "fabric.node-name-map", value_name = "FILE")]
+        node_name_map: PathBuf,
+        /// Read PortRcvErrorDetails and PortXmitDiscardDetails as well: two more MADs a port
+        #[arg(long = "fabric.details", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        details: bool,
+        /// Subnet management MADs in flight in all [default: 4]
+        #[arg(long = "fabric.smp-window", value_name = "N")]
+        smp_window: u16,
+        /// Performance management MADs in flight in all [default: 128]
+        #[arg(long = "fabric.gmp-window", value_name = "N")]
+        gmp_window: u16,
+        /// Subnet management MADs in flight to any one LID [default: 2]
+        #[arg(long = "fabric.smp-lid-window", value_name = "N")]
+        smp_lid_window: u16,
+        /// Performance management MADs in flight to any one LID [default: 4]
+        #[arg(long = "fabric.gmp-lid-window", value_name = "N")]
+        gmp_lid_window: u16,
+        /// How long to wait for an answer [default: 500ms]
+        #[arg(long = "fabric.timeout", value_name = "TIME")]
+        timeout: Span,
+        /// How often to ask again what was not answered [default: 2]
+        #[arg(long = "fabric.retries", value_name = "N")]
+        retries: u8,
+        /// Write each MAD, out and in, to this file, which Wireshark reads
+        #[arg(long = "fabric.capture", value_name = "FILE")]
+        capture: PathBuf,
+        /// Size in MiB that the capture does not pass [default: 100]
+        #[arg(long = "fabric.capture-limit", value_name = "MIB")]
+        capture_limit: u64,
+    }
+}
+
+/// All settings.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Options {
+    /// The HTTP server.
+    #[command(flatten)]
+    pub web: WebOptions,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogOptions,
+    /// The kernel's file systems.
+    #[command(flatten)]
+    pub path: PathOptions,
+    /// Which collectors run.
+    #[command(flatten)]
+    pub collector: CollectorOptions,
+    /// The fabric, or what all listed ones have in common.
+    #[command(flatten)]
+    pub fabric: FabricOptions,
+}
+
+impl Options {
+    /// These settings, and those of `below` for what is not set here.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        Options {
+            web: self.web.over(below.web),
+            log: self.log.over(below.log),
+            path: self.path.over(below.path),
+            collector: self.collector.over(below.collector),
+            fabric: self.fabric.over(below.fabric),
+        }
+    }
+}

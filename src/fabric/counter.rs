@@ -1,0 +1,347 @@
+//! THE table of counters: one row each, from which everything else that speaks of counters is made.
+//!
+//! The PMA decoder takes the places from it, the exposition its names and help, `docs/metrics.md`
+//! its rows. To add a counter is to add a row.
+
+/// A PerfMgt attribute that holds counters of one port (IBTA 1.4, 16.1.3 and 16.1.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u16)]
+pub enum Attribute {
+    /// The classic counters: 4 to 32 bits wide, sticking at their highest value.
+    PortCounters = 0x12,
+    /// Received packets in error, by cause; 16 bits each.
+    PortRcvErrorDetails = 0x15,
+    /// Discarded packets, by cause; 16 bits each.
+    PortXmitDiscardDetails = 0x16,
+    /// 64-bit counters: traffic, and with AdditionalPortCountersExtended the errors too.
+    PortCountersExtended = 0x1d,
+}
+
+impl Attribute {
+    /// Its name in the specification.
+    pub fn name(self) -> &'static str {
+        match self {
+            Attribute::PortCounters => "PortCounters",
+            Attribute::PortRcvErrorDetails => "PortRcvErrorDetails",
+            Attribute::PortXmitDiscardDetails => "PortXmitDiscardDetails",
+            Attribute::PortCountersExtended => "PortCountersExtended",
+        }
+    }
+}
+
+/// What a device must say of itself in ClassPortInfo before a place means anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing: whoever answers the attribute has it.
+    Nothing,
+    /// CapabilityMask bit 12, PortXmitWaitSupported.
+    XmitWait,
+    /// CapabilityMask bit 15, QP1DroppedSupported.
+    Qp1Dropped,
+    /// CapabilityMask bit 9, ExtendedWidthSupported with the unicast and multicast counters.
+    UnicastMulticast,
+    /// CapabilityMask2 bit 1, AdditionalPortCountersExtendedSupported.
+    Errors64,
+    /// Both of them.
+    Errors64AndQp1Dropped,
+}
+
+/// Where a counter stands in an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The attribute.
+    pub attribute: Attribute,
+    /// Offset of its highest bit from the start of the attribute's data.
+    pub bit: u16,
+    /// Width in bits: 4, 8, 16, 32 or 64. A counter of fewer than 64 bits sticks at its highest value.
+    pub width: u8,
+    /// What the device must offer.
+    pub needs: Needs,
+}
+
+impl Place {
+    /// The counter's value in an attribute's data; 0 past its end.
+    pub fn read(&self, data: &[u8]) -> u64 {
+        let start = usize::from(self.bit / 8);
+        let bytes = usize::from(self.width).div_ceil(8);
+        let value = data
+            .get(start..start + bytes)
+            .unwrap_or_default()
+            .iter()
+            .fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+        if self.width < 8 {
+            // Only the two 4-bit counters share a byte.
+            let below = 8 - u16::from(self.width) - self.bit % 8;
+            value >> below & ((1 << self.width) - 1)
+        } else {
+            value
+        }
+    }
+}
+
+/// What a counter speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What was carried.
+    Traffic,
+    /// What went wrong.
+    Error,
+    /// What had to wait, or was given up because of waiting.
+    Congestion,
+    /// What the link went through.
+    Link,
+}
+
+impl Kind {
+    /// One word for tables.
+    pub fn label(self) -> &'static str {
+        match self {
+            Kind::Traffic => "traffic",
+            Kind::Error => "error",
+            Kind::Congestion => "congestion",
+            Kind::Link => "link",
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Row {
+    /// The counter.
+    pub counter: Counter,
+    /// Its name in the IBTA's specification.
+    pub ibta: &'static str,
+    /// Its metric, between `infiniband_port_` and `_total`.
+    pub metric: &'static str,
+    /// What it speaks of.
+    pub kind: Kind,
+    /// What one count is worth in the metric's unit: 4 for data, which is counted in words of four
+    /// bytes, else 1.
+    pub scale: u64,
+    /// Where it stands, the widest place first.
+    pub places: &'static [Place],
+    /// What it counts, in a sentence.
+    pub help: &'static str,
+}
+
+const fn at(attribute: Attribute, byte: u16, width: u8, needs: Needs) -> Place {
+    Place { attribute, bit: byte * 8, width, needs }
+}
+
+const fn classic(byte: u16, width: u8) -> Place {
+    at(Attribute::PortCounters, byte, width, Needs::Nothing)
+}
+
+const fn nibble(bit: u16) -> Place {
+    Place { attribute: Attribute::PortCounters, bit, width: 4, needs: Needs::Nothing }
+}
+
+const fn extended(byte: u16, needs: Needs) -> Place {
+    at(Attribute::PortCountersExtended, byte, 64, needs)
+}
+
+const fn receive_detail(byte: u16) -> Place {
+    at(Attribute::PortRcvErrorDetails, byte, 16, Needs::Nothing)
+}
+
+const fn discard_detail(byte: u16) -> Place {
+    at(Attribute::PortXmitDiscardDetails, byte, 16, Needs::Nothing)
+}
+
+macro_rules! counters {
+    ($($counter:ident $ibta:literal $metric:literal $kind:ident x $scale:literal
+       [$($place:expr),+] $help:literal;)+) => {
+        /// A counter that a port keeps; its row in the table says the rest.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        #[expect(missing_docs, reason = "the help of its row says what each counts")]
+        pub enum Counter { $($counter),+ }
+
+        /// The table, in the order in which metrics are told.
+        pub const TABLE: &[Row] = {
+            use Needs::{Errors64, Errors64AndQp1Dropped, Nothing, Qp1Dropped, UnicastMulticast, XmitWait};
+            &[$(Row {
+                counter: Counter::$counter,
+                ibta: $ibta,
+                metric: $metric,
+                kind: Kind::$kind,
+                scale: $scale,
+                places: &[$($place),+],
+                help: $help,
+            }),+]
+        };
+    };
+}
+
+// Offsets: IBTA 1.4 tables 251 (PortCounters), 255 (PortRcvErrorDetails), 256
+// (PortXmitDiscardDetails) and 264 (PortCountersExtended); perfquery and tshark agree with each in
+// the tests.
+counters! {
+    XmitData "PortXmitData" "transmit_bytes" Traffic x 4
+        [extended(8, Nothing), classic(24, 32)]
+        "Bytes of data sent, without link overhead (counted in words of 4 bytes).";
+    RcvData "PortRcvData" "receive_bytes" Traffic x 4
+        [extended(16, Nothing), classic(28, 32)]
+        "Bytes of data received, without link overhead (counted in words of 4 bytes).";
+    XmitPkts "PortXmitPkts" "transmit_packets" Traffic x 1
+        [extended(24, Nothing), classic(32, 32)]
+        "Packets sent on all virtual lanes but 15.";
+    RcvPkts "PortRcvPkts" "receive_packets" Traffic x 1
+        [extended(32, Nothing), classic(36, 32)]
+        "Packets received on all virtual lanes but 15.";
+    UnicastXmitPkts "PortUnicastXmitPkts" "unicast_transmit_packets" Traffic x 1
+        [extended(40, UnicastMulticast)]
+        "Unicast packets sent.";
+    UnicastRcvPkts "PortUnicastRcvPkts" "unicast_receive_packets" Traffic x 1
+        [extended(48, UnicastMulticast)]
+        "Unicast packets received.";
+    MulticastXmitPkts "PortMulticastXmitPkts" "multicast_transmit_packets" Traffic x 1
+        [extended(56, UnicastMulticast)]
+        "Multicast packets sent.";
+    MulticastRcvPkts "PortMulticastRcvPkts" "multicast_receive_packets" Traffic x 1
+        [extended(64, UnicastMulticast)]
+        "Multicast packets received.";
+    SymbolErrors "SymbolErrorCounter" "symbol_errors" Error x 1
+        [extended(72, Errors64), classic(4, 16)]
+        "Minor link errors on one or more lanes; with FEC, symbols that it could not correct.";
+    LinkErrorRecoveries "LinkErrorRecoveryCounter" "link_error_recoveries" Link x 1
+        [extended(80, Errors64), classic(6, 8)]
+        "Times the link retrained and recovered by itself.";
+    LinkDowned "LinkDownedCounter" "link_downed" Link x 1
+        [extended(88, Errors64), classic(7, 8)]
+        "Times the link failed to recover and went down.";
+    RcvErrors "PortRcvErrors" "receive_errors" Error x 1
+        [extended(96, Errors64), classic(8, 16)]
+        "Packets received with an error.";
+    RcvRemotePhysicalErrors "PortRcvRemotePhysicalErrors" "receive_remote_physical_errors" Error x 1
+        [extended(104, Errors64), classic(10, 16)]
+        "Packets received that were marked bad further upstream: the fault is not on this link.";
+    RcvSwitchRelayErrors "PortRcvSwitchRelayErrors" "receive_switch_relay_errors" Error x 1
+        [extended(112, Errors64), classic(12, 16)]
+        "Packets received that the switch could not forward; multicast sent back by its own group counts too.";
+    XmitDiscards "PortXmitDiscards" "transmit_discards" Congestion x 1
+        [extended(120, Errors64), classic(14, 16)]
+        "Packets discarded instead of sent, because the port was down or congested.";
+    XmitConstraintErrors "PortXmitConstraintErrors" "transmit_constraint_errors" Error x 1
+        [extended(128, Errors64), classic(16, 8)]
+        "Packets not sent because of a partition or raw-packet rule.";
+    RcvConstraintErrors "PortRcvConstraintErrors" "receive_constraint_errors" Error x 1
+        [extended(136, Errors64), classic(17, 8)]
+        "Packets received and discarded because of a partition or raw-packet rule.";
+    LocalLinkIntegrityErrors "LocalLinkIntegrityErrors" "local_link_integrity_errors" Error x 1
+        [extended(144, Errors64), nibble(152)]
+        "Times the local physical errors went over the port's threshold.";
+    ExcessiveBufferOverrunErrors "ExcessiveBufferOverrunErrors" "excessive_buffer_overrun_errors" Error x 1
+        [extended(152, Errors64), nibble(156)]
+        "Times the receive buffer was overrun in consecutive flow-control periods.";
+    Qp1Dropped "QP1Dropped" "qp1_dropped" Error x 1
+        [extended(176, Errors64AndQp1Dropped), at(Attribute::PortCounters, 20, 16, Qp1Dropped)]
+        "Management packets to QP1 dropped for want of resources.";
+    Vl15Dropped "VL15Dropped" "vl15_dropped" Error x 1
+        [extended(160, Errors64), classic(22, 16)]
+        "Subnet management packets dropped for want of resources.";
+    XmitWait "PortXmitWait" "transmit_wait_ticks" Congestion x 1
+        [extended(168, Errors64), at(Attribute::PortCounters, 40, 32, XmitWait)]
+        "Ticks in which the port had data to send and no credit to send it with; a tick's length is the device's.";
+    RcvLocalPhysicalErrors "PortLocalPhysicalErrors" "receive_local_physical_errors" Error x 1
+        [receive_detail(4)]
+        "Of receive_errors: a bad CRC, a bad length or an error that the physical layer saw.";
+    RcvMalformedPacketErrors "PortMalformedPacketErrors" "receive_malformed_packet_errors" Error x 1
+        [receive_detail(6)]
+        "Of receive_errors: a bad header.";
+    RcvBufferOverrunErrors "PortBufferOverrunErrors" "receive_buffer_overrun_errors" Error x 1
+        [receive_detail(8)]
+        "Of receive_errors: no room in the receive buffer.";
+    RcvDlidMappingErrors "PortDLIDMappingErrors" "receive_dlid_mapping_errors" Error x 1
+        [receive_detail(10)]
+        "Of receive_switch_relay_errors: the forwarding table had no port for the destination.";
+    RcvVlMappingErrors "PortVLMappingErrors" "receive_vl_mapping_errors" Error x 1
+        [receive_detail(12)]
+        "Of receive_switch_relay_errors: the service level had no virtual lane on the way out.";
+    RcvLoopingErrors "PortLoopingErrors" "receive_looping_errors" Error x 1
+        [receive_detail(14)]
+        "Of receive_switch_relay_errors: the way out was the way in.";
+    XmitInactiveDiscards "PortInactiveDiscards" "transmit_inactive_discards" Congestion x 1
+        [discard_detail(4)]
+        "Of transmit_discards: the port was not active.";
+    XmitNeighborMtuDiscards "PortNeighborMTUDiscards" "transmit_neighbor_mtu_discards" Congestion x 1
+        [discard_detail(6)]
+        "Of transmit_discards: the packet was larger than the neighbour takes.";
+    XmitLifetimeLimitDiscards "PortSwLifetimeLimitDiscards" "transmit_lifetime_limit_discards" Congestion x 1
+        [discard_detail(8)]
+        "Of transmit_discards: the packet stayed in the switch for longer than its lifetime limit.";
+    XmitHoqLimitDiscards "PortSwHOQLifetimeLimitDiscards" "transmit_hoq_limit_discards" Congestion x 1
+        [discard_detail(10)]
+        "Of transmit_discards: the packet stood at the head of the queue for longer than its limit.";
+}
+
+/// How many counters there are.
+pub const COUNT: usize = TABLE.len();
+
+impl Counter {
+    /// Its row in the table.
+    pub fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+
+    /// All of them, in the table's order.
+    pub fn all() -> impl Iterator<Item = Counter> {
+        TABLE.iter().map(|row| row.counter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn rows_stand_where_their_counters_point_and_names_are_unique() {
+        let mut names = HashSet::new();
+        for row in TABLE {
+            assert_eq!(row.counter.row().ibta, row.ibta);
+            assert!(names.insert(row.metric), "{} twice", row.metric);
+            assert!(names.insert(row.ibta), "{} twice", row.ibta);
+            assert!(row.help.ends_with('.') && !row.help.contains(['\n', '\\']), "{}", row.help);
+        }
+    }
+
+    #[test]
+    fn no_two_counters_share_a_bit() {
+        let mut taken = HashSet::new();
+        for row in TABLE {
+            for place in row.places {
+                for bit in place.bit..place.bit + u16::from(place.width) {
+                    assert!(taken.insert((place.attribute, bit)), "{} overlaps at bit {bit}", row.ibta);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_widest_place_comes_first() {
+        for row in TABLE {
+            assert!(row.places.is_sorted_by_key(|place| std::cmp::Reverse(place.width)), "{}", row.ibta);
+        }
+    }
+
+    #[test]
+    fn each_width_is_read_from_its_bits_alone() {
+        let mut data = [0xffu8; 192];
+        for (width, bit, bytes, value) in [
+            (4, 152, &[0x5a][..], 0x5),
+            (4, 156, &[0x5a], 0xa),
+            (8, 48, &[0x12], 0x12),
+            (16, 32, &[0x12, 0x34], 0x1234),
+            (32, 192, &[0x12, 0x34, 0x56, 0x78], 0x1234_5678),
+            (64, 64, &[1, 2, 3, 4, 5, 6, 7, 8], 0x0102_0304_0506_0708),
+        ] {
+            let start = usize::from(bit / 8u16);
+            data[start..start + bytes.len()].copy_from_slice(bytes);
+            let place = Place { attribute: Attribute::PortCounters, bit, width, needs: Needs::Nothing };
+            assert_eq!(place.read(&data), value, "{width} bits at {bit}");
+            assert_eq!(place.read(&[]), 0, "past the end");
+            data.fill(0xff);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Node names that a site gives: the node-name-map of infiniband-diags and OpenSM.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+
+use super::ids::Guid;
+
+/// Names by node GUID, which take the place of the node descriptions that devices tell.
+///
+/// A line is a GUID and a name in double quotes; `#` starts a comment outside of the quotes:
+///
+/// ```text
+/// 0x0002c90200000001 "rack 12 leaf 3"   # by the door
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeNames(HashMap<Guid, String>);
+
+/// A line that is not one of a node-name-map.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("line {line}: {problem}; a line is: 0x0002c90200000001 \"the node's name\"")]
+pub struct NodeNamesError {
+    /// The line's number, from 1 on.
+    pub line: usize,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl NodeNames {
+    /// Reads a file's text. Later lines win over earlier ones of the same GUID.
+    pub fn parse(text: &str) -> Result<Self, NodeNamesError> {
+        let mut names = HashMap::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let fault = |problem: String| NodeNamesError { line: index + 1, problem };
+            let (guid, rest) = line
+                .split_once(char::is_whitespace)
+                .ok_or_else(|| fault("there is no name behind the GUID".into()))?;
+            let guid: Guid =
+                guid.parse().map_err(|error| fault(format!("{guid:?} is not a GUID ({error})")))?;
+            let name = rest
+                .trim_start()
+                .strip_prefix('"')
+                .and_then(|quoted| quoted.split_once('"'))
+                .map(|(name, _comment)| name)
+                .ok_or_else(|| fault("the name does not stand in double quotes".into()))?;
+            names.insert(guid, name.to_owned());
+        }
+        Ok(NodeNames(names))
+    }
+
+    /// The site's name for a node, if it gave one.
+    pub fn get(&self, guid: Guid) -> Option<&str> {
+        self.0.get(&guid).map(String::as_str)
+    }
+
+    /// How many nodes have one.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no node has one.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Makes readable text of the bytes that a device tells as its description.
+///
+/// They are 64 at most, end at the first NUL or not at all, need not be UTF-8, and whoever has
+/// root on a host chooses them: control characters are replaced here once, so that neither a log
+/// nor a terminal nor a page meets one.
+pub fn readable_description(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end])
+        .trim()
+        .chars()
+        .map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_of_the_infiniband_diags_form() {
+        let names = NodeNames::parse(concat!(
+            "# switches\n",
+            "\n",
+            "0x0002c90200000001\t\"rack 12, leaf #3\" # by the door\n",
+            "  2c90200000002   \"spine\"\n",
+            "0x2c90200000002 \"spine 1\"\n",
+        ))
+        .unwrap();
+        assert_eq!(names.len(), 2);
+        assert_eq!(names.get(Guid(0x2_c902_0000_0001)), Some("rack 12, leaf #3"));
+        assert_eq!(names.get(Guid(0x2_c902_0000_0002)), Some("spine 1"));
+        assert_eq!(names.get(Guid(3)), None);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for (text, line, problem) in [
+            ("\n0x1\n", 2, "no name behind the GUID"),
+            ("leaf \"a\"\n", 1, "not a GUID"),
+            ("0x1 leaf\n", 1, "double quotes"),
+            ("0x1 \"leaf\n", 1, "double quotes"),
+        ] {
+            let error = NodeNames::parse(text).unwrap_err();
+            assert_eq!(error.line, line, "{text:?}");
+            assert!(error.problem.contains(problem), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn descriptions_are_hostile() {
+        for (bytes, text) in [
+            (&b"MF0;leaf-1:MQM9700/U1\0junk"[..], "MF0;leaf-1:MQM9700/U1"),
+            (b"host-1 mlx5_0  ", "host-1 mlx5_0"),
+            (b"no end \xff\xfe", "no end \u{fffd}\u{fffd}"),
+            (b"\x1b[31mred\nline", "\u{fffd}[31mred\u{fffd}line"),
+            (b"quote\"back\\slash", "quote\"back\\slash"),
+            (b"\0", ""),
+            (&[b'a'; 64], &"a".repeat(64)),
+        ] {
+            assert_eq!(readable_description(bytes), text);
+        }
+    }
+}

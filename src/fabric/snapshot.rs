@@ -1,0 +1,60 @@
+//! One sweep's worth of a fabric: immutable, and everything that tellers need.
+
+use std::sync::Arc;
+
+use super::moment::{Anchor, Moment};
+use super::reading::Reading;
+use super::topology::{Fabric, NodeIndex, PortIndex, PortStatus};
+
+/// What a sweep found, beside the fabric that it swept.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The fabric as the latest discovery before the sweep knew it.
+    pub fabric: Arc<Fabric>,
+    /// Joins the sweep's moments to the time of day.
+    pub anchor: Anchor,
+    /// When the first question went out.
+    pub began: Moment,
+    /// When the last answer came in.
+    pub ended: Moment,
+    /// Counters, by port index; `None` where none were read.
+    pub readings: Vec<Option<Reading>>,
+    /// Port states that the sweep read anew, by port index.
+    pub statuses: Vec<Option<PortStatus>>,
+    /// Nodes that were asked and gave no answer at all, by node index.
+    pub silent: Vec<bool>,
+}
+
+impl Snapshot {
+    /// The snapshot of a sweep that read nothing yet.
+    pub fn blank(fabric: Arc<Fabric>, anchor: Anchor) -> Self {
+        Snapshot {
+            readings: vec![None; fabric.ports.len()],
+            statuses: vec![None; fabric.ports.len()],
+            silent: vec![false; fabric.nodes.len()],
+            fabric,
+            anchor,
+            began: anchor.moment,
+            ended: anchor.moment,
+        }
+    }
+
+    /// A port's counters.
+    pub fn reading(&self, port: PortIndex) -> Option<&Reading> {
+        self.readings[port.0 as usize].as_ref()
+    }
+
+    /// Whether a node is there and answers.
+    pub fn is_up(&self, node: NodeIndex) -> bool {
+        self.fabric.node(node).present && !self.silent[node.0 as usize]
+    }
+
+    /// A port's state, as fresh as it is known; `None` for a port whose node is gone or silent.
+    pub fn status(&self, port: PortIndex) -> Option<&PortStatus> {
+        let known = self.fabric.port(port);
+        if !self.is_up(known.node) {
+            return None;
+        }
+        self.statuses[port.0 as usize].as_ref().or(known.status.as_ref())
+    }
+}

@@ -1,0 +1,544 @@
+//! Nodes, ports, and the cables between them.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::ids::{Guid, Lid, PortNumber};
+use super::moment::Moment;
+use super::names::NodeNames;
+use super::rate::{self, Speed, SpeedSet, Width};
+
+/// Where a node stands in [`Fabric::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeIndex(pub u32);
+
+/// Where a port stands in [`Fabric::ports`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortIndex(pub u32);
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NodeKind {
+    /// A channel adapter: a host's.
+    Ca,
+    /// A switch.
+    Switch,
+    /// A router to another subnet.
+    Router,
+    /// A switch's in-network computing unit (SHARP): shows as a CA on an internal port, and need
+    /// not answer for counters.
+    AggregationNode,
+}
+
+impl NodeKind {
+    /// As metrics write it.
+    pub fn label(self) -> &'static str {
+        match self {
+            NodeKind::Ca => "ca",
+            NodeKind::Switch => "switch",
+            NodeKind::Router => "router",
+            NodeKind::AggregationNode => "aggregation_node",
+        }
+    }
+}
+
+/// What a device told of itself and does not change while it lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeIdentity {
+    /// NodeGUID: names the node in every metric.
+    pub guid: Guid,
+    /// SystemImageGUID: the same for the nodes of one chassis or one card.
+    pub system_guid: Guid,
+    /// What it is.
+    pub kind: NodeKind,
+    /// The description it tells, made readable.
+    pub description: String,
+    /// The vendor's 24-bit id.
+    pub vendor_id: u32,
+    /// The vendor's id of the device.
+    pub device_id: u16,
+    /// How many physical ports it has.
+    pub port_count: u8,
+    /// A switch whose port 0 is a full endpoint, with counters of its own.
+    pub enhanced_port0: bool,
+    /// Which speed fields of a switch's ports mean something.
+    pub speed_fields: SpeedFields,
+}
+
+/// Which of a port's speed fields in PortInfo mean something, as its capability masks say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SpeedFields {
+    /// FDR to NDR.
+    pub extended: bool,
+    /// XDR.
+    pub extended2: bool,
+}
+
+/// A node of the fabric.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it told of itself.
+    pub identity: NodeIdentity,
+    /// What people call it: the site's name for it, else its description.
+    pub name: String,
+    /// Whether the latest discovery found it. A node that is gone stays for a while, so that its
+    /// absence can be told.
+    pub present: bool,
+    /// When a discovery last found it.
+    pub last_found: Moment,
+    first_port: u32,
+    port_slots: u32,
+}
+
+impl Node {
+    /// Whether it is a switch.
+    pub fn is_switch(&self) -> bool {
+        self.identity.kind == NodeKind::Switch
+    }
+}
+
+/// PortState: the logical state (IBTA 1.4, table 155).
+pub mod state {
+    /// No link.
+    pub const DOWN: u8 = 1;
+    /// A link, not yet configured by a subnet manager.
+    pub const INIT: u8 = 2;
+    /// Configured, not yet in use.
+    pub const ARMED: u8 = 3;
+    /// Carries traffic.
+    pub const ACTIVE: u8 = 4;
+}
+
+/// PortPhysicalState (IBTA 1.4, table 155).
+pub mod physical {
+    /// Looks for a partner.
+    pub const POLLING: u8 = 2;
+    /// Switched off.
+    pub const DISABLED: u8 = 3;
+    /// The lanes are trained.
+    pub const LINK_UP: u8 = 5;
+}
+
+/// What PortInfo says of a port, in the terms of the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortStatus {
+    /// The port's own LID; a switch has one, on port 0.
+    pub lid: Lid,
+    /// LID mask count: the port owns 2^lmc LIDs.
+    pub lmc: u8,
+    /// The LID of the master subnet manager, as the port knows it.
+    pub sm_lid: Lid,
+    /// PortState, see [`state`].
+    pub state: u8,
+    /// PortPhysicalState, see [`physical`].
+    pub physical_state: u8,
+    /// The width it runs at, while it has a link.
+    pub width: Option<Width>,
+    /// The speed it runs at, while it has a link.
+    pub speed: Option<Speed>,
+    /// LinkWidthSupported, a mask of codes.
+    pub widths_supported: u8,
+    /// The speeds it can do.
+    pub speeds_supported: SpeedSet,
+}
+
+impl PortStatus {
+    /// Whether the lanes are trained: something is plugged in at the other end.
+    pub fn link_up(&self) -> bool {
+        self.physical_state == physical::LINK_UP
+    }
+
+    /// What it carries at its present width and speed, in bytes a second.
+    pub fn rate(&self) -> Option<u64> {
+        Some(rate::bytes_per_second(self.width?, self.speed?))
+    }
+
+    /// The port with FDR10 in place of QDR, which is what PortInfo calls it; Mellanox's own
+    /// attribute tells the two apart.
+    #[must_use]
+    pub fn at_fdr10(self) -> Self {
+        let fdr10 = |speed| if speed == Speed::Qdr { Speed::Fdr10 } else { speed };
+        PortStatus {
+            speed: self.speed.map(fdr10),
+            speeds_supported: self.speeds_supported.with(Speed::Fdr10),
+            ..self
+        }
+    }
+
+    /// The best that this port and its partner can both do, in bytes a second.
+    pub fn best_rate_with(&self, partner: &PortStatus) -> Option<u64> {
+        let width = Width::widest(self.widths_supported & partner.widths_supported)?;
+        let speed = self.speeds_supported.common(partner.speeds_supported).fastest()?;
+        Some(rate::bytes_per_second(width, speed))
+    }
+}
+
+/// The other end of a port's cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The port at the other end.
+    pub port: PortIndex,
+    /// Whether the latest discovery saw it there. If not, this is where the cable led when there
+    /// last was a link, which is where a technician has to look.
+    pub connected: bool,
+}
+
+/// A port of a node.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// Its node.
+    pub node: NodeIndex,
+    /// Its number on the node.
+    pub number: PortNumber,
+    /// PortGUID, where the port has one of its own.
+    pub guid: Guid,
+    /// What it said at the latest discovery; `None` where it did not answer, or was not reached.
+    pub status: Option<PortStatus>,
+    /// The other end of its cable, if it ever had one.
+    pub peer: Option<Peer>,
+}
+
+/// A cable, by its two ends; the first is the one with the lower (GUID, port).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Link(pub PortIndex, pub PortIndex);
+
+/// What a discovery found of a node.
+#[derive(Clone, Debug)]
+pub struct FoundNode {
+    /// What it told of itself.
+    pub identity: NodeIdentity,
+    /// The ports that answered or were reached.
+    pub ports: Vec<FoundPort>,
+}
+
+/// What a discovery found of a port.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundPort {
+    /// Its number.
+    pub number: PortNumber,
+    /// Its own GUID.
+    pub guid: Guid,
+    /// What it said.
+    pub status: Option<PortStatus>,
+}
+
+/// An end of a cable by the names that outlive a discovery.
+pub type End = (Guid, PortNumber);
+
+/// A whole fabric, as the latest discovery saw it and as earlier ones knew it.
+#[derive(Clone, Debug, Default)]
+pub struct Fabric {
+    /// All nodes, in the order of their GUIDs.
+    pub nodes: Vec<Node>,
+    /// All ports, node by node, in the order of their numbers.
+    pub ports: Vec<Port>,
+    by_guid: HashMap<Guid, NodeIndex>,
+}
+
+impl Fabric {
+    /// Builds the fabric from what a discovery found at `now`.
+    ///
+    /// Of `previous`, the nodes that were not found again stay as absent ones unless they were
+    /// last found before `forget_before`, and cables without a link now keep the ends they had.
+    pub fn assemble(
+        found: Vec<FoundNode>,
+        links: &[(End, End)],
+        names: &NodeNames,
+        now: Moment,
+        previous: Option<(&Fabric, Moment)>,
+    ) -> Fabric {
+        let mut fabric = Fabric::default();
+        let mut entries: Vec<(FoundNode, Option<Moment>)> =
+            found.into_iter().map(|node| (node, None)).collect();
+        if let Some((previous, forget_before)) = previous {
+            let here: std::collections::HashSet<Guid> =
+                entries.iter().map(|(node, _)| node.identity.guid).collect();
+            entries.extend(
+                previous
+                    .nodes
+                    .iter()
+                    .filter(|node| !here.contains(&node.identity.guid) && node.last_found >= forget_before)
+                    .map(|node| {
+                        let gone = FoundNode { identity: node.identity.clone(), ports: Vec::new() };
+                        (gone, Some(node.last_found))
+                    }),
+            );
+        }
+        entries.sort_by_key(|(node, _)| node.identity.guid);
+        entries.dedup_by_key(|(node, _)| node.identity.guid);
+        for (node, gone) in entries {
+            fabric.push(node, names, gone.unwrap_or(now), gone.is_none());
+        }
+        for &(a, b) in links {
+            if let (Some(a), Some(b)) = (fabric.find(a), fabric.find(b)) {
+                fabric.join(a, b, true);
+            }
+        }
+        if let Some((previous, _)) = previous {
+            for Link(a, b) in previous.links() {
+                let ends = (fabric.find(previous.end(a)), fabric.find(previous.end(b)));
+                if let (Some(a), Some(b)) = ends
+                    && fabric.port(a).peer.is_none()
+                    && fabric.port(b).peer.is_none()
+                {
+                    fabric.join(a, b, false);
+                }
+            }
+        }
+        fabric
+    }
+
+    fn push(&mut self, found: FoundNode, names: &NodeNames, last_found: Moment, present: bool) {
+        let index = NodeIndex(self.nodes.len() as u32);
+        let identity = found.identity;
+        let first = u8::from(identity.kind != NodeKind::Switch);
+        let first_port = self.ports.len() as u32;
+        self.ports.extend((first..=identity.port_count).map(|number| Port {
+            node: index,
+            number,
+            guid: Guid::default(),
+            status: None,
+            peer: None,
+        }));
+        for port in found.ports {
+            if let Some(slot) = port.number.checked_sub(first).filter(|_| port.number <= identity.port_count) {
+                let slot = &mut self.ports[first_port as usize + usize::from(slot)];
+                slot.guid = port.guid;
+                slot.status = port.status;
+            }
+        }
+        self.by_guid.insert(identity.guid, index);
+        self.nodes.push(Node {
+            name: names.get(identity.guid).unwrap_or(&identity.description).to_owned(),
+            identity,
+            present,
+            last_found,
+            first_port,
+            port_slots: self.ports.len() as u32 - first_port,
+        });
+    }
+
+    /// Joins two ports; whoever was joined to either of them before is so no more.
+    fn join(&mut self, a: PortIndex, b: PortIndex, connected: bool) {
+        for (end, other) in [(a, b), (b, a)] {
+            let old = self.ports[end.0 as usize].peer.replace(Peer { port: other, connected });
+            if let Some(old) = old.filter(|old| old.port != other) {
+                self.ports[old.port.0 as usize].peer = None;
+            }
+        }
+    }
+
+    /// A node by its index.
+    pub fn node(&self, index: NodeIndex) -> &Node {
+        &self.nodes[index.0 as usize]
+    }
+
+    /// A port by its index.
+    pub fn port(&self, index: PortIndex) -> &Port {
+        &self.ports[index.0 as usize]
+    }
+
+    /// The node that a port belongs to.
+    pub fn node_of(&self, port: PortIndex) -> &Node {
+        self.node(self.port(port).node)
+    }
+
+    /// The node with this GUID.
+    pub fn node_by_guid(&self, guid: Guid) -> Option<NodeIndex> {
+        self.by_guid.get(&guid).copied()
+    }
+
+    /// All node indexes.
+    pub fn node_indexes(&self) -> impl Iterator<Item = NodeIndex> + use<> {
+        (0..self.nodes.len() as u32).map(NodeIndex)
+    }
+
+    /// All port indexes.
+    pub fn port_indexes(&self) -> impl Iterator<Item = PortIndex> + use<> {
+        (0..self.ports.len() as u32).map(PortIndex)
+    }
+
+    /// A node's ports, in the order of their numbers; a switch's begin with its port 0.
+    pub fn ports_of(&self, node: NodeIndex) -> impl Iterator<Item = PortIndex> + use<> {
+        let node = self.node(node);
+        (node.first_port..node.first_port + node.port_slots).map(PortIndex)
+    }
+
+    /// The port with this name.
+    pub fn find(&self, (guid, number): End) -> Option<PortIndex> {
+        self.ports_of(self.node_by_guid(guid)?).find(|&port| self.port(port).number == number)
+    }
+
+    /// A port's name.
+    pub fn end(&self, port: PortIndex) -> End {
+        (self.node_of(port).identity.guid, self.port(port).number)
+    }
+
+    /// The cables, connected or remembered, each once.
+    pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
+        // Ports stand in the order of (GUID, number), so the lower index is the lower end. A
+        // cable from a port to itself (a loopback plug) is one, too.
+        self.port_indexes().filter_map(|port| {
+            let peer = self.port(port).peer?.port;
+            (port <= peer).then_some(Link(port, peer))
+        })
+    }
+
+    /// The LID by which a port's node is asked about it: a CA's ports have their own, a switch has
+    /// one for all of them.
+    pub fn lid_of(&self, port: PortIndex) -> Option<Lid> {
+        let node = self.node_of(port);
+        let holder = if node.is_switch() { PortIndex(node.first_port) } else { port };
+        self.port(holder).status.map(|status| status.lid).filter(|lid| lid.is_unicast())
+    }
+
+    /// Whether a port is one of those that carry the fabric: all but a switch's port 0, unless
+    /// that is an endpoint of its own.
+    pub fn is_watched(&self, port: PortIndex) -> bool {
+        let node = self.node_of(port);
+        self.port(port).number != 0 || node.identity.enhanced_port0
+    }
+
+    /// The stable id of the cable at a port: both of its ends, the lower first.
+    pub fn link_id(&self, port: PortIndex) -> Option<LinkId> {
+        let peer = self.port(port).peer?.port;
+        let (low, high) = if port <= peer { (port, peer) } else { (peer, port) };
+        Some(LinkId(self.end(low), self.end(high)))
+    }
+}
+
+/// A cable's name in metrics, events and pages: `0x…:5-0x…:1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinkId(pub End, pub End);
+
+impl fmt::Display for LinkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LinkId((guid_a, port_a), (guid_b, port_b)) = self;
+        write!(f, "{guid_a}:{port_a}-{guid_b}:{port_b}")
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A found node for tests, with all its ports up.
+    pub(crate) fn found(guid: u64, kind: NodeKind, ports: u8) -> FoundNode {
+        let first = u8::from(kind != NodeKind::Switch);
+        FoundNode {
+            identity: NodeIdentity {
+                guid: Guid(guid),
+                system_guid: Guid(guid),
+                kind,
+                description: format!("node {guid}"),
+                vendor_id: 0x2c9,
+                device_id: 1,
+                port_count: ports,
+                enhanced_port0: false,
+                speed_fields: SpeedFields::default(),
+            },
+            ports: (first..=ports)
+                .map(|number| FoundPort {
+                    number,
+                    guid: Guid(guid << 8 | u64::from(number)),
+                    status: Some(up(guid as u16)),
+                })
+                .collect(),
+        }
+    }
+
+    fn up(lid: u16) -> PortStatus {
+        PortStatus {
+            lid: Lid(lid),
+            lmc: 0,
+            sm_lid: Lid(1),
+            state: state::ACTIVE,
+            physical_state: physical::LINK_UP,
+            width: Some(Width::X4),
+            speed: Some(Speed::Edr),
+            widths_supported: 1 | 2,
+            speeds_supported: [Speed::Sdr, Speed::Edr].into_iter().collect(),
+        }
+    }
+
+    pub(crate) fn end(guid: u64, port: u8) -> End {
+        (Guid(guid), port)
+    }
+
+    pub(crate) fn fabric(
+        found: Vec<FoundNode>,
+        links: &[(End, End)],
+        previous: Option<(&Fabric, Moment)>,
+    ) -> Fabric {
+        Fabric::assemble(found, links, &NodeNames::default(), Moment(10), previous)
+    }
+
+    #[test]
+    fn ports_are_found_by_name_and_answer_by_the_right_lid() {
+        let fabric = fabric(
+            vec![found(9, NodeKind::Switch, 2), found(3, NodeKind::Ca, 2)],
+            &[(end(9, 1), end(3, 2))],
+            None,
+        );
+        assert_eq!(fabric.ports.len(), 3 + 2, "a switch has a port 0, a CA has none");
+        let switch_port = fabric.find(end(9, 1)).unwrap();
+        let ca_port = fabric.find(end(3, 2)).unwrap();
+        assert_eq!(fabric.lid_of(switch_port), Some(Lid(9)));
+        assert_eq!(fabric.lid_of(ca_port), Some(Lid(3)));
+        assert_eq!(fabric.port(ca_port).peer, Some(Peer { port: switch_port, connected: true }));
+        assert_eq!(fabric.link_id(switch_port), fabric.link_id(ca_port));
+        assert_eq!(
+            fabric.link_id(ca_port).unwrap().to_string(),
+            "0x0000000000000003:2-0x0000000000000009:1"
+        );
+        assert_eq!(fabric.links().count(), 1);
+        assert!(fabric.find(end(3, 0)).is_none());
+        assert!(!fabric.is_watched(fabric.find(end(9, 0)).unwrap()));
+    }
+
+    #[test]
+    fn a_pulled_cable_and_a_lost_node_are_remembered() {
+        let before = fabric(
+            vec![found(1, NodeKind::Switch, 2), found(2, NodeKind::Ca, 1)],
+            &[(end(1, 1), end(2, 1))],
+            None,
+        );
+        let after = fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&before, Moment(10))));
+        let lost = after.node(after.node_by_guid(Guid(2)).unwrap());
+        assert!(!lost.present);
+        let port = after.find(end(1, 1)).unwrap();
+        let peer = after.port(port).peer.unwrap();
+        assert_eq!((after.end(peer.port), peer.connected), (end(2, 1), false));
+
+        let forgotten = fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&after, Moment(11))));
+        assert!(forgotten.node_by_guid(Guid(2)).is_none());
+        assert!(forgotten.port(port).peer.is_none());
+    }
+
+    #[test]
+    fn a_cable_that_was_moved_leaves_no_ghost_behind() {
+        let nodes = || vec![found(1, NodeKind::Switch, 2), found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
+        let before = fabric(nodes(), &[(end(1, 1), end(2, 1))], None);
+        let after = fabric(nodes(), &[(end(1, 2), end(2, 1))], Some((&before, Moment(0))));
+        assert!(after.port(after.find(end(1, 1)).unwrap()).peer.is_none());
+        assert_eq!(after.links().count(), 1);
+    }
+
+    #[test]
+    fn two_nodes_that_claim_one_cable_end_do_not_confuse_the_rest() {
+        let nodes = vec![found(1, NodeKind::Switch, 2), found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
+        let fabric = fabric(nodes, &[(end(1, 1), end(2, 1)), (end(1, 1), end(3, 1))], None);
+        assert!(fabric.port(fabric.find(end(2, 1)).unwrap()).peer.is_none());
+        assert_eq!(fabric.links().count(), 1);
+    }
+
+    #[test]
+    fn the_best_rate_is_what_both_ends_can_do() {
+        let (mut near, far) = (up(1), up(2));
+        assert_eq!(near.best_rate_with(&far), Some(12_500_000_000));
+        near.widths_supported = 1;
+        assert_eq!(near.best_rate_with(&far), Some(3_125_000_000));
+        near.speeds_supported = SpeedSet::default();
+        assert_eq!(near.best_rate_with(&far), None);
+    }
+}

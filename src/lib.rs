@@ -1,0 +1,14 @@
+//! fabric-exporter: which cable is going bad, told to Prometheus, to a browser, to a terminal.
+//!
+//! The way of the data is one direction: bytes at [`transport`] → [`mad`] → what was found, by
+//! [`collect`] → [`fabric::Snapshot`] → [`monitor`] → [`web`]. A room imports only rooms below it.
+//! `docs/architecture.md` has the whole picture.
+
+pub mod cli;
+pub mod collect;
+pub mod config;
+pub mod fabric;
+pub mod mad;
+pub mod monitor;
+pub mod transport;
+pub mod web;

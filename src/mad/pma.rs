@@ -1,0 +1,125 @@
+//! Performance management: which attributes to ask a port for, and what its answers hold.
+
+use crate::fabric::counter::{Attribute, Counter, Place, TABLE};
+use crate::fabric::{PortNumber, Reading};
+
+use super::class_port_info::{self, Capabilities};
+use super::{Mad, Query};
+
+/// Asks what a device's agent can do.
+pub fn class_port_info() -> Query {
+    Query { subnet: false, attribute: class_port_info::ID, modifier: 0, port_select: 0 }
+}
+
+/// Asks for counters of one port.
+pub fn counters(attribute: Attribute, port: PortNumber) -> Query {
+    Query { subnet: false, attribute: attribute as u16, modifier: 0, port_select: port }
+}
+
+/// One attribute to ask for, and the counters to take from its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The attribute.
+    pub attribute: Attribute,
+    /// The counters that no wider place of the same plan holds.
+    pub counters: Vec<(Counter, Place)>,
+}
+
+impl Page {
+    /// Takes the counters of an answer down.
+    pub fn read(&self, answer: &Mad, reading: &mut Reading) {
+        for &(counter, place) in &self.counters {
+            reading.set(counter, place.read(answer.data()));
+        }
+    }
+}
+
+/// What to ask each port of a device for: as few attributes as tell every counter it has.
+pub fn plan(capabilities: &Capabilities, details: bool) -> Vec<Page> {
+    let mut attributes = Vec::new();
+    if !capabilities.has_extended_errors() {
+        attributes.push(Attribute::PortCounters);
+    }
+    if capabilities.has_extended() {
+        attributes.push(Attribute::PortCountersExtended);
+    }
+    if details {
+        attributes.extend([Attribute::PortRcvErrorDetails, Attribute::PortXmitDiscardDetails]);
+    }
+    let place_of = |places: &[Place]| {
+        places
+            .iter()
+            .find(|place| attributes.contains(&place.attribute) && capabilities.meets(place.needs))
+            .copied()
+    };
+    let placed: Vec<(Counter, Place)> =
+        TABLE.iter().filter_map(|row| Some((row.counter, place_of(row.places)?))).collect();
+    attributes
+        .iter()
+        .map(|&attribute| Page {
+            attribute,
+            counters: placed.iter().filter(|(_, place)| place.attribute == attribute).copied().collect(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::Moment;
+    use crate::mad::LEN;
+
+    fn attributes(mask: u16, mask2: u32, details: bool) -> Vec<&'static str> {
+        plan(&Capabilities { mask, mask2 }, details).iter().map(|page| page.attribute.name()).collect()
+    }
+
+    #[test]
+    fn as_few_attributes_as_tell_all() {
+        assert_eq!(attributes(0x5300, 2, false), ["PortCountersExtended"]);
+        assert_eq!(attributes(0x1200, 0, false), ["PortCounters", "PortCountersExtended"]);
+        assert_eq!(attributes(0x0400, 0, false), ["PortCounters", "PortCountersExtended"]);
+        assert_eq!(attributes(0, 0, false), ["PortCounters"]);
+        assert_eq!(
+            attributes(0x5300, 2, true),
+            ["PortCountersExtended", "PortRcvErrorDetails", "PortXmitDiscardDetails"]
+        );
+    }
+
+    #[test]
+    fn data_is_taken_from_64_bits_where_there_are_any_and_errors_from_where_they_are() {
+        let page_of = |mask, mask2, counter| {
+            plan(&Capabilities { mask, mask2 }, false)
+                .into_iter()
+                .find(|page| page.counters.iter().any(|(of, _)| *of == counter))
+                .map(|page| page.attribute.name())
+        };
+        assert_eq!(page_of(0x1200, 0, Counter::XmitData), Some("PortCountersExtended"));
+        assert_eq!(page_of(0x1200, 0, Counter::SymbolErrors), Some("PortCounters"));
+        assert_eq!(page_of(0x5300, 2, Counter::SymbolErrors), Some("PortCountersExtended"));
+        assert_eq!(page_of(0, 0, Counter::XmitData), Some("PortCounters"));
+        assert_eq!(page_of(0, 0, Counter::XmitWait), None, "not kept");
+        assert_eq!(page_of(0x0400, 0, Counter::UnicastRcvPkts), None, "not kept");
+        assert_eq!(page_of(0x1200, 0, Counter::Qp1Dropped), None, "not kept");
+        assert_eq!(page_of(0x9200, 0, Counter::Qp1Dropped), Some("PortCounters"));
+    }
+
+    #[test]
+    fn an_answer_becomes_a_reading() {
+        let mut answer = Mad([0; LEN]);
+        answer.0[64 + 4..64 + 6].copy_from_slice(&4242u16.to_be_bytes());
+        answer.0[64 + 7] = 3;
+        answer.0[64 + 19] = 0x2f;
+        let mut reading = Reading::empty(Moment(5));
+        plan(&Capabilities { mask: 0, mask2: 0 }, false)[0].read(&answer, &mut reading);
+        for (counter, value) in [
+            (Counter::SymbolErrors, Some(4242)),
+            (Counter::LinkDowned, Some(3)),
+            (Counter::LocalLinkIntegrityErrors, Some(2)),
+            (Counter::ExcessiveBufferOverrunErrors, Some(15)),
+            (Counter::XmitData, Some(0)),
+            (Counter::XmitWait, None),
+        ] {
+            assert_eq!(reading.get(counter), value, "{counter:?}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Arguments → verb → exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use fabric_exporter::cli::{Cli, Verb, serve};
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().verb {
+        Verb::Serve(args) => serve::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fatal) => {
+            #[expect(clippy::print_stderr, reason = "the last line is for whoever started the program")]
+            {
+                eprintln!("fabric-exporter: {}", fatal.message);
+            }
+            ExitCode::from(fatal.exit as u8)
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The loop: discover, sweep, publish, rest; one thread a fabric, which is its port's I/O thread.
+//!
+//! The thread outlives its device: when the port's device goes, everybody is told so, and the
+//! thread waits for it to come back.
+
+mod observation;
+
+pub use observation::{Board, Collector, Observation, Tally};
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::collect::discovery::Discovery;
+use crate::collect::perfmgt::Agents;
+use crate::collect::sweep::{Sweep, Swept};
+use crate::config::FabricSettings;
+use crate::fabric::names::{NodeNames, NodeNamesError};
+use crate::fabric::{Fabric, Guid, Moment, Snapshot, change};
+use crate::transport::capture::{Capture, Tapped};
+use crate::transport::transactor::Transactor;
+use crate::transport::walk::{self, Broken};
+use crate::transport::{Wire, WireError};
+
+/// How often a device that went away is looked for.
+const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Watches one fabric; see the module.
+#[derive(Debug)]
+pub struct Monitor {
+    settings: FabricSettings,
+    board: Arc<watch::Sender<Board>>,
+    /// Its place on the board.
+    slot: usize,
+    stop: Arc<AtomicBool>,
+    transactor: Transactor,
+    capture: Option<Capture>,
+    names: NodeNames,
+    agents: Agents,
+    fabric: Option<Arc<Fabric>>,
+    tally: Tally,
+    /// Something says that the fabric is not as it was found.
+    restless: bool,
+    discovered: Option<Moment>,
+    /// Nodes that were silent in the last sweep.
+    silent: HashSet<Guid>,
+    /// Switches whose PortStateChange bit was set when last seen.
+    state_changes: HashSet<Guid>,
+}
+
+/// A node-name-map that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum NamesError {
+    /// It cannot be read.
+    #[error("node-name-map {path}: {error}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// One of its lines is not what it should be.
+    #[error("node-name-map {path}: {error}")]
+    Malformed {
+        /// The file.
+        path: String,
+        /// Which line, and why.
+        error: NodeNamesError,
+    },
+}
+
+fn read_names(path: Option<&PathBuf>) -> Result<NodeNames, NamesError> {
+    let Some(path) = path else { return Ok(NodeNames::default()) };
+    let name = path.display().to_string();
+    let bytes =
+        std::fs::read(path).map_err(|error| NamesError::Unreadable { path: name.clone(), error })?;
+    NodeNames::parse(&String::from_utf8_lossy(&bytes))
+        .map_err(|error| NamesError::Malformed { path: name, error })
+}
+
+impl Monitor {
+    /// One for a fabric, publishing to a slot of the board. Fails when the node-name-map cannot be
+    /// used; later versions of the file that cannot be are told of and passed over.
+    pub fn new(
+        settings: FabricSettings,
+        capture: Option<Capture>,
+        board: Arc<watch::Sender<Board>>,
+        slot: usize,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, NamesError> {
+        Ok(Monitor {
+            transactor: Transactor::new(settings.pace),
+            names: read_names(settings.node_name_map.as_ref())?,
+            agents: Agents::new(settings.details),
+            settings,
+            board,
+            slot,
+            stop,
+            capture,
+            fabric: None,
+            tally: Tally::default(),
+            restless: false,
+            discovered: None,
+            silent: HashSet::new(),
+            state_changes: HashSet::new(),
+        })
+    }
+
+    /// Watches until it is to stop, beginning with an open wire; `open` gets another one when that
+    /// is gone.
+    pub fn run<W: Wire, E: std::fmt::Display>(mut self, first: W, mut open: impl FnMut() -> Result<W, E>) {
+        let mut wire = Some(first);
+        while !self.stop.load(Ordering::Relaxed) {
+            if let Some(open) = &mut wire {
+                match self.watch(open) {
+                    Broken::Stopped => break,
+                    Broken::Wire(error) => self.lost(&error),
+                }
+                // Closed before it is opened again: a device goes only when nobody holds it.
+                drop(wire.take());
+            } else {
+                self.pause(REOPEN_INTERVAL);
+                match open() {
+                    Ok(open) => {
+                        tracing::info!(fabric = self.settings.name, "the device is back");
+                        wire = Some(open);
+                    }
+                    Err(error) => tracing::debug!(fabric = self.settings.name, %error, "still no device"),
+                }
+            }
+        }
+        tracing::debug!(fabric = self.settings.name, "the watch ends");
+    }
+
+    fn pause(&self, rest: Duration) {
+        let step = Duration::from_millis(100);
+        let steps = rest.as_millis().div_ceil(step.as_millis());
+        for _ in 0..steps {
+            if !self.stop.load(Ordering::Relaxed) {
+                std::thread::sleep(step);
+            }
+        }
+    }
+
+    /// Discovers and sweeps in turn, until something ends it.
+    fn watch(&mut self, wire: &mut impl Wire) -> Broken {
+        self.discovered = None;
+        let mut tick = wire.now();
+        loop {
+            if let Err(broken) = self.round(wire, tick) {
+                return broken;
+            }
+            // A round that took longer than the interval leaves out the ticks that it missed.
+            let now = wire.now();
+            while tick <= now {
+                tick = tick + self.settings.interval;
+            }
+            if let Err(broken) = walk::rest(tick, &mut self.transactor, wire, &self.stop) {
+                return broken;
+            }
+        }
+    }
+
+    fn round(&mut self, wire: &mut impl Wire, tick: Moment) -> Result<(), Broken> {
+        let due = self.discovered.is_none_or(|last| tick >= last + self.settings.discovery_interval);
+        if due || self.restless {
+            self.discover(wire)?;
+        }
+        let Some(fabric) = self.fabric.clone() else {
+            self.publish(None);
+            return Ok(());
+        };
+        let swept = self.sweep(wire, &fabric)?;
+        self.judge_movement(&swept);
+        self.publish(Some(swept.snapshot));
+        if self.restless {
+            // At once, so that the next sweep asks the right ports by their right LIDs.
+            self.discover(wire)?;
+        }
+        Ok(())
+    }
+
+    fn discover(&mut self, wire: &mut impl Wire) -> Result<(), Broken> {
+        self.restless = false;
+        self.refresh_names();
+        let mut discovery = Discovery::new();
+        let anchor = wire.anchor();
+        {
+            let mut wire = Tapped::new(wire, self.capture.as_mut());
+            walk::drive(&mut discovery, &mut self.transactor, &mut wire, &self.stop)?;
+        }
+        let found = discovery.finish();
+        let now = wire.now();
+        self.discovered = Some(now);
+        self.tally.discoveries += 1;
+        self.tally.discovery_gaps = found.failures;
+        self.tally.discovery = Some((anchor, now));
+        // Alone on the wire: no link, or the port does not answer its own host.
+        self.tally.set_success(Collector::Discovery, !found.links.is_empty());
+        if found.nodes.is_empty() {
+            tracing::warn!(fabric = self.settings.name, "our own port does not answer; the fabric stays as it was known");
+            return Ok(());
+        }
+        self.state_changes.clone_from(&found.state_changes);
+        let previous = self.fabric.as_deref();
+        let forget_before = Moment(now.0.saturating_sub(self.settings.forget_after.as_nanos() as u64));
+        let fabric = found.assemble(&self.names, now, previous.map(|fabric| (fabric, forget_before)));
+        let took = now.since(anchor.moment);
+        Self::tell_changes(&mut self.tally, &self.settings.name, previous, &fabric, took);
+        self.agents.keep_present(&fabric);
+        self.fabric = Some(Arc::new(fabric));
+        Ok(())
+    }
+
+    fn tell_changes(tally: &mut Tally, name: &str, before: Option<&Fabric>, after: &Fabric, took: Duration) {
+        let present = after.nodes.iter().filter(|node| node.present);
+        let switches = present.clone().filter(|node| node.is_switch()).count();
+        let (nodes, links) = (present.count(), after.links().count());
+        let Some(before) = before else {
+            tracing::info!(fabric = name, nodes, switches, links, ?took, "discovered");
+            return;
+        };
+        tracing::debug!(fabric = name, nodes, switches, links, ?took, "discovered");
+        for change in change::between(before, after) {
+            tracing::info!(fabric = name, kind = change::KINDS[change.kind()], "{change}");
+            tally.changes[change.kind()] += 1;
+        }
+    }
+
+    fn sweep(&mut self, wire: &mut impl Wire, fabric: &Arc<Fabric>) -> Result<Swept, Broken> {
+        let mut sweep = Sweep::new(fabric, &mut self.agents, wire.anchor());
+        {
+            let mut wire = Tapped::new(wire, self.capture.as_mut());
+            walk::drive(&mut sweep, &mut self.transactor, &mut wire, &self.stop)?;
+        }
+        let swept = sweep.finish();
+        let read = swept.snapshot.readings.iter().flatten().count();
+        self.tally.sweeps += 1;
+        self.tally.failed_ports = swept.failed_ports;
+        self.tally.set_success(Collector::Perfmgt, read > 0);
+        let took = swept.snapshot.ended.since(swept.snapshot.began);
+        tracing::debug!(fabric = self.settings.name, ports = read, failed = swept.failed_ports, ?took, "swept");
+        if took > self.settings.interval {
+            let interval = self.settings.interval;
+            tracing::warn!(fabric = self.settings.name, ?took, ?interval, "a sweep took longer than its interval");
+        }
+        Ok(swept)
+    }
+
+    /// Decides whether to discover again at once: when a port is not as it was found, a switch
+    /// says that something changed, or a node fell silent, each only when that is news.
+    fn judge_movement(&mut self, swept: &Swept) {
+        let snapshot = &swept.snapshot;
+        let silent: HashSet<Guid> = snapshot
+            .fabric
+            .nodes
+            .iter()
+            .zip(&snapshot.silent)
+            .filter(|(_, silent)| **silent)
+            .map(|(node, _)| node.identity.guid)
+            .collect();
+        let newly_silent = silent.difference(&self.silent).count();
+        let newly_changed = swept.state_changes.difference(&self.state_changes).count();
+        if newly_silent > 0 || newly_changed > 0 || swept.moved {
+            let fabric = &self.settings.name;
+            tracing::info!(fabric, newly_silent, newly_changed, moved = swept.moved, "something moved: discovering again");
+            self.restless = true;
+        }
+        // Without a LID nobody can be asked: until a subnet manager has come, look each time.
+        let addressed = snapshot.fabric.port_indexes().any(|port| snapshot.fabric.lid_of(port).is_some());
+        self.restless |= !addressed;
+        self.silent = silent;
+        self.state_changes.clone_from(&swept.state_changes);
+    }
+
+    fn refresh_names(&mut self) {
+        match read_names(self.settings.node_name_map.as_ref()) {
+            Ok(names) => self.names = names,
+            Err(error) => tracing::warn!(%error, "the names stay as they were"),
+        }
+    }
+
+    /// The device is gone: nobody can be asked, so nobody is up.
+    fn lost(&mut self, error: &WireError) {
+        tracing::error!(fabric = self.settings.name, %error, "waiting for the device to come back");
+        for collector in Collector::ALL {
+            self.tally.set_success(collector, false);
+        }
+        let last = self.board.borrow()[self.slot].snapshot.as_ref().map(|last| last.anchor);
+        let blank = self.fabric.clone().zip(last).map(|(fabric, anchor)| {
+            let silent = vec![true; fabric.nodes.len()];
+            Snapshot { silent, ..Snapshot::blank(fabric, anchor) }
+        });
+        self.publish(blank);
+    }
+
+    fn publish(&mut self, snapshot: Option<Snapshot>) {
+        let observation = Arc::new(Observation {
+            fabric: self.settings.name.clone(),
+            snapshot,
+            tally: self.tally.clone(),
+            mads: self.transactor.stats().clone(),
+        });
+        self.board.send_modify(|board| board[self.slot] = observation);
+    }
+}

@@ -1,0 +1,75 @@
+//! What a monitor publishes: everything that a teller may want to know.
+
+use std::sync::Arc;
+
+use crate::fabric::moment::Anchor;
+use crate::fabric::{Moment, Snapshot, change};
+use crate::transport::stats::Stats;
+
+/// What each fabric's monitor said last, in the order of the settings.
+pub type Board = Vec<Arc<Observation>>;
+
+/// The state of one fabric, as it was last seen.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// The fabric's name.
+    pub fabric: String,
+    /// The latest sweep; `None` before the first.
+    pub snapshot: Option<Snapshot>,
+    /// How the monitor itself fared.
+    pub tally: Tally,
+    /// What became of its MADs.
+    pub mads: Stats,
+}
+
+/// A part of a monitor's work that can fail by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collector {
+    /// Finding nodes and links.
+    Discovery,
+    /// Reading counters.
+    Perfmgt,
+}
+
+impl Collector {
+    /// All of them.
+    pub const ALL: [Collector; 2] = [Collector::Discovery, Collector::Perfmgt];
+
+    /// As metrics write it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Collector::Discovery => "discovery",
+            Collector::Perfmgt => "perfmgt",
+        }
+    }
+}
+
+/// A monitor's account of its own work.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Sweeps that came to their end.
+    pub sweeps: u64,
+    /// Discoveries that came to their end.
+    pub discoveries: u64,
+    /// When the latest discovery began and ended.
+    pub discovery: Option<(Anchor, Moment)>,
+    /// Questions of the latest discovery that stayed open.
+    pub discovery_gaps: u64,
+    /// Ports of which the latest sweep did not get all that it asked for.
+    pub failed_ports: usize,
+    /// Changes between discoveries, by kind.
+    pub changes: [u64; change::KINDS.len()],
+    success: [bool; Collector::ALL.len()],
+}
+
+impl Tally {
+    /// Takes down how a part of the work went.
+    pub fn set_success(&mut self, collector: Collector, success: bool) {
+        self.success[collector as usize] = success;
+    }
+
+    /// Whether a part of the work went well the last time.
+    pub fn success(&self, collector: Collector) -> bool {
+        self.success[collector as usize]
+    }
+}

@@ -1,0 +1,155 @@
+//! Who carries a MAD: the wire as a trait, and the transactor that keeps many requests on it.
+//!
+//! A [`Wire`] sends and receives single MADs. A [`walk::Walk`] knows what to ask. The
+//! [`transactor::Transactor`] stands between them: windows, deadlines, retries, back-off,
+//! redirects. Neither walk nor transactor does I/O or reads a clock, so a device, a capture, a
+//! test's script and the simulated fabric can all be the wire.
+
+pub mod capture;
+pub mod clock;
+pub mod pace;
+pub mod stats;
+pub mod transactor;
+pub mod umad;
+pub mod walk;
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::fabric::moment::Anchor;
+use crate::fabric::{Lid, Moment};
+use crate::mad::class_port_info::Redirect;
+use crate::mad::{Class, Mad, Path, Query};
+
+/// Whom to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// By a directed route, which needs no subnet manager.
+    Directed(Path),
+    /// By LID.
+    Lid(Lid),
+}
+
+/// A question to one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Whom.
+    pub to: Address,
+    /// What.
+    pub query: Query,
+}
+
+impl Request {
+    /// The class it travels in.
+    pub fn class(&self) -> Class {
+        self.query.class(matches!(self.to, Address::Directed(_)))
+    }
+}
+
+/// The queue pair and key that every performance management agent has (IBTA 1.4, 3.5.3).
+const GSI: (u32, u32) = (1, 0x8001_0000);
+
+/// A MAD on its way out, and where to.
+#[derive(Clone, Debug)]
+pub struct Parcel {
+    /// The class, which picks the queue pair on our own side.
+    pub class: Class,
+    /// The destination's LID; the permissive one for a directed route.
+    pub lid: Lid,
+    /// The destination's queue pair.
+    pub qp: u32,
+    /// Its key; 0 on QP0.
+    pub qkey: u32,
+    /// The service level.
+    pub sl: u8,
+    /// How long the carrier itself should wait before it gives the request up.
+    pub timeout: Duration,
+    /// The bytes.
+    pub mad: Mad,
+}
+
+impl Parcel {
+    fn new(request: &Request, redirect: Option<&Redirect>, transaction: u32, timeout: Duration) -> Self {
+        let class = request.class();
+        let (path, lid) = match &request.to {
+            Address::Directed(path) => (Some(path), Lid::PERMISSIVE),
+            Address::Lid(lid) => (None, *lid),
+        };
+        let (qp, qkey) = if class.is_smp() { (0, 0) } else { GSI };
+        let plain = Parcel {
+            class,
+            lid,
+            qp,
+            qkey,
+            sl: 0,
+            timeout,
+            mad: Mad::get(&request.query, path, transaction),
+        };
+        match redirect {
+            Some(to) => Parcel { lid: to.lid, qp: to.qp, qkey: to.qkey, sl: to.sl, ..plain },
+            None => plain,
+        }
+    }
+}
+
+/// What came in.
+#[derive(Clone, Debug)]
+pub enum Received {
+    /// A MAD from the fabric.
+    Mad {
+        /// The LID that it says it comes from.
+        from: Lid,
+        /// Its bytes.
+        mad: Mad,
+    },
+    /// The carrier gave up waiting for the answer to the request with this transaction id.
+    Expired {
+        /// The low 32 bits of the id.
+        transaction: u32,
+    },
+    /// Something that is not a whole MAD.
+    Malformed {
+        /// How many bytes it had.
+        bytes: usize,
+    },
+}
+
+/// Why the wire cannot be used any more.
+#[derive(Debug, Error)]
+#[error("{device}: {problem}")]
+pub struct WireError {
+    /// Which device and port.
+    pub device: String,
+    /// What happened, and what it usually means.
+    pub problem: String,
+}
+
+/// Why one MAD could not be sent.
+#[derive(Debug, Error)]
+pub enum SendError {
+    /// This MAD was refused; others may do.
+    #[error("refused: {0}")]
+    Refused(std::io::Error),
+    /// No room just now; the same MAD may do later.
+    #[error("no room to send")]
+    Full,
+    /// The device is gone.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+}
+
+/// Something that carries single MADs to a fabric and back, and the clock that runs along with it.
+pub trait Wire {
+    /// The time now.
+    fn now(&self) -> Moment;
+
+    /// The time now, on this clock and on the wall.
+    fn anchor(&self) -> Anchor;
+
+    /// Sends a MAD, without waiting.
+    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError>;
+
+    /// The next thing that came in, waiting for it until `until` at the most.
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError>;
+}

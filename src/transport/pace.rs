@@ -1,0 +1,173 @@
+//! How fast a destination is asked: its window, which shrinks when it struggles, and its back-off.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::fabric::Moment;
+
+use super::walk::Lane;
+
+/// How hard the fabric may be asked. All of it can be set by flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// SMPs in flight in all. Virtual lane 15 has no flow control: what overflows is dropped.
+    pub smp_window: u16,
+    /// GMPs in flight in all.
+    pub gmp_window: u16,
+    /// SMPs in flight to any one LID.
+    pub smp_lid_window: u16,
+    /// GMPs in flight to any one LID.
+    pub gmp_lid_window: u16,
+    /// How long an answer is waited for.
+    pub timeout: Duration,
+    /// How often a request that was not answered is sent again.
+    pub retries: u8,
+}
+
+impl Default for Pace {
+    /// OpenSM keeps 4 SMPs in flight, ibdiagnet 8 and 128 GMPs; both ask one switch a few at a
+    /// time. With 2 tries 2 MADs lost in 1,000 cost some port its sample in one sweep of five on
+    /// 25,000 ports; with 3, in one of 2,500.
+    fn default() -> Self {
+        Pace {
+            smp_window: 4,
+            gmp_window: 128,
+            smp_lid_window: 2,
+            gmp_lid_window: 4,
+            timeout: Duration::from_millis(500),
+            retries: 2,
+        }
+    }
+}
+
+impl Pace {
+    /// How many MADs of a lane may be in flight in all.
+    pub fn window(&self, lane: Lane) -> u16 {
+        match lane {
+            Lane::Smp => self.smp_window,
+            Lane::Gmp => self.gmp_window,
+        }
+    }
+
+    /// How many MADs of a lane may be in flight to one destination.
+    pub fn lid_window(&self, lane: Lane) -> u16 {
+        match lane {
+            Lane::Smp => self.smp_lid_window,
+            Lane::Gmp => self.gmp_lid_window,
+        }
+    }
+}
+
+/// The first pause after a destination said that it is busy; each further one is twice as long.
+const FIRST_BACK_OFF: Duration = Duration::from_millis(20);
+/// The longest such pause.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
+
+/// What is known of one destination on one lane, and what waits to be sent to it.
+#[derive(Debug)]
+pub(super) struct Destination<T> {
+    /// Requests that wait for room in the window.
+    pub queue: VecDeque<T>,
+    /// How many are in flight.
+    pub in_flight: u16,
+    /// Nothing is sent before this.
+    pub not_before: Moment,
+    /// When it last answered anything.
+    pub last_heard: Option<Moment>,
+    /// It gave no answer to a request and all its retries, nor to anything since: nothing more is
+    /// asked in this walk.
+    pub silent: bool,
+    /// It was silent in an earlier walk and was not heard since: one request without a retry
+    /// finds out whether it is back.
+    pub doubtful: bool,
+    /// It stands in the queue of those that can be sent to.
+    pub enlisted: bool,
+    window: u16,
+    limit: u16,
+    since_growth: u16,
+    back_off: Duration,
+}
+
+impl<T> Destination<T> {
+    pub fn new(limit: u16) -> Self {
+        Destination {
+            queue: VecDeque::new(),
+            in_flight: 0,
+            not_before: Moment::default(),
+            last_heard: None,
+            silent: false,
+            doubtful: false,
+            enlisted: false,
+            window: limit,
+            limit,
+            since_growth: 0,
+            back_off: FIRST_BACK_OFF,
+        }
+    }
+
+    /// Whether something waits and may be sent, but for the back-off.
+    pub fn has_room(&self) -> bool {
+        let window = if self.doubtful { 1 } else { self.window };
+        !self.queue.is_empty() && self.in_flight < window
+    }
+
+    /// It answered: after a whole window of answers the window grows by one again.
+    pub fn heard(&mut self, now: Moment) {
+        self.last_heard = Some(now);
+        self.silent = false;
+        self.doubtful = false;
+        self.back_off = FIRST_BACK_OFF;
+        self.since_growth += 1;
+        if self.since_growth >= self.window && self.window < self.limit {
+            self.window += 1;
+            self.since_growth = 0;
+        }
+    }
+
+    /// It did not answer in time: half of the window.
+    pub fn missed(&mut self) {
+        self.window = (self.window / 2).max(1);
+        self.since_growth = 0;
+    }
+
+    /// It said that it is busy: one at a time, and not at once.
+    pub fn busy(&mut self, now: Moment) {
+        self.last_heard = Some(now);
+        self.window = 1;
+        self.since_growth = 0;
+        self.not_before = now + self.back_off;
+        self.back_off = (self.back_off * 2).min(LONGEST_BACK_OFF);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_halves_on_a_miss_and_grows_back_answer_by_answer() {
+        let mut destination: Destination<()> = Destination::new(4);
+        destination.missed();
+        assert_eq!(destination.window, 2);
+        for (answers, window) in [(2, 3), (3, 4), (10, 4)] {
+            (0..answers).for_each(|_| destination.heard(Moment(1)));
+            assert_eq!(destination.window, window);
+        }
+        (0..5).for_each(|_| destination.missed());
+        assert_eq!(destination.window, 1);
+    }
+
+    #[test]
+    fn each_busy_answer_makes_the_pause_longer_and_any_other_ends_that() {
+        let mut destination: Destination<()> = Destination::new(4);
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            destination.busy(Moment(0));
+            pauses.push(destination.not_before.since(Moment(0)).as_millis());
+        }
+        assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1000, 1000]);
+        destination.heard(Moment(0));
+        destination.busy(Moment(0));
+        assert_eq!(destination.not_before.since(Moment(0)).as_millis(), 20);
+    }
+}

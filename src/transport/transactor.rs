@@ -1,0 +1,444 @@
+//! Many requests in flight at once, each with a deadline of its own.
+//!
+//! A state machine: it is told what came in and what time it is, and tells what to send now and
+//! when to be woken. It never waits for anything that has no deadline, and a request ends exactly
+//! once, whatever the fabric does.
+
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::fabric::{Lid, Moment};
+use crate::mad::class_port_info::Redirect;
+use crate::mad::{Mad, status};
+
+use super::pace::{Destination, Pace};
+use super::stats::{Outcome, Stats};
+use super::walk::Lane;
+use super::{Address, Parcel, Received, Request};
+
+/// Why a request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// No answer to it and to any of its retries.
+    #[error("no answer")]
+    TimedOut,
+    /// Not asked: the node had just failed to answer anything.
+    #[error("not asked, the node is silent")]
+    Silent,
+    /// Busy, each time.
+    #[error("busy")]
+    Busy,
+    /// The device answered with this status instead.
+    #[error("refused with MAD status {0:#06x}")]
+    Status(u16),
+    /// Our own side would not send it.
+    #[error("could not be sent")]
+    Unsent,
+}
+
+impl Failure {
+    /// Whether the node gave no sign of life.
+    pub fn is_silence(self) -> bool {
+        matches!(self, Failure::TimedOut | Failure::Silent)
+    }
+}
+
+/// The carrier (kernel, driver) gets this much less time than we wait ourselves: it then has
+/// forgotten a request before a retry of it goes out, and tells of most time-outs by itself.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// A redirected request may be redirected once more, not for ever.
+const MOST_REDIRECTS: u8 = 2;
+
+/// Slots are named in the low 12 bits of a transaction id, the others tell one use from the next.
+const SLOT_BITS: u32 = 12;
+
+/// The largest window, in all lanes together, that transaction ids have room for.
+pub const MOST_IN_FLIGHT: usize = 1 << SLOT_BITS;
+
+/// Whom a window is for: a LID on a lane, or all directed routes together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Key {
+    Directed,
+    Smp(Lid),
+    Gmp(Lid),
+}
+
+impl Key {
+    fn of(request: &Request) -> Self {
+        match (&request.to, request.query.subnet) {
+            (Address::Directed(_), _) => Key::Directed,
+            (Address::Lid(lid), true) => Key::Smp(*lid),
+            (Address::Lid(lid), false) => Key::Gmp(*lid),
+        }
+    }
+
+    fn lane(self) -> Lane {
+        match self {
+            Key::Directed | Key::Smp(_) => Lane::Smp,
+            Key::Gmp(_) => Lane::Gmp,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Pending {
+    request: Request,
+    tag: u64,
+    tries: u8,
+    redirects: u8,
+    first_sent: Option<Moment>,
+}
+
+#[derive(Debug)]
+struct Flight {
+    pending: Pending,
+    key: Key,
+    transaction: u32,
+    sent: Moment,
+    deadline: Moment,
+}
+
+/// Keeps requests in flight; see the module.
+#[derive(Debug)]
+pub struct Transactor {
+    pace: Pace,
+    stats: Stats,
+    slots: Vec<Option<Flight>>,
+    free: Vec<u32>,
+    generation: u32,
+    destinations: HashMap<Key, Destination<Pending>>,
+    /// Destinations that may have room, each lane's in the order of their turn.
+    ready: [VecDeque<Key>; 2],
+    /// Destinations that said they are busy, by the end of their pause.
+    resting: BinaryHeap<Reverse<(Moment, Key)>>,
+    in_flight: [u16; 2],
+    queued: usize,
+    finished: VecDeque<(u64, Result<Mad, Failure>)>,
+    redirects: HashMap<Lid, Redirect>,
+    /// No request in flight expires before this.
+    next_expiry: Moment,
+}
+
+impl Transactor {
+    /// One that keeps to a pace.
+    pub fn new(pace: Pace) -> Self {
+        let slots = (usize::from(pace.smp_window) + usize::from(pace.gmp_window)).min(MOST_IN_FLIGHT);
+        Transactor {
+            pace,
+            stats: Stats::default(),
+            slots: (0..slots).map(|_| None).collect(),
+            free: (0..slots as u32).rev().collect(),
+            generation: 0,
+            destinations: HashMap::new(),
+            ready: [VecDeque::new(), VecDeque::new()],
+            resting: BinaryHeap::new(),
+            in_flight: [0; 2],
+            queued: 0,
+            finished: VecDeque::new(),
+            redirects: HashMap::new(),
+            next_expiry: Moment::NEVER,
+        }
+    }
+
+    /// What became of all MADs so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Begins a new walk: who was silent gets one more chance.
+    pub fn begin(&mut self) {
+        for destination in self.destinations.values_mut().filter(|destination| destination.silent) {
+            destination.silent = false;
+            destination.doubtful = true;
+        }
+    }
+
+    /// Whether another request for this lane would be sent at once, if its own LID has room.
+    pub fn has_room(&self, lane: Lane) -> bool {
+        self.in_flight[lane as usize] < self.pace.window(lane) && self.ready[lane as usize].is_empty()
+    }
+
+    /// Takes a request on. Its outcome comes with the tag, exactly once.
+    pub fn submit(&mut self, request: Request, tag: u64) {
+        let pending = Pending { request, tag, tries: 0, redirects: 0, first_sent: None };
+        let key = Key::of(&request);
+        if self.destination(key).silent {
+            self.finished.push_back((tag, Err(Failure::Silent)));
+        } else {
+            self.destination(key).queue.push_back(pending);
+            self.queued += 1;
+            self.enlist(key);
+        }
+    }
+
+    /// Whether nothing is in flight, waits to be sent or has an outcome to be taken.
+    pub fn is_idle(&self) -> bool {
+        self.in_flight == [0; 2] && self.queued == 0 && self.finished.is_empty()
+    }
+
+    /// The next MAD to send now, if the windows have room for one.
+    pub fn next_parcel(&mut self, now: Moment) -> Option<Parcel> {
+        while let Some(&Reverse((until, key))) = self.resting.peek()
+            && until <= now
+        {
+            self.resting.pop();
+            self.enlist(key);
+        }
+        [Lane::Smp, Lane::Gmp].into_iter().find_map(|lane| self.next_of_lane(lane, now))
+    }
+
+    fn next_of_lane(&mut self, lane: Lane, now: Moment) -> Option<Parcel> {
+        while self.in_flight[lane as usize] < self.pace.window(lane) {
+            let key = self.ready[lane as usize].pop_front()?;
+            let destination = self.destinations.get_mut(&key)?;
+            destination.enlisted = false;
+            if destination.not_before > now {
+                self.resting.push(Reverse((destination.not_before, key)));
+                continue;
+            }
+            if !destination.has_room() {
+                continue;
+            }
+            let pending = destination.queue.pop_front()?;
+            destination.in_flight += 1;
+            self.queued -= 1;
+            // To the end of the line, so that every destination gets its turn.
+            self.enlist(key);
+            return Some(self.launch(pending, key, now));
+        }
+        None
+    }
+
+    fn launch(&mut self, mut pending: Pending, key: Key, now: Moment) -> Parcel {
+        // There are as many slots as the windows are wide together, so one is free.
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        });
+        self.generation = self.generation.wrapping_add(1);
+        let transaction = self.generation << SLOT_BITS | slot;
+        let redirect = match key {
+            Key::Gmp(lid) => self.redirects.get(&lid),
+            _ => None,
+        };
+        let parcel = Parcel::new(&pending.request, redirect, transaction, self.pace.timeout);
+        pending.tries += 1;
+        pending.first_sent.get_or_insert(now);
+        let deadline = now + (self.pace.timeout + GRACE);
+        self.next_expiry = self.next_expiry.min(deadline);
+        self.in_flight[key.lane() as usize] += 1;
+        self.slots[slot as usize] = Some(Flight { pending, key, transaction, sent: now, deadline });
+        parcel
+    }
+
+    /// Takes in what the wire received.
+    pub fn received(&mut self, received: Received, now: Moment) {
+        match received {
+            Received::Mad { from: _, mad } => self.answered(mad, now),
+            Received::Expired { transaction } => match self.land(transaction) {
+                Some(flight) => self.missed(flight),
+                None => self.stray(None),
+            },
+            Received::Malformed { bytes } => {
+                tracing::debug!(bytes, "not a whole MAD");
+                // Which class it was meant for cannot be told.
+                self.stats.count(crate::mad::Class::Performance, Outcome::Malformed);
+            }
+        }
+    }
+
+    fn answered(&mut self, mad: Mad, now: Moment) {
+        let transaction = mad.transaction();
+        let slot = self.slots.get((transaction % (1 << SLOT_BITS)) as usize).and_then(Option::as_ref);
+        let known = slot.is_some_and(|flight| {
+            let directed = flight.key == Key::Directed;
+            flight.transaction == transaction && flight.pending.request.query.is_answered_by(&mad, directed)
+        });
+        let Some(flight) = known.then(|| self.land(transaction)).flatten() else {
+            return self.stray(Some(&mad));
+        };
+        let class = flight.pending.request.class();
+        self.stats.round_trip(class, now.since(flight.sent));
+        let told = mad.status();
+        if told & status::BUSY != 0 {
+            self.stats.count(class, Outcome::Busy);
+            self.destination(flight.key).busy(now);
+            return self.again(flight, Failure::Busy);
+        }
+        self.destination(flight.key).heard(now);
+        if told & status::REDIRECT != 0 {
+            self.stats.count(class, Outcome::Redirected);
+            return self.redirected(flight, &mad);
+        }
+        self.enlist(flight.key);
+        let outcome = if told == 0 { Outcome::Answered } else { Outcome::Refused };
+        self.stats.count(class, outcome);
+        let result = if told == 0 { Ok(mad) } else { Err(Failure::Status(told)) };
+        self.finished.push_back((flight.pending.tag, result));
+    }
+
+    fn redirected(&mut self, mut flight: Flight, mad: &Mad) {
+        match (flight.key, Redirect::decode(mad)) {
+            (Key::Gmp(lid), Some(redirect)) if flight.pending.redirects < MOST_REDIRECTS => {
+                self.redirects.insert(lid, redirect);
+                flight.pending.redirects += 1;
+                flight.pending.tries -= 1;
+                self.requeue(flight);
+            }
+            (key, _) => {
+                self.enlist(key);
+                self.finished.push_back((flight.pending.tag, Err(Failure::Status(mad.status()))));
+            }
+        }
+    }
+
+    /// A request was not answered in time.
+    fn missed(&mut self, flight: Flight) {
+        self.stats.count(flight.pending.request.class(), Outcome::TimedOut);
+        self.destination(flight.key).missed();
+        if let Key::Gmp(lid) = flight.key {
+            // Where it was sent may be what failed: ask the node itself again.
+            self.redirects.remove(&lid);
+        }
+        self.again(flight, Failure::TimedOut);
+    }
+
+    /// Sends a request again, or ends it if it was sent often enough.
+    fn again(&mut self, flight: Flight, failure: Failure) {
+        let key = flight.key;
+        let doubtful = self.destination(key).doubtful;
+        if flight.pending.tries <= self.pace.retries && !doubtful {
+            return self.requeue(flight);
+        }
+        self.finished.push_back((flight.pending.tag, Err(failure)));
+        let heard_since = self.destination(key).last_heard >= flight.pending.first_sent;
+        // All directed routes share one key; one node's silence says nothing of the others.
+        if failure == Failure::TimedOut && key != Key::Directed && !heard_since {
+            self.silence(key);
+        } else {
+            self.enlist(key);
+        }
+    }
+
+    /// Gives a destination up for this walk, with all that waits for it.
+    fn silence(&mut self, key: Key) {
+        let destination = self.destination(key);
+        destination.silent = true;
+        let waiting = std::mem::take(&mut destination.queue);
+        self.queued -= waiting.len();
+        self.finished.extend(waiting.into_iter().map(|pending| (pending.tag, Err(Failure::Silent))));
+    }
+
+    fn requeue(&mut self, flight: Flight) {
+        if self.destination(flight.key).silent {
+            self.finished.push_back((flight.pending.tag, Err(Failure::Silent)));
+            return;
+        }
+        self.destination(flight.key).queue.push_front(flight.pending);
+        self.queued += 1;
+        self.enlist(flight.key);
+    }
+
+    /// Takes a flight from its slot.
+    fn land(&mut self, transaction: u32) -> Option<Flight> {
+        let slot = transaction % (1 << SLOT_BITS);
+        let flight = self.slots.get_mut(slot as usize)?.take_if(|flight| flight.transaction == transaction)?;
+        self.free.push(slot);
+        self.in_flight[flight.key.lane() as usize] -= 1;
+        self.destination(flight.key).in_flight -= 1;
+        Some(flight)
+    }
+
+    fn stray(&mut self, mad: Option<&Mad>) {
+        let class = crate::mad::Class::ALL
+            .into_iter()
+            .find(|class| mad.is_some_and(|mad| mad.class() == *class as u8))
+            .unwrap_or(crate::mad::Class::Performance);
+        self.stats.count(class, Outcome::Stray);
+    }
+
+    /// The wire would not take the MAD with this transaction id, now or ever.
+    pub fn unsent(&mut self, transaction: u32) {
+        if let Some(flight) = self.land(transaction) {
+            self.stats.count(flight.pending.request.class(), Outcome::Unsent);
+            self.enlist(flight.key);
+            self.finished.push_back((flight.pending.tag, Err(Failure::Unsent)));
+        }
+    }
+
+    /// The wire had no room for the MAD with this transaction id just now.
+    pub fn no_room(&mut self, transaction: u32, now: Moment) {
+        if let Some(mut flight) = self.land(transaction) {
+            flight.pending.tries -= 1;
+            self.destination(flight.key).not_before = now + Duration::from_millis(1);
+            self.requeue(flight);
+        }
+    }
+
+    /// Ends what is past its deadline.
+    pub fn expire(&mut self, now: Moment) {
+        if now < self.next_expiry {
+            return;
+        }
+        let late: Vec<u32> = self
+            .slots
+            .iter()
+            .flatten()
+            .filter(|flight| flight.deadline <= now)
+            .map(|flight| flight.transaction)
+            .collect();
+        for transaction in late {
+            if let Some(flight) = self.land(transaction) {
+                self.missed(flight);
+            }
+        }
+        self.next_expiry =
+            self.slots.iter().flatten().map(|flight| flight.deadline).min().unwrap_or(Moment::NEVER);
+    }
+
+    /// When something is to be done even if nothing comes in.
+    pub fn wake_up(&self) -> Moment {
+        let rested = self.resting.peek().map_or(Moment::NEVER, |Reverse((until, _))| *until);
+        self.next_expiry.min(rested)
+    }
+
+    /// The next outcome.
+    pub fn next_finished(&mut self) -> Option<(u64, Result<Mad, Failure>)> {
+        self.finished.pop_front()
+    }
+
+    /// Drops what was not sent yet, without an outcome: the walk ends here.
+    pub fn abandon_unsent(&mut self) {
+        self.destinations.values_mut().for_each(|destination| destination.queue.clear());
+        self.queued = 0;
+        self.pace.retries = 0;
+    }
+
+    /// Forgets every request, for their wire is gone.
+    pub fn forget_all(&mut self) {
+        let stats = std::mem::take(&mut self.stats);
+        let generation = self.generation;
+        *self = Transactor { stats, generation, ..Transactor::new(self.pace) };
+    }
+
+    fn destination(&mut self, key: Key) -> &mut Destination<Pending> {
+        let limit = match key {
+            Key::Directed => self.pace.smp_window,
+            _ => self.pace.lid_window(key.lane()),
+        };
+        self.destinations.entry(key).or_insert_with(|| Destination::new(limit))
+    }
+
+    /// Puts a destination in line, if something waits for it and its window has room.
+    fn enlist(&mut self, key: Key) {
+        let destination = self.destination(key);
+        if destination.has_room() && !destination.enlisted {
+            destination.enlisted = true;
+            self.ready[key.lane() as usize].push_back(key);
+        }
+    }
+}

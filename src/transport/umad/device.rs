@@ -1,0 +1,267 @@
+//! Which ports this host can send MADs from, and whether one of them will do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::fabric::PortNumber;
+
+use super::sys;
+
+/// A port that has a umad device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UmadPort {
+    /// The HCA: `mlx5_0`.
+    pub hca: String,
+    /// The port's number.
+    pub port: PortNumber,
+    /// `/dev/infiniband/umad0`.
+    pub device: PathBuf,
+    /// `InfiniBand` or `Ethernet`; `None` where the kernel is too old to say.
+    pub link_layer: Option<String>,
+    /// PortPhysicalState, as sysfs writes it: `5: LinkUp`.
+    pub physical_state: Option<String>,
+}
+
+/// Why no port could be had. Each says what to do about it.
+#[derive(Debug, Error)]
+pub enum DeviceError {
+    /// Nothing in sysfs.
+    #[error(
+        "no RDMA device on this host ({directory} has none): load the driver of the HCA and \
+         ib_umad (modprobe ib_umad), or name another host's port"
+    )]
+    NoDevice {
+        /// Where it was looked for.
+        directory: String,
+    },
+    /// The HCA is not there.
+    #[error("there is no HCA {asked:?} on this host: --fabric.hca may be {known}")]
+    UnknownHca {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        known: String,
+    },
+    /// The HCA has no such port.
+    #[error("HCA {hca} has no port {asked}: --fabric.port may be {known}")]
+    UnknownPort {
+        /// The HCA.
+        hca: String,
+        /// What was asked for.
+        asked: PortNumber,
+        /// What there is.
+        known: String,
+    },
+    /// A RoCE port.
+    #[error(
+        "{hca} port {port} is an Ethernet (RoCE) port, which has no subnet to ask: name an \
+         InfiniBand port with --fabric.hca, or leave the fabric out with --no-collector.fabric"
+    )]
+    Ethernet {
+        /// The HCA.
+        hca: String,
+        /// The port.
+        port: PortNumber,
+    },
+    /// No link.
+    #[error(
+        "{hca} port {port} has no link (physical state {state}): plug in its cable, or name a \
+         port that is up with --fabric.hca and --fabric.port"
+    )]
+    Down {
+        /// The HCA.
+        hca: String,
+        /// The port.
+        port: PortNumber,
+        /// What sysfs says.
+        state: String,
+    },
+    /// The device file is closed to us.
+    #[error(
+        "no permission to open {device}: run as root, or let the group of the service have it by a \
+         udev rule: KERNEL==\"umad*\", GROUP=\"rdma\", MODE=\"0660\""
+    )]
+    Permission {
+        /// The device file.
+        device: String,
+    },
+    /// The device cannot be opened or set up, for another reason.
+    #[error("{device}: {action}: {error}")]
+    Unusable {
+        /// The device file.
+        device: String,
+        /// What was tried.
+        action: &'static str,
+        /// What came of it.
+        error: io::Error,
+    },
+}
+
+fn attribute(path: &Path) -> Option<String> {
+    sys::read_text(path).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// All ports with a umad device, by HCA and number.
+fn ports(sysfs: &Path) -> Vec<UmadPort> {
+    let class = sysfs.join("class");
+    let entries = std::fs::read_dir(class.join("infiniband_mad")).into_iter().flatten().flatten();
+    let mut ports: Vec<UmadPort> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok().filter(|name| name.starts_with("umad"))?;
+            let umad = class.join("infiniband_mad").join(&name);
+            let hca = attribute(&umad.join("ibdev"))?;
+            let port: PortNumber = attribute(&umad.join("port"))?.parse().ok()?;
+            let about = class.join("infiniband").join(&hca).join("ports").join(port.to_string());
+            Some(UmadPort {
+                hca,
+                port,
+                device: Path::new("/dev/infiniband").join(name),
+                link_layer: attribute(&about.join("link_layer")),
+                physical_state: attribute(&about.join("phys_state")),
+            })
+        })
+        .collect();
+    ports.sort_by(|a, b| (&a.hca, a.port).cmp(&(&b.hca, b.port)));
+    ports
+}
+
+impl UmadPort {
+    /// Finds the port to ask the fabric from: the one that was named, else the first InfiniBand
+    /// port with a link.
+    pub fn find(
+        sysfs: &Path,
+        hca: Option<&str>,
+        port: Option<PortNumber>,
+    ) -> Result<UmadPort, DeviceError> {
+        choose(ports(sysfs), &sysfs.join("class/infiniband_mad"), hca, port)
+    }
+
+    fn usable(&self) -> Result<(), DeviceError> {
+        let (hca, port) = (self.hca.clone(), self.port);
+        if self.link_layer.as_deref() == Some("Ethernet") {
+            return Err(DeviceError::Ethernet { hca, port });
+        }
+        match &self.physical_state {
+            Some(state) if !state.starts_with("5:") => {
+                Err(DeviceError::Down { hca, port, state: state.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn list(items: impl IntoIterator<Item = String>) -> String {
+    let mut items: Vec<String> = items.into_iter().collect();
+    items.dedup();
+    items.join(", ")
+}
+
+fn choose(
+    all: Vec<UmadPort>,
+    directory: &Path,
+    hca: Option<&str>,
+    port: Option<PortNumber>,
+) -> Result<UmadPort, DeviceError> {
+    if all.is_empty() {
+        return Err(DeviceError::NoDevice { directory: directory.display().to_string() });
+    }
+    let known = list(all.iter().map(|port| port.hca.clone()));
+    let of_hca: Vec<UmadPort> =
+        all.into_iter().filter(|port| hca.is_none_or(|hca| port.hca == hca)).collect();
+    let Some(first_hca) = of_hca.first().map(|port| port.hca.clone()) else {
+        return Err(DeviceError::UnknownHca { asked: hca.unwrap_or_default().to_owned(), known });
+    };
+    let numbers = list(of_hca.iter().map(|port| port.port.to_string()));
+    let candidates: Vec<UmadPort> =
+        of_hca.into_iter().filter(|found| port.is_none_or(|port| found.port == port)).collect();
+    let Some(first) = candidates.first() else {
+        let asked = port.unwrap_or_default();
+        return Err(DeviceError::UnknownPort { hca: first_hca, asked, known: numbers });
+    };
+    match candidates.iter().find(|port| port.usable().is_ok()) {
+        Some(usable) => Ok(usable.clone()),
+        None => first.usable().map(|()| first.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(hca: &str, number: u8, layer: &str, state: &str) -> UmadPort {
+        UmadPort {
+            hca: hca.into(),
+            port: number,
+            device: "/dev/infiniband/umad0".into(),
+            link_layer: Some(layer.into()),
+            physical_state: Some(state.into()),
+        }
+    }
+
+    fn mixed() -> Vec<UmadPort> {
+        vec![
+            port("mlx5_0", 1, "Ethernet", "5: LinkUp"),
+            port("mlx5_1", 1, "InfiniBand", "2: Polling"),
+            port("mlx5_1", 2, "InfiniBand", "5: LinkUp"),
+        ]
+    }
+
+    fn chosen(all: Vec<UmadPort>, hca: Option<&str>, number: Option<u8>) -> Result<(String, u8), String> {
+        choose(all, Path::new("/sys/class/infiniband_mad"), hca, number)
+            .map(|port| (port.hca, port.port))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_first_infiniband_port_with_a_link_is_taken() {
+        assert_eq!(chosen(mixed(), None, None), Ok(("mlx5_1".into(), 2)));
+        assert_eq!(chosen(mixed(), Some("mlx5_1"), None), Ok(("mlx5_1".into(), 2)));
+    }
+
+    #[test]
+    fn each_refusal_names_what_to_do() {
+        for (all, hca, number, says) in [
+            (vec![], None, None, ["no RDMA device", "modprobe ib_umad"]),
+            (mixed(), Some("mlx9"), None, ["\"mlx9\"", "mlx5_0, mlx5_1"]),
+            (mixed(), Some("mlx5_1"), Some(3), ["no port 3", "1, 2"]),
+            (mixed(), Some("mlx5_0"), None, ["Ethernet", "--no-collector.fabric"]),
+            (mixed(), Some("mlx5_1"), Some(1), ["no link", "2: Polling"]),
+        ] {
+            let error = chosen(all, hca, number).unwrap_err();
+            for part in says {
+                assert!(error.contains(part), "{error}");
+            }
+            assert!(!error.contains('\n'), "one line: {error}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_says_nothing_of_layer_and_state_is_believed() {
+        let old = UmadPort { link_layer: None, physical_state: None, ..port("mthca0", 1, "", "") };
+        assert!(chosen(vec![old], None, None).is_ok());
+    }
+
+    #[test]
+    fn ports_are_read_from_sysfs() {
+        let root = tempfile::tempdir().unwrap();
+        let file = |path: &str, text: &str| {
+            let path = root.path().join("class").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        file("infiniband_mad/umad3/ibdev", "mlx5_0\n");
+        file("infiniband_mad/umad3/port", "1\n");
+        file("infiniband_mad/issm3/ibdev", "mlx5_0\n");
+        file("infiniband_mad/umad4/port", "not a number\n");
+        file("infiniband_mad/abi_version", "5\n");
+        file("infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+        file("infiniband/mlx5_0/ports/1/phys_state", "5: LinkUp\n");
+        let found = ports(root.path());
+        assert_eq!(
+            found,
+            [UmadPort { device: "/dev/infiniband/umad3".into(), ..port("mlx5_0", 1, "InfiniBand", "5: LinkUp") }]
+        );
+    }
+}

@@ -1,0 +1,276 @@
+//! A real port's wire: MADs through the kernel's umad device.
+//!
+//! The header before each MAD and the numbers of the calls are the kernel's ABI, version 5
+//! (include/uapi/rdma/ib_user_mad.h).
+
+mod device;
+mod sys;
+
+pub use device::{DeviceError, UmadPort};
+
+use std::io;
+use std::time::Duration;
+
+use crate::fabric::moment::Anchor;
+use crate::fabric::{Lid, Moment};
+use crate::mad::{self, Class, Mad};
+
+use super::clock::Clock;
+use super::{Parcel, Received, SendError, Wire, WireError};
+use sys::{Descriptor, RegisterAgent, RegisterAgent2};
+
+/// Which form of the header the device speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Header {
+    /// With the P_Key index: the kernel's since 2.6.24, switched on by REGISTER_AGENT2.
+    Long,
+    /// Without: what a device speaks until something switches the other form on. ibsim knows no
+    /// REGISTER_AGENT2 and speaks only this.
+    Short,
+}
+
+impl Header {
+    fn len(self) -> usize {
+        match self {
+            Header::Long => 64,
+            Header::Short => 56,
+        }
+    }
+}
+
+/// The kernel's number for a request that was not answered in time; the only one it reports.
+const ETIMEDOUT: u32 = libc::ETIMEDOUT as u32;
+
+/// What comes back of a request that was not answered: the MAD's first 24 bytes.
+const ECHO: usize = 24;
+
+/// Fields of the header that hold the same in both forms.
+mod field {
+    use std::ops::Range;
+    pub const AGENT: Range<usize> = 0..4;
+    pub const STATUS: Range<usize> = 4..8;
+    pub const TIMEOUT_MS: Range<usize> = 8..12;
+    pub const LENGTH: Range<usize> = 16..20;
+    pub const QPN: Range<usize> = 20..24;
+    pub const QKEY: Range<usize> = 24..28;
+    pub const LID: Range<usize> = 28..30;
+    pub const SL: usize = 30;
+}
+
+/// An open port.
+#[derive(Debug)]
+pub struct Umad {
+    name: String,
+    descriptor: Descriptor,
+    header: Header,
+    agents: [u32; Class::ALL.len()],
+    clock: Clock,
+    buffer: Vec<u8>,
+}
+
+impl Umad {
+    /// Opens a port and registers for the classes that are spoken.
+    pub fn open(port: &UmadPort, clock: Clock) -> Result<Umad, DeviceError> {
+        let device = port.device.display().to_string();
+        let descriptor = Descriptor::open(&port.device).map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => DeviceError::Permission { device: device.clone() },
+            _ => DeviceError::Unusable { device: device.clone(), action: "open", error },
+        })?;
+        let (header, agents) = register_all(&descriptor).map_err(|error| {
+            // The kernel has no QP0 on an Ethernet port (ib_umad: no such special QP).
+            if error.raw_os_error() == Some(libc::EPROTONOSUPPORT) {
+                DeviceError::Ethernet { hca: port.hca.clone(), port: port.port }
+            } else {
+                DeviceError::Unusable { device: device.clone(), action: "register", error }
+            }
+        })?;
+        Ok(Umad {
+            name: format!("{} port {} ({device})", port.hca, port.port),
+            descriptor,
+            header,
+            agents,
+            clock,
+            buffer: vec![0; Header::Long.len() + mad::LEN],
+        })
+    }
+
+    fn gone(&self, error: &io::Error) -> WireError {
+        WireError { device: self.name.clone(), problem: format!("the device is gone ({error})") }
+    }
+
+    /// One MAD from the device, if it has one.
+    fn read(&mut self) -> Result<Option<Received>, WireError> {
+        let length = match self.descriptor.read(&mut self.buffer) {
+            Ok(0) => return Ok(None),
+            Ok(length) => length,
+            Err(error) => {
+                return match error.raw_os_error() {
+                    Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+                    // Longer than any MAD that is asked for; the kernel keeps it, so take it away.
+                    Some(libc::ENOSPC) => {
+                        self.buffer.resize(self.buffer.len() * 2, 0);
+                        Ok(None)
+                    }
+                    _ => Err(self.gone(&error)),
+                };
+            }
+        };
+        Ok(Some(decode(&self.buffer[..length], self.header)))
+    }
+}
+
+/// Registers for each class. The first answer tells which form of the header is right.
+fn register_all(descriptor: &Descriptor) -> io::Result<(Header, [u32; Class::ALL.len()])> {
+    let mut agents = [0; Class::ALL.len()];
+    let mut header = Header::Long;
+    for class in Class::ALL {
+        let qpn = u8::from(!class.is_smp());
+        if header == Header::Long {
+            let mut request = RegisterAgent2 {
+                qpn: qpn.into(),
+                class: class as u8,
+                class_version: 1,
+                ..RegisterAgent2::default()
+            };
+            match descriptor.register2(&mut request) {
+                Ok(()) => {
+                    agents[class.index()] = request.id;
+                    continue;
+                }
+                // Kernels before 3.18 and ibsim do not know the call.
+                Err(error)
+                    if class.index() == 0
+                        && matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTTY)) =>
+                {
+                    header = Header::Short;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let mut request =
+            RegisterAgent { qpn, class: class as u8, class_version: 1, ..RegisterAgent::default() };
+        descriptor.register(&mut request)?;
+        agents[class.index()] = request.id;
+    }
+    Ok((header, agents))
+}
+
+fn encode(parcel: &Parcel, header: Header, agent: u32) -> ([u8; 64 + mad::LEN], usize) {
+    let mut bytes = [0; 64 + mad::LEN];
+    let millis = u32::try_from(parcel.timeout.as_millis()).unwrap_or(u32::MAX).max(1);
+    bytes[field::AGENT].copy_from_slice(&agent.to_ne_bytes());
+    bytes[field::TIMEOUT_MS].copy_from_slice(&millis.to_ne_bytes());
+    bytes[field::LENGTH].copy_from_slice(&(mad::LEN as u32).to_ne_bytes());
+    bytes[field::QPN].copy_from_slice(&parcel.qp.to_be_bytes());
+    bytes[field::QKEY].copy_from_slice(&parcel.qkey.to_be_bytes());
+    bytes[field::LID].copy_from_slice(&parcel.lid.0.to_be_bytes());
+    bytes[field::SL] = parcel.sl;
+    let start = header.len();
+    bytes[start..start + mad::LEN].copy_from_slice(&parcel.mad.0);
+    (bytes, start + mad::LEN)
+}
+
+fn decode(bytes: &[u8], header: Header) -> Received {
+    let malformed = Received::Malformed { bytes: bytes.len().saturating_sub(header.len()) };
+    let Some((header, body)) = bytes.split_at_checked(header.len()) else {
+        return malformed;
+    };
+    let expired = header[field::STATUS] == ETIMEDOUT.to_ne_bytes();
+    if let Some(echo) = body.first_chunk::<ECHO>().filter(|_| expired) {
+        let transaction = u32::from_be_bytes([echo[12], echo[13], echo[14], echo[15]]);
+        return Received::Expired { transaction };
+    }
+    match body.first_chunk::<{ mad::LEN }>() {
+        Some(whole) if header[field::STATUS] == [0; 4] => Received::Mad {
+            from: Lid(u16::from_be_bytes([header[field::LID.start], header[field::LID.start + 1]])),
+            mad: Mad(*whole),
+        },
+        _ => malformed,
+    }
+}
+
+impl Wire for Umad {
+    fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    fn anchor(&self) -> Anchor {
+        self.clock.anchor()
+    }
+
+    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        let (bytes, length) = encode(parcel, self.header, self.agents[parcel.class.index()]);
+        match self.descriptor.write(&bytes[..length]) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EINTR) => SendError::Full,
+                Some(libc::EIO | libc::ENODEV | libc::EBADF) => SendError::Wire(self.gone(&error)),
+                _ => SendError::Refused(error),
+            }),
+        }
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+        if let Some(received) = self.read()? {
+            return Ok(Some(received));
+        }
+        let limit = until.since(self.now()).min(Duration::from_secs(1));
+        match self.descriptor.wait_readable(limit) {
+            Ok(true) => self.read(),
+            Ok(false) => Ok(None),
+            Err(error) => Err(self.gone(&error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mad::{Path, smp};
+    use crate::transport::{Address, Request};
+
+    fn parcel(to: Address) -> Parcel {
+        let request = Request { to, query: smp::node_info() };
+        Parcel::new(&request, None, 0x1234_5678, Duration::from_millis(250))
+    }
+
+    #[test]
+    fn both_forms_of_the_header() {
+        let parcel = parcel(Address::Lid(Lid(0x0102)));
+        for header in [Header::Long, Header::Short] {
+            let (bytes, length) = encode(&parcel, header, 7);
+            assert_eq!(length, header.len() + 256);
+            assert_eq!(bytes[0..4], 7u32.to_ne_bytes());
+            assert_eq!(bytes[8..12], 250u32.to_ne_bytes());
+            assert_eq!(bytes[16..20], 256u32.to_ne_bytes());
+            assert_eq!(bytes[20..30], [0, 0, 0, 0, 0, 0, 0, 0, 1, 2]);
+            assert_eq!(bytes[header.len()..header.len() + 4], [1, 0x01, 1, 0x01]);
+        }
+    }
+
+    #[test]
+    fn a_directed_smp_goes_to_the_permissive_lid() {
+        let (bytes, _) = encode(&parcel(Address::Directed(Path::HERE)), Header::Long, 0);
+        assert_eq!(bytes[28..30], [0xff, 0xff]);
+    }
+
+    #[test]
+    fn what_comes_in_is_an_answer_a_time_out_or_not_a_mad() {
+        let (mut bytes, length) = encode(&parcel(Address::Lid(Lid(9))), Header::Long, 0);
+        let bytes = &mut bytes[..length];
+        assert!(matches!(decode(bytes, Header::Long), Received::Mad { from: Lid(9), .. }));
+        for short in [0, 30, 64, 64 + 255] {
+            assert!(matches!(decode(&bytes[..short], Header::Long), Received::Malformed { .. }), "{short}");
+        }
+        bytes[4..8].copy_from_slice(&110u32.to_ne_bytes());
+        for length in [64 + 24, 64 + 256] {
+            assert!(matches!(
+                decode(&bytes[..length], Header::Long),
+                Received::Expired { transaction: 0x1234_5678 }
+            ));
+        }
+        assert!(matches!(decode(&bytes[..64 + 23], Header::Long), Received::Malformed { .. }));
+        bytes[4..8].copy_from_slice(&5u32.to_ne_bytes());
+        assert!(matches!(decode(bytes, Header::Long), Received::Malformed { .. }), "an unknown status");
+    }
+}

@@ -1,0 +1,133 @@
+//! The system calls below umad. One of the two files with `unsafe` in it.
+//!
+//! They are libc's own on purpose: ibsim's preload library stands between a program and libc's
+//! `open`, `read`, `write`, `ioctl`, `poll` and `close`, and the descriptors that it hands out are
+//! numbers it made up, which the standard library's and rustix's types would refuse (a debug build
+//! of the former aborts on closing one).
+#![expect(unsafe_code, reason = "umad has no interface but system calls")]
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::FromRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// `struct ib_user_mad_reg_req` (kernel: include/uapi/rdma/ib_user_mad.h), 28 bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RegisterAgent {
+    pub id: u32,
+    pub method_mask: [u32; 4],
+    pub qpn: u8,
+    pub class: u8,
+    pub class_version: u8,
+    pub oui: [u8; 3],
+    pub rmpp_version: u8,
+}
+
+/// `struct ib_user_mad_reg_req2`, 40 bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RegisterAgent2 {
+    pub id: u32,
+    pub qpn: u32,
+    pub class: u8,
+    pub class_version: u8,
+    pub reserved: u16,
+    pub flags: u32,
+    pub method_mask: [u64; 2],
+    pub oui: u32,
+    pub rmpp_version: u8,
+    pub reserved2: [u8; 3],
+}
+
+const _: () = assert!(size_of::<RegisterAgent>() == 28 && size_of::<RegisterAgent2>() == 40);
+
+/// `IB_USER_MAD_REGISTER_AGENT`: `_IOWR(0x1b, 1, struct ib_user_mad_reg_req)`.
+const REGISTER_AGENT: libc::c_ulong = 0xc01c_1b01;
+/// `IB_USER_MAD_REGISTER_AGENT2`: `_IOWR(0x1b, 4, struct ib_user_mad_reg_req2)`.
+const REGISTER_AGENT2: libc::c_ulong = 0xc028_1b04;
+
+/// An open umad device.
+#[derive(Debug)]
+pub(super) struct Descriptor(libc::c_int);
+
+fn check(result: isize) -> io::Result<usize> {
+    match result {
+        // ibsim's preload library returns the negated error instead of -1 and errno.
+        ..-1 => Err(io::Error::from_raw_os_error(-result as i32)),
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(result.unsigned_abs()),
+    }
+}
+
+fn open(path: &Path, flags: libc::c_int) -> io::Result<libc::c_int> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: `path` is a NUL-terminated string that outlives the call.
+    let result = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) };
+    check(result as isize).map(|fd| fd as libc::c_int)
+}
+
+/// Reads a small text file, such as those of sysfs.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    let fd = open(path, libc::O_RDONLY)?;
+    // SAFETY: `fd` was just opened, is a real file's, and nobody else has it.
+    let mut file = unsafe { File::from_raw_fd(fd) };
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+impl Descriptor {
+    pub fn open(path: &Path) -> io::Result<Self> {
+        open(path, libc::O_RDWR | libc::O_NONBLOCK).map(Descriptor)
+    }
+
+    pub fn register(&self, request: &mut RegisterAgent) -> io::Result<()> {
+        // SAFETY: the request is of the type and size that the ioctl's number names, and stays
+        // borrowed for as long as the call lasts.
+        let result = unsafe { libc::ioctl(self.0, REGISTER_AGENT, &raw mut *request) };
+        check(result as isize).map(|_| ())
+    }
+
+    pub fn register2(&self, request: &mut RegisterAgent2) -> io::Result<()> {
+        // SAFETY: as above.
+        let result = unsafe { libc::ioctl(self.0, REGISTER_AGENT2, &raw mut *request) };
+        check(result as isize).map(|_| ())
+    }
+
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        // SAFETY: pointer and length are those of a live slice.
+        check(unsafe { libc::write(self.0, bytes.as_ptr().cast(), bytes.len()) })
+    }
+
+    pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: pointer and length are those of a live slice that nobody else writes.
+        check(unsafe { libc::read(self.0, bytes.as_mut_ptr().cast(), bytes.len()) })
+    }
+
+    /// Waits until there is something to read; false when `limit` passed without.
+    pub fn wait_readable(&self, limit: Duration) -> io::Result<bool> {
+        let mut poll = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
+        // Rounded up, or the last millisecond would be spent spinning.
+        let millis = i32::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
+        // SAFETY: one pollfd, borrowed for as long as the call lasts.
+        let ready = match check(unsafe { libc::poll(&raw mut poll, 1, millis) } as isize) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            result => result?,
+        };
+        if poll.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 {
+            return Err(io::Error::from_raw_os_error(libc::ENODEV));
+        }
+        Ok(ready > 0 && poll.revents & libc::POLLIN != 0)
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours, and is used no more.
+        unsafe { libc::close(self.0) };
+    }
+}

@@ -1,0 +1,312 @@
+//! The small part of the exposition: the exporter's account of itself, fresh at each scrape.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use prometheus_client::collector::Collector as Source;
+use prometheus_client::encoding::text::encode_registry;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use crate::fabric::change;
+use crate::mad::Class;
+use crate::monitor::{Board, Collector, Observation};
+use crate::transport::stats::{Outcome, ROUND_TRIP_BOUNDS};
+
+use super::Format;
+use super::family::{Family, Kind};
+
+/// What is known of our own process, apart from what is read anew each time.
+#[derive(Clone, Debug)]
+pub struct Process {
+    procfs: PathBuf,
+}
+
+impl Process {
+    /// Reads from where procfs is mounted.
+    pub fn new(procfs: &Path) -> Self {
+        Process { procfs: procfs.to_owned() }
+    }
+}
+
+/// What the families are told from.
+#[derive(Debug)]
+struct About {
+    board: Board,
+    render: Duration,
+    process: Option<ProcessNumbers>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ProcessNumbers {
+    cpu_seconds: f64,
+    resident_bytes: u64,
+    virtual_bytes: u64,
+    threads: u64,
+    start_seconds: f64,
+    open_files: Option<u64>,
+    most_files: Option<u64>,
+}
+
+impl ProcessNumbers {
+    /// `None` where procfs does not tell: no number is better than a wrong one.
+    fn read(process: &Process) -> Option<Self> {
+        let own = procfs::process::Process::new_with_root(process.procfs.join("self")).ok()?;
+        let stat = own.stat().ok()?;
+        let per_second = procfs::ticks_per_second() as f64;
+        let boot = procfs::boot_time_secs().ok()? as f64;
+        let limit = own.limits().ok().map(|limits| limits.max_open_files.soft_limit);
+        Some(ProcessNumbers {
+            cpu_seconds: (stat.utime + stat.stime) as f64 / per_second,
+            resident_bytes: stat.rss * procfs::page_size(),
+            virtual_bytes: stat.vsize,
+            threads: u64::try_from(stat.num_threads).unwrap_or(0),
+            start_seconds: boot + stat.starttime as f64 / per_second,
+            open_files: own.fd_count().ok().map(|count| count as u64),
+            most_files: match limit {
+                Some(procfs::process::LimitValue::Value(most)) => Some(most),
+                _ => None,
+            },
+        })
+    }
+}
+
+/// A value as it is written: whole numbers stay whole.
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Whole(u64),
+    Real(f64),
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Value::Whole(value)
+    }
+}
+
+impl From<usize> for Value {
+    fn from(value: usize) -> Self {
+        Value::Whole(value as u64)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Value::Whole(value.into())
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Value::Real(value)
+    }
+}
+
+/// Where a family's samples go. Encoding goes to memory and so does not fail.
+struct Samples<'a, 'b> {
+    encoder: &'a mut MetricEncoder<'b>,
+    kind: Kind,
+}
+
+impl Samples<'_, '_> {
+    fn put(&mut self, labels: &[(&str, &str)], value: impl Into<Value>) {
+        let labels = labels.to_vec();
+        let Ok(encoder) = self.encoder.encode_family(&labels) else { return };
+        let _ = match (self.kind, value.into()) {
+            (Kind::Counter, Value::Whole(value)) => ConstCounter::new(value).encode(encoder),
+            (Kind::Counter, Value::Real(value)) => ConstCounter::new(value).encode(encoder),
+            (_, Value::Whole(value)) => ConstGauge::new(value).encode(encoder),
+            (_, Value::Real(value)) => ConstGauge::new(value).encode(encoder),
+        };
+    }
+
+    fn put_histogram(&mut self, labels: &[(&str, &str)], sum: f64, count: u64, buckets: &[(f64, u64)]) {
+        let labels = labels.to_vec();
+        if let Ok(mut encoder) = self.encoder.encode_family(&labels) {
+            let _ = encoder.encode_histogram::<NoLabelSet>(sum, count, buckets, None);
+        }
+    }
+}
+
+/// A family and how its samples are told.
+type Told = (Family, fn(&About, &mut Samples<'_, '_>));
+
+macro_rules! families {
+    ($($name:literal $kind:ident [$($label:literal),*] $help:literal => $tell:expr;)+) => {
+        const FAMILIES: &[Told] = &[$((
+            Family { name: $name, kind: Kind::$kind, labels: &[$($label),*], help: $help },
+            $tell,
+        )),+];
+    };
+}
+
+families! {
+    "infiniband_collector_success" Gauge ["fabric", "collector"]
+        "Whether a collector came to its end and brought something in the last time."
+        => |about, out| about.each(|it| for collector in Collector::ALL {
+            out.put(&[("fabric", &it.fabric), ("collector", collector.label())], it.tally.success(collector));
+        });
+    "infiniband_sweep_duration_seconds" Gauge ["fabric"]
+        "How long the latest sweep took, from its first question to its last answer."
+        => |about, out| about.each(|it| if let Some(last) = &it.snapshot {
+            out.put(&[("fabric", &it.fabric)], last.ended.since(last.began).as_secs_f64());
+        });
+    "infiniband_sweep_timestamp_seconds" Gauge ["fabric"]
+        "When the latest sweep ended, in seconds since 1970: the age of what is served."
+        => |about, out| about.each(|it| if let Some(last) = &it.snapshot {
+            out.put(&[("fabric", &it.fabric)], last.anchor.unix_seconds_of(last.ended));
+        });
+    "infiniband_sweeps" Counter ["fabric"]
+        "Sweeps that came to their end."
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.sweeps));
+    "infiniband_discovery_duration_seconds" Gauge ["fabric"]
+        "How long the latest discovery took."
+        => |about, out| about.each(|it| if let Some((anchor, ended)) = it.tally.discovery {
+            out.put(&[("fabric", &it.fabric)], ended.since(anchor.moment).as_secs_f64());
+        });
+    "infiniband_discovery_timestamp_seconds" Gauge ["fabric"]
+        "When the latest discovery ended, in seconds since 1970."
+        => |about, out| about.each(|it| if let Some((anchor, ended)) = it.tally.discovery {
+            out.put(&[("fabric", &it.fabric)], anchor.unix_seconds_of(ended));
+        });
+    "infiniband_discoveries" Counter ["fabric"]
+        "Discoveries that came to their end."
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.discoveries));
+    "infiniband_discovery_gaps" Gauge ["fabric"]
+        "Questions of the latest discovery that nobody answered: what is behind them is not known."
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.discovery_gaps));
+    "infiniband_fabric_changes" Counter ["fabric", "kind"]
+        "Changes between one discovery and the next, by kind."
+        => |about, out| about.each(|it| for (kind, count) in change::KINDS.iter().zip(it.tally.changes) {
+            out.put(&[("fabric", &it.fabric), ("kind", kind)], count);
+        });
+    "infiniband_nodes_seen" Gauge ["fabric"]
+        "Nodes that the latest discovery found."
+        => |about, out| about.each(|it| if let Some(last) = &it.snapshot {
+            out.put(&[("fabric", &it.fabric)], last.fabric.nodes.iter().filter(|node| node.present).count());
+        });
+    "infiniband_nodes_failed" Gauge ["fabric"]
+        "Nodes that are gone, or gave no answer in the latest sweep."
+        => |about, out| about.each(|it| if let Some(last) = &it.snapshot {
+            let failed = last.fabric.node_indexes().filter(|&node| !last.is_up(node)).count();
+            out.put(&[("fabric", &it.fabric)], failed);
+        });
+    "infiniband_ports_seen" Gauge ["fabric"]
+        "Ports whose counters the latest sweep read."
+        => |about, out| about.each(|it| if let Some(last) = &it.snapshot {
+            out.put(&[("fabric", &it.fabric)], last.readings.iter().flatten().count());
+        });
+    "infiniband_ports_failed" Gauge ["fabric"]
+        "Ports of which the latest sweep did not get all that it asked for."
+        => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.failed_ports));
+    "infiniband_mads" Counter ["fabric", "class", "outcome"]
+        "MADs sent, retries included, by what became of them; malformed and stray ones came in unasked."
+        => |about, out| about.each(|it| for class in Class::ALL {
+            for outcome in Outcome::ALL {
+                let labels = [("fabric", it.fabric.as_str()), ("class", class.label()), ("outcome", outcome.label())];
+                out.put(&labels, it.mads.of(class, outcome));
+            }
+        });
+    "infiniband_mad_round_trip_seconds" Histogram ["fabric", "class"]
+        "From sending a MAD to its answer."
+        => |about, out| about.each(|it| for class in Class::ALL {
+            let trips = it.mads.round_trips(class);
+            let bounds = ROUND_TRIP_BOUNDS.into_iter().chain([f64::INFINITY]);
+            let buckets: Vec<(f64, u64)> = bounds.zip(trips.buckets).collect();
+            let labels = [("fabric", it.fabric.as_str()), ("class", class.label())];
+            out.put_histogram(&labels, trips.sum.as_secs_f64(), trips.count(), &buckets);
+        });
+    "fabric_exporter_render_duration_seconds" Gauge []
+        "How long it took to render and compress the latest sweep."
+        => |about, out| out.put(&[], about.render.as_secs_f64());
+    "fabric_exporter_build_info" Gauge ["version", "revision"]
+        "What this program was built from, as a series that is always 1."
+        => |_, out| {
+            let revision = option_env!("FABRIC_EXPORTER_REVISION").unwrap_or("unknown");
+            out.put(&[("version", env!("CARGO_PKG_VERSION")), ("revision", revision)], 1u64);
+        };
+    "process_cpu_seconds" Counter []
+        "Time that the process spent on processors, in itself and in the kernel."
+        => |about, out| about.process(|it| out.put(&[], it.cpu_seconds));
+    "process_resident_memory_bytes" Gauge []
+        "Memory that the process has in RAM."
+        => |about, out| about.process(|it| out.put(&[], it.resident_bytes));
+    "process_virtual_memory_bytes" Gauge []
+        "Address space of the process."
+        => |about, out| about.process(|it| out.put(&[], it.virtual_bytes));
+    "process_threads" Gauge []
+        "Threads of the process."
+        => |about, out| about.process(|it| out.put(&[], it.threads));
+    "process_start_time_seconds" Gauge []
+        "When the process began, in seconds since 1970."
+        => |about, out| about.process(|it| out.put(&[], it.start_seconds));
+    "process_open_fds" Gauge []
+        "File descriptors that the process has open."
+        => |about, out| about.process(|it| if let Some(open) = it.open_files { out.put(&[], open) });
+    "process_max_fds" Gauge []
+        "File descriptors that the process may have open."
+        => |about, out| about.process(|it| if let Some(most) = it.most_files { out.put(&[], most) });
+}
+
+/// All families of this part.
+pub fn families() -> impl Iterator<Item = Family> {
+    FAMILIES.iter().map(|(family, _)| *family)
+}
+
+impl About {
+    fn each(&self, mut tell: impl FnMut(&Observation)) {
+        self.board.iter().for_each(|observation| tell(observation));
+    }
+
+    fn process(&self, tell: impl FnOnce(ProcessNumbers)) {
+        if let Some(process) = self.process {
+            tell(process);
+        }
+    }
+}
+
+impl Source for About {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        for (family, tell) in FAMILIES {
+            let kind = match family.kind {
+                Kind::Counter => MetricType::Counter,
+                Kind::Gauge => MetricType::Gauge,
+                Kind::Histogram => MetricType::Histogram,
+            };
+            let mut encoder = encoder.encode_descriptor(family.name, family.help, None, kind)?;
+            tell(self, &mut Samples { encoder: &mut encoder, kind: family.kind });
+        }
+        Ok(())
+    }
+}
+
+/// Renders this part in a format.
+pub fn render(board: &Board, took: Duration, process: &Process, format: Format) -> String {
+    let mut registry = Registry::default();
+    let about = About { board: board.clone(), render: took, process: ProcessNumbers::read(process) };
+    registry.register_collector(Box::new(about));
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = encode_registry(&mut text, &registry);
+    with_headers_of(&text, format)
+}
+
+/// Puts each family's header in the format that is wanted: prometheus-client writes OpenMetrics
+/// alone, without units. The samples are the same in both.
+fn with_headers_of(text: &str, format: Format) -> String {
+    let mut out = String::with_capacity(text.len() + 1024);
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("# HELP ").and_then(|rest| rest.split(' ').next()) {
+            if let Some((family, _)) = FAMILIES.iter().find(|(family, _)| family.name == name) {
+                out.push_str(&family.header(format));
+            }
+        } else if !line.starts_with('#') {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}

@@ -1,0 +1,7 @@
+//! Who is told: HTTP.
+
+pub mod body;
+pub mod exposition;
+pub mod landing;
+pub mod negotiate;
+pub mod server;

@@ -1,0 +1,94 @@
+//! The HTTP server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use thiserror::Error;
+use tokio::net::TcpListener;
+
+use super::body::{Packed, Unpacked};
+use super::exposition::Latest;
+use super::exposition::about::Process;
+use super::{landing, negotiate};
+
+/// What the handlers share.
+#[derive(Clone, Debug)]
+pub struct Site {
+    latest: Latest,
+    process: Process,
+    telemetry_path: Arc<str>,
+}
+
+impl Site {
+    /// A site that serves the latest exposition.
+    pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
+        Site { latest, process, telemetry_path: telemetry_path.into() }
+    }
+
+    /// Its routes.
+    pub fn router(self) -> Router {
+        Router::new()
+            .route("/", get(index))
+            .route(&Arc::clone(&self.telemetry_path), get(metrics))
+            .route("/-/healthy", get(|| async { "healthy\n" }))
+            .route("/-/ready", get(ready))
+            .with_state(self)
+    }
+}
+
+async fn index(State(site): State<Site>) -> Html<String> {
+    let exposition = Arc::clone(&site.latest.borrow());
+    Html(landing::page(&exposition, &site.telemetry_path))
+}
+
+async fn ready(State(site): State<Site>) -> (StatusCode, &'static str) {
+    if site.latest.borrow().is_ready() {
+        (StatusCode::OK, "ready\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "the first sweep is not at its end yet\n")
+    }
+}
+
+async fn metrics(State(site): State<Site>, headers: HeaderMap) -> Response {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let format = negotiate::format(text(header::ACCEPT));
+    let exposition = Arc::clone(&site.latest.borrow());
+    let document = exposition.document(format, &site.process);
+    let mut response = if negotiate::takes_gzip(text(header::ACCEPT_ENCODING)) {
+        let gzip = [(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))];
+        (gzip, Body::new(Packed::new(document))).into_response()
+    } else {
+        Body::new(Unpacked::new(document)).into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+    headers.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
+    response
+}
+
+/// An address that cannot be listened on.
+#[derive(Debug, Error)]
+#[error("cannot listen on {address}: {error}: free the port, or name another with --web.listen-address")]
+pub struct ListenError {
+    address: SocketAddr,
+    error: std::io::Error,
+}
+
+/// Binds to an address. All addresses means IPv4 alone on a host without IPv6.
+pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    let mut bound = TcpListener::bind(address).await;
+    if let Err(error) = &bound
+        && address.ip().is_unspecified()
+        && address.is_ipv6()
+        && error.raw_os_error() == Some(libc::EAFNOSUPPORT)
+    {
+        bound = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], address.port()))).await;
+    }
+    bound.map_err(|error| ListenError { address, error })
+}

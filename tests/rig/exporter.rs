@@ -1,0 +1,215 @@
+//! The program under test, running on a simulated fabric.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use super::capture::{self, Mad};
+use super::child::{self, Output, Running};
+use super::metrics::Metrics;
+use super::seat::Seat;
+use super::wait_until;
+
+/// How long the exporter may take to listen.
+const LISTEN_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long it may take to have seen the whole fabric once.
+const READY_LIMIT: Duration = Duration::from_secs(120);
+
+/// How long one answer may take.
+const HTTP_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long a start may take to fail.
+const EXIT_LIMIT: Duration = Duration::from_secs(60);
+
+/// An answer as it came over the wire: a compressed body stays compressed.
+#[derive(Debug)]
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// The headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// The first header of this name, in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(n, _)| n == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap_or_else(|e| panic!("the body is not text: {e}"))
+    }
+}
+
+/// A running exporter.
+pub struct Exporter {
+    running: Running,
+    dir: PathBuf,
+    address: String,
+    agent: ureq::Agent,
+    // Keeps the directory, so that what is left there can be read once the fabric is gone.
+    _seat: Seat,
+}
+
+impl Exporter {
+    /// Starts `fabric-exporter serve` on a fabric (`&Ibsim`), behind a proxy (`&Proxy`) or on a seat,
+    /// and waits until it listens. It captures its MADs unless `flags` says where to.
+    pub fn start(seat: impl Into<Seat>, flags: &[&str]) -> Self {
+        let seat = seat.into();
+        let dir = seat.new_dir("exporter");
+        let log = dir.join("stderr");
+        let mut command = seat.command_in(env!("CARGO_BIN_EXE_fabric-exporter"), &dir);
+        command.args(["serve", "--web.listen-address=127.0.0.1:0"]);
+        if !flags
+            .iter()
+            .any(|flag| flag.starts_with("--fabric.capture"))
+        {
+            command.arg(format!("--fabric.capture={}", capture_file(&dir).display()));
+        }
+        command
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(child::create(&dir.join("stdout")))
+            .stderr(child::create(&log));
+        let mut running = Running::spawn("fabric-exporter", &mut command);
+        let address = wait_until(LISTEN_LIMIT, "the exporter to listen", || {
+            let text = child::read_lossy(&log);
+            let address = listening_address(&text);
+            if address.is_none()
+                && let Some(status) = running.try_wait()
+            {
+                panic!(
+                    "fabric-exporter {flags:?}: {status}\n{}",
+                    child::read_lossy(&log)
+                );
+            }
+            address
+        });
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(HTTP_LIMIT))
+            .build()
+            .into();
+        Self {
+            running,
+            dir,
+            address,
+            agent,
+            _seat: seat,
+        }
+    }
+
+    /// Waits until it says that it is ready.
+    pub fn wait_ready(&mut self) {
+        wait_until(READY_LIMIT, "the exporter to be ready", || {
+            if let Some(status) = self.running.try_wait() {
+                panic!("fabric-exporter: {status}\n{}", self.log());
+            }
+            (self.get("/-/ready", &[]).status == 200).then_some(())
+        });
+    }
+
+    /// Gets a path with these request headers.
+    pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> Response {
+        self.try_get(path, headers)
+            .unwrap_or_else(|e| panic!("GET {path}: {e}; the exporter's log:\n{}", self.log()))
+    }
+
+    /// Gets a path, for the case that it cannot answer.
+    pub fn try_get(&self, path: &str, headers: &[(&str, &str)]) -> Result<Response, ureq::Error> {
+        let request = self.agent.get(format!("http://{}{path}", self.address));
+        let request = headers.iter().fold(request, |request, (name, value)| {
+            request.header(*name, *value)
+        });
+        let (parts, mut body) = request.call()?.into_parts();
+        let headers = parts.headers.iter().map(|(name, value)| {
+            (
+                name.as_str().to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        });
+        Ok(Response {
+            status: parts.status.as_u16(),
+            headers: headers.collect(),
+            // A fabric of 25,000 ports gives some 100 MB, far above the usual limit.
+            body: body.with_config().limit(1 << 30).read_to_vec()?,
+        })
+    }
+
+    /// Scrapes it.
+    pub fn metrics(&self) -> Metrics {
+        let response = self.get("/metrics", &[]);
+        assert_eq!(response.status, 200, "GET /metrics: {}", response.text());
+        Metrics::parse(response.text())
+    }
+
+    /// Where it listens, as `127.0.0.1:PORT`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        child::read_lossy(&self.dir.join("stderr"))
+    }
+
+    /// Its working directory, which stays while this value lives.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Its process id, for measurements and signals.
+    pub fn pid(&self) -> u32 {
+        self.running.pid()
+    }
+
+    /// Sends it a signal by its short name, such as `HUP`.
+    pub fn signal(&mut self, signal: &str) {
+        self.running.signal(signal);
+    }
+
+    /// Ends it in good order, as dropping it does.
+    pub fn stop(&mut self) -> ExitStatus {
+        self.running.stop()
+    }
+
+    /// The MADs it has captured; whole once it has stopped.
+    pub fn capture_mads(&self) -> Vec<Mad> {
+        capture::read(&capture_file(&self.dir))
+    }
+
+    /// Panics unless it has sent and received MADs, and none that could change the fabric.
+    pub fn assert_read_only_capture(&self) {
+        capture::assert_read_only(&capture_file(&self.dir));
+    }
+}
+
+/// Runs the program with these arguments to its end, for starts that fail and for commands that
+/// are no server.
+pub fn run_to_exit(seat: impl Into<Seat>, args: &[&str]) -> Output {
+    let seat = seat.into();
+    let dir = seat.new_dir("exporter");
+    let mut command = seat.command_in(env!("CARGO_BIN_EXE_fabric-exporter"), &dir);
+    child::run("fabric-exporter", command.args(args), &dir, EXIT_LIMIT)
+}
+
+fn capture_file(dir: &Path) -> PathBuf {
+    dir.join("capture.pcap")
+}
+
+/// The address in the line that says where the program listens, in either log format.
+fn listening_address(log: &str) -> Option<String> {
+    // Only whole lines: the rest of one may be on its way.
+    let (whole, _) = log.rsplit_once('\n')?;
+    let line = whole.lines().find(|line| line.contains("listening"))?;
+    let (_, rest) = line.split_once("127.0.0.1:")?;
+    let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    (!port.is_empty()).then(|| format!("127.0.0.1:{port}"))
+}

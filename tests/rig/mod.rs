@@ -1,0 +1,82 @@
+//! The test rig: a simulated fabric, the foreign programs that live on it, and the exporter under
+//! test, each started fresh for one test and gone when its value is dropped.
+//!
+//! Every piece keeps its files in a temporary directory of its own and its sockets under a name of
+//! its own, so tests run side by side in threads and in processes. Hold the values in locals: a
+//! `static` is never dropped and would leave its programs running.
+//!
+//! A program or file that is missing is a failure, not a reason to skip: a test that silently does
+//! not run proves nothing.
+
+// Each test file includes the whole rig and uses a part of it.
+#![allow(dead_code, unused_imports)]
+// The rig stops a test by panicking, with a message that says which program or file is at fault.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+// Where a function panics is said once, above, not in a section for each.
+#![allow(clippy::missing_panics_doc)]
+
+pub mod capture;
+pub mod child;
+pub mod diags;
+pub mod exporter;
+pub mod ibsim;
+pub mod metrics;
+pub mod opensm;
+pub mod proxy;
+pub mod seat;
+pub mod topology;
+
+pub use exporter::{Exporter, Response, run_to_exit};
+pub use ibsim::Ibsim;
+pub use metrics::Metrics;
+pub use opensm::OpenSm;
+pub use proxy::Proxy;
+pub use seat::Seat;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The Debian package of each foreign program the tests use, to tell what to install.
+const PACKAGES: [(&str, &str); 5] = [
+    ("ibsim", "ibsim-utils"),
+    ("opensm", "opensm"),
+    ("tshark", "tshark"),
+    ("prometheus", "prometheus"),
+    ("promtool", "prometheus"),
+];
+
+/// The path of a foreign program, or a panic that says how to get it.
+///
+/// Debian puts `OpenSM` and the diagnostics into `/usr/sbin`, which an ordinary user's `PATH` lacks.
+pub fn require(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| {
+            let package = PACKAGES
+                .iter()
+                .find(|(name, _)| *name == program)
+                .map_or("infiniband-diags", |(_, package)| package);
+            panic!("`{program}` is missing: apt-get install {package} (make test does it)")
+        })
+}
+
+/// Polls until `probe` gives a value, and panics naming `what` when `limit` has passed.
+///
+/// This stands in for every fixed sleep: it ends as soon as the thing waited for is there, and a
+/// slow machine only makes it take longer.
+pub fn wait_until<T>(limit: Duration, what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(found) = probe() {
+            return found;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "waited {limit:?} in vain for {what}"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

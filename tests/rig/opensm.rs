@@ -1,0 +1,75 @@
+//! `OpenSM`, the subnet manager: gives every port its LID, every switch its routes, and answers SA.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::Ibsim;
+use super::child::{self, Running};
+use super::seat::Seat;
+use super::{require, wait_until};
+
+/// How long `OpenSM` may take to bring up the fabric; 24,892 ports take 7 s.
+const UP_LIMIT: Duration = Duration::from_secs(120);
+
+/// The log at once on disk, where the rig waits for it; sweeps only when a trap asks for one, so
+/// that `OpenSM`'s own MADs do not move the counters under a test.
+const CONFIG: &str = "force_log_flush TRUE\nsweep_interval 0\n";
+
+/// A running `OpenSM`.
+pub struct OpenSm {
+    running: Running,
+}
+
+impl OpenSm {
+    /// Starts `OpenSM` on the fabric's first host and waits until the subnet is up.
+    pub fn start(ibsim: &Ibsim) -> Self {
+        Self::start_at(ibsim.sm_seat())
+    }
+
+    /// Starts `OpenSM` on a seat of the caller's choice: a second one, or a slow one.
+    pub fn start_at(seat: impl Into<Seat>) -> Self {
+        let seat = seat.into();
+        let dir = seat.new_dir("opensm");
+        let (config, log) = (dir.join("osm.conf"), dir.join("osm.log"));
+        std::fs::write(&config, CONFIG)
+            .unwrap_or_else(|e| panic!("cannot write {}: {e}", config.display()));
+        let mut command = seat.command_in(require("opensm"), &dir);
+        command
+            // Without these OpenSM keeps its files below /var, for all instances together.
+            .env("OSM_TMP_DIR", &dir)
+            .env("OSM_CACHE_DIR", &dir)
+            .arg("-F")
+            .arg(&config)
+            .arg("-f")
+            .arg(&log)
+            .stdin(std::process::Stdio::null())
+            .stdout(child::create(&dir.join("stdout")))
+            .stderr(child::create(&dir.join("stderr")));
+        let mut running = Running::spawn("opensm", &mut command);
+        wait_until(UP_LIMIT, "SUBNET UP in OpenSM's log", || {
+            if let Some(status) = running.try_wait() {
+                panic!(
+                    "opensm: {status}\n{}",
+                    child::read_lossy(&dir.join("stderr"))
+                );
+            }
+            child::read_lossy(&log).contains("SUBNET UP").then_some(())
+        });
+        Self { running }
+    }
+
+    /// Stops it where it stands: what is sent to it stays unanswered.
+    pub fn pause(&mut self) {
+        self.running.signal("STOP");
+    }
+
+    /// Lets it go on after [`pause`](Self::pause).
+    pub fn resume(&mut self) {
+        self.running.signal("CONT");
+    }
+
+    /// Ends it in good order, as dropping it does.
+    pub fn stop(mut self) -> ExitStatus {
+        self.running.stop()
+    }
+}
