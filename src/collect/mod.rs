@@ -4,3 +4,6 @@ pub mod discovery;
 pub mod perfmgt;
 pub mod port_state;
 pub mod sweep;
+
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use crate::fabric::counter::Attribute;
 use crate::fabric::topology::{End, NodeKind};
 use crate::fabric::{Fabric, Lid, Moment, PortIndex, Reading};
 use crate::mad::class_port_info::Capabilities;
 use crate::mad::pma::{self, Page};
-use crate::mad::Mad;
+use crate::mad::{Mad, status};
 use crate::transport::transactor::Failure;
 use crate::transport::{Address, Request};
 
@@ -37,6 +38,13 @@ impl Agents {
             .or_insert_with(|| pma::plan(&capabilities, details).into());
         self.plans.insert(agent, Arc::clone(plan));
         Arc::clone(plan)
+    }
+
+    /// An agent does not have an attribute that it need not have: it is not asked for it again.
+    fn leave_out(&mut self, agent: End, attribute: Attribute) {
+        if let Some(plan) = self.plans.get_mut(&agent) {
+            *plan = plan.iter().filter(|page| page.attribute != attribute).cloned().collect();
+        }
     }
 
     /// Forgets who is not in the fabric any more, for a device that comes back may be another.
@@ -168,12 +176,16 @@ impl<'a> CounterSweep<'a> {
                 self.agents[agent as usize].ports.first().copied()
             }
             Ask::Page { agent, port, page } => {
-                let plan = self.agents[agent as usize].plan.as_ref()?;
+                let agent = &self.agents[agent as usize];
+                let page = &agent.plan.as_ref()?[usize::from(page)];
                 match outcome {
                     Ok(mad) => {
                         let reading = self.readings[port.0 as usize].get_or_insert_with(|| Reading::empty(at));
-                        plan[usize::from(page)].read(mad, reading);
+                        page.read(mad, reading);
                         reading.at = at;
+                    }
+                    Err(Failure::Status(status)) if page.is_optional() && status::is_unsupported(status) => {
+                        self.known.leave_out(agent.end, page.attribute);
                     }
                     Err(_) => self.failed[port.0 as usize] = true,
                 }

@@ -33,6 +33,11 @@ pub mod status {
     pub const BUSY: u16 = 0x0001;
     /// Bit 1: ask elsewhere.
     pub const REDIRECT: u16 = 0x0002;
+
+    /// Bits 2 to 4: whether the agent does not know the method (2), or not for this attribute (3).
+    pub fn is_unsupported(status: u16) -> bool {
+        matches!(status >> 2 & 7, 2 | 3)
+    }
 }
 
 /// A management class.

@@ -26,6 +26,11 @@ pub struct Page {
 }
 
 impl Page {
+    /// Whether ClassPortInfo does not say if a device has it: asking is the way to find out.
+    pub fn is_optional(&self) -> bool {
+        matches!(self.attribute, Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails)
+    }
+
     /// Takes the counters of an answer down.
     pub fn read(&self, answer: &Mad, reading: &mut Reading) {
         for &(counter, place) in &self.counters {

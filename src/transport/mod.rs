@@ -8,6 +8,8 @@
 pub mod capture;
 pub mod clock;
 pub mod pace;
+#[cfg(test)]
+pub(crate) mod scripted;
 pub mod stats;
 pub mod transactor;
 pub mod umad;

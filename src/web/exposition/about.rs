@@ -304,7 +304,13 @@ fn with_headers_of(text: &str, format: Format) -> String {
                 out.push_str(&family.header(format));
             }
         } else if !line.starts_with('#') {
-            out.push_str(line);
+            // What has no labels is written with empty braces.
+            let (name, rest) = line.split_once("{} ").map_or((line, None), |(name, rest)| (name, Some(rest)));
+            out.push_str(name);
+            if let Some(rest) = rest {
+                out.push(' ');
+                out.push_str(rest);
+            }
             out.push('\n');
         }
     }

@@ -442,3 +442,6 @@ impl Transactor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! Discovery and sweep over small fabrics that answer by themselves.
+//!
+//! What ibsim cannot do is here: routers, one-MAD devices, devices without ClassPortInfo, nodes
+//! that fall silent in mid-walk. That both agree with infiniband-diags is shown on ibsim.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::discovery::{Discovery, Found};
+use super::perfmgt::Agents;
+use super::sweep::{Sweep, Swept};
+use crate::fabric::counter::Attribute;
+use crate::fabric::names::NodeNames;
+use crate::fabric::topology::{NodeKind, state};
+use crate::fabric::{Counter, Fabric, Guid, Lid, Moment};
+use crate::transport::pace::Pace;
+use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric, symbol_errors};
+use crate::transport::transactor::Transactor;
+use crate::transport::walk::drive;
+use crate::transport::{Parcel, Wire};
+
+const CA: NodeKind = NodeKind::Ca;
+const SWITCH: NodeKind = NodeKind::Switch;
+
+fn walk(wire: &mut Scripted, walk: &mut impl crate::transport::walk::Walk) {
+    let mut transactor = Transactor::new(Pace::default());
+    drive(walk, &mut transactor, wire, &AtomicBool::new(false)).unwrap();
+}
+
+fn discovered(wire: &mut Scripted) -> Found {
+    let mut discovery = Discovery::new();
+    walk(wire, &mut discovery);
+    discovery.finish()
+}
+
+fn assembled(wire: &mut Scripted) -> Arc<Fabric> {
+    Arc::new(discovered(wire).assemble(&NodeNames::default(), Moment(0), None))
+}
+
+fn swept(wire: &mut Scripted, fabric: &Arc<Fabric>, agents: &mut Agents) -> Swept {
+    let mut sweep = Sweep::new(fabric, agents, wire.anchor());
+    walk(wire, &mut sweep);
+    sweep.finish()
+}
+
+/// The cables of a fabric as the script names them: ((node, port), (node, port)).
+fn cables(fabric: &Fabric) -> Vec<((usize, u8), (usize, u8))> {
+    let named = |port| {
+        let (guid, number) = fabric.end(port);
+        (guid.0 as usize - 1, number)
+    };
+    let mut cables: Vec<_> = fabric.links().map(|link| (named(link.0), named(link.1))).collect();
+    cables.sort_unstable();
+    cables
+}
+
+#[test]
+fn every_shape_of_fabric_is_found_whole() {
+    type Shape<'a> = (&'a str, &'a [(NodeKind, u8)], &'a [((usize, u8), (usize, u8))]);
+    let shapes: &[Shape<'_>] = &[
+        ("back to back", &[(CA, 1), (CA, 2)], &[((0, 1), (1, 2))]),
+        ("one switch", &[(CA, 1), (CA, 1), (SWITCH, 4)], &[((0, 1), (2, 1)), ((1, 1), (2, 4))]),
+        (
+            "a loop of switches with parallel links",
+            &[(CA, 1), (SWITCH, 8), (SWITCH, 8), (SWITCH, 8)],
+            &[((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (2, 2)), ((1, 4), (3, 4)), ((2, 3), (3, 1))],
+        ),
+        (
+            "an HCA with two ports on one fabric, ours too",
+            &[(CA, 2), (SWITCH, 4), (SWITCH, 4), (CA, 2)],
+            &[((0, 1), (1, 1)), ((0, 2), (2, 1)), ((1, 2), (2, 2)), ((1, 3), (3, 1)), ((2, 3), (3, 2))],
+        ),
+        (
+            "a router, behind which is another subnet",
+            &[(CA, 1), (SWITCH, 4), (NodeKind::Router, 2)],
+            &[((0, 1), (1, 1)), ((1, 2), (2, 1))],
+        ),
+        ("a loopback plug", &[(CA, 1), (SWITCH, 4)], &[((0, 1), (1, 1)), ((1, 2), (1, 3))]),
+    ];
+    for (name, nodes, links) in shapes {
+        let mut wire = Scripted::new(fabric(nodes, links));
+        let found = assembled(&mut wire);
+        assert_eq!(found.nodes.len(), nodes.len(), "{name}");
+        // Our own second port is not walked out of: it may lie on another subnet.
+        assert_eq!(cables(&found), *links, "{name}");
+        let kinds: Vec<NodeKind> = found.nodes.iter().map(|node| node.identity.kind).collect();
+        assert_eq!(kinds, nodes.iter().map(|node| node.0).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn a_discovery_from_a_switch_finds_the_same() {
+    let nodes = [(CA, 1), (SWITCH, 4), (SWITCH, 4), (CA, 1)];
+    let links = [((0, 1), (1, 1)), ((1, 2), (2, 2)), ((2, 3), (3, 1))];
+    let mut wire = Scripted::new(fabric(&nodes, &links));
+    wire.home = (1, 0);
+    assert_eq!(cables(&assembled(&mut wire)), links);
+}
+
+#[test]
+fn hostile_descriptions_and_aggregation_nodes() {
+    let mut nodes = fabric(&[(CA, 1), (SWITCH, 4), (CA, 1)], &[((0, 1), (1, 1)), ((1, 4), (2, 1))]);
+    nodes[0].description = vec![b'x'; 64];
+    nodes[1].description = b"bad\xff\n\"name\0rest".to_vec();
+    nodes[2].description = b"Mellanox Technologies Aggregation Node".to_vec();
+    let mut wire = Scripted::new(nodes);
+    let fabric = assembled(&mut wire);
+    assert_eq!(fabric.nodes[0].name, "x".repeat(64));
+    assert_eq!(fabric.nodes[1].name, "bad\u{fffd}\u{fffd}\"name");
+    assert_eq!(fabric.nodes[2].identity.kind, NodeKind::AggregationNode);
+
+    // It is not asked for counters, and is no failure.
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 3]));
+    assert_eq!(swept.snapshot.readings.iter().flatten().count(), 1 + 4);
+}
+
+#[test]
+fn one_silent_neighbour_leaves_a_gap_and_no_more() {
+    let nodes = [(CA, 1), (SWITCH, 4), (CA, 1), (CA, 1)];
+    let links = [((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1))];
+    let mut wire = Scripted::new(fabric(&nodes, &links));
+    wire.fate = Box::new(|parcel: &Parcel| {
+        let path = parcel.mad.0[129..131].to_vec();
+        if parcel.mad.u8(7) == 2 && path == [1, 2] { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+    });
+    let found = discovered(&mut wire);
+    assert_eq!((found.nodes.len(), found.failures), (3, 1));
+}
+
+#[test]
+fn a_switch_whose_port_0_does_not_answer_is_still_walked_through() {
+    let links = [((0, 1), (1, 1)), ((1, 2), (2, 1))];
+    let mut wire = Scripted::new(fabric(&[(CA, 1), (SWITCH, 4), (CA, 1)], &links));
+    wire.fate = Box::new(|parcel: &Parcel| {
+        let port0 = parcel.mad.u8(7) == 1 && (parcel.mad.attribute(), parcel.mad.modifier()) == (0x15, 0);
+        if port0 { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+    });
+    assert_eq!(cables(&assembled(&mut wire)), links);
+}
+
+#[test]
+fn nothing_answers_at_all() {
+    let mut wire = Scripted::new(fabric(&[(CA, 1)], &[]));
+    wire.fate = Box::new(|_| Fate::Lost);
+    let found = discovered(&mut wire);
+    assert!(found.nodes.is_empty());
+    assert!(wire.now().since(Moment(0)) < Duration::from_secs(2));
+}
+
+/// Us, a switch with 8 ports, four hosts, of four generations.
+fn generations() -> Scripted {
+    let mut nodes = fabric(
+        &[(CA, 1), (SWITCH, 8), (CA, 1), (CA, 1), (CA, 1)],
+        &[((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1)), ((1, 4), (4, 1))],
+    );
+    nodes[2].capabilities = (0x5300, 2);
+    nodes[3].capabilities = (0, 0);
+    nodes[4].capabilities = (0x0400, 0);
+    Scripted::new(nodes)
+}
+
+fn attributes_asked(wire: &Scripted, lid: u16) -> Vec<u16> {
+    let of_lid = wire.sent.iter().filter(|parcel| parcel.lid == Lid(lid) && !parcel.class.is_smp());
+    of_lid.map(|parcel| parcel.mad.attribute()).collect()
+}
+
+#[test]
+fn each_device_is_asked_for_what_it_offers_and_asked_that_once() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    let mut agents = Agents::default();
+    for round in 0..2 {
+        wire.sent.clear();
+        let swept = swept(&mut wire, &fabric, &mut agents);
+        assert_eq!(swept.failed_ports, 0);
+        let introduction: &[u16] = if round == 0 { &[1] } else { &[] };
+        let (classic, extended) = (Attribute::PortCounters as u16, Attribute::PortCountersExtended as u16);
+        for (lid, pages) in [(3, &[extended][..]), (4, &[classic]), (5, &[classic, extended])] {
+            assert_eq!(attributes_asked(&wire, lid), [introduction, pages].concat(), "LID {lid}, round {round}");
+        }
+        for (port, index) in fabric.port_indexes().map(|port| (port, port.0 as usize)) {
+            let (guid, number) = fabric.end(port);
+            let read = swept.snapshot.readings[index].as_ref().and_then(|reading| reading.get(Counter::SymbolErrors));
+            let expected = fabric.is_watched(port).then(|| u64::from(symbol_errors(guid.0 as usize - 1, number)));
+            assert_eq!(read, expected, "{guid} port {number}");
+        }
+    }
+}
+
+#[test]
+fn details_are_asked_for_when_they_are_wanted_until_a_device_says_that_it_has_none() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    let mut agents = Agents::new(true);
+    for asked in [&[1, 0x1d, 0x15, 0x16][..], &[0x1d]] {
+        wire.sent.clear();
+        let swept = swept(&mut wire, &fabric, &mut agents);
+        assert_eq!(attributes_asked(&wire, 3), asked);
+        assert_eq!((swept.failed_ports, swept.snapshot.readings.iter().flatten().count()), (0, 12));
+    }
+}
+
+#[test]
+fn a_device_that_refuses_class_port_info_is_taken_for_an_old_one() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    wire.sent.clear();
+    wire.fate = Box::new(|parcel: &Parcel| {
+        let introduction = !parcel.class.is_smp() && parcel.mad.attribute() == 1;
+        if introduction && parcel.lid == Lid(3) { Fate::Status(0x0c) } else { Fate::Answered(ROUND_TRIP) }
+    });
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    assert_eq!(attributes_asked(&wire, 3), [1, 0x12]);
+    assert_eq!(swept.failed_ports, 0);
+}
+
+#[test]
+fn a_silent_node_loses_its_own_samples_alone_and_is_told_of() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    let mut agents = Agents::default();
+    swept(&mut wire, &fabric, &mut agents);
+    wire.fate = Box::new(|parcel: &Parcel| if parcel.lid == Lid(4) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) });
+    let before = wire.now();
+    let swept = swept(&mut wire, &fabric, &mut agents);
+    assert_eq!(swept.snapshot.silent, [false, false, false, true, false]);
+    assert_eq!((swept.failed_ports, swept.snapshot.readings.iter().flatten().count()), (1, 11));
+    let node = fabric.node_by_guid(Guid(4)).unwrap();
+    assert!(!swept.snapshot.is_up(node));
+    assert!(wire.now().since(before) < Duration::from_secs(2));
+}
+
+#[test]
+fn a_refusing_port_is_not_a_silent_node() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    wire.fate = Box::new(|parcel: &Parcel| {
+        let counters = !parcel.class.is_smp() && parcel.mad.attribute() != 1;
+        if counters && parcel.lid == Lid(3) { Fate::Status(0x1c) } else { Fate::Answered(ROUND_TRIP) }
+    });
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    assert_eq!((swept.failed_ports, swept.snapshot.silent.contains(&true)), (1, false));
+}
+
+#[test]
+fn a_pulled_cable_moves_and_a_quiet_fabric_does_not() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    assert!(!swept(&mut wire, &fabric, &mut Agents::default()).moved);
+
+    wire.nodes[1].links.remove(&2);
+    wire.nodes[2].links.remove(&1);
+    let after = swept(&mut wire, &fabric, &mut Agents::default());
+    assert!(after.moved);
+    let port = fabric.find((Guid(2), 2)).unwrap();
+    assert_eq!(after.snapshot.status(port).unwrap().state, state::DOWN);
+
+    let again = Arc::new(discovered(&mut wire).assemble(
+        &NodeNames::default(),
+        Moment(1),
+        Some((&fabric, Moment(0))),
+    ));
+    assert!(!swept(&mut wire, &again, &mut Agents::default()).moved, "it is known by now");
+    wire.nodes[1].links.insert(2, (2, 1));
+    wire.nodes[2].links.insert(1, (1, 2));
+    assert!(swept(&mut wire, &again, &mut Agents::default()).moved, "it was plugged in again");
+}
+
+#[test]
+fn a_switch_says_that_something_changed() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    assert!(swept(&mut wire, &fabric, &mut Agents::default()).state_changes.is_empty());
+    wire.nodes[1].state_change = true;
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    assert!(swept.state_changes.contains(&Guid(2)));
+}
+
+#[test]
+fn before_a_subnet_manager_there_is_a_fabric_but_nobody_to_ask() {
+    let mut nodes = fabric(&[(CA, 1), (SWITCH, 4)], &[((0, 1), (1, 1))]);
+    nodes.iter_mut().for_each(|node| node.lids.clear());
+    let mut wire = Scripted::new(nodes);
+    let fabric = assembled(&mut wire);
+    assert_eq!(fabric.nodes.len(), 2);
+    wire.sent.clear();
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    assert!(wire.sent.is_empty() && !swept.snapshot.silent.contains(&true));
+}
+
+#[test]
+fn agents_of_nodes_that_went_are_forgotten() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    let mut agents = Agents::default();
+    swept(&mut wire, &fabric, &mut agents);
+    wire.nodes[1].links.remove(&2);
+    let less = discovered(&mut wire).assemble(&NodeNames::default(), Moment(1), Some((&fabric, Moment(0))));
+    agents.keep_present(&less);
+    wire.nodes[1].links.insert(2, (2, 1));
+    wire.sent.clear();
+    swept(&mut wire, &fabric, &mut agents);
+    assert_eq!(attributes_asked(&wire, 3)[0], 1, "asked anew what it can do");
+    assert_ne!(attributes_asked(&wire, 4)[0], 1);
+}

@@ -1,0 +1,297 @@
+//! A small fabric for tests: it answers MADs by itself, and does with each what the test says.
+//!
+//! Its clock is virtual, so that hours of time-outs pass in no time and the same way each time.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::time::{Duration, SystemTime};
+
+use crate::fabric::moment::Anchor;
+use crate::fabric::topology::NodeKind;
+use crate::fabric::{Lid, Moment, PortNumber};
+use crate::mad::{DATA, Mad, class_port_info, method};
+
+use super::{Parcel, Received, SendError, Wire, WireError};
+
+/// What becomes of one MAD.
+#[derive(Clone, Debug)]
+pub enum Fate {
+    /// Answered after a while.
+    Answered(Duration),
+    /// Answered with a status and no data.
+    Status(u16),
+    /// Told to ask elsewhere.
+    Redirected(Lid, u32),
+    /// Never heard of again.
+    Lost,
+    /// The carrier says that nobody answered.
+    Expired,
+    /// An answer comes, but to another transaction.
+    Foreign,
+    /// Part of an answer comes.
+    Short,
+    /// The device refuses to send it.
+    Refused,
+    /// The device has no room.
+    Full,
+}
+
+/// The usual round trip.
+pub const ROUND_TRIP: Duration = Duration::from_micros(20);
+
+/// A node of the test's fabric.
+#[derive(Clone, Debug)]
+pub struct ScriptedNode {
+    pub guid: u64,
+    pub kind: NodeKind,
+    pub ports: u8,
+    pub description: Vec<u8>,
+    /// By port; a switch's is that of port 0.
+    pub lids: BTreeMap<PortNumber, u16>,
+    pub links: BTreeMap<PortNumber, (usize, PortNumber)>,
+    /// CapabilityMask and CapabilityMask2 of its performance management.
+    pub capabilities: (u16, u32),
+    pub state_change: bool,
+}
+
+/// The fabric, the wire to it and the script.
+pub struct Scripted {
+    pub nodes: Vec<ScriptedNode>,
+    /// Which node and port we sit at.
+    pub home: (usize, PortNumber),
+    pub fate: Box<dyn FnMut(&Parcel) -> Fate>,
+    /// Every MAD that was sent.
+    pub sent: Vec<Parcel>,
+    /// The most that were unanswered at once: in all by lane, and to one LID.
+    pub most_in_flight: [usize; 2],
+    pub most_to_one_lid: usize,
+    now: Moment,
+    arrivals: BinaryHeap<Reverse<(Moment, usize)>>,
+    letters: HashMap<usize, Received>,
+    open: HashMap<usize, (Lid, bool, Moment)>,
+}
+
+impl Scripted {
+    pub fn new(nodes: Vec<ScriptedNode>) -> Self {
+        Scripted {
+            nodes,
+            home: (0, 1),
+            fate: Box::new(|_| Fate::Answered(ROUND_TRIP)),
+            sent: Vec::new(),
+            most_in_flight: [0; 2],
+            most_to_one_lid: 0,
+            now: Moment(0),
+            arrivals: BinaryHeap::new(),
+            letters: HashMap::new(),
+            open: HashMap::new(),
+        }
+    }
+
+    fn deliver(&mut self, after: Duration, letter: Received) {
+        let number = self.sent.len();
+        self.arrivals.push(Reverse((self.now + after, number)));
+        self.letters.insert(number, letter);
+    }
+
+    /// The node that a MAD reaches, and the port that it comes in by.
+    fn target(&self, parcel: &Parcel) -> Option<(usize, PortNumber)> {
+        if parcel.lid != Lid::PERMISSIVE {
+            return self.nodes.iter().enumerate().find_map(|(index, node)| {
+                let port = node.lids.iter().find(|(_, lid)| **lid == parcel.lid.0)?.0;
+                Some((index, *port))
+            });
+        }
+        let hops = usize::from(parcel.mad.u8(7));
+        let mut at = self.home;
+        for (hop, &port) in parcel.mad.0[129..129 + hops].iter().enumerate() {
+            let node = &self.nodes[at.0];
+            if hop > 0 && node.kind != NodeKind::Switch {
+                return None;
+            }
+            at = *node.links.get(&port)?;
+        }
+        Some(at)
+    }
+
+    fn answer(&self, parcel: &Parcel) -> Option<Mad> {
+        let (index, ingress) = self.target(parcel)?;
+        let node = &self.nodes[index];
+        let mut answer = parcel.mad.clone();
+        answer.0[3] = method::GET_RESPONSE;
+        if parcel.class.is_smp() && parcel.lid == Lid::PERMISSIVE {
+            answer.0[4] |= 0x80;
+        }
+        let put = |answer: &mut Mad, offset: usize, bytes: &[u8]| {
+            answer.0[DATA + offset..DATA + offset + bytes.len()].copy_from_slice(bytes);
+        };
+        let selected = answer.u8(DATA + 1);
+        let port = answer.modifier() as u8;
+        match (parcel.class.is_smp(), answer.attribute()) {
+            (true, 0x10) => put(&mut answer, 0, &node.description),
+            (true, 0x11) => {
+                let kind = match node.kind {
+                    NodeKind::Switch => 2,
+                    NodeKind::Router => 3,
+                    _ => 1,
+                };
+                put(&mut answer, 2, &[kind, node.ports]);
+                put(&mut answer, 12, &node.guid.to_be_bytes());
+                put(&mut answer, 20, &(node.guid << 8 | u64::from(ingress)).to_be_bytes());
+                put(&mut answer, 36, &[ingress, 0, 2, 0xc9]);
+            }
+            (true, 0x12) => {
+                put(&mut answer, 11, &[if node.state_change { 4 } else { 0 }]);
+            }
+            (true, 0x15) => {
+                let up = port == 0 || node.links.contains_key(&port);
+                let lid = node.lids.get(&port).copied().unwrap_or(0);
+                put(&mut answer, 16, &lid.to_be_bytes());
+                put(&mut answer, 20, &(1u32 << 14).to_be_bytes());
+                put(&mut answer, 29, &[3, 3, 2]);
+                put(&mut answer, 32, if up { &[0x74, 0x52] } else { &[0x71, 0x20] });
+                put(&mut answer, 35, &[0x47]);
+                put(&mut answer, 62, &[0x23]);
+            }
+            (false, class_port_info::ID) => {
+                put(&mut answer, 2, &node.capabilities.0.to_be_bytes());
+                put(&mut answer, 4, &(node.capabilities.1 << 5).to_be_bytes());
+            }
+            // Symbol errors: something that tells node and port apart, at both of their places.
+            (false, 0x12) => put(&mut answer, 4, &symbol_errors(index, selected).to_be_bytes()),
+            (false, 0x1d) => {
+                put(&mut answer, 72, &u64::from(symbol_errors(index, selected)).to_be_bytes());
+            }
+            _ => answer.0[5] = 0x0c,
+        }
+        Some(answer)
+    }
+}
+
+/// What a port of the test's fabric counts.
+pub fn symbol_errors(node: usize, port: PortNumber) -> u16 {
+    node as u16 * 100 + u16::from(port)
+}
+
+impl Wire for Scripted {
+    fn now(&self) -> Moment {
+        self.now
+    }
+
+    fn anchor(&self) -> Anchor {
+        Anchor { moment: self.now, wall: SystemTime::UNIX_EPOCH + Duration::from_nanos(self.now.0) }
+    }
+
+    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        let fate = (self.fate)(parcel);
+        match fate {
+            Fate::Refused => {
+                return Err(SendError::Refused(std::io::Error::from_raw_os_error(libc::EINVAL)));
+            }
+            Fate::Full => return Err(SendError::Full),
+            _ => self.sent.push(parcel.clone()),
+        }
+        let transaction = parcel.mad.transaction();
+        let answer = self.answer(parcel);
+        let whole = |mad: Mad| Received::Mad { from: parcel.lid, mad };
+        let told = |edit: &dyn Fn(&mut Mad)| {
+            let mut mad = parcel.mad.clone();
+            mad.0[3] = method::GET_RESPONSE;
+            edit(&mut mad);
+            whole(mad)
+        };
+        let mut waits = parcel.timeout + Duration::from_millis(100);
+        match fate {
+            Fate::Answered(after) => match answer {
+                Some(mad) => {
+                    waits = waits.min(after);
+                    self.deliver(after, whole(mad));
+                }
+                // The kernel says so when the time that it was given is over.
+                None => {
+                    waits = parcel.timeout;
+                    self.deliver(parcel.timeout, Received::Expired { transaction });
+                }
+            },
+            Fate::Status(status) => {
+                waits = ROUND_TRIP;
+                self.deliver(ROUND_TRIP, told(&|mad| mad.0[4..6].copy_from_slice(&status.to_be_bytes())));
+            }
+            Fate::Redirected(lid, qp) => {
+                waits = ROUND_TRIP;
+                let redirect = told(&|mad| {
+                    mad.0[5] = 2;
+                    mad.0[16..18].copy_from_slice(&class_port_info::ID.to_be_bytes());
+                    mad.0[DATA + 28..DATA + 30].copy_from_slice(&lid.0.to_be_bytes());
+                    mad.0[DATA + 32..DATA + 36].copy_from_slice(&qp.to_be_bytes());
+                });
+                self.deliver(ROUND_TRIP, redirect);
+            }
+            Fate::Expired => {
+                waits = ROUND_TRIP;
+                self.deliver(ROUND_TRIP, Received::Expired { transaction });
+            }
+            Fate::Foreign => self.deliver(ROUND_TRIP, told(&|mad| mad.0[14] ^= 0x55)),
+            Fate::Short => self.deliver(ROUND_TRIP, Received::Malformed { bytes: 100 }),
+            Fate::Lost | Fate::Refused | Fate::Full => {}
+        }
+        let now = self.now;
+        self.open.retain(|_, (_, _, until)| *until > now);
+        self.open.insert(self.sent.len(), (parcel.lid, parcel.class.is_smp(), now + waits));
+        let count = |keep: &dyn Fn(&(Lid, bool, Moment)) -> bool| self.open.values().filter(|it| keep(it)).count();
+        let (smp, gmp) = (count(&|it| it.1), count(&|it| !it.1));
+        let to_lid = count(&|it| it.0 == parcel.lid && it.0 != Lid::PERMISSIVE && !it.1);
+        self.most_in_flight = [self.most_in_flight[0].max(smp), self.most_in_flight[1].max(gmp)];
+        self.most_to_one_lid = self.most_to_one_lid.max(to_lid);
+        Ok(())
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+        match self.arrivals.peek() {
+            Some(&Reverse((at, number))) if at <= until => {
+                self.arrivals.pop();
+                self.now = self.now.max(at);
+                Ok(self.letters.remove(&number))
+            }
+            _ => {
+                self.now = self.now.max(until);
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn node(guid: u64, kind: NodeKind, ports: u8) -> ScriptedNode {
+    ScriptedNode {
+        guid,
+        kind,
+        ports,
+        description: format!("node {guid}").into_bytes(),
+        lids: BTreeMap::new(),
+        links: BTreeMap::new(),
+        capabilities: (0x1200, 0),
+        state_change: false,
+    }
+}
+
+/// Builds a fabric: nodes by kind and ports, and cables by (node, port).
+pub fn fabric(
+    nodes: &[(NodeKind, u8)],
+    cables: &[((usize, PortNumber), (usize, PortNumber))],
+) -> Vec<ScriptedNode> {
+    let mut built: Vec<ScriptedNode> =
+        nodes.iter().zip(1u64..).map(|(&(kind, ports), guid)| node(guid, kind, ports)).collect();
+    for &(a, b) in cables {
+        built[a.0].links.insert(a.1, b);
+        built[b.0].links.insert(b.1, a);
+    }
+    let mut lid = 0;
+    for node in &mut built {
+        let ports: Vec<PortNumber> =
+            if node.kind == NodeKind::Switch { vec![0] } else { node.links.keys().copied().collect() };
+        for port in ports {
+            lid += 1;
+            node.lids.insert(port, lid);
+        }
+    }
+    built
+}

@@ -1,0 +1,353 @@
+//! The transactor against a wire that does what it likes.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::fabric::counter::Attribute;
+use crate::fabric::topology::NodeKind;
+use crate::mad::{Class, Path, pma, smp};
+use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric};
+use crate::transport::walk::{Broken, Walk, drive};
+use crate::transport::{Wire, WireError};
+
+const NODES: usize = 40;
+
+/// A fixed list of questions; takes down how each ended and when.
+struct Asking {
+    questions: Vec<Request>,
+    next: [Vec<usize>; 2],
+    ended: Vec<Option<(Result<(), Failure>, Moment)>>,
+}
+
+impl Asking {
+    fn new(questions: Vec<Request>) -> Self {
+        let mut next = [Vec::new(), Vec::new()];
+        for (index, request) in questions.iter().enumerate().rev() {
+            next[Key::of(request).lane() as usize].push(index);
+        }
+        Asking { ended: vec![None; questions.len()], questions, next }
+    }
+
+    fn outcomes(&self) -> Vec<Result<(), Failure>> {
+        self.ended.iter().map(|end| end.expect("every question ends").0).collect()
+    }
+
+    fn last_end(&self) -> Moment {
+        self.ended.iter().flatten().map(|(_, at)| *at).max().unwrap_or_default()
+    }
+}
+
+impl Walk for Asking {
+    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+        let index = self.next[lane as usize].pop()?;
+        Some((self.questions[index], index as u64))
+    }
+
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
+        let end = self.ended[tag as usize].replace((outcome.map(|_| ()), at));
+        assert!(end.is_none(), "question {tag} ended twice");
+    }
+}
+
+/// A switch with hosts at its ports 1 to 39; the switch has LID 1, host n LID n + 1.
+fn star() -> Scripted {
+    let mut kinds = vec![(NodeKind::Switch, 40)];
+    kinds.extend([(NodeKind::Ca, 1); NODES - 1]);
+    let cables: Vec<_> = (1..NODES).map(|host| ((0, host as u8), (host, 1))).collect();
+    Scripted::new(fabric(&kinds, &cables))
+}
+
+fn counters(lid: u16, port: u8) -> Request {
+    Request { to: Address::Lid(Lid(lid)), query: pma::counters(Attribute::PortCounters, port) }
+}
+
+fn ask(wire: &mut Scripted, transactor: &mut Transactor, questions: Vec<Request>) -> Asking {
+    let mut walk = Asking::new(questions);
+    drive(&mut walk, transactor, wire, &AtomicBool::new(false)).unwrap();
+    assert!(transactor.is_idle());
+    walk
+}
+
+fn asked(wire: &mut Scripted, questions: Vec<Request>) -> (Asking, Transactor) {
+    let mut transactor = Transactor::new(Pace::default());
+    let walk = ask(wire, &mut transactor, questions);
+    (walk, transactor)
+}
+
+#[test]
+fn many_are_in_flight_but_few_to_any_one_lid() {
+    let mut wire = star();
+    let mut questions: Vec<Request> =
+        (1..=NODES as u16).flat_map(|lid| (0..20).map(move |port| counters(lid, port))).collect();
+    questions.extend((0..8).map(|_| Request { to: Address::Lid(Lid(1)), query: smp::switch_info() }));
+    questions.extend((0..8).map(|_| Request { to: Address::Directed(Path::HERE), query: smp::node_info() }));
+    let (walk, transactor) = asked(&mut wire, questions);
+    assert!(walk.outcomes().iter().all(Result::is_ok));
+    assert_eq!(wire.most_in_flight, [4, 128]);
+    assert_eq!(wire.most_to_one_lid, 4);
+    assert_eq!(transactor.stats().of(Class::Performance, Outcome::Answered), 800);
+    assert_eq!(transactor.stats().round_trips(Class::Performance).count(), 800);
+    // 800 questions at 128 in flight: seven round trips, not 800.
+    assert!(walk.last_end().since(Moment(0)) < 12 * ROUND_TRIP, "{:?}", walk.last_end());
+}
+
+#[test]
+fn what_is_lost_is_asked_again_and_nothing_hangs() {
+    let mut wire = star();
+    let mut tries: HashMap<Lid, u32> = HashMap::new();
+    wire.fate = Box::new(move |parcel| {
+        let tries = tries.entry(parcel.lid).or_default();
+        *tries += 1;
+        if *tries <= 2 { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+    });
+    let (walk, transactor) = asked(&mut wire, vec![counters(2, 1), counters(3, 1)]);
+    assert_eq!(walk.outcomes(), [Ok(()), Ok(())]);
+    assert_eq!(transactor.stats().of(Class::Performance, Outcome::TimedOut), 4);
+    let waited = walk.last_end().since(Moment(0));
+    assert!((Duration::from_millis(1200)..Duration::from_millis(1300)).contains(&waited), "{waited:?}");
+}
+
+#[test]
+fn a_silent_node_is_given_up_with_all_that_waits_for_it() {
+    let mut wire = star();
+    wire.fate = Box::new(|parcel| if parcel.lid == Lid(5) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) });
+    let mut questions: Vec<Request> = (0..40).map(|port| counters(5, port)).collect();
+    questions.extend((0..40).map(|port| counters(6, port)));
+    let mut transactor = Transactor::new(Pace::default());
+    let walk = ask(&mut wire, &mut transactor, questions.clone());
+    let outcomes = walk.outcomes();
+    assert!(outcomes[..40].iter().all(|end| end.unwrap_err().is_silence()));
+    assert!(outcomes[40..].iter().all(Result::is_ok), "another node's");
+    let first = wire.sent.iter().filter(|parcel| parcel.lid == Lid(5)).count();
+    assert!(first <= 12, "{first} MADs to a silent node");
+
+    // The next walk asks it once, without a retry.
+    let walk = ask(&mut wire, &mut transactor, questions.clone());
+    assert!(walk.outcomes()[..40].iter().all(Result::is_err));
+    assert_eq!(wire.sent.iter().filter(|parcel| parcel.lid == Lid(5)).count(), first + 1);
+
+    // And when it is back, all of it is read.
+    wire.fate = Box::new(|_| Fate::Answered(ROUND_TRIP));
+    assert!(ask(&mut wire, &mut transactor, questions).outcomes().iter().all(Result::is_ok));
+}
+
+#[test]
+fn busy_is_asked_again_later_and_one_at_a_time() {
+    let mut wire = star();
+    let mut busy = 2;
+    wire.fate = Box::new(move |_| {
+        busy -= 1;
+        if busy >= 0 { Fate::Status(status::BUSY) } else { Fate::Answered(ROUND_TRIP) }
+    });
+    let (walk, transactor) = asked(&mut wire, vec![counters(2, 1)]);
+    assert_eq!(walk.outcomes(), [Ok(())]);
+    assert_eq!(transactor.stats().of(Class::Performance, Outcome::Busy), 2);
+    let waited = walk.last_end().since(Moment(0));
+    assert!(waited >= Duration::from_millis(60), "20 and 40 ms of back-off: {waited:?}");
+
+    let mut wire = star();
+    wire.fate = Box::new(|_| Fate::Status(status::BUSY));
+    assert_eq!(asked(&mut wire, vec![counters(2, 1)]).0.outcomes(), [Err(Failure::Busy)]);
+}
+
+#[test]
+fn redirects_are_followed_and_remembered() {
+    let mut wire = star();
+    wire.fate = Box::new(|parcel| match parcel.lid {
+        Lid(2) => Fate::Redirected(Lid(3), 7),
+        _ => Fate::Answered(ROUND_TRIP),
+    });
+    let mut transactor = Transactor::new(Pace::default());
+    assert_eq!(ask(&mut wire, &mut transactor, vec![counters(2, 1)]).outcomes(), [Ok(())]);
+    assert_eq!(ask(&mut wire, &mut transactor, vec![counters(2, 2)]).outcomes(), [Ok(())]);
+    let sent_to: Vec<(u16, u32)> = wire.sent.iter().map(|parcel| (parcel.lid.0, parcel.qp)).collect();
+    assert_eq!(sent_to, [(2, 1), (3, 7), (3, 7)]);
+    assert_eq!(transactor.stats().of(Class::Performance, Outcome::Redirected), 1);
+
+    // Where it leads is silent now: the node itself is asked again.
+    wire.fate = Box::new(|parcel| if parcel.lid == Lid(3) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) });
+    assert_eq!(ask(&mut wire, &mut transactor, vec![counters(2, 1)]).outcomes(), [Ok(())]);
+
+    // Nobody is sent in circles.
+    let mut wire = star();
+    wire.fate = Box::new(|parcel| Fate::Redirected(if parcel.lid == Lid(2) { Lid(3) } else { Lid(2) }, 1));
+    let (walk, _) = asked(&mut wire, vec![counters(2, 1)]);
+    assert!(matches!(walk.outcomes()[..], [Err(Failure::Status(2))]));
+}
+
+#[test]
+fn answers_that_answer_nothing_are_counted_and_change_nothing() {
+    let mut wire = star();
+    let mut number = 0;
+    wire.fate = Box::new(move |_| {
+        number += 1;
+        match number {
+            1 => Fate::Foreign,
+            2 => Fate::Short,
+            _ => Fate::Answered(ROUND_TRIP),
+        }
+    });
+    let (walk, transactor) = asked(&mut wire, vec![counters(2, 1)]);
+    assert_eq!(walk.outcomes(), [Ok(())]);
+    let told = |outcome| transactor.stats().of(Class::Performance, outcome);
+    assert_eq!((told(Outcome::Stray), told(Outcome::Malformed), told(Outcome::TimedOut)), (1, 1, 2));
+}
+
+#[test]
+fn an_answer_that_comes_too_late_is_a_stray_and_not_a_second_outcome() {
+    let mut wire = star();
+    let mut first = true;
+    wire.fate = Box::new(move |_| {
+        let late = std::mem::take(&mut first);
+        Fate::Answered(if late { Duration::from_millis(900) } else { Duration::from_millis(450) })
+    });
+    let (walk, transactor) = asked(&mut wire, vec![counters(2, 1)]);
+    assert_eq!(walk.outcomes(), [Ok(())]);
+    assert_eq!(transactor.stats().of(Class::Performance, Outcome::Stray), 1);
+}
+
+#[test]
+fn what_the_device_refuses_fails_alone() {
+    let mut wire = star();
+    wire.fate = Box::new(|parcel| if parcel.lid == Lid(2) { Fate::Refused } else { Fate::Answered(ROUND_TRIP) });
+    let (walk, _) = asked(&mut wire, vec![counters(2, 1), counters(3, 1)]);
+    assert_eq!(walk.outcomes(), [Err(Failure::Unsent), Ok(())]);
+}
+
+#[test]
+fn a_full_device_is_waited_for() {
+    let mut wire = star();
+    let mut full = 5;
+    wire.fate = Box::new(move |_| {
+        full -= 1;
+        if full >= 0 { Fate::Full } else { Fate::Answered(ROUND_TRIP) }
+    });
+    let (walk, transactor) = asked(&mut wire, vec![counters(2, 1), counters(3, 1)]);
+    assert_eq!(walk.outcomes(), [Ok(()), Ok(())]);
+    assert_eq!(transactor.stats().of(Class::Performance, Outcome::TimedOut), 0);
+}
+
+/// Stops after its first question.
+struct Stopping<'a>(Asking, &'a AtomicBool);
+
+impl Walk for Stopping<'_> {
+    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+        self.1.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.0.next(lane)
+    }
+
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
+        self.0.finished(tag, outcome, at);
+    }
+}
+
+#[test]
+fn a_stop_waits_for_what_is_in_flight_and_sends_nothing_more() {
+    let mut wire = star();
+    wire.fate = Box::new(|_| Fate::Lost);
+    let stop = AtomicBool::new(false);
+    let mut walk = Stopping(Asking::new((0..200).map(|port| counters(2 + port % 30, 1)).collect()), &stop);
+    let mut transactor = Transactor::new(Pace::default());
+    let broken = drive(&mut walk, &mut transactor, &mut wire, &stop).unwrap_err();
+    assert!(matches!(broken, Broken::Stopped));
+    assert!(transactor.is_idle());
+    assert!(wire.sent.len() <= 128);
+    assert!(wire.now().since(Moment(0)) < Duration::from_secs(1));
+}
+
+/// A wire that breaks at its first receive.
+struct Breaking(Scripted);
+
+impl Wire for Breaking {
+    fn now(&self) -> Moment {
+        self.0.now()
+    }
+
+    fn anchor(&self) -> crate::fabric::moment::Anchor {
+        self.0.anchor()
+    }
+
+    fn send(&mut self, parcel: &Parcel) -> Result<(), crate::transport::SendError> {
+        self.0.send(parcel)
+    }
+
+    fn receive(&mut self, _: Moment) -> Result<Option<Received>, WireError> {
+        Err(WireError { device: "mlx5_0 port 1".into(), problem: "the device is gone".into() })
+    }
+}
+
+#[test]
+fn after_a_broken_wire_a_new_one_is_used_as_if_nothing_had_been_in_flight() {
+    let mut transactor = Transactor::new(Pace::default());
+    let mut walk = Asking::new((2..30).map(|lid| counters(lid, 1)).collect());
+    let broken = drive(&mut walk, &mut transactor, &mut Breaking(star()), &AtomicBool::new(false));
+    assert!(matches!(broken, Err(Broken::Wire(_))));
+    assert!(transactor.is_idle());
+    let walk = ask(&mut star(), &mut transactor, (2..30).map(|lid| counters(lid, 1)).collect());
+    assert!(walk.outcomes().iter().all(Result::is_ok));
+}
+
+fn any_fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        10 => (1u64..3_000_000).prop_map(|micros| Fate::Answered(Duration::from_micros(micros))),
+        3 => Just(Fate::Lost),
+        1 => Just(Fate::Expired),
+        1 => Just(Fate::Foreign),
+        1 => Just(Fate::Short),
+        1 => Just(Fate::Refused),
+        1 => Just(Fate::Full),
+        1 => any::<u16>().prop_map(Fate::Status),
+        1 => (0u16..60, 0u32..3).prop_map(|(lid, qp)| Fate::Redirected(Lid(lid), qp)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever the fabric does: every question ends, once, in bounded time, within the windows,
+    /// and the transactor is clean afterwards.
+    #[test]
+    fn every_question_ends_once(
+        fates in prop::collection::vec(any_fate(), 1..60),
+        lids in prop::collection::vec(1u16..50, 1..150),
+        smp_window in 1u16..6,
+        gmp_window in 1u16..20,
+        lid_window in 1u16..5,
+        retries in 0u8..4,
+    ) {
+        let mut wire = star();
+        let mut turn = 0;
+        wire.fate = Box::new(move |_| {
+            turn += 1;
+            fates[turn % fates.len()].clone()
+        });
+        let pace = Pace { smp_window, gmp_window, gmp_lid_window: lid_window, retries, ..Pace::default() };
+        let mut transactor = Transactor::new(pace);
+        let questions: Vec<Request> = lids
+            .iter()
+            .map(|&lid| match lid % 3 {
+                0 => Request { to: Address::Directed(Path::HERE), query: smp::node_info() },
+                1 => Request { to: Address::Lid(Lid(lid)), query: smp::switch_info() },
+                _ => counters(lid, 1),
+            })
+            .collect();
+        // A script of nothing but full devices would rightly wait for ever.
+        let mut fate = wire.fate;
+        let mut sends = 0;
+        wire.fate = Box::new(move |parcel| {
+            sends += 1;
+            match fate(parcel) {
+                Fate::Full if sends > 5_000 => Fate::Answered(ROUND_TRIP),
+                fate => fate,
+            }
+        });
+        let walk = ask(&mut wire, &mut transactor, questions);
+        prop_assert_eq!(walk.outcomes().len(), lids.len());
+        prop_assert!(wire.most_in_flight[0] <= usize::from(smp_window));
+        prop_assert!(wire.most_in_flight[1] <= usize::from(gmp_window));
+    }
+}
