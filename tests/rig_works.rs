@@ -185,19 +185,17 @@ fn a_proxy_that_loses_all_answers_nothing() {
 fn a_proxy_loses_some() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
-    let proxy = Proxy::between(&ibsim, Duration::ZERO, 600);
+    let proxy = Proxy::between(&ibsim, Duration::ZERO, 300);
     let lid = discover(&ibsim).lid("leaf-0-0", 1).to_string();
-    // Each run asks several times before it gives up. The losses are the same in every run of this
-    // test, so it cannot pass today and fail tomorrow.
-    let answered = (0..16)
-        .filter(|_| {
-            proxy
-                .try_tool("perfquery", &["--timeout", "20", &lid, "1"])
-                .status
-                .success()
-        })
-        .count();
-    assert!((1..16).contains(&answered), "{answered} of 16");
+    let ask = || {
+        proxy
+            .try_tool("perfquery", &["--timeout", "200", &lid, "1"])
+            .status
+            .success()
+    };
+    // The losses are the same in every run of this test, so it cannot pass today and fail tomorrow.
+    let answered = (0..6).filter(|_| ask()).count();
+    assert!((1..6).contains(&answered), "{answered} of 6");
 }
 
 #[test]
@@ -252,8 +250,6 @@ fn a_paused_opensm_does_not_answer() {
     rig::wait_until(Duration::from_secs(30), "OpenSM to answer again", || {
         ask().then_some(())
     });
-    assert!(sm.stop().success());
-    assert!(!ibsim.console("Attached").contains("Client"));
 }
 
 #[test]

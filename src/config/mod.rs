@@ -17,7 +17,9 @@ use thiserror::Error;
 use crate::fabric::PortNumber;
 use crate::transport::pace::Pace;
 use crate::transport::transactor::MOST_IN_FLIGHT;
-use options::{FabricOptions, LogFormat, LogLevel, Options};
+use options::{
+    CollectorOptions, FabricOptions, LogFormat, LogLevel, LogOptions, Options, PathOptions, WebOptions,
+};
 
 /// Settings that no part of the program has to check again.
 #[derive(Clone, Debug)]
@@ -96,8 +98,11 @@ pub enum ConfigError {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
-    #[serde(flatten)]
-    options: Options,
+    web: WebOptions,
+    log: LogOptions,
+    path: PathOptions,
+    collector: CollectorOptions,
+    fabric: FabricOptions,
     fabrics: Vec<FabricOptions>,
 }
 
@@ -119,14 +124,13 @@ impl Settings {
 
     fn merge(flags: Options, text: &str, path: String) -> Result<Settings, ConfigError> {
         let file = parse(text).map_err(|problem| ConfigError::Malformed { path, problem })?;
-        let (of_flags, of_section) = (flags.fabric.clone(), file.options.fabric.clone());
-        let Options { web, log, path, collector, fabric: _ } = flags.over(file.options);
-        let collect_fabric = collector.enabled().unwrap_or(true);
-        if !collect_fabric {
+        let (web, log) = (flags.web.over(file.web), flags.log.over(file.log));
+        let path = flags.path.over(file.path);
+        if !flags.collector.over(file.collector).enabled().unwrap_or(true) {
             return invalid("--no-collector.fabric", "there is no other collector: nothing would be watched");
         }
         let fabrics = if file.fabrics.is_empty() { vec![FabricOptions::default()] } else { file.fabrics };
-        if fabrics.len() > 1 && of_flags.names_one() {
+        if fabrics.len() > 1 && flags.fabric.names_one() {
             return invalid(
                 "--fabric.name, --fabric.hca, --fabric.port, --fabric.capture",
                 "they name one fabric, and the config file lists several: set them there",
@@ -134,7 +138,7 @@ impl Settings {
         }
         let fabrics: Vec<FabricSettings> = fabrics
             .into_iter()
-            .map(|entry| of_flags.clone().over(entry).over(of_section.clone()).validate())
+            .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).validate())
             .collect::<Result<_, _>>()?;
         for (index, fabric) in fabrics.iter().enumerate() {
             if fabrics[..index].iter().any(|other| other.name == fabric.name) {
@@ -167,7 +171,11 @@ fn parse(text: &str) -> Result<File, String> {
     }
     // The first line says what and where; the picture of the place below it is left out, for an
     // error is one line.
-    serde_saphyr::from_str(text).map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
+    serde_saphyr::from_str(text).map_err(|error| {
+        let told = error.to_string();
+        let line = told.lines().next().unwrap_or_default();
+        line.strip_prefix("error: ").unwrap_or(line).to_owned()
+    })
 }
 
 /// `HOST:PORT`, or `:PORT` for all addresses.

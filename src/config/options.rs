@@ -193,8 +193,7 @@ section! {
 }
 
 /// All settings.
-#[derive(Args, Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Options {
     /// The HTTP server.
     #[command(flatten)]
@@ -211,18 +210,4 @@ pub struct Options {
     /// The fabric, or what all listed ones have in common.
     #[command(flatten)]
     pub fabric: FabricOptions,
-}
-
-impl Options {
-    /// These settings, and those of `below` for what is not set here.
-    #[must_use]
-    pub fn over(self, below: Self) -> Self {
-        Options {
-            web: self.web.over(below.web),
-            log: self.log.over(below.log),
-            path: self.path.over(below.path),
-            collector: self.collector.over(below.collector),
-            fabric: self.fabric.over(below.fabric),
-        }
-    }
 }

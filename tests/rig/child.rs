@@ -78,13 +78,23 @@ impl Running {
         }
     }
 
-    /// Ends the program by SIGTERM and gives its exit status.
-    ///
-    /// SIGKILL comes only after the limit, with a panic: a client that is killed leaves its place
-    /// in ibsim taken for good.
+    /// Ends the program by SIGTERM and gives its exit status; panics when it does not go.
     pub fn stop(&mut self) -> ExitStatus {
-        self.terminate()
+        self.end_within(STOP_LIMIT)
             .unwrap_or_else(|| panic!("{} did not end within {STOP_LIMIT:?} of SIGTERM", self.name))
+    }
+
+    /// Ends the program by SIGTERM, or by SIGKILL at the limit, and then gives `None`.
+    ///
+    /// SIGKILL is the last resort: a client of ibsim that is killed leaves its place there taken.
+    pub fn end_within(&mut self, limit: Duration) -> Option<ExitStatus> {
+        self.signal("TERM");
+        self.signal("CONT"); // a paused program acts on SIGTERM only when it goes on
+        let status = self.wait_at_most(limit);
+        if status.is_none() {
+            self.kill();
+        }
+        status
     }
 
     /// Ends the program by SIGKILL. It is reaped, whatever happens.
@@ -94,27 +104,11 @@ impl Running {
             self.ended = self.child.wait().ok();
         }
     }
-
-    /// Ends the program; `None` when only SIGKILL could.
-    fn terminate(&mut self) -> Option<ExitStatus> {
-        self.signal("TERM");
-        self.signal("CONT"); // a paused program acts on SIGTERM only when it goes on
-        let status = self.wait_at_most(STOP_LIMIT);
-        if status.is_none() {
-            self.kill();
-        }
-        status
-    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let ended = self.terminate().is_some();
-        assert!(
-            ended || std::thread::panicking(), // a second panic would hide the first
-            "{} did not end within {STOP_LIMIT:?} of SIGTERM",
-            self.name
-        );
+        let _ = self.end_within(STOP_LIMIT);
     }
 }
 

@@ -150,6 +150,13 @@ impl Exporter {
         Metrics::parse(response.text())
     }
 
+    /// Waits until so many more sweeps are told of than at the call. The last of two began after it.
+    pub fn wait_sweeps(&self, count: u64) {
+        let sweeps = || self.metrics().get_u64("infiniband_sweeps_total", &[]).unwrap_or(0);
+        let goal = sweeps() + count;
+        wait_until(READY_LIMIT, "the next sweeps", || (sweeps() >= goal).then_some(()));
+    }
+
     /// Where it listens, as `127.0.0.1:PORT`.
     pub fn address(&self) -> &str {
         &self.address
@@ -188,6 +195,15 @@ impl Exporter {
     /// Panics unless it has sent and received MADs, and none that could change the fabric.
     pub fn assert_read_only_capture(&self) {
         capture::assert_read_only(&capture_file(&self.dir));
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        // An exporter that does not end is a failure of its test, unless that has failed already.
+        if !std::thread::panicking() {
+            self.stop();
+        }
     }
 }
 

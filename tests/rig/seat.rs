@@ -111,6 +111,10 @@ impl Seat {
     }
 
     /// Runs a diagnostic to its end, whatever comes of it.
+    ///
+    /// With a proxy that loses MADs, mind two things. The diagnostics leave it to the kernel to send
+    /// again, which ibsim does not stand in for: they fail at the first loss. And a reply that comes
+    /// while one exits can lock it up in the preload library: give it a timeout far above the delay.
     pub fn try_tool(&self, program: &str, args: &[&str]) -> Output {
         let dir = self.new_dir(program);
         let mut command = self.command_in(require(program), &dir);

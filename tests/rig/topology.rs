@@ -113,8 +113,7 @@ pub fn fat_tree_2(radix: u8, hosts: usize, down: u8, up: u8) -> String {
     for (h, host) in hosts.iter().enumerate() {
         net.link(*host, leaves[h / down_ports]);
     }
-    // When the uplinks divide evenly each leaf starts at the first spine; else the next leaf goes on
-    // where the last one ended, which fills the spines evenly.
+    // Uplinks that do not divide evenly go on where the leaf before ended, to fill the spines evenly.
     let even = uplinks % spine_count == 0;
     for (l, leaf) in leaves.iter().enumerate() {
         net.start_at(*leaf, down + 1);

@@ -9,6 +9,7 @@ pub mod about;
 pub mod bulk;
 pub mod deflated;
 pub mod family;
+pub mod reference;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::relay::Relay;
 use super::{Trouble, batch};
@@ -26,6 +26,9 @@ const TYPE_DISCONNECT: u32 = 2;
 
 /// How long ibsim may take for an answer to a control message.
 const IBSIM_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a closed socket's name may stay taken.
+const FREED_LIMIT: Duration = Duration::from_secs(5);
 
 /// The control side of a proxy, on a thread of its own.
 pub struct Control {
@@ -145,7 +148,7 @@ impl Control {
             thread: None,
         };
         back.connect_addr(&address(&format!("{}:out{place}", self.back))?)?;
-        let front = UnixDatagram::bind_addr(&address(&format!("{}:out{place}", self.front))?)?;
+        let front = bind_freed(&format!("{}:out{place}", self.front))?;
         front.connect_addr(&address(&format!("{}:in{pid}", self.front))?)?;
         let (alive, stop) = UnixStream::pair()?;
         let relay = Relay {
@@ -207,6 +210,22 @@ fn exchange(ibsim: &UnixDatagram, message: &mut Message) -> io::Result<()> {
 /// The abstract address of a name; ibsim's end with a zero byte.
 fn address(name: &str) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("{name}\0"))
+}
+
+/// Takes a name that its last owner has just closed.
+///
+/// The name can live on for a moment: a child process that another thread is starting right now has
+/// copies of all this process's sockets until it becomes its program.
+fn bind_freed(name: &str) -> io::Result<UnixDatagram> {
+    let (name, deadline) = (address(name)?, Instant::now() + FREED_LIMIT);
+    loop {
+        match UnixDatagram::bind_addr(&name) {
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            result => return result,
+        }
+    }
 }
 
 fn number(message: &Message, at: usize) -> u32 {

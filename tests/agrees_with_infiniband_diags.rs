@@ -1,0 +1,232 @@
+//! What the exporter finds is what infiniband-diags find, node by node and counter by counter.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod rig;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rig::diags::{Discovery, End, Kind, perfquery};
+use rig::{Exporter, Ibsim, Metrics, OpenSm, topology};
+
+/// A counter as ibsim's console, perfquery and we name it.
+struct Counter {
+    attribute: &'static str,
+    console: &'static str,
+    perfquery: &'static str,
+    metric: &'static str,
+    scale: u64,
+    /// The largest value that ibsim is given: the counter's width, or what its console takes.
+    most: u64,
+}
+
+const fn counter(
+    attribute: &'static str,
+    console: &'static str,
+    metric: &'static str,
+    most: u64,
+) -> Counter {
+    Counter { attribute, console, perfquery: console, metric, scale: 1, most }
+}
+
+const fn named(perfquery: &'static str, counter: Counter) -> Counter {
+    Counter { perfquery, ..counter }
+}
+
+const fn words(counter: Counter) -> Counter {
+    Counter { scale: 4, ..counter }
+}
+
+const PC: &str = "PortCounters";
+const PCX: &str = "PortCountersExtended";
+const RED: &str = "PortRcvErrorDetails";
+const XDD: &str = "PortXmitDiscardDetails";
+
+/// Written down anew, not taken from the program's own table: that is what is tested.
+const STILL: [Counter; 24] = [
+    counter(PC, "SymbolErrorCounter", "symbol_errors", 0xffff),
+    counter(PC, "LinkErrorRecoveryCounter", "link_error_recoveries", 0xff),
+    counter(PC, "LinkDownedCounter", "link_downed", 0xff),
+    counter(PC, "PortRcvErrors", "receive_errors", 0xffff),
+    counter(PC, "PortRcvRemotePhysicalErrors", "receive_remote_physical_errors", 0xffff),
+    counter(PC, "PortRcvSwitchRelayErrors", "receive_switch_relay_errors", 0xffff),
+    counter(PC, "PortXmitDiscards", "transmit_discards", 0xffff),
+    counter(PC, "PortXmitConstraintErrors", "transmit_constraint_errors", 0xff),
+    counter(PC, "PortRcvConstraintErrors", "receive_constraint_errors", 0xff),
+    counter(PC, "LocalLinkIntegrityErrors", "local_link_integrity_errors", 0xf),
+    counter(PC, "ExcessiveBufferOverrunErrors", "excessive_buffer_overrun_errors", 0xf),
+    counter(PC, "VL15Dropped", "vl15_dropped", 0xffff),
+    counter(PC, "PortXmitWait", "transmit_wait_ticks", 0xffff_ffff),
+    counter(RED, "PortLocalPhysicalErrors", "receive_local_physical_errors", 0xffff),
+    named(
+        "PortMalformedPktErrors",
+        counter(RED, "PortMalformedPacketErrors", "receive_malformed_packet_errors", 0xffff),
+    ),
+    counter(RED, "PortBufferOverrunErrors", "receive_buffer_overrun_errors", 0xffff),
+    counter(RED, "PortDLIDMappingErrors", "receive_dlid_mapping_errors", 0xffff),
+    counter(RED, "PortVLMappingErrors", "receive_vl_mapping_errors", 0xffff),
+    counter(RED, "PortLoopingErrors", "receive_looping_errors", 0xffff),
+    counter(XDD, "PortInactiveDiscards", "transmit_inactive_discards", 0xffff),
+    counter(XDD, "PortNeighborMTUDiscards", "transmit_neighbor_mtu_discards", 0xffff),
+    counter(XDD, "PortSwLifetimeLimitDiscards", "transmit_lifetime_limit_discards", 0xffff),
+    counter(XDD, "PortSwHOQLifetimeLimitDiscards", "transmit_hoq_limit_discards", 0xffff),
+    counter(PCX, "PortUnicastXmitPkts", "unicast_transmit_packets", 0xffff_ffff_ffff),
+];
+
+/// Counters that the questions themselves move: what we say lies between two perfqueries.
+const MOVING: [Counter; 7] = [
+    words(counter(PCX, "PortXmitData", "transmit_bytes", 0x1234_5678_9abc)),
+    words(counter(PCX, "PortRcvData", "receive_bytes", 0x1234_5678_9abc)),
+    counter(PCX, "PortXmitPkts", "transmit_packets", 0x1234_5678_9abc),
+    counter(PCX, "PortRcvPkts", "receive_packets", 0x1234_5678_9abc),
+    counter(PCX, "PortUnicastRcvPkts", "unicast_receive_packets", 0x1234_5678_9abc),
+    named(
+        "PortMulticastXmitPkts",
+        counter(PCX, "PortMultiCastXmitPkts", "multicast_transmit_packets", 0x1234_5678_9abc),
+    ),
+    named(
+        "PortMulticastRcvPkts",
+        counter(PCX, "PortMultiCastRcvPkts", "multicast_receive_packets", 0x1234_5678_9abc),
+    ),
+];
+
+/// Another value for each counter of each port.
+fn value(port: usize, counter: usize, most: u64) -> u64 {
+    let mixed = (port as u64 * 31 + counter as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 8;
+    1 + mixed % most
+}
+
+fn commands(net: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    for (port, (node, number)) in topology::all_connected_ports(net).iter().enumerate() {
+        for (index, of) in STILL.iter().chain(&MOVING).enumerate() {
+            let value = value(port, index, of.most);
+            let (attribute, field) = (of.attribute, of.console);
+            commands.push(format!("PerformanceSet \"{node}\"[{number}] {attribute}.{field}={value}"));
+        }
+    }
+    commands
+}
+
+fn hex(guid: u64) -> String {
+    format!("{guid:#018x}")
+}
+
+/// The nodes and links as the metrics tell them.
+fn told(metrics: &Metrics) -> (BTreeSet<(u64, String, String)>, BTreeSet<(End, End)>) {
+    let guid = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+    let nodes = metrics
+        .all("infiniband_node_info")
+        .map(|(labels, _)| (guid(&labels["guid"]), labels["node_type"].clone(), labels["node"].clone()))
+        .collect();
+    let links = metrics
+        .all("infiniband_port_info")
+        .filter(|(labels, _)| labels.contains_key("peer_guid"))
+        .map(|(labels, _)| {
+            let here = (guid(&labels["guid"]), labels["port"].parse().unwrap());
+            let there = (guid(&labels["peer_guid"]), labels["peer_port"].parse().unwrap());
+            if here <= there { (here, there) } else { (there, here) }
+        })
+        .collect();
+    (nodes, links)
+}
+
+type Ports = BTreeMap<(u64, u8), BTreeMap<String, u64>>;
+
+/// What perfquery says of every port.
+fn asked(ibsim: &Ibsim, found: &Discovery) -> Ports {
+    let mut ports = Ports::new();
+    for node in &found.nodes {
+        let numbers: Vec<u8> = match node.kind {
+            Kind::Switch => (1..=node.ports).collect(),
+            _ => (1..=node.ports).filter(|port| found.lids.contains_key(&(node.guid, *port))).collect(),
+        };
+        for number in numbers {
+            let of_lid = if node.kind == Kind::Switch { 0 } else { number };
+            let lid = found.lids[&(node.guid, of_lid)].to_string();
+            let port = ports.entry((node.guid, number)).or_default();
+            for option in ["", "-x", "-E", "-D"] {
+                let number = number.to_string();
+                let args: Vec<&str> =
+                    [option, &lid, &number].into_iter().filter(|arg| !arg.is_empty()).collect();
+                port.extend(perfquery(&ibsim.tool("perfquery", &args)));
+            }
+        }
+    }
+    ports
+}
+
+fn sample(metrics: &Metrics, guid: u64, port: u8, of: &Counter) -> u64 {
+    let (name, guid, port) = (format!("infiniband_port_{}_total", of.metric), hex(guid), port.to_string());
+    metrics
+        .get_u64(&name, &[("guid", &guid), ("port", &port)])
+        .unwrap_or_else(|| panic!("no {name} of {guid} port {port}"))
+}
+
+fn agrees(net: &str) {
+    let ibsim = Ibsim::start(net);
+    let opensm = OpenSm::start(&ibsim);
+    ibsim.console_many(&commands(net));
+    let found = Discovery::parse(&ibsim.tool("ibnetdiscover", &[]));
+    let mut exporter = Exporter::start(&ibsim, &["--fabric.interval=1s", "--fabric.details"]);
+    exporter.wait_ready();
+
+    let (nodes, links) = told(&exporter.metrics());
+    let kind = |kind| match kind {
+        Kind::Ca => "ca",
+        Kind::Switch => "switch",
+        Kind::Router => "router",
+    };
+    let expected: BTreeSet<(u64, String, String)> = found
+        .nodes
+        .iter()
+        .map(|node| (node.guid, kind(node.kind).to_owned(), node.description.clone()))
+        .collect();
+    assert_eq!(nodes, expected);
+    assert_eq!(links, found.links);
+
+    // The sweep that is compared begins after the first perfquery of all, and ends before the last.
+    let before = asked(&ibsim, &found);
+    exporter.wait_sweeps(2);
+    let metrics = exporter.metrics();
+    let after = asked(&ibsim, &found);
+    let mut compared = 0;
+    for (&(guid, port), after) in &after {
+        let before = &before[&(guid, port)];
+        for of in &STILL {
+            let (ours, theirs) = (sample(&metrics, guid, port, of), after[of.perfquery]);
+            assert_eq!(ours, theirs * of.scale, "{} of {} port {port}", of.metric, hex(guid));
+            compared += 1;
+        }
+        for of in &MOVING {
+            let ours = sample(&metrics, guid, port, of);
+            let theirs = before[of.perfquery] * of.scale..=after[of.perfquery] * of.scale;
+            assert!(theirs.contains(&ours), "{} of {} port {port}: {ours}, {theirs:?}", of.metric, hex(guid));
+            compared += 1;
+        }
+    }
+    // As many samples as perfquery told, and none that it did not: ibsim keeps no QP1Dropped.
+    let ours = metrics.samples.iter().filter(|sample| {
+        sample.name.starts_with("infiniband_port_") && sample.name.ends_with("_total")
+    });
+    assert_eq!(ours.count(), compared);
+    assert!(exporter.stop().success());
+    exporter.assert_read_only_capture();
+    drop(opensm);
+}
+
+#[test]
+fn on_two_levels() {
+    agrees(&topology::fat_tree_2(8, 10, 4, 3));
+}
+
+#[test]
+fn on_three_levels() {
+    agrees(&topology::fat_tree_3(4, 8, 2, 2));
+}
+
+#[test]
+fn on_ibsims_own_examples() {
+    for name in topology::EXAMPLES {
+        agrees(&topology::example(name));
+    }
+}

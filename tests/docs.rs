@@ -1,0 +1,87 @@
+//! The documents say what the program does.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+use std::process::Command;
+
+use fabric_exporter::web::exposition::reference;
+
+fn document(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_metrics_page_is_made_from_the_tables() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, reference::page()).unwrap();
+    }
+    assert!(document("docs/metrics.md") == reference::page(), "docs/metrics.md is out of date: make docs");
+}
+
+/// The flags that `serve --help` lists, with the defaults that it tells.
+fn flags() -> Vec<(String, String)> {
+    let output = Command::new(env!("CARGO_BIN_EXE_fabric-exporter"))
+        .args(["serve", "--help"])
+        .env("COLUMNS", "400")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let help = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = help.lines().map(str::trim).collect();
+    lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with("--"))
+        .map(|(index, line)| {
+            let flag = line.split([' ', '=', '[']).next().unwrap().to_owned();
+            let about: String = [line, *lines.get(index + 1).unwrap_or(&"")].join(" ");
+            let default = about.split_once("[default: ").map_or("", |(_, rest)| rest.trim_end_matches(']'));
+            (flag, default.to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn every_flag_is_in_the_configuration_page() {
+    let page = document("docs/configuration.md");
+    let flags = flags();
+    assert!(flags.len() > 20, "{flags:?}");
+    for (flag, _) in flags {
+        assert!(page.contains(&format!("`{flag}`")), "{flag} is not in docs/configuration.md");
+    }
+}
+
+#[test]
+fn the_example_config_is_one_and_says_the_defaults() {
+    use fabric_exporter::config::{Settings, options::Options};
+    let page = document("docs/configuration.md");
+    let example = page.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), example).unwrap();
+    let set = Settings::load(Options::default(), Some(file.path())).unwrap();
+    let usual = Settings::load(Options::default(), None).unwrap();
+    assert_eq!(set.listen, usual.listen);
+    let (set, usual) = (&set.fabrics[0], &usual.fabrics[0]);
+    assert_eq!(
+        (set.interval, set.discovery_interval, set.forget_after, set.details, set.pace),
+        (usual.interval, usual.discovery_interval, usual.forget_after, usual.details, usual.pace)
+    );
+}
+
+/// Files of the project that a page links to are there.
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/configuration.md", "docs/measurements.md"] {
+        let text = document(name);
+        let folder = root.join(name).parent().unwrap().to_owned();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap();
+            if !file.is_empty() && !file.contains("://") {
+                assert!(folder.join(file).exists(), "{name} links to {target}");
+            }
+        }
+    }
+}
