@@ -12,7 +12,10 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(fatal) => {
-            #[expect(clippy::print_stderr, reason = "the last line is for whoever started the program")]
+            #[expect(
+                clippy::print_stderr,
+                reason = "the last line is for whoever started the program"
+            )]
             {
                 eprintln!("fabric-exporter: {}", fatal.message);
             }

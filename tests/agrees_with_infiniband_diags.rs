@@ -9,6 +9,7 @@ use rig::diags::{Discovery, End, Kind, perfquery};
 use rig::{Exporter, Ibsim, Metrics, OpenSm, topology};
 
 /// A counter as ibsim's console, perfquery and we name it.
+#[derive(Clone, Copy)]
 struct Counter {
     attribute: &'static str,
     console: &'static str,
@@ -101,7 +102,8 @@ fn commands(net: &str) -> Vec<String> {
         for (index, of) in STILL.iter().chain(&MOVING).enumerate() {
             let value = value(port, index, of.most);
             let (attribute, field) = (of.attribute, of.console);
-            commands.push(format!("PerformanceSet \"{node}\"[{number}] {attribute}.{field}={value}"));
+            commands
+                .push(format!("PerformanceSet \"{node}\"[{number}] {attribute}.{field}={value}"));
         }
     }
     commands
@@ -111,12 +113,17 @@ fn hex(guid: u64) -> String {
     format!("{guid:#018x}")
 }
 
+/// A node's GUID, type and name.
+type Node = (u64, String, String);
+
 /// The nodes and links as the metrics tell them.
-fn told(metrics: &Metrics) -> (BTreeSet<(u64, String, String)>, BTreeSet<(End, End)>) {
+fn told(metrics: &Metrics) -> (BTreeSet<Node>, BTreeSet<(End, End)>) {
     let guid = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
     let nodes = metrics
         .all("infiniband_node_info")
-        .map(|(labels, _)| (guid(&labels["guid"]), labels["node_type"].clone(), labels["node"].clone()))
+        .map(|(labels, _)| {
+            (guid(&labels["guid"]), labels["node_type"].clone(), labels["node"].clone())
+        })
         .collect();
     let links = metrics
         .all("infiniband_port_info")
@@ -138,7 +145,9 @@ fn asked(ibsim: &Ibsim, found: &Discovery) -> Ports {
     for node in &found.nodes {
         let numbers: Vec<u8> = match node.kind {
             Kind::Switch => (1..=node.ports).collect(),
-            _ => (1..=node.ports).filter(|port| found.lids.contains_key(&(node.guid, *port))).collect(),
+            _ => (1..=node.ports)
+                .filter(|port| found.lids.contains_key(&(node.guid, *port)))
+                .collect(),
         };
         for number in numbers {
             let of_lid = if node.kind == Kind::Switch { 0 } else { number };
@@ -156,7 +165,8 @@ fn asked(ibsim: &Ibsim, found: &Discovery) -> Ports {
 }
 
 fn sample(metrics: &Metrics, guid: u64, port: u8, of: &Counter) -> u64 {
-    let (name, guid, port) = (format!("infiniband_port_{}_total", of.metric), hex(guid), port.to_string());
+    let (name, guid, port) =
+        (format!("infiniband_port_{}_total", of.metric), hex(guid), port.to_string());
     metrics
         .get_u64(&name, &[("guid", &guid), ("port", &port)])
         .unwrap_or_else(|| panic!("no {name} of {guid} port {port}"))
@@ -176,7 +186,7 @@ fn agrees(net: &str) {
         Kind::Switch => "switch",
         Kind::Router => "router",
     };
-    let expected: BTreeSet<(u64, String, String)> = found
+    let expected: BTreeSet<Node> = found
         .nodes
         .iter()
         .map(|node| (node.guid, kind(node.kind).to_owned(), node.description.clone()))
@@ -200,7 +210,12 @@ fn agrees(net: &str) {
         for of in &MOVING {
             let ours = sample(&metrics, guid, port, of);
             let theirs = before[of.perfquery] * of.scale..=after[of.perfquery] * of.scale;
-            assert!(theirs.contains(&ours), "{} of {} port {port}: {ours}, {theirs:?}", of.metric, hex(guid));
+            assert!(
+                theirs.contains(&ours),
+                "{} of {} port {port}: {ours}, {theirs:?}",
+                of.metric,
+                hex(guid)
+            );
             compared += 1;
         }
     }

@@ -38,8 +38,15 @@ fn refused_alone(args: &[&str], expected: i32, says: &[&str]) {
 
 /// A sysfs with one RDMA port of which `attributes` are told.
 fn sysfs(root: &Path, attributes: &[(&str, &str)]) -> String {
-    let mut files = vec![("infiniband_mad/umad0/ibdev".to_owned(), "mlx5_0"), ("infiniband_mad/umad0/port".to_owned(), "1")];
-    files.extend(attributes.iter().map(|(name, value)| (format!("infiniband/mlx5_0/ports/1/{name}"), *value)));
+    let mut files = vec![
+        ("infiniband_mad/umad0/ibdev".to_owned(), "mlx5_0"),
+        ("infiniband_mad/umad0/port".to_owned(), "1"),
+    ];
+    files.extend(
+        attributes
+            .iter()
+            .map(|(name, value)| (format!("infiniband/mlx5_0/ports/1/{name}"), *value)),
+    );
     for (path, text) in files {
         let path = root.join("class").join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -59,14 +66,22 @@ fn a_host_without_an_rdma_device() {
 fn a_roce_port() {
     let root = tempfile::tempdir().unwrap();
     let sysfs = sysfs(root.path(), &[("link_layer", "Ethernet"), ("phys_state", "5: LinkUp")]);
-    refused_alone(&["serve", &sysfs], NO_DEVICE, &["mlx5_0 port 1", "Ethernet (RoCE)", "--fabric.hca"]);
+    refused_alone(
+        &["serve", &sysfs],
+        NO_DEVICE,
+        &["mlx5_0 port 1", "Ethernet (RoCE)", "--fabric.hca"],
+    );
 }
 
 #[test]
 fn a_port_without_a_link() {
     let root = tempfile::tempdir().unwrap();
     let sysfs = sysfs(root.path(), &[("link_layer", "InfiniBand"), ("phys_state", "2: Polling")]);
-    refused_alone(&["serve", &sysfs], NO_DEVICE, &["mlx5_0 port 1", "no link", "plug in its cable"]);
+    refused_alone(
+        &["serve", &sysfs],
+        NO_DEVICE,
+        &["mlx5_0 port 1", "no link", "plug in its cable"],
+    );
 }
 
 #[test]
@@ -87,7 +102,11 @@ fn wrong_flags_and_files() {
     };
     let config = file("c.yml", "fabric:\n  interval: 15s\n  intervall: 1s\n");
     refused_alone(&["serve", "--config.file", &config], USAGE, &["c.yml", "intervall", "3"]);
-    refused_alone(&["serve", "--config.file=/nowhere.yml"], USAGE, &["/nowhere.yml", "No such file"]);
+    refused_alone(
+        &["serve", "--config.file=/nowhere.yml"],
+        USAGE,
+        &["/nowhere.yml", "No such file"],
+    );
     refused_alone(&["serve", "--fabric.interval=soon"], USAGE, &[]);
     refused_alone(&["serve", "--fabric.gmp-window=0"], USAGE, &["--fabric.gmp-window"]);
     refused_alone(&["dance"], USAGE, &[]);
@@ -152,8 +171,14 @@ fn unknown_paths_and_hostile_requests() {
     let landing = exporter.get("/", &[]);
     assert!(landing.text().contains("href=\"/numbers\""));
     for header in ["Accept", "Accept-Encoding"] {
-        for value in [";;;,,,q=", "application/openmetrics-text;version=\"", "gzip;q=NaN", "*/*;q=1e400"] {
-            assert_eq!(exporter.get("/numbers", &[(header, value)]).status, 200, "{header}: {value}");
+        for value in
+            [";;;,,,q=", "application/openmetrics-text;version=\"", "gzip;q=NaN", "*/*;q=1e400"]
+        {
+            assert_eq!(
+                exporter.get("/numbers", &[(header, value)]).status,
+                200,
+                "{header}: {value}"
+            );
         }
     }
     assert!(exporter.stop().success());

@@ -17,7 +17,10 @@ fn the_metrics_page_is_made_from_the_tables() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, reference::page()).unwrap();
     }
-    assert!(document("docs/metrics.md") == reference::page(), "docs/metrics.md is out of date: make docs");
+    assert!(
+        document("docs/metrics.md") == reference::page(),
+        "docs/metrics.md is out of date: make docs"
+    );
 }
 
 /// The flags that `serve --help` lists, with the defaults that it tells.
@@ -37,7 +40,8 @@ fn flags() -> Vec<(String, String)> {
         .map(|(index, line)| {
             let flag = line.split([' ', '=', '[']).next().unwrap().to_owned();
             let about: String = [line, *lines.get(index + 1).unwrap_or(&"")].join(" ");
-            let default = about.split_once("[default: ").map_or("", |(_, rest)| rest.trim_end_matches(']'));
+            let default =
+                about.split_once("[default: ").map_or("", |(_, rest)| rest.trim_end_matches(']'));
             (flag, default.to_owned())
         })
         .collect()
@@ -74,7 +78,14 @@ fn the_example_config_is_one_and_says_the_defaults() {
 #[test]
 fn links_between_documents_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for name in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/configuration.md", "docs/measurements.md"] {
+    for name in [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "docs/architecture.md",
+        "docs/configuration.md",
+        "docs/measurements.md",
+    ] {
         let text = document(name);
         let folder = root.join(name).parent().unwrap().to_owned();
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

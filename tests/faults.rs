@@ -32,7 +32,10 @@ impl Scene {
 
     fn port(&self, metrics: &Metrics, name: &str, node: &str, port: u8) -> Option<u64> {
         let port = port.to_string();
-        metrics.get_u64(&format!("infiniband_port_{name}"), &[("guid", &self.guid(node)), ("port", &port)])
+        metrics.get_u64(
+            &format!("infiniband_port_{name}"),
+            &[("guid", &self.guid(node)), ("port", &port)],
+        )
     }
 
     fn is_up(&self, metrics: &Metrics, node: &str) -> bool {
@@ -65,7 +68,9 @@ const HEALS: Duration = Duration::from_secs(30);
 fn counters_that_are_set_and_cleared() {
     let scene = Scene::new(&[]);
     for value in [4242, 0] {
-        scene.ibsim.console(&format!("PerformanceSet \"leaf-0-0\"[5] PortCounters.SymbolErrorCounter={value}"));
+        scene.ibsim.console(&format!(
+            "PerformanceSet \"leaf-0-0\"[5] PortCounters.SymbolErrorCounter={value}"
+        ));
         let metrics = scene.two_sweeps_later();
         assert_eq!(scene.port(&metrics, "symbol_errors_total", "leaf-0-0", 5), Some(value));
         assert_eq!(scene.port(&metrics, "symbol_errors_total", "leaf-0-0", 6), Some(0));
@@ -79,7 +84,8 @@ fn a_cable_between_switches_pulled_and_plugged() {
     let metrics = scene.exporter.metrics();
     assert_eq!(scene.port(&metrics, "state", "leaf-0-0", 5), Some(4));
     let info = |metrics: &Metrics| {
-        let sample = metrics.sample("infiniband_port_info", &[("guid", &scene.guid("leaf-0-0")), ("port", "5")]);
+        let sample = metrics
+            .sample("infiniband_port_info", &[("guid", &scene.guid("leaf-0-0")), ("port", "5")]);
         sample.unwrap().labels.clone()
     };
     let peer = info(&metrics)["peer_node"].clone();
@@ -88,8 +94,15 @@ fn a_cable_between_switches_pulled_and_plugged() {
     let metrics = scene.two_sweeps_later();
     assert_eq!(scene.port(&metrics, "state", "leaf-0-0", 5), Some(1));
     assert_eq!(scene.port(&metrics, "physical_state", "leaf-0-0", 5), Some(2));
-    assert_eq!(scene.port(&metrics, "rate_bytes_per_second", "leaf-0-0", 5), None, "no link, no rate");
-    assert!(scene.port(&metrics, "link_downed_total", "leaf-0-0", 5).is_some(), "its counters stay");
+    assert_eq!(
+        scene.port(&metrics, "rate_bytes_per_second", "leaf-0-0", 5),
+        None,
+        "no link, no rate"
+    );
+    assert!(
+        scene.port(&metrics, "link_downed_total", "leaf-0-0", 5).is_some(),
+        "its counters stay"
+    );
     assert_eq!(info(&metrics)["peer_node"], peer, "where the cable led is still told");
     assert_eq!(metrics.get("infiniband_fabric_changes_total", &[("kind", "link_went")]), Some(1.0));
 
@@ -114,12 +127,18 @@ fn a_host_unplugged_and_back() {
     scene.ibsim.console("Unlink \"host-5\"");
     let metrics = scene.two_sweeps_later();
     assert!(!scene.is_up(&metrics, "host-5"));
-    assert_eq!(scene.port(&metrics, "symbol_errors_total", "host-5", 1), None, "absent is not zero");
+    assert_eq!(
+        scene.port(&metrics, "symbol_errors_total", "host-5", 1),
+        None,
+        "absent is not zero"
+    );
     assert_eq!(scene.port(&metrics, "state", "leaf-0-1", leaf_port.unwrap()), Some(1));
     assert!(scene.is_up(&metrics, "host-4"));
 
     scene.ibsim.console("ReLink \"host-5\"");
-    wait_until(HEALS, "host-5 to be back", || scene.is_whole(&scene.exporter.metrics()).then_some(()));
+    wait_until(HEALS, "host-5 to be back", || {
+        scene.is_whole(&scene.exporter.metrics()).then_some(())
+    });
     scene.end();
 }
 
@@ -135,7 +154,9 @@ fn a_node_that_stops_answering_costs_the_others_nothing() {
         assert_eq!(scene.port(&metrics, "symbol_errors_total", &node.description, 1), Some(0));
     }
     scene.ibsim.console("Error \"host-5\"[1] 0");
-    wait_until(HEALS, "host-5 to answer", || scene.is_whole(&scene.exporter.metrics()).then_some(()));
+    wait_until(HEALS, "host-5 to answer", || {
+        scene.is_whole(&scene.exporter.metrics()).then_some(())
+    });
     scene.end();
 }
 
@@ -177,7 +198,8 @@ fn before_the_first_subnet_manager_nobody_can_be_asked_and_then_all_can() {
     assert_eq!(metrics.get("infiniband_collector_success", &[("collector", "perfmgt")]), Some(0.0));
     let opensm = OpenSm::start(&ibsim);
     wait_until(HEALS, "counters", || {
-        (exporter.metrics().get("infiniband_ports_seen", &[]) == Some(10.0 + 5.0 * 8.0)).then_some(())
+        (exporter.metrics().get("infiniband_ports_seen", &[]) == Some(10.0 + 5.0 * 8.0))
+            .then_some(())
     });
     assert!(exporter.stop().success());
     drop(opensm);
@@ -188,11 +210,16 @@ fn two_lost_mads_in_a_thousand_cost_no_port_its_samples() {
     let ibsim = Ibsim::start(&topology::fat_tree_2(40, 300, 22, 18));
     let opensm = OpenSm::start(&ibsim);
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 2);
-    let mut exporter = Exporter::start(&proxy, &["--fabric.interval=1s", "--fabric.capture-limit=1"]);
+    let mut exporter =
+        Exporter::start(&proxy, &["--fabric.interval=1s", "--fabric.capture-limit=1"]);
     exporter.wait_ready();
     let whole = exporter.metrics().get("infiniband_ports_seen", &[]).unwrap();
     let lost = |metrics: &Metrics| -> f64 {
-        metrics.all("infiniband_mads_total").filter(|(labels, _)| labels["outcome"] == "timed_out").map(|it| it.1).sum()
+        metrics
+            .all("infiniband_mads_total")
+            .filter(|(labels, _)| labels["outcome"] == "timed_out")
+            .map(|it| it.1)
+            .sum()
     };
     let before = lost(&exporter.metrics());
     for _ in 0..5 {

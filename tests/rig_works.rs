@@ -24,11 +24,7 @@ fn discover(ibsim: &Ibsim) -> Discovery {
 /// What ibnetdiscover must find of a net.
 fn assert_whole(net: &str, found: &Discovery) {
     let sizes = topology::sizes(net);
-    let switches = found
-        .nodes
-        .iter()
-        .filter(|node| node.kind == Kind::Switch)
-        .count();
+    let switches = found.nodes.iter().filter(|node| node.kind == Kind::Switch).count();
     assert_eq!((found.nodes.len(), switches), (sizes.nodes, sizes.switches));
     let connected = topology::all_connected_ports(net);
     assert_eq!(found.links.len() * 2, connected.len());
@@ -56,10 +52,7 @@ fn a_counter_set_on_the_console_shows_in_perfquery() {
     };
     assert_eq!(query(&[], "leaf-0-0", 5)["SymbolErrorCounter"], 4242);
     assert_eq!(query(&[], "leaf-0-0", 6)["SymbolErrorCounter"], 0);
-    assert_eq!(
-        query(&["-x"], "host-3", 1)["PortMulticastXmitPkts"],
-        0x1234_5678_9abc
-    );
+    assert_eq!(query(&["-x"], "host-3", 1)["PortMulticastXmitPkts"], 0x1234_5678_9abc);
 }
 
 #[test]
@@ -74,11 +67,7 @@ fn many_commands_go_at_once() {
         })
         .collect();
     let answer = ibsim.console_many(&commands);
-    assert_eq!(
-        answer.matches("has been set").count(),
-        commands.len(),
-        "{answer}"
-    );
+    assert_eq!(answer.matches("has been set").count(), commands.len(), "{answer}");
     let found = discover(&ibsim);
     for (node, port) in topology::all_connected_ports(&net) {
         let lid = found.lid(&node, port).to_string();
@@ -117,11 +106,7 @@ fn every_example_is_discovered() {
 #[test]
 fn fat_trees_are_discovered() {
     // Uplinks that divide evenly among the spines, that do not, and three levels.
-    for net in [
-        small(),
-        topology::fat_tree_2(12, 30, 7, 5),
-        topology::fat_tree_3(8, 60, 4, 4),
-    ] {
+    for net in [small(), topology::fat_tree_2(12, 30, 7, 5), topology::fat_tree_3(8, 60, 4, 4)] {
         let ibsim = Ibsim::start(&net);
         let _sm = OpenSm::start(&ibsim);
         assert_whole(&net, &discover(&ibsim));
@@ -134,10 +119,7 @@ fn the_fabric_for_measurements_has_its_size() {
     let sizes = topology::sizes(&net);
     assert_eq!((sizes.nodes, sizes.switches), (5507, 507));
     assert_eq!(topology::all_connected_ports(&net).len(), 24_892);
-    assert_eq!(
-        topology::all_connected_ports(&topology::fat_tree_2(40, 900, 22, 18)).len(),
-        3276
-    );
+    assert_eq!(topology::all_connected_ports(&topology::fat_tree_2(40, 900, 22, 18)).len(), 3276);
     // Without a subnet manager: directed routes need none.
     let found = discover(&Ibsim::start(&net));
     assert_eq!((found.nodes.len(), found.links.len()), (5507, 12_446));
@@ -153,11 +135,7 @@ fn a_proxy_shows_the_same_fabric_later() {
     let begin = Instant::now();
     let found = Discovery::parse(&proxy.tool("ibnetdiscover", &[]));
     // Discovery goes by hops, and each hop costs two round trips at least.
-    assert!(
-        begin.elapsed() > 6 * delay,
-        "it took only {:?}",
-        begin.elapsed()
-    );
+    assert!(begin.elapsed() > 6 * delay, "it took only {:?}", begin.elapsed());
     assert_eq!(found, discover(&ibsim));
 }
 
@@ -187,12 +165,7 @@ fn a_proxy_loses_some() {
     let _sm = OpenSm::start(&ibsim);
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 300);
     let lid = discover(&ibsim).lid("leaf-0-0", 1).to_string();
-    let ask = || {
-        proxy
-            .try_tool("perfquery", &["--timeout", "200", &lid, "1"])
-            .status
-            .success()
-    };
+    let ask = || proxy.try_tool("perfquery", &["--timeout", "200", &lid, "1"]).status.success();
     // The losses are the same in every run of this test, so it cannot pass today and fail tomorrow.
     let answered = (0..6).filter(|_| ask()).count();
     assert!((1..6).contains(&answered), "{answered} of 6");
@@ -217,10 +190,7 @@ fn killed_clients_behind_a_proxy_keep_no_places() {
     // More than ibsim has places for; each asks in vain until it is killed.
     for _ in 0..12 {
         let mut command = proxy.seat().command("ibnetdiscover");
-        command
-            .args(["--timeout", "60000"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.args(["--timeout", "60000"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut client = Running::spawn("ibnetdiscover", &mut command);
         let attached = format!("pid {} connected", client.pid());
         rig::wait_until(Duration::from_secs(10), "the client to attach", || {
@@ -236,20 +206,13 @@ fn killed_clients_behind_a_proxy_keep_no_places() {
 fn a_paused_opensm_does_not_answer() {
     let ibsim = Ibsim::start(&small());
     let mut sm = OpenSm::start(&ibsim);
-    let ask = || {
-        ibsim
-            .try_tool("sminfo", &["--timeout", "200"])
-            .status
-            .success()
-    };
+    let ask = || ibsim.try_tool("sminfo", &["--timeout", "200"]).status.success();
     assert!(ask());
     sm.pause();
     assert!(!ask());
     sm.resume();
     // It answers the old questions first.
-    rig::wait_until(Duration::from_secs(30), "OpenSM to answer again", || {
-        ask().then_some(())
-    });
+    rig::wait_until(Duration::from_secs(30), "OpenSM to answer again", || ask().then_some(()));
 }
 
 #[test]
@@ -272,10 +235,7 @@ fn metrics_keep_what_was_written() {
     assert!(metrics.get("empty", &[]).is_some_and(f64::is_nan));
     assert_eq!(metrics.get("high", &[("le", "+Inf")]), Some(f64::INFINITY));
     assert_eq!(
-        metrics
-            .all("a_total")
-            .next()
-            .map(|(labels, _)| labels["node"].as_str()),
+        metrics.all("a_total").next().map(|(labels, _)| labels["node"].as_str()),
         Some("x \"y\" \\ z, }")
     );
 }
@@ -292,9 +252,8 @@ fn capture_of(method: u8) -> tempfile::NamedTempFile {
     mad[3] = method;
     let mut packet = vec![0; 16 + 8 + 12 + 8];
     packet.extend(mad);
-    let mut bytes = vec![
-        0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 197, 0, 0, 0,
-    ];
+    let mut bytes =
+        vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 197, 0, 0, 0];
     bytes.extend([0; 8]);
     bytes.extend((packet.len() as u32).to_le_bytes().repeat(2));
     bytes.extend(packet);

@@ -23,7 +23,10 @@ fn scene() -> (Ibsim, OpenSm, Exporter) {
         .iter()
         .enumerate()
         .map(|(index, (node, port))| {
-            format!("PerformanceSet \"{node}\"[{port}] PortCounters.SymbolErrorCounter={}", 100 + index)
+            format!(
+                "PerformanceSet \"{node}\"[{port}] PortCounters.SymbolErrorCounter={}",
+                100 + index
+            )
         })
         .collect();
     ibsim.console_many(&commands);
@@ -56,7 +59,12 @@ fn promtool_finds_nothing_to_complain_of() {
     // promtool's linter knows 0.0.4 alone, where a counter's family is called as its samples are.
     // So it gets the samples of the other format with its families so named, ...
     let response = exporter.get("/metrics", &[("Accept", OPEN_METRICS)]);
-    assert!(response.header("content-type").unwrap().starts_with("application/openmetrics-text; version=1.0.0"));
+    assert!(
+        response
+            .header("content-type")
+            .unwrap()
+            .starts_with("application/openmetrics-text; version=1.0.0")
+    );
     let open = response.text();
     assert!(open.ends_with("# EOF\n"));
     let counters: Vec<&str> = open
@@ -67,25 +75,40 @@ fn promtool_finds_nothing_to_complain_of() {
         .lines()
         .map(|line| {
             let mut words: Vec<&str> = line.splitn(4, ' ').collect();
-            let named = words.get(2).filter(|name| line.starts_with("# ") && counters.contains(name)).map(|name| format!("{name}_total"));
+            let named = words
+                .get(2)
+                .filter(|name| line.starts_with("# ") && counters.contains(name))
+                .map(|name| format!("{name}_total"));
             if let Some(name) = &named {
                 words[2] = name;
             }
             words.join(" ") + "\n"
         })
         .collect();
-    assert_eq!(fed("promtool", &["check", "metrics"], &linted), (Some(0), String::new()), "OpenMetrics");
+    assert_eq!(
+        fed("promtool", &["check", "metrics"], &linted),
+        (Some(0), String::new()),
+        "OpenMetrics"
+    );
 
     // ... and its OpenMetrics parser, which wants a time on each sample, the text as it is.
     let directory = tempfile::tempdir().unwrap();
     let timed: String = open
         .lines()
-        .map(|line| if line.starts_with('#') { format!("{line}\n") } else { format!("{line} 1700000000\n") })
+        .map(|line| {
+            if line.starts_with('#') { format!("{line}\n") } else { format!("{line} 1700000000\n") }
+        })
         .collect();
     let file = directory.path().join("open.txt");
     std::fs::write(&file, timed).unwrap();
     let blocks = directory.path().join("blocks");
-    let args = ["tsdb", "create-blocks-from", "openmetrics", file.to_str().unwrap(), blocks.to_str().unwrap()];
+    let args = [
+        "tsdb",
+        "create-blocks-from",
+        "openmetrics",
+        file.to_str().unwrap(),
+        blocks.to_str().unwrap(),
+    ];
     let (code, said) = fed("promtool", &args, "");
     assert_eq!(code, Some(0), "{said}");
     assert!(exporter.stop().success());
@@ -102,14 +125,21 @@ fn gzip_and_plain_are_the_same_text() {
     let plain = exporter.get("/metrics", &[]);
     assert_eq!(plain.header("content-encoding"), None);
     let ports = |text: &str| -> Vec<String> {
-        text.lines().filter(|line| line.starts_with("infiniband_port_symbol")).map(str::to_owned).collect()
+        text.lines()
+            .filter(|line| line.starts_with("infiniband_port_symbol"))
+            .map(str::to_owned)
+            .collect()
     };
     assert_eq!(ports(&text), ports(plain.text()));
     assert!(!ports(&text).is_empty());
     // And to a program that is not ours.
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &packed.body).unwrap();
-    let unpacked = Command::new("gzip").args(["-dc"]).stdin(std::fs::File::open(file.path()).unwrap()).output().unwrap();
+    let unpacked = Command::new("gzip")
+        .args(["-dc"])
+        .stdin(std::fs::File::open(file.path()).unwrap())
+        .output()
+        .unwrap();
     assert!(unpacked.status.success() && unpacked.stdout == text.as_bytes());
     assert!(exporter.stop().success());
 }
@@ -145,22 +175,28 @@ fn a_prometheus_scrapes_it() {
     let query = |query: &str| -> Option<Vec<serde_json::Value>> {
         let url = format!("http://{address}/api/v1/query");
         let mut answer = ureq::get(&url).query("query", query).call().ok()?;
-        let answer: serde_json::Value = serde_json::from_slice(&answer.body_mut().read_to_vec().ok()?).ok()?;
+        let answer: serde_json::Value =
+            serde_json::from_slice(&answer.body_mut().read_to_vec().ok()?).ok()?;
         answer["data"]["result"].as_array().filter(|result| !result.is_empty()).cloned()
     };
     let limit = Duration::from_secs(60);
-    let errors = wait_until(limit, "Prometheus to have scraped", || query("infiniband_port_symbol_errors_total"));
+    let errors = wait_until(limit, "Prometheus to have scraped", || {
+        query("infiniband_port_symbol_errors_total")
+    });
     // Each of the 50 ports of 5 switches and 10 hosts.
     assert_eq!(errors.len(), 5 * 8 + 10);
-    let sum = |result: Vec<serde_json::Value>| result[0]["value"][1].as_str().unwrap().parse::<f64>().unwrap();
+    let sum = |result: Vec<serde_json::Value>| {
+        result[0]["value"][1].as_str().unwrap().parse::<usize>().unwrap()
+    };
     let cabled = 2 * (10 + 9);
     let expected: usize = (0..cabled).map(|index| 100 + index).sum();
-    assert_eq!(sum(query("sum(infiniband_port_symbol_errors_total)").unwrap()), expected as f64);
-    assert_eq!(sum(query("up").unwrap()), 1.0);
+    assert_eq!(sum(query("sum(infiniband_port_symbol_errors_total)").unwrap()), expected);
+    assert_eq!(sum(query("up").unwrap()), 1);
     // What the metrics are and what they are called came over, too: the negotiated format is OpenMetrics.
-    let mut metadata = ureq::get(format!("http://{address}/api/v1/metadata?metric=infiniband_port_symbol_errors"))
-        .call()
-        .unwrap();
+    let mut metadata =
+        ureq::get(format!("http://{address}/api/v1/metadata?metric=infiniband_port_symbol_errors"))
+            .call()
+            .unwrap();
     assert!(metadata.body_mut().read_to_string().unwrap().contains("\"counter\""));
     prometheus.stop();
     assert!(exporter.stop().success());
@@ -248,15 +284,22 @@ fn decoded(mad: &Mad) -> Vec<(&'static str, u64)> {
         }
         (0x04, 0x01) => {
             let Capabilities { mask, mask2 } = Capabilities::decode(mad);
-            fields.extend([("classportinfo.capabilitymask", mask.into()), ("classportinfo.capabilitymask2", mask2.into())]);
+            fields.extend([
+                ("classportinfo.capabilitymask", mask.into()),
+                ("classportinfo.capabilitymask2", mask2.into()),
+            ]);
             if let Some(redirect) = Redirect::decode(mad) {
                 fields.push(("classportinfo.redirectlid", redirect.lid.0.into()));
             }
         }
-        (0x04, 0x12) => fields.extend(PORT_COUNTERS.map(|(name, counter)| (name, read(mad, counter, Attribute::PortCounters)))),
-        (0x04, 0x1d) => fields.extend(
-            EXTENDED.map(|(name, counter)| (name, read(mad, counter, Attribute::PortCountersExtended))),
+        (0x04, 0x12) => fields.extend(
+            PORT_COUNTERS
+                .map(|(name, counter)| (name, read(mad, counter, Attribute::PortCounters))),
         ),
+        (0x04, 0x1d) => fields
+            .extend(EXTENDED.map(|(name, counter)| {
+                (name, read(mad, counter, Attribute::PortCountersExtended))
+            })),
         _ => {}
     }
     fields
@@ -312,14 +355,26 @@ fn tshark_decodes_a_capture_to_the_same_values() {
     assert_eq!(ours.len(), theirs.len(), "tshark sees every MAD");
     for (index, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
         for (name, value) in ours {
-            assert_eq!(theirs.get(*name), Some(value), "{name} of MAD {index}: tshark has {theirs:?}");
+            assert_eq!(
+                theirs.get(*name),
+                Some(value),
+                "{name} of MAD {index}: tshark has {theirs:?}"
+            );
         }
     }
     // Every attribute that both know was among them, and more than one value of what matters.
-    for prefix in ["nodeinfo.", "switchinfo.", "portinfo.", "classportinfo.", "portcounters.", "portcounters_ext."] {
+    for prefix in [
+        "nodeinfo.",
+        "switchinfo.",
+        "portinfo.",
+        "classportinfo.",
+        "portcounters.",
+        "portcounters_ext.",
+    ] {
         assert!(names.iter().any(|name| name.starts_with(prefix)), "no {prefix} in the capture");
     }
-    let errors = ours.iter().flatten().filter(|(name, _)| *name == "portcounters.symbolerrorcounter");
+    let errors =
+        ours.iter().flatten().filter(|(name, _)| *name == "portcounters.symbolerrorcounter");
     let distinct: std::collections::BTreeSet<u64> = errors.map(|(_, value)| *value).collect();
     assert!(distinct.len() > 30, "{distinct:?}");
 }

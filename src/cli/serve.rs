@@ -82,7 +82,8 @@ fn prepare(
     stop: &Arc<AtomicBool>,
 ) -> Result<Watcher, Fatal> {
     let no_device = |error| Fatal::new(Exit::NoDevice, error);
-    let port = UmadPort::find(&settings.sysfs, fabric.hca.as_deref(), fabric.port).map_err(no_device)?;
+    let port =
+        UmadPort::find(&settings.sysfs, fabric.hca.as_deref(), fabric.port).map_err(no_device)?;
     let wire = Umad::open(&port, clock).map_err(no_device)?;
     let capture = match &fabric.capture {
         None => None,
@@ -123,12 +124,16 @@ async fn serve(
     clock: Clock,
     stop: &AtomicBool,
 ) -> Result<(), Fatal> {
-    let failed = |what: &str, error: std::io::Error| Fatal::new(Exit::Failed, format!("{what}: {error}"));
-    let mut terminate = signal(SignalKind::terminate()).map_err(|error| failed("SIGTERM", error))?;
+    let failed =
+        |what: &str, error: std::io::Error| Fatal::new(Exit::Failed, format!("{what}: {error}"));
+    let mut terminate =
+        signal(SignalKind::terminate()).map_err(|error| failed("SIGTERM", error))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| failed("SIGINT", error))?;
-    let (latest_sender, latest) = watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
+    let (latest_sender, latest) =
+        watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
     for &address in &settings.listen {
-        let listener = server::listen(address).await.map_err(|error| Fatal::new(Exit::NoListener, error))?;
+        let listener =
+            server::listen(address).await.map_err(|error| Fatal::new(Exit::NoListener, error))?;
         let address = listener.local_addr().map_err(|error| failed("listener", error))?;
         tracing::info!(%address, "listening");
         let site = site(settings, &latest);
@@ -151,9 +156,14 @@ async fn serve(
     stop.store(true, Ordering::Relaxed);
     render.abort();
     // What is in flight is answered or past its deadline within a second.
-    let joined = tokio::task::spawn_blocking(move || threads.into_iter().all(|thread| thread.join().is_ok()));
+    let joined = tokio::task::spawn_blocking(move || {
+        threads.into_iter().all(|thread| thread.join().is_ok())
+    });
     if told.is_none() || !joined.await.unwrap_or(false) {
-        return Err(Fatal::new(Exit::Failed, "a watching thread ended by itself; its panic stands above"));
+        return Err(Fatal::new(
+            Exit::Failed,
+            "a watching thread ended by itself; its panic stands above",
+        ));
     }
     Ok(())
 }
@@ -167,7 +177,10 @@ fn site(settings: &Settings, latest: &Latest) -> Site {
 async fn render(mut seen: watch::Receiver<Board>, latest: watch::Sender<Arc<Exposition>>) {
     while seen.changed().await.is_ok() {
         let board = seen.borrow_and_update().clone();
-        let Ok(exposition) = tokio::task::spawn_blocking(move || Exposition::render(board)).await else { return };
+        let Ok(exposition) = tokio::task::spawn_blocking(move || Exposition::render(board)).await
+        else {
+            return;
+        };
         latest.send_replace(Arc::new(exposition));
     }
 }
@@ -186,7 +199,9 @@ fn start_log(level: LogLevel, format: LogFormat) {
     };
     let layer = match format {
         LogFormat::Logfmt => tracing_logfmt::builder().layer().with_writer(std::io::stderr).boxed(),
-        LogFormat::Json => tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).boxed(),
+        LogFormat::Json => {
+            tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).boxed()
+        }
     };
     tracing_subscriber::registry().with(layer.with_filter(level)).init();
 }

@@ -32,12 +32,24 @@ struct Step {
 #[derive(Clone, Copy, Debug)]
 enum Ask {
     /// Who is there? `from` is the port that the question leaves the known part of the fabric by.
-    Who { from: Option<(usize, PortNumber)> },
-    Description { node: usize },
-    Switch { node: usize },
-    Port { node: usize, port: PortNumber },
+    Who {
+        from: Option<(usize, PortNumber)>,
+    },
+    Description {
+        node: usize,
+    },
+    Switch {
+        node: usize,
+    },
+    Port {
+        node: usize,
+        port: PortNumber,
+    },
     /// Mellanox's own speeds, of a port that seems to run at QDR.
-    Fdr10 { node: usize, port: PortNumber },
+    Fdr10 {
+        node: usize,
+        port: PortNumber,
+    },
 }
 
 impl Ask {
@@ -103,7 +115,12 @@ pub struct Found {
 
 impl Found {
     /// The fabric, as this discovery and what is remembered of `previous` make it.
-    pub fn assemble(self, names: &NodeNames, now: Moment, previous: Option<(&Fabric, Moment)>) -> Fabric {
+    pub fn assemble(
+        self,
+        names: &NodeNames,
+        now: Moment,
+        previous: Option<(&Fabric, Moment)>,
+    ) -> Fabric {
         Fabric::assemble(self.nodes, &self.links, names, now, previous)
     }
 }
@@ -273,7 +290,10 @@ impl Walk for Discovery {
             {
                 continue;
             }
-            return Some((Request { to: Address::Directed(step.path), query: step.ask.query() }, tag));
+            return Some((
+                Request { to: Address::Directed(step.path), query: step.ask.query() },
+                tag,
+            ));
         }
         None
     }
@@ -289,7 +309,8 @@ impl Walk for Discovery {
             Ask::Description { node } => {
                 let identity = &mut self.nodes[node].found.identity;
                 identity.description = smp::decode_node_description(mad);
-                if identity.kind == NodeKind::Ca && smp::is_aggregation_node(&identity.description) {
+                if identity.kind == NodeKind::Ca && smp::is_aggregation_node(&identity.description)
+                {
                     identity.kind = NodeKind::AggregationNode;
                 }
             }

@@ -3,12 +3,12 @@
 //! What a device's ClassPortInfo offers decides what it is asked for; that is asked once and kept
 //! for as long as the device stays. A node that does not answer costs the others nothing.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::fabric::counter::Attribute;
 use crate::fabric::topology::{End, NodeKind};
-use crate::fabric::{Fabric, Lid, Moment, PortIndex, Reading};
+use crate::fabric::{Fabric, Lid, Moment, NodeIndex, PortIndex, Reading};
 use crate::mad::class_port_info::Capabilities;
 use crate::mad::pma::{self, Page};
 use crate::mad::{Mad, status};
@@ -66,8 +66,18 @@ struct Agent {
 
 #[derive(Clone, Copy, Debug)]
 enum Ask {
-    Capabilities { agent: u32 },
-    Page { agent: u32, port: PortIndex, page: u8 },
+    Capabilities {
+        agent: u32,
+    },
+    Page {
+        agent: u32,
+        port: PortIndex,
+        page: u8,
+    },
+    /// Is the absent node that last had this LID back?
+    Probe {
+        lid: Lid,
+    },
 }
 
 /// The walk; see the module.
@@ -80,6 +90,7 @@ pub struct CounterSweep<'a> {
     asked: Vec<Ask>,
     readings: Vec<Option<Reading>>,
     failed: Vec<bool>,
+    returned: bool,
 }
 
 /// What a counter sweep brought in.
@@ -89,6 +100,8 @@ pub struct Counters {
     pub readings: Vec<Option<Reading>>,
     /// Ports of which something that was asked for is missing.
     pub failed_ports: usize,
+    /// Somebody answers where an absent node was.
+    pub returned: bool,
 }
 
 impl<'a> CounterSweep<'a> {
@@ -97,6 +110,7 @@ impl<'a> CounterSweep<'a> {
         let mut sweep = CounterSweep {
             readings: vec![None; fabric.ports.len()],
             failed: vec![false; fabric.ports.len()],
+            returned: false,
             fabric,
             known,
             agents: Vec::new(),
@@ -107,10 +121,22 @@ impl<'a> CounterSweep<'a> {
             sweep.add_agents_of(node);
         }
         sweep.queue_known_ports();
+        sweep.queue_probes();
         sweep
     }
 
-    fn add_agents_of(&mut self, index: crate::fabric::NodeIndex) {
+    /// An absent node is asked where it last was: a host that hung keeps its link, so no port's
+    /// state tells that it is back. Unless somebody else has its LID by now.
+    fn queue_probes(&mut self) {
+        let taken: HashSet<Lid> = self.agents.iter().map(|agent| agent.lid).collect();
+        let fabric = self.fabric;
+        let absent = fabric.node_indexes().filter(|&node| !fabric.node(node).present);
+        let lids =
+            absent.filter_map(|node| fabric.ports_of(node).find_map(|port| fabric.lid_of(port)));
+        self.queue.extend(lids.filter(|lid| !taken.contains(lid)).map(|lid| Ask::Probe { lid }));
+    }
+
+    fn add_agents_of(&mut self, index: NodeIndex) {
         let fabric = self.fabric;
         let node = fabric.node(index);
         // Aggregation nodes need not have an agent.
@@ -152,25 +178,36 @@ impl<'a> CounterSweep<'a> {
     }
 
     /// The next question.
-    pub fn next(&mut self) -> Option<(Request, u64)> {
+    pub fn next_request(&mut self) -> Option<(Request, u64)> {
         let ask = self.queue.pop_front()?;
-        let (agent, query) = match ask {
-            Ask::Capabilities { agent } => (agent, pma::class_port_info()),
-            Ask::Page { agent, port, page } => {
-                let plan = self.agents[agent as usize].plan.as_ref()?;
-                let attribute = plan[usize::from(page)].attribute;
-                (agent, pma::counters(attribute, self.fabric.port(port).number))
+        let (lid, query) = match ask {
+            Ask::Capabilities { agent } => {
+                (self.agents[agent as usize].lid, pma::class_port_info())
             }
+            Ask::Page { agent, port, page } => {
+                let agent = &self.agents[agent as usize];
+                let attribute = agent.plan.as_ref()?[usize::from(page)].attribute;
+                (agent.lid, pma::counters(attribute, self.fabric.port(port).number))
+            }
+            Ask::Probe { lid } => (lid, pma::class_port_info()),
         };
         self.asked.push(ask);
-        let to = Address::Lid(self.agents[agent as usize].lid);
-        Some((Request { to, query }, self.asked.len() as u64 - 1))
+        Some((Request { to: Address::Lid(lid), query }, self.asked.len() as u64 - 1))
     }
 
-    /// Takes an outcome in. Tells the port's node, for its sign of life.
-    pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) -> Option<PortIndex> {
+    /// Takes an outcome in. Tells the port, for its node's sign of life.
+    pub fn finished(
+        &mut self,
+        tag: u64,
+        outcome: Result<&Mad, Failure>,
+        at: Moment,
+    ) -> Option<PortIndex> {
         let ask = *self.asked.get(tag as usize)?;
         match ask {
+            Ask::Probe { .. } => {
+                self.returned |= outcome.is_ok();
+                None
+            }
             Ask::Capabilities { agent } => {
                 self.learn(agent, outcome);
                 self.agents[agent as usize].ports.first().copied()
@@ -180,11 +217,14 @@ impl<'a> CounterSweep<'a> {
                 let page = &agent.plan.as_ref()?[usize::from(page)];
                 match outcome {
                     Ok(mad) => {
-                        let reading = self.readings[port.0 as usize].get_or_insert_with(|| Reading::empty(at));
+                        let reading = self.readings[port.0 as usize]
+                            .get_or_insert_with(|| Reading::empty(at));
                         page.read(mad, reading);
                         reading.at = at;
                     }
-                    Err(Failure::Status(status)) if page.is_optional() && status::is_unsupported(status) => {
+                    Err(Failure::Status(status))
+                        if page.is_optional() && status::is_unsupported(status) =>
+                    {
                         self.known.leave_out(agent.end, page.attribute);
                     }
                     Err(_) => self.failed[port.0 as usize] = true,
@@ -217,6 +257,7 @@ impl<'a> CounterSweep<'a> {
         Counters {
             readings: self.readings,
             failed_ports: self.failed.into_iter().filter(|failed| *failed).count(),
+            returned: self.returned,
         }
     }
 }

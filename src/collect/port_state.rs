@@ -6,10 +6,11 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use crate::fabric::rate::Speed;
 use crate::fabric::topology::PortStatus;
 use crate::fabric::{Fabric, Guid, NodeIndex, PortIndex};
-use crate::mad::smp::{self, PortInfo, SwitchInfo};
 use crate::mad::Mad;
+use crate::mad::smp::{self, PortInfo, SwitchInfo};
 use crate::transport::transactor::Failure;
 use crate::transport::{Address, Request};
 
@@ -46,9 +47,8 @@ fn speaks_for_its_cable(fabric: &Fabric, port: PortIndex) -> bool {
     let here = fabric.node_of(port).is_switch();
     match fabric.port(port).peer.filter(|peer| peer.connected).map(|peer| peer.port) {
         Some(peer) if fabric.node_of(peer).is_switch() == here => port <= peer,
-        // A switch speaks for its hosts: it is fewer and always there.
-        Some(_) => here,
-        None => here,
+        // A switch speaks for its hosts: it is one for many, and always there.
+        _ => here,
     }
 }
 
@@ -76,7 +76,7 @@ impl<'a> StateSweep<'a> {
     }
 
     /// The next question.
-    pub fn next(&mut self) -> Option<(Request, u64)> {
+    pub fn next_request(&mut self) -> Option<(Request, u64)> {
         let ask = self.queue.pop_front()?;
         let (port, query) = match ask {
             Ask::Switch { port0, .. } => (port0, smp::switch_info()),
@@ -87,7 +87,7 @@ impl<'a> StateSweep<'a> {
         Some((Request { to, query }, self.asked.len() as u64 - 1))
     }
 
-    /// Takes an outcome in. Tells the port's node, for its sign of life.
+    /// Takes an outcome in. Tells the port, for its node's sign of life.
     pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>) -> Option<PortIndex> {
         let ask = *self.asked.get(tag as usize)?;
         match (ask, outcome) {
@@ -112,7 +112,7 @@ impl<'a> StateSweep<'a> {
         let mut status = info.status(fields);
         let known = self.fabric.port(port).status;
         if let Some(known) = known
-            && known.speed == Some(crate::fabric::rate::Speed::Fdr10)
+            && known.speed == Some(Speed::Fdr10)
         {
             status = status.at_fdr10();
         }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::fabric::moment::Anchor;
 use crate::fabric::{Fabric, Guid, Moment, PortIndex, Snapshot};
 use crate::mad::Mad;
+use crate::transport::Request;
 use crate::transport::transactor::Failure;
 use crate::transport::walk::{Lane, Walk};
-use crate::transport::Request;
 
 use super::perfmgt::{Agents, CounterSweep};
 use super::port_state::StateSweep;
@@ -39,7 +39,7 @@ pub struct Swept {
     pub snapshot: Snapshot,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
-    /// Some port is not as the discovery found it.
+    /// Some port is not as the discovery found it, or an absent node is back.
     pub moved: bool,
     /// Ports of which something that was asked for is missing.
     pub failed_ports: usize,
@@ -83,7 +83,7 @@ impl<'a> Sweep<'a> {
                 silent: self.life.iter().map(|life| *life == Life::Silent).collect(),
             },
             state_changes: states.state_changes,
-            moved: states.moved,
+            moved: states.moved || counters.returned,
             failed_ports: counters.failed_ports,
         }
     }
@@ -92,8 +92,8 @@ impl<'a> Sweep<'a> {
 impl Walk for Sweep<'_> {
     fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
         let (request, tag) = match lane {
-            Lane::Smp => self.states.next(),
-            Lane::Gmp => self.counters.next(),
+            Lane::Smp => self.states.next_request(),
+            Lane::Gmp => self.counters.next_request(),
         }?;
         Some((request, tag << 1 | lane as u64))
     }

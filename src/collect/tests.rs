@@ -64,12 +64,24 @@ fn every_shape_of_fabric_is_found_whole() {
         (
             "a loop of switches with parallel links",
             &[(CA, 1), (SWITCH, 8), (SWITCH, 8), (SWITCH, 8)],
-            &[((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (2, 2)), ((1, 4), (3, 4)), ((2, 3), (3, 1))],
+            &[
+                ((0, 1), (1, 1)),
+                ((1, 2), (2, 1)),
+                ((1, 3), (2, 2)),
+                ((1, 4), (3, 4)),
+                ((2, 3), (3, 1)),
+            ],
         ),
         (
             "an HCA with two ports on one fabric, ours too",
             &[(CA, 2), (SWITCH, 4), (SWITCH, 4), (CA, 2)],
-            &[((0, 1), (1, 1)), ((0, 2), (2, 1)), ((1, 2), (2, 2)), ((1, 3), (3, 1)), ((2, 3), (3, 2))],
+            &[
+                ((0, 1), (1, 1)),
+                ((0, 2), (2, 1)),
+                ((1, 2), (2, 2)),
+                ((1, 3), (3, 1)),
+                ((2, 3), (3, 2)),
+            ],
         ),
         (
             "a router, behind which is another subnet",
@@ -123,7 +135,11 @@ fn one_silent_neighbour_leaves_a_gap_and_no_more() {
     let mut wire = Scripted::new(fabric(&nodes, &links));
     wire.fate = Box::new(|parcel: &Parcel| {
         let path = parcel.mad.0[129..131].to_vec();
-        if parcel.mad.u8(7) == 2 && path == [1, 2] { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+        if parcel.mad.u8(7) == 2 && path == [1, 2] {
+            Fate::Lost
+        } else {
+            Fate::Answered(ROUND_TRIP)
+        }
     });
     let found = discovered(&mut wire);
     assert_eq!((found.nodes.len(), found.failures), (3, 1));
@@ -134,7 +150,8 @@ fn a_switch_whose_port_0_does_not_answer_is_still_walked_through() {
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 1))];
     let mut wire = Scripted::new(fabric(&[(CA, 1), (SWITCH, 4), (CA, 1)], &links));
     wire.fate = Box::new(|parcel: &Parcel| {
-        let port0 = parcel.mad.u8(7) == 1 && (parcel.mad.attribute(), parcel.mad.modifier()) == (0x15, 0);
+        let port0 =
+            parcel.mad.u8(7) == 1 && (parcel.mad.attribute(), parcel.mad.modifier()) == (0x15, 0);
         if port0 { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
     });
     assert_eq!(cables(&assembled(&mut wire)), links);
@@ -176,14 +193,23 @@ fn each_device_is_asked_for_what_it_offers_and_asked_that_once() {
         let swept = swept(&mut wire, &fabric, &mut agents);
         assert_eq!(swept.failed_ports, 0);
         let introduction: &[u16] = if round == 0 { &[1] } else { &[] };
-        let (classic, extended) = (Attribute::PortCounters as u16, Attribute::PortCountersExtended as u16);
+        let (classic, extended) =
+            (Attribute::PortCounters as u16, Attribute::PortCountersExtended as u16);
         for (lid, pages) in [(3, &[extended][..]), (4, &[classic]), (5, &[classic, extended])] {
-            assert_eq!(attributes_asked(&wire, lid), [introduction, pages].concat(), "LID {lid}, round {round}");
+            assert_eq!(
+                attributes_asked(&wire, lid),
+                [introduction, pages].concat(),
+                "LID {lid}, round {round}"
+            );
         }
         for (port, index) in fabric.port_indexes().map(|port| (port, port.0 as usize)) {
             let (guid, number) = fabric.end(port);
-            let read = swept.snapshot.readings[index].as_ref().and_then(|reading| reading.get(Counter::SymbolErrors));
-            let expected = fabric.is_watched(port).then(|| u64::from(symbol_errors(guid.0 as usize - 1, number)));
+            let read = swept.snapshot.readings[index]
+                .as_ref()
+                .and_then(|reading| reading.get(Counter::SymbolErrors));
+            let expected = fabric
+                .is_watched(port)
+                .then(|| u64::from(symbol_errors(guid.0 as usize - 1, number)));
             assert_eq!(read, expected, "{guid} port {number}");
         }
     }
@@ -209,7 +235,11 @@ fn a_device_that_refuses_class_port_info_is_taken_for_an_old_one() {
     wire.sent.clear();
     wire.fate = Box::new(|parcel: &Parcel| {
         let introduction = !parcel.class.is_smp() && parcel.mad.attribute() == 1;
-        if introduction && parcel.lid == Lid(3) { Fate::Status(0x0c) } else { Fate::Answered(ROUND_TRIP) }
+        if introduction && parcel.lid == Lid(3) {
+            Fate::Status(0x0c)
+        } else {
+            Fate::Answered(ROUND_TRIP)
+        }
     });
     let swept = swept(&mut wire, &fabric, &mut Agents::default());
     assert_eq!(attributes_asked(&wire, 3), [1, 0x12]);
@@ -222,7 +252,12 @@ fn a_silent_node_loses_its_own_samples_alone_and_is_told_of() {
     let fabric = assembled(&mut wire);
     let mut agents = Agents::default();
     swept(&mut wire, &fabric, &mut agents);
-    wire.fate = Box::new(|parcel: &Parcel| if parcel.lid == Lid(4) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) });
+    wire.fate =
+        Box::new(
+            |parcel: &Parcel| {
+                if parcel.lid == Lid(4) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+            },
+        );
     let before = wire.now();
     let swept = swept(&mut wire, &fabric, &mut agents);
     assert_eq!(swept.snapshot.silent, [false, false, false, true, false]);
@@ -238,7 +273,11 @@ fn a_refusing_port_is_not_a_silent_node() {
     let fabric = assembled(&mut wire);
     wire.fate = Box::new(|parcel: &Parcel| {
         let counters = !parcel.class.is_smp() && parcel.mad.attribute() != 1;
-        if counters && parcel.lid == Lid(3) { Fate::Status(0x1c) } else { Fate::Answered(ROUND_TRIP) }
+        if counters && parcel.lid == Lid(3) {
+            Fate::Status(0x1c)
+        } else {
+            Fate::Answered(ROUND_TRIP)
+        }
     });
     let swept = swept(&mut wire, &fabric, &mut Agents::default());
     assert_eq!((swept.failed_ports, swept.snapshot.silent.contains(&true)), (1, false));
@@ -281,7 +320,9 @@ fn a_switch_says_that_something_changed() {
 #[test]
 fn before_a_subnet_manager_there_is_a_fabric_but_nobody_to_ask() {
     let mut nodes = fabric(&[(CA, 1), (SWITCH, 4)], &[((0, 1), (1, 1))]);
-    nodes.iter_mut().for_each(|node| node.lids.clear());
+    for node in &mut nodes {
+        node.lids.clear();
+    }
     let mut wire = Scripted::new(nodes);
     let fabric = assembled(&mut wire);
     assert_eq!(fabric.nodes.len(), 2);
@@ -297,7 +338,11 @@ fn agents_of_nodes_that_went_are_forgotten() {
     let mut agents = Agents::default();
     swept(&mut wire, &fabric, &mut agents);
     wire.nodes[1].links.remove(&2);
-    let less = discovered(&mut wire).assemble(&NodeNames::default(), Moment(1), Some((&fabric, Moment(0))));
+    let less = discovered(&mut wire).assemble(
+        &NodeNames::default(),
+        Moment(1),
+        Some((&fabric, Moment(0))),
+    );
     agents.keep_present(&less);
     wire.nodes[1].links.insert(2, (2, 1));
     wire.sent.clear();

@@ -18,7 +18,8 @@ use crate::fabric::PortNumber;
 use crate::transport::pace::Pace;
 use crate::transport::transactor::MOST_IN_FLIGHT;
 use options::{
-    CollectorOptions, FabricOptions, LogFormat, LogLevel, LogOptions, Options, PathOptions, WebOptions,
+    CollectorOptions, FabricOptions, LogFormat, LogLevel, LogOptions, Options, PathOptions,
+    WebOptions,
 };
 
 /// Settings that no part of the program has to check again.
@@ -106,6 +107,8 @@ struct File {
     fabrics: Vec<FabricOptions>,
 }
 
+const MIB: u64 = 1 << 20;
+
 fn invalid<T>(setting: &'static str, problem: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError::Invalid { setting, problem: problem.into() })
 }
@@ -115,8 +118,9 @@ impl Settings {
     pub fn load(flags: Options, file: Option<&Path>) -> Result<Settings, ConfigError> {
         let text = match file {
             None => String::new(),
-            Some(path) => std::fs::read_to_string(path)
-                .map_err(|error| ConfigError::Unreadable { path: path.display().to_string(), error })?,
+            Some(path) => std::fs::read_to_string(path).map_err(|error| {
+                ConfigError::Unreadable { path: path.display().to_string(), error }
+            })?,
         };
         let name = file.map(|path| path.display().to_string()).unwrap_or_default();
         Settings::merge(flags, &text, name)
@@ -127,9 +131,13 @@ impl Settings {
         let (web, log) = (flags.web.over(file.web), flags.log.over(file.log));
         let path = flags.path.over(file.path);
         if !flags.collector.over(file.collector).enabled().unwrap_or(true) {
-            return invalid("--no-collector.fabric", "there is no other collector: nothing would be watched");
+            return invalid(
+                "--no-collector.fabric",
+                "there is no other collector: nothing would be watched",
+            );
         }
-        let fabrics = if file.fabrics.is_empty() { vec![FabricOptions::default()] } else { file.fabrics };
+        let fabrics =
+            if file.fabrics.is_empty() { vec![FabricOptions::default()] } else { file.fabrics };
         if fabrics.len() > 1 && flags.fabric.names_one() {
             return invalid(
                 "--fabric.name, --fabric.hca, --fabric.port, --fabric.capture",
@@ -146,8 +154,14 @@ impl Settings {
             }
         }
         let telemetry_path = web.telemetry_path.unwrap_or_else(|| "/metrics".into());
-        if !telemetry_path.starts_with('/') || telemetry_path.len() < 2 || telemetry_path.contains(['{', '}', '*']) {
-            return invalid("--web.telemetry-path", format!("{telemetry_path:?} is not a path such as /metrics"));
+        if !telemetry_path.starts_with('/')
+            || telemetry_path.len() < 2
+            || telemetry_path.contains(['{', '}', '*'])
+        {
+            return invalid(
+                "--web.telemetry-path",
+                format!("{telemetry_path:?} is not a path such as /metrics"),
+            );
         }
         let listen = match web.listen_address {
             Some(addresses) if !addresses.is_empty() => addresses,
@@ -182,7 +196,10 @@ fn parse(text: &str) -> Result<File, String> {
 fn listen_address(text: &str) -> Result<SocketAddr, ConfigError> {
     let full = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
     full.parse().or_else(|_| {
-        invalid("--web.listen-address", format!("{text:?} is not an IP address and port, such as :10315 or 127.0.0.1:10315"))
+        invalid(
+            "--web.listen-address",
+            format!("{text:?} is not an IP address and port, such as :10315 or 127.0.0.1:10315"),
+        )
     })
 }
 
@@ -211,7 +228,10 @@ impl FabricOptions {
             // A port's own queue takes 128 sends by default (ib_mad's send_queue_size); half of
             // what transaction ids can name is more than any fabric wants.
             if !(1..=MOST_IN_FLIGHT / 2).contains(&usize::from(window)) {
-                return invalid(setting, format!("{window} is not between 1 and {}", MOST_IN_FLIGHT / 2));
+                return invalid(
+                    setting,
+                    format!("{window} is not between 1 and {}", MOST_IN_FLIGHT / 2),
+                );
             }
         }
         if pace.retries > 10 {
@@ -219,28 +239,46 @@ impl FabricOptions {
         }
         let duration = |setting, value: Option<options::Span>, usual: u64, least: Duration| {
             let value = value.map_or(Duration::from_secs(usual), Duration::from);
-            if value < least { invalid(setting, format!("{value:?} is less than {least:?}")) } else { Ok(value) }
+            if value < least {
+                invalid(setting, format!("{value:?} is less than {least:?}"))
+            } else {
+                Ok(value)
+            }
         };
         if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&pace.timeout) {
-            return invalid("--fabric.timeout", format!("{:?} is not between 1ms and 1m", pace.timeout));
+            return invalid(
+                "--fabric.timeout",
+                format!("{:?} is not between 1ms and 1m", pace.timeout),
+            );
         }
         let second = Duration::from_secs(1);
         let name = self.name.unwrap_or_else(|| "default".into());
         if name.is_empty() {
             return invalid("--fabric.name", "it must not be empty");
         }
-        const MIB: u64 = 1 << 20;
         Ok(FabricSettings {
             name,
             hca: self.hca,
             port: self.port,
             interval: duration("--fabric.interval", self.interval, 15, second)?,
-            discovery_interval: duration("--fabric.discovery-interval", self.discovery_interval, 300, second)?,
-            forget_after: duration("--fabric.forget-after", self.forget_after, 7 * 24 * 3600, Duration::ZERO)?,
+            discovery_interval: duration(
+                "--fabric.discovery-interval",
+                self.discovery_interval,
+                300,
+                second,
+            )?,
+            forget_after: duration(
+                "--fabric.forget-after",
+                self.forget_after,
+                7 * 24 * 3600,
+                Duration::ZERO,
+            )?,
             node_name_map: self.node_name_map,
             details: self.details.unwrap_or(false),
             pace,
-            capture: self.capture.map(|path| (path, self.capture_limit.unwrap_or(100).saturating_mul(MIB))),
+            capture: self
+                .capture
+                .map(|path| (path, self.capture_limit.unwrap_or(100).saturating_mul(MIB))),
         })
     }
 }
@@ -257,7 +295,8 @@ mod tests {
     }
 
     fn merged(flags: &[&str], text: &str) -> Result<Settings, String> {
-        let flags = Flags::try_parse_from([&["x"], flags].concat()).map_err(|error| error.to_string())?;
+        let flags =
+            Flags::try_parse_from([&["x"], flags].concat()).map_err(|error| error.to_string())?;
         Settings::merge(flags.options, text, "f.yml".into()).map_err(|error| error.to_string())
     }
 
@@ -288,11 +327,23 @@ web: {listen-address: ['127.0.0.1:1', ':2']}
         let told: Vec<_> = settings
             .fabrics
             .iter()
-            .map(|f| (f.name.as_str(), f.hca.as_deref(), f.port, f.interval.as_secs(), f.pace.timeout.as_millis(), f.pace.retries))
+            .map(|f| {
+                (
+                    f.name.as_str(),
+                    f.hca.as_deref(),
+                    f.port,
+                    f.interval.as_secs(),
+                    f.pace.timeout.as_millis(),
+                    f.pace.retries,
+                )
+            })
             .collect();
         assert_eq!(
             told,
-            [("rail0", Some("mlx5_0"), None, 60, 300, 5), ("rail1", Some("mlx5_1"), Some(2), 60, 300, 1)]
+            [
+                ("rail0", Some("mlx5_0"), None, 60, 300, 5),
+                ("rail1", Some("mlx5_1"), Some(2), 60, 300, 1)
+            ]
         );
         assert_eq!(settings.listen.len(), 2);
     }

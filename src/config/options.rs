@@ -24,9 +24,9 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        humantime::parse_duration(text)
-            .map(Span)
-            .map_err(|error| format!("{text:?} is not a length of time such as 15s or 5m ({error})"))
+        humantime::parse_duration(text).map(Span).map_err(|error| {
+            format!("{text:?} is not a length of time such as 15s or 5m ({error})")
+        })
     }
 }
 

@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn each_change_is_told_once_and_undone_by_its_opposite() {
-        let whole = fabric(nodes(&[1, 11, 12]), &[(end(1, 1), end(11, 1)), (end(1, 2), end(12, 1))], None);
+        let whole =
+            fabric(nodes(&[1, 11, 12]), &[(end(1, 1), end(11, 1)), (end(1, 2), end(12, 1))], None);
         let less = fabric(nodes(&[1, 11]), &[(end(1, 1), end(11, 1))], Some((&whole, Moment(0))));
         let again = fabric(
             nodes(&[1, 11, 12]),

@@ -312,7 +312,11 @@ mod tests {
         for row in TABLE {
             for place in row.places {
                 for bit in place.bit..place.bit + u16::from(place.width) {
-                    assert!(taken.insert((place.attribute, bit)), "{} overlaps at bit {bit}", row.ibta);
+                    assert!(
+                        taken.insert((place.attribute, bit)),
+                        "{} overlaps at bit {bit}",
+                        row.ibta
+                    );
                 }
             }
         }
@@ -321,7 +325,11 @@ mod tests {
     #[test]
     fn the_widest_place_comes_first() {
         for row in TABLE {
-            assert!(row.places.is_sorted_by_key(|place| std::cmp::Reverse(place.width)), "{}", row.ibta);
+            assert!(
+                row.places.is_sorted_by_key(|place| std::cmp::Reverse(place.width)),
+                "{}",
+                row.ibta
+            );
         }
     }
 
@@ -338,7 +346,8 @@ mod tests {
         ] {
             let start = usize::from(bit / 8u16);
             data[start..start + bytes.len()].copy_from_slice(bytes);
-            let place = Place { attribute: Attribute::PortCounters, bit, width, needs: Needs::Nothing };
+            let place =
+                Place { attribute: Attribute::PortCounters, bit, width, needs: Needs::Nothing };
             assert_eq!(place.read(&data), value, "{width} bits at {bit}");
             assert_eq!(place.read(&[]), 0, "past the end");
             data.fill(0xff);

@@ -25,10 +25,7 @@ impl FromStr for Guid {
 
     /// Reads hexadecimal digits with or without `0x`, and sysfs's `0002:c903:0000:0001`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text
-            .strip_prefix("0x")
-            .or_else(|| text.strip_prefix("0X"))
-            .unwrap_or(text);
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
         u64::from_str_radix(&digits.replace(':', ""), 16).map(Guid)
     }
 }
@@ -78,7 +75,9 @@ mod tests {
 
     #[test]
     fn only_unicast_lids_can_be_asked() {
-        for (lid, unicast) in [(0, false), (1, true), (0xbfff, true), (0xc000, false), (0xffff, false)] {
+        for (lid, unicast) in
+            [(0, false), (1, true), (0xbfff, true), (0xc000, false), (0xffff, false)]
+        {
             assert_eq!(Lid(lid).is_unicast(), unicast, "{lid:#06x}");
         }
     }

@@ -176,7 +176,11 @@ mod tests {
             (Width::X4, Speed::Xdr, 800),
             (Width::X12, Speed::Ddr, 60),
         ] {
-            assert_eq!(bytes_per_second(width, speed) * 8, gbps * 1_000_000_000, "{width:?} {speed:?}");
+            assert_eq!(
+                bytes_per_second(width, speed) * 8,
+                gbps * 1_000_000_000,
+                "{width:?} {speed:?}"
+            );
         }
     }
 

@@ -192,7 +192,7 @@ pub struct Port {
     pub number: PortNumber,
     /// PortGUID, where the port has one of its own.
     pub guid: Guid,
-    /// What it said at the latest discovery; `None` where it did not answer, or was not reached.
+    /// What it said when it was last found; `None` where it did not answer, or was not reached.
     pub status: Option<PortStatus>,
     /// The other end of its cable, if it ever had one.
     pub peer: Option<Peer>,
@@ -257,11 +257,10 @@ impl Fabric {
                 previous
                     .nodes
                     .iter()
-                    .filter(|node| !here.contains(&node.identity.guid) && node.last_found >= forget_before)
-                    .map(|node| {
-                        let gone = FoundNode { identity: node.identity.clone(), ports: Vec::new() };
-                        (gone, Some(node.last_found))
-                    }),
+                    .filter(|node| {
+                        !here.contains(&node.identity.guid) && node.last_found >= forget_before
+                    })
+                    .map(|node| (previous.as_last_found(node), Some(node.last_found))),
             );
         }
         entries.sort_by_key(|(node, _)| node.identity.guid);
@@ -288,6 +287,14 @@ impl Fabric {
         fabric
     }
 
+    /// A node as it was found before: where it may be asked whether it is back.
+    fn as_last_found(&self, node: &Node) -> FoundNode {
+        let ports = &self.ports[node.first_port as usize..][..node.port_slots as usize];
+        let found =
+            |port: &Port| FoundPort { number: port.number, guid: port.guid, status: port.status };
+        FoundNode { identity: node.identity.clone(), ports: ports.iter().map(found).collect() }
+    }
+
     fn push(&mut self, found: FoundNode, names: &NodeNames, last_found: Moment, present: bool) {
         let index = NodeIndex(self.nodes.len() as u32);
         let identity = found.identity;
@@ -301,7 +308,9 @@ impl Fabric {
             peer: None,
         }));
         for port in found.ports {
-            if let Some(slot) = port.number.checked_sub(first).filter(|_| port.number <= identity.port_count) {
+            if let Some(slot) =
+                port.number.checked_sub(first).filter(|_| port.number <= identity.port_count)
+            {
                 let slot = &mut self.ports[first_port as usize + usize::from(slot)];
                 slot.guid = port.guid;
                 slot.status = port.status;
@@ -510,14 +519,21 @@ pub(crate) mod tests {
         let peer = after.port(port).peer.unwrap();
         assert_eq!((after.end(peer.port), peer.connected), (end(2, 1), false));
 
-        let forgotten = fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&after, Moment(11))));
+        let forgotten =
+            fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&after, Moment(11))));
         assert!(forgotten.node_by_guid(Guid(2)).is_none());
         assert!(forgotten.port(port).peer.is_none());
     }
 
     #[test]
     fn a_cable_that_was_moved_leaves_no_ghost_behind() {
-        let nodes = || vec![found(1, NodeKind::Switch, 2), found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
+        let nodes = || {
+            vec![
+                found(1, NodeKind::Switch, 2),
+                found(2, NodeKind::Ca, 1),
+                found(3, NodeKind::Ca, 1),
+            ]
+        };
         let before = fabric(nodes(), &[(end(1, 1), end(2, 1))], None);
         let after = fabric(nodes(), &[(end(1, 2), end(2, 1))], Some((&before, Moment(0))));
         assert!(after.port(after.find(end(1, 1)).unwrap()).peer.is_none());
@@ -526,7 +542,11 @@ pub(crate) mod tests {
 
     #[test]
     fn two_nodes_that_claim_one_cable_end_do_not_confuse_the_rest() {
-        let nodes = vec![found(1, NodeKind::Switch, 2), found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
+        let nodes = vec![
+            found(1, NodeKind::Switch, 2),
+            found(2, NodeKind::Ca, 1),
+            found(3, NodeKind::Ca, 1),
+        ];
         let fabric = fabric(nodes, &[(end(1, 1), end(2, 1)), (end(1, 1), end(3, 1))], None);
         assert!(fabric.port(fabric.find(end(2, 1)).unwrap()).peer.is_none());
         assert_eq!(fabric.links().count(), 1);

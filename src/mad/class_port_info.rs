@@ -57,7 +57,9 @@ impl Capabilities {
             Needs::Qp1Dropped => self.mask & Self::QP1_DROPPED != 0,
             Needs::UnicastMulticast => self.mask & Self::EXTENDED_WIDTH != 0,
             Needs::Errors64 => self.has_extended_errors(),
-            Needs::Errors64AndQp1Dropped => self.meets(Needs::Errors64) && self.meets(Needs::Qp1Dropped),
+            Needs::Errors64AndQp1Dropped => {
+                self.meets(Needs::Errors64) && self.meets(Needs::Qp1Dropped)
+            }
         }
     }
 }
@@ -107,7 +109,8 @@ mod tests {
             let mut mad = Mad([0; LEN]);
             mad.0[66..68].copy_from_slice(&u16::to_be_bytes(mask));
             // The lower 5 bits are the response time, not a capability.
-            mad.0[68..72].copy_from_slice(&(u32::from_be_bytes([0, 0, 0, 0x12]) | mask2 << 5).to_be_bytes());
+            mad.0[68..72]
+                .copy_from_slice(&(u32::from_be_bytes([0, 0, 0, 0x12]) | mask2 << 5).to_be_bytes());
             let told = Capabilities::decode(&mad);
             assert_eq!(told, Capabilities { mask, mask2 });
             assert_eq!(told.has_extended(), extended, "{mask:#x}");

@@ -250,7 +250,8 @@ impl Query {
     /// Whether a MAD is an answer to it, whatever its status says. A redirect answers with
     /// ClassPortInfo instead of what was asked (IBTA 1.4, 13.5.1.1).
     pub fn is_answered_by(&self, mad: &Mad, directed: bool) -> bool {
-        let redirect = mad.status() & status::REDIRECT != 0 && mad.attribute() == class_port_info::ID;
+        let redirect =
+            mad.status() & status::REDIRECT != 0 && mad.attribute() == class_port_info::ID;
         mad.method() == method::GET_RESPONSE
             && mad.class() == self.class(directed) as u8
             && (redirect || (mad.attribute() == self.attribute && mad.modifier() == self.modifier))

@@ -63,7 +63,11 @@ pub fn plan(capabilities: &Capabilities, details: bool) -> Vec<Page> {
         .iter()
         .map(|&attribute| Page {
             attribute,
-            counters: placed.iter().filter(|(_, place)| place.attribute == attribute).copied().collect(),
+            counters: placed
+                .iter()
+                .filter(|(_, place)| place.attribute == attribute)
+                .copied()
+                .collect(),
         })
         .collect()
 }
@@ -75,7 +79,10 @@ mod tests {
     use crate::mad::LEN;
 
     fn attributes(mask: u16, mask2: u32, details: bool) -> Vec<&'static str> {
-        plan(&Capabilities { mask, mask2 }, details).iter().map(|page| page.attribute.name()).collect()
+        plan(&Capabilities { mask, mask2 }, details)
+            .iter()
+            .map(|page| page.attribute.name())
+            .collect()
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl NodeInfo {
 
     /// Whether the vendor is Mellanox (now NVIDIA), by the OUIs that its devices carry.
     pub fn is_mellanox(&self) -> bool {
-        matches!(self.vendor_id, 0x0002_c9 | 0x00_15b3)
+        matches!(self.vendor_id, 0x02c9 | 0x15b3)
     }
 }
 
@@ -242,11 +242,13 @@ impl PortInfo {
         // The newest field that names a speed is the one that counts.
         let mut speed = exactly(&BASE_SPEEDS, self.speed_active);
         if fields.extended {
-            supported = all_of(&EXT_SPEEDS, self.speed_ext_supported).fold(supported, SpeedSet::with);
+            supported =
+                all_of(&EXT_SPEEDS, self.speed_ext_supported).fold(supported, SpeedSet::with);
             speed = exactly(&EXT_SPEEDS, self.speed_ext_active).or(speed);
         }
         if fields.extended2 {
-            supported = all_of(&EXT2_SPEEDS, self.speed_ext2_supported).fold(supported, SpeedSet::with);
+            supported =
+                all_of(&EXT2_SPEEDS, self.speed_ext2_supported).fold(supported, SpeedSet::with);
             speed = exactly(&EXT2_SPEEDS, self.speed_ext2_active).or(speed);
         }
         let status = PortStatus {
@@ -321,7 +323,12 @@ mod tests {
 
     #[test]
     fn switch_info_has_its_two_bits() {
-        let info = SwitchInfo::decode(&answer(&[(0, &[0xc0, 0]), (6, &[0, 42]), (11, &[0x94]), (16, &[0x08])]));
+        let info = SwitchInfo::decode(&answer(&[
+            (0, &[0xc0, 0]),
+            (6, &[0, 42]),
+            (11, &[0x94]),
+            (16, &[0x08]),
+        ]));
         assert_eq!((info.linear_table_size, info.linear_table_top), (0xc000, 42));
         assert!(info.port_state_change && info.enhanced_port0);
         let info = SwitchInfo::decode(&answer(&[(11, &[0x93]), (16, &[0xf7])]));
@@ -414,8 +421,14 @@ mod tests {
             PortInfo::decode(&answer(&[(20, mask), (60, mask2)])).speed_fields()
         };
         assert_eq!(fields(&[0, 0, 0, 0], &[0xff, 0xff]), SpeedFields::default());
-        assert_eq!(fields(&[0, 0, 0x40, 0], &[0xff, 0xff]), SpeedFields { extended: true, extended2: false });
-        assert_eq!(fields(&[0, 0, 0xc0, 0], &[0x08, 0]), SpeedFields { extended: true, extended2: true });
+        assert_eq!(
+            fields(&[0, 0, 0x40, 0], &[0xff, 0xff]),
+            SpeedFields { extended: true, extended2: false }
+        );
+        assert_eq!(
+            fields(&[0, 0, 0xc0, 0], &[0x08, 0]),
+            SpeedFields { extended: true, extended2: true }
+        );
     }
 
     #[test]

@@ -45,7 +45,10 @@ pub struct Monitor {
     tally: Tally,
     /// Something says that the fabric is not as it was found.
     restless: bool,
-    discovered: Option<Moment>,
+    /// When the next discovery is due even if nothing moves.
+    discovery_due: Moment,
+    /// How long after one with gaps the next discovery comes.
+    gap_interval: Duration,
     /// Nodes that were silent in the last sweep.
     silent: HashSet<Guid>,
     /// Switches whose PortStateChange bit was set when last seen.
@@ -76,8 +79,8 @@ pub enum NamesError {
 fn read_names(path: Option<&PathBuf>) -> Result<NodeNames, NamesError> {
     let Some(path) = path else { return Ok(NodeNames::default()) };
     let name = path.display().to_string();
-    let bytes =
-        std::fs::read(path).map_err(|error| NamesError::Unreadable { path: name.clone(), error })?;
+    let bytes = std::fs::read(path)
+        .map_err(|error| NamesError::Unreadable { path: name.clone(), error })?;
     NodeNames::parse(&String::from_utf8_lossy(&bytes))
         .map_err(|error| NamesError::Malformed { path: name, error })
 }
@@ -96,6 +99,7 @@ impl Monitor {
             transactor: Transactor::new(settings.pace),
             names: read_names(settings.node_name_map.as_ref())?,
             agents: Agents::new(settings.details),
+            gap_interval: settings.interval,
             settings,
             board,
             slot,
@@ -104,7 +108,7 @@ impl Monitor {
             fabric: None,
             tally: Tally::default(),
             restless: false,
-            discovered: None,
+            discovery_due: Moment::default(),
             silent: HashSet::new(),
             state_changes: HashSet::new(),
         })
@@ -112,7 +116,11 @@ impl Monitor {
 
     /// Watches until it is to stop, beginning with an open wire; `open` gets another one when that
     /// is gone.
-    pub fn run<W: Wire, E: std::fmt::Display>(mut self, first: W, mut open: impl FnMut() -> Result<W, E>) {
+    pub fn run<W: Wire, E: std::fmt::Display>(
+        mut self,
+        first: W,
+        mut open: impl FnMut() -> Result<W, E>,
+    ) {
         let mut wire = Some(first);
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
@@ -129,7 +137,9 @@ impl Monitor {
                         tracing::info!(fabric = self.settings.name, "the device is back");
                         wire = Some(open);
                     }
-                    Err(error) => tracing::debug!(fabric = self.settings.name, %error, "still no device"),
+                    Err(error) => {
+                        tracing::debug!(fabric = self.settings.name, %error, "still no device");
+                    }
                 }
             }
         }
@@ -148,7 +158,7 @@ impl Monitor {
 
     /// Discovers and sweeps in turn, until something ends it.
     fn watch(&mut self, wire: &mut impl Wire) -> Broken {
-        self.discovered = None;
+        self.discovery_due = Moment::default();
         let mut tick = wire.now();
         loop {
             if let Err(broken) = self.round(wire, tick) {
@@ -166,8 +176,7 @@ impl Monitor {
     }
 
     fn round(&mut self, wire: &mut impl Wire, tick: Moment) -> Result<(), Broken> {
-        let due = self.discovered.is_none_or(|last| tick >= last + self.settings.discovery_interval);
-        if due || self.restless {
+        if tick >= self.discovery_due || self.restless {
             self.discover(wire)?;
         }
         let Some(fabric) = self.fabric.clone() else {
@@ -195,20 +204,25 @@ impl Monitor {
         }
         let found = discovery.finish();
         let now = wire.now();
-        self.discovered = Some(now);
+        self.discovery_due = now + self.until_next_discovery(found.failures > 0);
         self.tally.discoveries += 1;
         self.tally.discovery_gaps = found.failures;
         self.tally.discovery = Some((anchor, now));
         // Alone on the wire: no link, or the port does not answer its own host.
         self.tally.set_success(Collector::Discovery, !found.links.is_empty());
         if found.nodes.is_empty() {
-            tracing::warn!(fabric = self.settings.name, "our own port does not answer; the fabric stays as it was known");
+            tracing::warn!(
+                fabric = self.settings.name,
+                "our own port does not answer; the fabric stays as it was known"
+            );
             return Ok(());
         }
         self.state_changes.clone_from(&found.state_changes);
         let previous = self.fabric.as_deref();
-        let forget_before = Moment(now.0.saturating_sub(self.settings.forget_after.as_nanos() as u64));
-        let fabric = found.assemble(&self.names, now, previous.map(|fabric| (fabric, forget_before)));
+        let forget_before =
+            Moment(now.0.saturating_sub(self.settings.forget_after.as_nanos() as u64));
+        let fabric =
+            found.assemble(&self.names, now, previous.map(|fabric| (fabric, forget_before)));
         let took = now.since(anchor.moment);
         Self::tell_changes(&mut self.tally, &self.settings.name, previous, &fabric, took);
         self.agents.keep_present(&fabric);
@@ -216,7 +230,26 @@ impl Monitor {
         Ok(())
     }
 
-    fn tell_changes(tally: &mut Tally, name: &str, before: Option<&Fabric>, after: &Fabric, took: Duration) {
+    /// What is behind a gap is not known, so look again soon; but a gap that stays must not keep the
+    /// fabric busy, so each time a little later.
+    fn until_next_discovery(&mut self, has_gaps: bool) -> Duration {
+        let usual = self.settings.discovery_interval;
+        if !has_gaps {
+            self.gap_interval = self.settings.interval;
+            return usual;
+        }
+        let soon = self.gap_interval.min(usual);
+        self.gap_interval = soon * 2;
+        soon
+    }
+
+    fn tell_changes(
+        tally: &mut Tally,
+        name: &str,
+        before: Option<&Fabric>,
+        after: &Fabric,
+        took: Duration,
+    ) {
         let present = after.nodes.iter().filter(|node| node.present);
         let switches = present.clone().filter(|node| node.is_switch()).count();
         let (nodes, links) = (present.count(), after.links().count());
@@ -243,10 +276,21 @@ impl Monitor {
         self.tally.failed_ports = swept.failed_ports;
         self.tally.set_success(Collector::Perfmgt, read > 0);
         let took = swept.snapshot.ended.since(swept.snapshot.began);
-        tracing::debug!(fabric = self.settings.name, ports = read, failed = swept.failed_ports, ?took, "swept");
+        tracing::debug!(
+            fabric = self.settings.name,
+            ports = read,
+            failed = swept.failed_ports,
+            ?took,
+            "swept"
+        );
         if took > self.settings.interval {
             let interval = self.settings.interval;
-            tracing::warn!(fabric = self.settings.name, ?took, ?interval, "a sweep took longer than its interval");
+            tracing::warn!(
+                fabric = self.settings.name,
+                ?took,
+                ?interval,
+                "a sweep took longer than its interval"
+            );
         }
         Ok(swept)
     }
@@ -267,11 +311,20 @@ impl Monitor {
         let newly_changed = swept.state_changes.difference(&self.state_changes).count();
         if newly_silent > 0 || newly_changed > 0 || swept.moved {
             let fabric = &self.settings.name;
-            tracing::info!(fabric, newly_silent, newly_changed, moved = swept.moved, "something moved: discovering again");
+            tracing::info!(
+                fabric,
+                newly_silent,
+                newly_changed,
+                moved = swept.moved,
+                "something moved: discovering again"
+            );
             self.restless = true;
         }
         // Without a LID nobody can be asked: until a subnet manager has come, look each time.
-        let addressed = snapshot.fabric.port_indexes().any(|port| snapshot.fabric.lid_of(port).is_some());
+        let fabric = &snapshot.fabric;
+        let addressed = fabric
+            .port_indexes()
+            .any(|port| fabric.node_of(port).present && fabric.lid_of(port).is_some());
         self.restless |= !addressed;
         self.silent = silent;
         self.state_changes.clone_from(&swept.state_changes);
@@ -308,3 +361,6 @@ impl Monitor {
         self.board.send_modify(|board| board[self.slot] = observation);
     }
 }
+
+#[cfg(test)]
+mod tests;

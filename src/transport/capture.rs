@@ -83,7 +83,15 @@ impl Capture {
     }
 }
 
-fn record(mad: &Mad, from: Lid, to: Lid, qp: u32, qkey: u32, sl: u8, at: SystemTime) -> [u8; RECORD_LEN] {
+fn record(
+    mad: &Mad,
+    from: Lid,
+    to: Lid,
+    qp: u32,
+    qkey: u32,
+    sl: u8,
+    at: SystemTime,
+) -> [u8; RECORD_LEN] {
     let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let smp = u8::from(qp == 0);
     let mut record = Vec::with_capacity(RECORD_LEN);
@@ -93,7 +101,8 @@ fn record(mad: &Mad, from: Lid, to: Lid, qp: u32, qkey: u32, sl: u8, at: SystemT
         record.extend_from_slice(&word.to_le_bytes());
     }
     // ERF: time in 2^-32 s, little-endian; the rest big-endian. Flags: variable length.
-    let erf_time = since.as_secs() << 32 | (u64::from(since.subsec_nanos()) << 32) / 1_000_000_000;
+    let fraction = (u64::from(since.subsec_nanos()) << 32) / 1_000_000_000;
+    let erf_time = (since.as_secs() << 32) | fraction;
     record.extend_from_slice(&erf_time.to_le_bytes());
     record.extend_from_slice(&[ERF_INFINIBAND, 4]);
     record.extend_from_slice(&(length as u16).to_be_bytes());
@@ -153,7 +162,14 @@ impl<W: Wire> Wire for Tapped<'_, W> {
         self.wire.send(parcel)?;
         if let Some(capture) = &mut self.capture {
             // Our own LID is not known here, and nobody needs it.
-            capture.write(&parcel.mad, Lid::default(), parcel.lid, parcel.qp, parcel.qkey, parcel.sl);
+            capture.write(
+                &parcel.mad,
+                Lid::default(),
+                parcel.lid,
+                parcel.qp,
+                parcel.qkey,
+                parcel.sl,
+            );
         }
         Ok(())
     }

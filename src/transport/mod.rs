@@ -72,7 +72,12 @@ pub struct Parcel {
 }
 
 impl Parcel {
-    fn new(request: &Request, redirect: Option<&Redirect>, transaction: u32, timeout: Duration) -> Self {
+    fn new(
+        request: &Request,
+        redirect: Option<&Redirect>,
+        transaction: u32,
+        timeout: Duration,
+    ) -> Self {
         let class = request.class();
         let (path, lid) = match &request.to {
             Address::Directed(path) => (Some(path), Lid::PERMISSIVE),
@@ -97,6 +102,7 @@ impl Parcel {
 
 /// What came in.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are MADs, and none is kept")]
 pub enum Received {
     /// A MAD from the fabric.
     Mad {

@@ -63,6 +63,10 @@ const FIRST_BACK_OFF: Duration = Duration::from_millis(20);
 /// The longest such pause.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
 
+/// So many requests in a row without an answer are silence. One is not: a device may have a single
+/// attribute that it does not answer, and everything else.
+const MOST_STRIKES: u8 = 2;
+
 /// What is known of one destination on one lane, and what waits to be sent to it.
 #[derive(Debug)]
 pub(super) struct Destination<T> {
@@ -74,11 +78,12 @@ pub(super) struct Destination<T> {
     pub not_before: Moment,
     /// When it last answered anything.
     pub last_heard: Option<Moment>,
-    /// It gave no answer to a request and all its retries, nor to anything since: nothing more is
-    /// asked in this walk.
+    /// Requests that it left without an answer, retries included, since it was last heard.
+    pub strikes: u8,
+    /// Too many of those: nothing more is asked in this walk.
     pub silent: bool,
-    /// It was silent in an earlier walk and was not heard since: one request without a retry
-    /// finds out whether it is back.
+    /// It was not heard in an earlier walk: single requests without a retry find out whether it is
+    /// back.
     pub doubtful: bool,
     /// It stands in the queue of those that can be sent to.
     pub enlisted: bool,
@@ -95,6 +100,7 @@ impl<T> Destination<T> {
             in_flight: 0,
             not_before: Moment::default(),
             last_heard: None,
+            strikes: 0,
             silent: false,
             doubtful: false,
             enlisted: false,
@@ -114,6 +120,7 @@ impl<T> Destination<T> {
     /// It answered: after a whole window of answers the window grows by one again.
     pub fn heard(&mut self, now: Moment) {
         self.last_heard = Some(now);
+        self.strikes = 0;
         self.silent = false;
         self.doubtful = false;
         self.back_off = FIRST_BACK_OFF;
@@ -128,6 +135,23 @@ impl<T> Destination<T> {
     pub fn missed(&mut self) {
         self.window = (self.window / 2).max(1);
         self.since_growth = 0;
+    }
+
+    /// A request that was first sent at `since` and all its retries had no answer. Tells whether
+    /// that makes it silent.
+    pub fn struck(&mut self, since: Option<Moment>) -> bool {
+        if self.last_heard < since {
+            self.strikes = self.strikes.saturating_add(1);
+            self.silent = self.strikes >= MOST_STRIKES;
+        }
+        self.silent
+    }
+
+    /// A new walk begins: who was not heard in the last one gets another chance, but a small one.
+    pub fn begin(&mut self) {
+        self.doubtful = self.strikes > 0;
+        self.strikes = 0;
+        self.silent = false;
     }
 
     /// It said that it is busy: one at a time, and not at once.

@@ -59,7 +59,7 @@ pub struct Scripted {
     pub nodes: Vec<ScriptedNode>,
     /// Which node and port we sit at.
     pub home: (usize, PortNumber),
-    pub fate: Box<dyn FnMut(&Parcel) -> Fate>,
+    pub fate: Box<dyn FnMut(&Parcel) -> Fate + Send>,
     /// Every MAD that was sent.
     pub sent: Vec<Parcel>,
     /// The most that were unanswered at once: in all by lane, and to one LID.
@@ -97,6 +97,9 @@ impl Scripted {
     fn target(&self, parcel: &Parcel) -> Option<(usize, PortNumber)> {
         if parcel.lid != Lid::PERMISSIVE {
             return self.nodes.iter().enumerate().find_map(|(index, node)| {
+                if node.links.is_empty() {
+                    return None;
+                }
                 let port = node.lids.iter().find(|(_, lid)| **lid == parcel.lid.0)?.0;
                 Some((index, *port))
             });
@@ -201,20 +204,22 @@ impl Wire for Scripted {
         };
         let mut waits = parcel.timeout + Duration::from_millis(100);
         match fate {
-            Fate::Answered(after) => match answer {
-                Some(mad) => {
+            Fate::Answered(after) => {
+                if let Some(mad) = answer {
                     waits = waits.min(after);
                     self.deliver(after, whole(mad));
-                }
-                // The kernel says so when the time that it was given is over.
-                None => {
+                } else {
+                    // The kernel says so when the time that it was given is over.
                     waits = parcel.timeout;
                     self.deliver(parcel.timeout, Received::Expired { transaction });
                 }
-            },
+            }
             Fate::Status(status) => {
                 waits = ROUND_TRIP;
-                self.deliver(ROUND_TRIP, told(&|mad| mad.0[4..6].copy_from_slice(&status.to_be_bytes())));
+                self.deliver(
+                    ROUND_TRIP,
+                    told(&|mad| mad.0[4..6].copy_from_slice(&status.to_be_bytes())),
+                );
             }
             Fate::Redirected(lid, qp) => {
                 waits = ROUND_TRIP;
@@ -237,7 +242,9 @@ impl Wire for Scripted {
         let now = self.now;
         self.open.retain(|_, (_, _, until)| *until > now);
         self.open.insert(self.sent.len(), (parcel.lid, parcel.class.is_smp(), now + waits));
-        let count = |keep: &dyn Fn(&(Lid, bool, Moment)) -> bool| self.open.values().filter(|it| keep(it)).count();
+        let count = |keep: &dyn Fn(&(Lid, bool, Moment)) -> bool| {
+            self.open.values().filter(|it| keep(it)).count()
+        };
         let (smp, gmp) = (count(&|it| it.1), count(&|it| !it.1));
         let to_lid = count(&|it| it.0 == parcel.lid && it.0 != Lid::PERMISSIVE && !it.1);
         self.most_in_flight = [self.most_in_flight[0].max(smp), self.most_in_flight[1].max(gmp)];
@@ -273,10 +280,13 @@ fn node(guid: u64, kind: NodeKind, ports: u8) -> ScriptedNode {
     }
 }
 
+/// A node by its place, and one of its ports.
+pub type ScriptedEnd = (usize, PortNumber);
+
 /// Builds a fabric: nodes by kind and ports, and cables by (node, port).
 pub fn fabric(
     nodes: &[(NodeKind, u8)],
-    cables: &[((usize, PortNumber), (usize, PortNumber))],
+    cables: &[(ScriptedEnd, ScriptedEnd)],
 ) -> Vec<ScriptedNode> {
     let mut built: Vec<ScriptedNode> =
         nodes.iter().zip(1u64..).map(|(&(kind, ports), guid)| node(guid, kind, ports)).collect();
@@ -286,8 +296,11 @@ pub fn fabric(
     }
     let mut lid = 0;
     for node in &mut built {
-        let ports: Vec<PortNumber> =
-            if node.kind == NodeKind::Switch { vec![0] } else { node.links.keys().copied().collect() };
+        let ports: Vec<PortNumber> = if node.kind == NodeKind::Switch {
+            vec![0]
+        } else {
+            node.links.keys().copied().collect()
+        };
         for port in ports {
             lid += 1;
             node.lids.insert(port, lid);

@@ -69,7 +69,8 @@ impl Unpacked {
         let mut out = Vec::with_capacity(CHUNK);
         while let Some(piece) = self.pieces.front_mut() {
             let before = self.inflate.total_in();
-            if let Err(error) = self.inflate.decompress_vec(piece, &mut out, FlushDecompress::None) {
+            if let Err(error) = self.inflate.decompress_vec(piece, &mut out, FlushDecompress::None)
+            {
                 return Some(Err(error));
             }
             let taken = (self.inflate.total_in() - before) as usize;

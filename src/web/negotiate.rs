@@ -24,7 +24,9 @@ pub fn format(accept: Option<&str>) -> Format {
         let Ok(media) = what.parse::<Mime>() else { continue };
         let version = media.get_param("version").map(|version| version.as_str());
         let format = match (media.type_().as_str(), media.subtype().as_str(), version) {
-            ("application", "openmetrics-text", None | Some("1.0.0" | "0.0.1")) => Format::OpenMetrics,
+            ("application", "openmetrics-text", None | Some("1.0.0" | "0.0.1")) => {
+                Format::OpenMetrics
+            }
             ("text", "plain" | "*", None | Some("0.0.4")) | ("*", "*", _) => Format::Text,
             _ => continue,
         };

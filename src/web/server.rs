@@ -74,7 +74,9 @@ async fn metrics(State(site): State<Site>, headers: HeaderMap) -> Response {
 
 /// An address that cannot be listened on.
 #[derive(Debug, Error)]
-#[error("cannot listen on {address}: {error}: free the port, or name another with --web.listen-address")]
+#[error(
+    "cannot listen on {address}: {error}: free the port, or name another with --web.listen-address"
+)]
 pub struct ListenError {
     address: SocketAddr,
     error: std::io::Error,

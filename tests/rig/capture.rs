@@ -38,14 +38,10 @@ pub fn read(path: &Path) -> Vec<Mad> {
         let record = mads.len();
         let cut = || panic!("{file}: record {record} is cut short");
         let (head, after) = rest.split_at_checked(16).unwrap_or_else(cut);
-        let (packet, after) = after
-            .split_at_checked(number(&head[8..]) as usize)
-            .unwrap_or_else(cut);
+        let (packet, after) =
+            after.split_at_checked(number(&head[8..]) as usize).unwrap_or_else(cut);
         let mad = packet.get(BEFORE_MAD..BEFORE_MAD + 256).unwrap_or_else(|| {
-            panic!(
-                "{file}: record {record} of {} bytes has no room for a MAD",
-                packet.len()
-            )
+            panic!("{file}: record {record} of {} bytes has no room for a MAD", packet.len())
         });
         mads.push(mad.try_into().expect("a slice of 256 bytes"));
         rest = after;
@@ -56,11 +52,7 @@ pub fn read(path: &Path) -> Vec<Mad> {
 /// Panics unless each MAD in the file, and there is one at least, only reads.
 pub fn assert_read_only(path: &Path) {
     let mads = read(path);
-    assert!(
-        !mads.is_empty(),
-        "{}: no MADs at all, so nothing is proved",
-        path.display()
-    );
+    assert!(!mads.is_empty(), "{}: no MADs at all, so nothing is proved", path.display());
     for (record, mad) in mads.iter().enumerate() {
         assert!(
             READING_METHODS.contains(&mad[3]),

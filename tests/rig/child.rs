@@ -19,14 +19,8 @@ pub struct Running {
 impl Running {
     /// Starts `command`, called `name` in every message.
     pub fn spawn(name: &str, command: &mut Command) -> Self {
-        let child = command
-            .spawn()
-            .unwrap_or_else(|e| panic!("cannot start {name}: {e}"));
-        Self {
-            name: name.to_owned(),
-            child,
-            ended: None,
-        }
+        let child = command.spawn().unwrap_or_else(|e| panic!("cannot start {name}: {e}"));
+        Self { name: name.to_owned(), child, ended: None }
     }
 
     /// The process id.
@@ -128,23 +122,13 @@ pub struct Output {
 /// Files rather than pipes: nobody need read while the program runs, however much it prints.
 pub fn run(name: &str, command: &mut Command, dir: &Path, limit: Duration) -> Output {
     let (out, err) = (dir.join("stdout"), dir.join("stderr"));
-    command
-        .stdin(Stdio::null())
-        .stdout(create(&out))
-        .stderr(create(&err));
+    command.stdin(Stdio::null()).stdout(create(&out)).stderr(create(&err));
     let mut running = Running::spawn(name, command);
     let Some(status) = running.wait_at_most(limit) else {
         running.kill();
-        panic!(
-            "{name} did not end within {limit:?}; its stderr:\n{}",
-            read_lossy(&err)
-        );
+        panic!("{name} did not end within {limit:?}; its stderr:\n{}", read_lossy(&err));
     };
-    Output {
-        status,
-        stdout: read_lossy(&out),
-        stderr: read_lossy(&err),
-    }
+    Output { status, stdout: read_lossy(&out), stderr: read_lossy(&err) }
 }
 
 /// A new file for a child to write to.

@@ -67,10 +67,7 @@ impl Discovery {
 
     /// The one node with this description.
     pub fn node(&self, description: &str) -> &Node {
-        let mut found = self
-            .nodes
-            .iter()
-            .filter(|node| node.description == description);
+        let mut found = self.nodes.iter().filter(|node| node.description == description);
         match (found.next(), found.next()) {
             (Some(node), None) => node,
             (None, _) => panic!("ibnetdiscover shows no {description}"),
@@ -103,15 +100,9 @@ impl Discovery {
         let (_, comment) = line.split_once("# \"")?;
         let (description, rest) = comment.rsplit_once('"')?;
         if kind == Kind::Switch {
-            self.lids
-                .insert((guid, 0), after(rest, "lid ")?.parse().ok()?);
+            self.lids.insert((guid, 0), after(rest, "lid ")?.parse().ok()?);
         }
-        self.nodes.insert(Node {
-            guid,
-            kind,
-            description: description.to_owned(),
-            ports,
-        });
+        self.nodes.insert(Node { guid, kind, description: description.to_owned(), ports });
         Some(guid)
     }
 

@@ -36,10 +36,7 @@ pub struct Response {
 impl Response {
     /// The first header of this name, in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(n, _)| n == name)
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
     /// The body as text.
@@ -67,10 +64,7 @@ impl Exporter {
         let log = dir.join("stderr");
         let mut command = seat.command_in(env!("CARGO_BIN_EXE_fabric-exporter"), &dir);
         command.args(["serve", "--web.listen-address=127.0.0.1:0"]);
-        if !flags
-            .iter()
-            .any(|flag| flag.starts_with("--fabric.capture"))
-        {
+        if !flags.iter().any(|flag| flag.starts_with("--fabric.capture")) {
             command.arg(format!("--fabric.capture={}", capture_file(&dir).display()));
         }
         command
@@ -85,10 +79,7 @@ impl Exporter {
             if address.is_none()
                 && let Some(status) = running.try_wait()
             {
-                panic!(
-                    "fabric-exporter {flags:?}: {status}\n{}",
-                    child::read_lossy(&log)
-                );
+                panic!("fabric-exporter {flags:?}: {status}\n{}", child::read_lossy(&log));
             }
             address
         });
@@ -97,13 +88,7 @@ impl Exporter {
             .timeout_global(Some(HTTP_LIMIT))
             .build()
             .into();
-        Self {
-            running,
-            dir,
-            address,
-            agent,
-            _seat: seat,
-        }
+        Self { running, dir, address, agent, _seat: seat }
     }
 
     /// Waits until it says that it is ready.
@@ -125,15 +110,11 @@ impl Exporter {
     /// Gets a path, for the case that it cannot answer.
     pub fn try_get(&self, path: &str, headers: &[(&str, &str)]) -> Result<Response, ureq::Error> {
         let request = self.agent.get(format!("http://{}{path}", self.address));
-        let request = headers.iter().fold(request, |request, (name, value)| {
-            request.header(*name, *value)
-        });
+        let request =
+            headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let (parts, mut body) = request.call()?.into_parts();
         let headers = parts.headers.iter().map(|(name, value)| {
-            (
-                name.as_str().to_owned(),
-                String::from_utf8_lossy(value.as_bytes()).into_owned(),
-            )
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         });
         Ok(Response {
             status: parts.status.as_u16(),

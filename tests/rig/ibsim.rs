@@ -44,18 +44,12 @@ impl Ibsim {
             .prefix("ibsim-")
             .tempdir()
             .unwrap_or_else(|e| panic!("cannot make a temporary directory for ibsim: {e}"));
-        let (net, fifo, log) = (
-            dir.path().join("net"),
-            dir.path().join("console"),
-            dir.path().join("ibsim.log"),
-        );
+        let (net, fifo, log) =
+            (dir.path().join("net"), dir.path().join("console"), dir.path().join("ibsim.log"));
         std::fs::write(&net, net_text)
             .unwrap_or_else(|e| panic!("cannot write {}: {e}", net.display()));
         let made = Command::new("mkfifo").arg(&fifo).status();
-        assert!(
-            made.as_ref().is_ok_and(std::process::ExitStatus::success),
-            "mkfifo: {made:?}"
-        );
+        assert!(made.as_ref().is_ok_and(std::process::ExitStatus::success), "mkfifo: {made:?}");
         // Open for reading too, here and so in ibsim: at an end of file on its console ibsim spins.
         let input = File::options()
             .read(true)
@@ -74,27 +68,17 @@ impl Ibsim {
                 .arg(&net)
                 .current_dir(dir.path())
                 .env("IBSIM_SOCKNAME", &socket_name)
-                .stdin(
-                    input
-                        .try_clone()
-                        .expect("the console cannot be given to ibsim"),
-                )
+                .stdin(input.try_clone().expect("the console cannot be given to ibsim"))
                 .stdout(child::create(&log))
                 .stderr(child::create(&dir.path().join("ibsim.err"))),
         );
         let hosts = usable_hosts(net_text);
-        let sm_host = hosts
-            .first()
-            .expect("no host of the net has a cable on its first port")
-            .clone();
+        let sm_host =
+            hosts.first().expect("no host of the net has a cable on its first port").clone();
         let host = hosts.get(1).unwrap_or(&sm_host);
         let mut ibsim = Self {
             running,
-            console: Mutex::new(Console {
-                input,
-                log,
-                commands: 0,
-            }),
+            console: Mutex::new(Console { input, log, commands: 0 }),
             seat: Seat::new(&socket_name, host, Arc::new(dir)),
             sm_host,
         };
@@ -108,24 +92,14 @@ impl Ibsim {
     /// Gives ibsim a command, waits until it has been carried out and gives what ibsim printed.
     /// Panics when ibsim says that it cannot do it.
     pub fn console(&self, command: &str) -> String {
-        assert!(
-            command.len() <= CONSOLE_LINE,
-            "too long for ibsim's console: {command}"
-        );
-        let answer = self
-            .console
-            .lock()
-            .expect("an earlier command failed")
-            .run(command);
+        assert!(command.len() <= CONSOLE_LINE, "too long for ibsim's console: {command}");
+        let answer = self.console.lock().expect("an earlier command failed").run(command);
         for line in answer.lines() {
             let refused = line.starts_with("# ")
                 || line.ends_with("unknown - skipped")
                 || line.contains("cannot open");
             // `Dump` heads its tables with the same sign.
-            assert!(
-                !refused || command.starts_with("Dump"),
-                "ibsim refused `{command}`: {answer}"
-            );
+            assert!(!refused || command.starts_with("Dump"), "ibsim refused `{command}`: {answer}");
         }
         answer
     }
@@ -207,9 +181,5 @@ impl Console {
 /// A socket name that no other ibsim on this machine has: abstract sockets are shared by all.
 fn unique_socket_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    format!(
-        "rig-{}-{}",
-        std::process::id(),
-        COUNT.fetch_add(1, Ordering::Relaxed)
-    )
+    format!("rig-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }

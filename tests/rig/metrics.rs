@@ -78,19 +78,13 @@ impl Metrics {
 
     /// The samples of one name.
     pub fn all(&self, name: &str) -> impl Iterator<Item = (&BTreeMap<String, String>, f64)> {
-        self.samples
-            .iter()
-            .filter(move |s| s.name == name)
-            .map(|s| (&s.labels, s.f64()))
+        self.samples.iter().filter(move |s| s.name == name).map(|s| (&s.labels, s.f64()))
     }
 
     /// The one sample with this name and these labels, which may have others besides; panics when
     /// there are several.
     pub fn sample(&self, name: &str, labels: &[(&str, &str)]) -> Option<&Sample> {
-        let mut found = self
-            .samples
-            .iter()
-            .filter(|s| s.name == name && s.has(labels));
+        let mut found = self.samples.iter().filter(|s| s.name == name && s.has(labels));
         let first = found.next()?;
         if let Some(second) = found.next() {
             panic!("several samples of {name} match {labels:?}: {first:?} and {second:?}");
@@ -119,11 +113,7 @@ fn sample(line: &str) -> Option<Sample> {
     // A timestamp may follow the value.
     let raw = rest.split_whitespace().next()?;
     raw.parse::<f64>().ok()?;
-    (!name.is_empty()).then(|| Sample {
-        name: name.to_owned(),
-        labels,
-        raw: raw.to_owned(),
-    })
+    (!name.is_empty()).then(|| Sample { name: name.to_owned(), labels, raw: raw.to_owned() })
 }
 
 /// The labels up to the closing brace, and what follows it.

@@ -50,10 +50,7 @@ impl OpenSm {
         let mut running = Running::spawn("opensm", &mut command);
         wait_until(UP_LIMIT, "SUBNET UP in OpenSM's log", || {
             if let Some(status) = running.try_wait() {
-                panic!(
-                    "opensm: {status}\n{}",
-                    child::read_lossy(&dir.join("stderr"))
-                );
+                panic!("opensm: {status}\n{}", child::read_lossy(&dir.join("stderr")));
             }
             child::read_lossy(&log).contains("SUBNET UP").then_some(())
         });

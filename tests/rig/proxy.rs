@@ -49,10 +49,7 @@ impl Proxy {
         let control = control::Control::new(
             &front,
             ibsim.socket_name(),
-            Trouble {
-                delay,
-                loss_permille,
-            },
+            Trouble { delay, loss_permille },
             stop,
         )
         .unwrap_or_else(|e| panic!("the proxy cannot take the socket name {front}: {e}"));
@@ -60,11 +57,7 @@ impl Proxy {
             .name("proxy".to_owned())
             .spawn(move || control.run())
             .expect("no thread for the proxy");
-        Self {
-            seat: ibsim.seat().under(&front),
-            alive: Some(alive),
-            thread: Some(thread),
-        }
+        Self { seat: ibsim.seat().under(&front), alive: Some(alive), thread: Some(thread) }
     }
 
     /// The name under which clients reach the fabric by this proxy.
@@ -97,13 +90,7 @@ impl From<&Proxy> for Seat {
 impl Drop for Proxy {
     fn drop(&mut self) {
         drop(self.alive.take());
-        let ended = self
-            .thread
-            .take()
-            .is_none_or(|thread| thread.join().is_ok());
-        assert!(
-            ended || std::thread::panicking(),
-            "the proxy's thread panicked"
-        );
+        let ended = self.thread.take().is_none_or(|thread| thread.join().is_ok());
+        assert!(ended || std::thread::panicking(), "the proxy's thread panicked");
     }
 }

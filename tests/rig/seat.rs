@@ -29,29 +29,19 @@ pub struct Seat {
 
 impl Seat {
     pub(super) fn new(socket_name: &str, host: &str, dir: Arc<TempDir>) -> Self {
-        Self {
-            socket_name: socket_name.to_owned(),
-            host: host.to_owned(),
-            dir,
-        }
+        Self { socket_name: socket_name.to_owned(), host: host.to_owned(), dir }
     }
 
     /// The same fabric from another node: a node id or a description; a switch will do.
     #[must_use]
     pub fn at(&self, host: &str) -> Self {
-        Self {
-            host: host.to_owned(),
-            ..self.clone()
-        }
+        Self { host: host.to_owned(), ..self.clone() }
     }
 
     /// The same node, reached under another socket name.
     #[must_use]
     pub fn under(&self, socket_name: &str) -> Self {
-        Self {
-            socket_name: socket_name.to_owned(),
-            ..self.clone()
-        }
+        Self { socket_name: socket_name.to_owned(), ..self.clone() }
     }
 
     /// The name under which this seat reaches its fabric.

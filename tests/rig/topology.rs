@@ -20,20 +20,12 @@ struct Net {
 
 impl Net {
     fn add(&mut self, name: String, is_switch: bool, ports: u8) -> usize {
-        self.nodes.push(Node {
-            name,
-            is_switch,
-            ports,
-            next_free: 1,
-            cables: BTreeMap::new(),
-        });
+        self.nodes.push(Node { name, is_switch, ports, next_free: 1, cables: BTreeMap::new() });
         self.nodes.len() - 1
     }
 
     fn add_hosts(&mut self, hosts: usize) -> Vec<usize> {
-        (0..hosts)
-            .map(|h| self.add(format!("host-{h}"), false, 1))
-            .collect()
+        (0..hosts).map(|h| self.add(format!("host-{h}"), false, 1)).collect()
     }
 
     /// A cable from the first free port of one node to the first free port of the other.
@@ -46,12 +38,7 @@ impl Net {
     fn take_port(&mut self, node: usize) -> u8 {
         let node = &mut self.nodes[node];
         let port = node.next_free;
-        assert!(
-            port <= node.ports,
-            "{} has only {} ports",
-            node.name,
-            node.ports
-        );
+        assert!(port <= node.ports, "{} has only {} ports", node.name, node.ports);
         node.next_free += 1;
         port
     }
@@ -67,22 +54,14 @@ impl Net {
             "width=3\nspeed=7\nextspeed=3\ncaguid=0x0002c90300000000\nswitchguid=0x0002c90200000000\n\n",
         );
         for node in &self.nodes {
-            let (kind, device) = if node.is_switch {
-                ("Switch", 54000)
-            } else {
-                ("Hca", 4123)
-            };
+            let (kind, device) = if node.is_switch { ("Switch", 54000) } else { ("Hca", 4123) };
             let Node { name, ports, .. } = node;
             let _ = writeln!(
                 text,
                 "vendid=0x2c9\ndevid={device}\n{kind}\t{ports} \"{name}\"\t\t# \"{name}\""
             );
             for (port, (peer, peer_port)) in &node.cables {
-                let _ = writeln!(
-                    text,
-                    "[{port}]\t\"{}\"[{peer_port}]",
-                    self.nodes[*peer].name
-                );
+                let _ = writeln!(text, "[{port}]\t\"{}\"[{peer_port}]", self.nodes[*peer].name);
             }
             text.push('\n');
         }
@@ -95,21 +74,16 @@ impl Net {
 ///
 /// `fat_tree_2(40, 900, 22, 18)` is 60 switches with 3,276 connected ports.
 pub fn fat_tree_2(radix: u8, hosts: usize, down: u8, up: u8) -> String {
-    assert!(
-        down + up <= radix,
-        "{down} down and {up} up do not fit a switch of {radix} ports"
-    );
+    assert!(down + up <= radix, "{down} down and {up} up do not fit a switch of {radix} ports");
     let (down_ports, uplinks) = (usize::from(down), usize::from(up));
     let mut net = Net::default();
     let hosts = net.add_hosts(hosts);
     let leaf_count = hosts.len().div_ceil(down_ports);
     let spine_count = (leaf_count * uplinks).div_ceil(usize::from(radix));
-    let leaves: Vec<_> = (0..leaf_count)
-        .map(|l| net.add(format!("leaf-0-{l}"), true, radix))
-        .collect();
-    let spines: Vec<_> = (0..spine_count)
-        .map(|s| net.add(format!("spine-{s}"), true, radix))
-        .collect();
+    let leaves: Vec<_> =
+        (0..leaf_count).map(|l| net.add(format!("leaf-0-{l}"), true, radix)).collect();
+    let spines: Vec<_> =
+        (0..spine_count).map(|s| net.add(format!("spine-{s}"), true, radix)).collect();
     for (h, host) in hosts.iter().enumerate() {
         net.link(*host, leaves[h / down_ports]);
     }
@@ -129,10 +103,7 @@ pub fn fat_tree_2(radix: u8, hosts: usize, down: u8, up: u8) -> String {
 /// the pod's `up` aggregation switches; aggregation switch J of every pod goes up to core group J.
 /// Nodes are called `host-N`, `leaf-POD-N`, `agg-POD-J` and `core-J-N`.
 pub fn fat_tree_3(radix: u8, hosts: usize, down: u8, up: u8) -> String {
-    assert!(
-        down + up <= radix,
-        "{down} down and {up} up do not fit a switch of {radix} ports"
-    );
+    assert!(down + up <= radix, "{down} down and {up} up do not fit a switch of {radix} ports");
     let (ports, groups) = (usize::from(radix), usize::from(up));
     let mut net = Net::default();
     let hosts = net.add_hosts(hosts);
@@ -142,23 +113,13 @@ pub fn fat_tree_3(radix: u8, hosts: usize, down: u8, up: u8) -> String {
     let pods = leaf_count.div_ceil(pod_leaves);
     let cores = (pods * agg_uplinks).div_ceil(ports); // in each group
     let leaves: Vec<_> = (0..leaf_count)
-        .map(|l| {
-            net.add(
-                format!("leaf-{}-{}", l / pod_leaves, l % pod_leaves),
-                true,
-                radix,
-            )
-        })
+        .map(|l| net.add(format!("leaf-{}-{}", l / pod_leaves, l % pod_leaves), true, radix))
         .collect();
     let aggs: Vec<_> = (0..pods * groups)
         .map(|a| net.add(format!("agg-{}-{}", a / groups, a % groups), true, radix))
         .collect();
     let cores_of: Vec<Vec<_>> = (0..groups)
-        .map(|j| {
-            (0..cores)
-                .map(|c| net.add(format!("core-{j}-{c}"), true, radix))
-                .collect()
-        })
+        .map(|j| (0..cores).map(|c| net.add(format!("core-{j}-{c}"), true, radix)).collect())
         .collect();
     for (h, host) in hosts.iter().enumerate() {
         net.link(*host, leaves[h / usize::from(down)]);
@@ -172,10 +133,7 @@ pub fn fat_tree_3(radix: u8, hosts: usize, down: u8, up: u8) -> String {
     for (a, agg) in aggs.iter().enumerate() {
         net.start_at(*agg, radix / 2 + 1);
         for u in 0..agg_uplinks {
-            net.link(
-                *agg,
-                cores_of[a % groups][(a / groups * agg_uplinks + u) % cores],
-            );
+            net.link(*agg, cores_of[a % groups][(a / groups * agg_uplinks + u) % cores]);
         }
     }
     net.text()
@@ -187,13 +145,8 @@ pub fn five_thousand_hosts() -> String {
 }
 
 /// The examples that ibsim ships, by their file names.
-pub const EXAMPLES: [&str; 5] = [
-    "net",
-    "net.1",
-    "net.2sw2path",
-    "net.2sw2path4hca",
-    "net.2sw2path4hca2port",
-];
+pub const EXAMPLES: [&str; 5] =
+    ["net", "net.1", "net.2sw2path", "net.2sw2path4hca", "net.2sw2path4hca2port"];
 
 /// One of [`EXAMPLES`], as ibsim's package installs it.
 pub fn example(name: &str) -> String {
@@ -206,22 +159,14 @@ pub fn example(name: &str) -> String {
 
 /// A line of a net file that says something about the fabric.
 enum Line<'a> {
-    Node {
-        is_switch: bool,
-        ports: usize,
-        name: &'a str,
-    },
-    Cable {
-        port: u8,
-    },
+    Node { is_switch: bool, ports: usize, name: &'a str },
+    Cable { port: u8 },
 }
 
 fn lines(net_text: &str) -> impl Iterator<Item = Line<'_>> {
     net_text.lines().filter_map(|line| {
         if let Some(rest) = line.strip_prefix('[') {
-            return Some(Line::Cable {
-                port: rest.split(']').next()?.parse().ok()?,
-            });
+            return Some(Line::Cable { port: rest.split(']').next()?.parse().ok()? });
         }
         let mut words = line.split_whitespace();
         let is_switch = match words.next()? {
@@ -230,11 +175,7 @@ fn lines(net_text: &str) -> impl Iterator<Item = Line<'_>> {
             _ => return None,
         };
         let ports = words.next()?.parse().ok()?;
-        Some(Line::Node {
-            is_switch,
-            ports,
-            name: line.split('"').nth(1)?,
-        })
+        Some(Line::Node { is_switch, ports, name: line.split('"').nth(1)? })
     })
 }
 
@@ -259,9 +200,7 @@ pub fn usable_hosts(net_text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in lines(net_text) {
         match line {
-            Line::Node {
-                is_switch, name, ..
-            } => host = (!is_switch).then_some(name),
+            Line::Node { is_switch, name, .. } => host = (!is_switch).then_some(name),
             Line::Cable { port: 1 } => found.extend(host.map(str::to_owned)),
             Line::Cable { .. } => {}
         }
@@ -282,16 +221,9 @@ pub struct Sizes {
 
 /// The sizes of a net.
 pub fn sizes(net_text: &str) -> Sizes {
-    let mut sizes = Sizes {
-        nodes: 0,
-        switches: 0,
-        ports: 0,
-    };
+    let mut sizes = Sizes { nodes: 0, switches: 0, ports: 0 };
     for line in lines(net_text) {
-        if let Line::Node {
-            is_switch, ports, ..
-        } = line
-        {
+        if let Line::Node { is_switch, ports, .. } = line {
             sizes.nodes += 1;
             sizes.switches += usize::from(is_switch);
             sizes.ports += ports + usize::from(is_switch);

@@ -4,8 +4,8 @@
 //! when to be woken. It never waits for anything that has no deadline, and a request ends exactly
 //! once, whatever the fabric does.
 
-use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -126,7 +126,8 @@ pub struct Transactor {
 impl Transactor {
     /// One that keeps to a pace.
     pub fn new(pace: Pace) -> Self {
-        let slots = (usize::from(pace.smp_window) + usize::from(pace.gmp_window)).min(MOST_IN_FLIGHT);
+        let slots =
+            (usize::from(pace.smp_window) + usize::from(pace.gmp_window)).min(MOST_IN_FLIGHT);
         Transactor {
             pace,
             stats: Stats::default(),
@@ -151,15 +152,13 @@ impl Transactor {
 
     /// Begins a new walk: who was silent gets one more chance.
     pub fn begin(&mut self) {
-        for destination in self.destinations.values_mut().filter(|destination| destination.silent) {
-            destination.silent = false;
-            destination.doubtful = true;
-        }
+        self.destinations.values_mut().for_each(Destination::begin);
     }
 
     /// Whether another request for this lane would be sent at once, if its own LID has room.
     pub fn has_room(&self, lane: Lane) -> bool {
-        self.in_flight[lane as usize] < self.pace.window(lane) && self.ready[lane as usize].is_empty()
+        self.in_flight[lane as usize] < self.pace.window(lane)
+            && self.ready[lane as usize].is_empty()
     }
 
     /// Takes a request on. Its outcome comes with the tag, exactly once.
@@ -253,10 +252,12 @@ impl Transactor {
 
     fn answered(&mut self, mad: Mad, now: Moment) {
         let transaction = mad.transaction();
-        let slot = self.slots.get((transaction % (1 << SLOT_BITS)) as usize).and_then(Option::as_ref);
+        let slot =
+            self.slots.get((transaction % (1 << SLOT_BITS)) as usize).and_then(Option::as_ref);
         let known = slot.is_some_and(|flight| {
             let directed = flight.key == Key::Directed;
-            flight.transaction == transaction && flight.pending.request.query.is_answered_by(&mad, directed)
+            flight.transaction == transaction
+                && flight.pending.request.query.is_answered_by(&mad, directed)
         });
         let Some(flight) = known.then(|| self.land(transaction)).flatten() else {
             return self.stray(Some(&mad));
@@ -315,22 +316,22 @@ impl Transactor {
             return self.requeue(flight);
         }
         self.finished.push_back((flight.pending.tag, Err(failure)));
-        let heard_since = self.destination(key).last_heard >= flight.pending.first_sent;
         // All directed routes share one key; one node's silence says nothing of the others.
-        if failure == Failure::TimedOut && key != Key::Directed && !heard_since {
-            self.silence(key);
+        let counts = failure == Failure::TimedOut && key != Key::Directed;
+        if counts && self.destination(key).struck(flight.pending.first_sent) {
+            self.give_up(key);
         } else {
             self.enlist(key);
         }
     }
 
     /// Gives a destination up for this walk, with all that waits for it.
-    fn silence(&mut self, key: Key) {
+    fn give_up(&mut self, key: Key) {
         let destination = self.destination(key);
-        destination.silent = true;
         let waiting = std::mem::take(&mut destination.queue);
         self.queued -= waiting.len();
-        self.finished.extend(waiting.into_iter().map(|pending| (pending.tag, Err(Failure::Silent))));
+        self.finished
+            .extend(waiting.into_iter().map(|pending| (pending.tag, Err(Failure::Silent))));
     }
 
     fn requeue(&mut self, flight: Flight) {
@@ -346,7 +347,10 @@ impl Transactor {
     /// Takes a flight from its slot.
     fn land(&mut self, transaction: u32) -> Option<Flight> {
         let slot = transaction % (1 << SLOT_BITS);
-        let flight = self.slots.get_mut(slot as usize)?.take_if(|flight| flight.transaction == transaction)?;
+        let flight = self
+            .slots
+            .get_mut(slot as usize)?
+            .take_if(|flight| flight.transaction == transaction)?;
         self.free.push(slot);
         self.in_flight[flight.key.lane() as usize] -= 1;
         self.destination(flight.key).in_flight -= 1;
@@ -396,8 +400,13 @@ impl Transactor {
                 self.missed(flight);
             }
         }
-        self.next_expiry =
-            self.slots.iter().flatten().map(|flight| flight.deadline).min().unwrap_or(Moment::NEVER);
+        self.next_expiry = self
+            .slots
+            .iter()
+            .flatten()
+            .map(|flight| flight.deadline)
+            .min()
+            .unwrap_or(Moment::NEVER);
     }
 
     /// When something is to be done even if nothing comes in.

@@ -83,8 +83,11 @@ fn many_are_in_flight_but_few_to_any_one_lid() {
     let mut wire = star();
     let mut questions: Vec<Request> =
         (1..=NODES as u16).flat_map(|lid| (0..20).map(move |port| counters(lid, port))).collect();
-    questions.extend((0..8).map(|_| Request { to: Address::Lid(Lid(1)), query: smp::switch_info() }));
-    questions.extend((0..8).map(|_| Request { to: Address::Directed(Path::HERE), query: smp::node_info() }));
+    questions
+        .extend((0..8).map(|_| Request { to: Address::Lid(Lid(1)), query: smp::switch_info() }));
+    questions.extend(
+        (0..8).map(|_| Request { to: Address::Directed(Path::HERE), query: smp::node_info() }),
+    );
     let (walk, transactor) = asked(&mut wire, questions);
     assert!(walk.outcomes().iter().all(Result::is_ok));
     assert_eq!(wire.most_in_flight, [4, 128]);
@@ -108,13 +111,19 @@ fn what_is_lost_is_asked_again_and_nothing_hangs() {
     assert_eq!(walk.outcomes(), [Ok(()), Ok(())]);
     assert_eq!(transactor.stats().of(Class::Performance, Outcome::TimedOut), 4);
     let waited = walk.last_end().since(Moment(0));
-    assert!((Duration::from_millis(1200)..Duration::from_millis(1300)).contains(&waited), "{waited:?}");
+    assert!(
+        (Duration::from_millis(1200)..Duration::from_millis(1300)).contains(&waited),
+        "{waited:?}"
+    );
 }
 
 #[test]
 fn a_silent_node_is_given_up_with_all_that_waits_for_it() {
     let mut wire = star();
-    wire.fate = Box::new(|parcel| if parcel.lid == Lid(5) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) });
+    wire.fate =
+        Box::new(
+            |parcel| if parcel.lid == Lid(5) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) },
+        );
     let mut questions: Vec<Request> = (0..40).map(|port| counters(5, port)).collect();
     questions.extend((0..40).map(|port| counters(6, port)));
     let mut transactor = Transactor::new(Pace::default());
@@ -125,14 +134,36 @@ fn a_silent_node_is_given_up_with_all_that_waits_for_it() {
     let first = wire.sent.iter().filter(|parcel| parcel.lid == Lid(5)).count();
     assert!(first <= 12, "{first} MADs to a silent node");
 
-    // The next walk asks it once, without a retry.
+    // The next walk asks it twice, without a retry.
     let walk = ask(&mut wire, &mut transactor, questions.clone());
     assert!(walk.outcomes()[..40].iter().all(Result::is_err));
-    assert_eq!(wire.sent.iter().filter(|parcel| parcel.lid == Lid(5)).count(), first + 1);
+    assert_eq!(wire.sent.iter().filter(|parcel| parcel.lid == Lid(5)).count(), first + 2);
 
     // And when it is back, all of it is read.
     wire.fate = Box::new(|_| Fate::Answered(ROUND_TRIP));
     assert!(ask(&mut wire, &mut transactor, questions).outcomes().iter().all(Result::is_ok));
+}
+
+#[test]
+fn a_node_that_leaves_out_one_attribute_is_not_silent() {
+    for lid_window in [1, 4] {
+        let mut wire = star();
+        wire.fate = Box::new(|parcel| match parcel.mad.attribute() {
+            0x12 => Fate::Expired,
+            _ => Fate::Answered(ROUND_TRIP),
+        });
+        let extended = |port| Request {
+            to: Address::Lid(Lid(2)),
+            query: pma::counters(Attribute::PortCountersExtended, port),
+        };
+        let questions = (0..20).flat_map(|port| [counters(2, port), extended(port)]).collect();
+        let mut transactor =
+            Transactor::new(Pace { gmp_lid_window: lid_window, ..Pace::default() });
+        let outcomes = ask(&mut wire, &mut transactor, questions).outcomes();
+        for pair in outcomes.chunks(2) {
+            assert_eq!(pair, [Err(Failure::TimedOut), Ok(())]);
+        }
+    }
 }
 
 #[test]
@@ -164,17 +195,22 @@ fn redirects_are_followed_and_remembered() {
     let mut transactor = Transactor::new(Pace::default());
     assert_eq!(ask(&mut wire, &mut transactor, vec![counters(2, 1)]).outcomes(), [Ok(())]);
     assert_eq!(ask(&mut wire, &mut transactor, vec![counters(2, 2)]).outcomes(), [Ok(())]);
-    let sent_to: Vec<(u16, u32)> = wire.sent.iter().map(|parcel| (parcel.lid.0, parcel.qp)).collect();
+    let sent_to: Vec<(u16, u32)> =
+        wire.sent.iter().map(|parcel| (parcel.lid.0, parcel.qp)).collect();
     assert_eq!(sent_to, [(2, 1), (3, 7), (3, 7)]);
     assert_eq!(transactor.stats().of(Class::Performance, Outcome::Redirected), 1);
 
     // Where it leads is silent now: the node itself is asked again.
-    wire.fate = Box::new(|parcel| if parcel.lid == Lid(3) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) });
+    wire.fate =
+        Box::new(
+            |parcel| if parcel.lid == Lid(3) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) },
+        );
     assert_eq!(ask(&mut wire, &mut transactor, vec![counters(2, 1)]).outcomes(), [Ok(())]);
 
     // Nobody is sent in circles.
     let mut wire = star();
-    wire.fate = Box::new(|parcel| Fate::Redirected(if parcel.lid == Lid(2) { Lid(3) } else { Lid(2) }, 1));
+    wire.fate =
+        Box::new(|parcel| Fate::Redirected(if parcel.lid == Lid(2) { Lid(3) } else { Lid(2) }, 1));
     let (walk, _) = asked(&mut wire, vec![counters(2, 1)]);
     assert!(matches!(walk.outcomes()[..], [Err(Failure::Status(2))]));
 }
@@ -194,7 +230,10 @@ fn answers_that_answer_nothing_are_counted_and_change_nothing() {
     let (walk, transactor) = asked(&mut wire, vec![counters(2, 1)]);
     assert_eq!(walk.outcomes(), [Ok(())]);
     let told = |outcome| transactor.stats().of(Class::Performance, outcome);
-    assert_eq!((told(Outcome::Stray), told(Outcome::Malformed), told(Outcome::TimedOut)), (1, 1, 2));
+    assert_eq!(
+        (told(Outcome::Stray), told(Outcome::Malformed), told(Outcome::TimedOut)),
+        (1, 1, 2)
+    );
 }
 
 #[test]
@@ -213,7 +252,10 @@ fn an_answer_that_comes_too_late_is_a_stray_and_not_a_second_outcome() {
 #[test]
 fn what_the_device_refuses_fails_alone() {
     let mut wire = star();
-    wire.fate = Box::new(|parcel| if parcel.lid == Lid(2) { Fate::Refused } else { Fate::Answered(ROUND_TRIP) });
+    wire.fate =
+        Box::new(
+            |parcel| if parcel.lid == Lid(2) { Fate::Refused } else { Fate::Answered(ROUND_TRIP) },
+        );
     let (walk, _) = asked(&mut wire, vec![counters(2, 1), counters(3, 1)]);
     assert_eq!(walk.outcomes(), [Err(Failure::Unsent), Ok(())]);
 }
@@ -250,7 +292,8 @@ fn a_stop_waits_for_what_is_in_flight_and_sends_nothing_more() {
     let mut wire = star();
     wire.fate = Box::new(|_| Fate::Lost);
     let stop = AtomicBool::new(false);
-    let mut walk = Stopping(Asking::new((0..200).map(|port| counters(2 + port % 30, 1)).collect()), &stop);
+    let mut walk =
+        Stopping(Asking::new((0..200).map(|port| counters(2 + port % 30, 1)).collect()), &stop);
     let mut transactor = Transactor::new(Pace::default());
     let broken = drive(&mut walk, &mut transactor, &mut wire, &stop).unwrap_err();
     assert!(matches!(broken, Broken::Stopped));

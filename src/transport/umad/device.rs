@@ -109,7 +109,8 @@ fn ports(sysfs: &Path) -> Vec<UmadPort> {
     let entries = std::fs::read_dir(class.join("infiniband_mad")).into_iter().flatten().flatten();
     let mut ports: Vec<UmadPort> = entries
         .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok().filter(|name| name.starts_with("umad"))?;
+            let name =
+                entry.file_name().into_string().ok().filter(|name| name.starts_with("umad"))?;
             let umad = class.join("infiniband_mad").join(&name);
             let hca = attribute(&umad.join("ibdev"))?;
             let port: PortNumber = attribute(&umad.join("port"))?.parse().ok()?;
@@ -208,7 +209,11 @@ mod tests {
         ]
     }
 
-    fn chosen(all: Vec<UmadPort>, hca: Option<&str>, number: Option<u8>) -> Result<(String, u8), String> {
+    fn chosen(
+        all: Vec<UmadPort>,
+        hca: Option<&str>,
+        number: Option<u8>,
+    ) -> Result<(String, u8), String> {
         choose(all, Path::new("/sys/class/infiniband_mad"), hca, number)
             .map(|port| (port.hca, port.port))
             .map_err(|error| error.to_string())
@@ -261,7 +266,10 @@ mod tests {
         let found = ports(root.path());
         assert_eq!(
             found,
-            [UmadPort { device: "/dev/infiniband/umad3".into(), ..port("mlx5_0", 1, "InfiniBand", "5: LinkUp") }]
+            [UmadPort {
+                device: "/dev/infiniband/umad3".into(),
+                ..port("mlx5_0", 1, "InfiniBand", "5: LinkUp")
+            }]
         );
     }
 }

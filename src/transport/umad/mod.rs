@@ -260,7 +260,10 @@ mod tests {
         let bytes = &mut bytes[..length];
         assert!(matches!(decode(bytes, Header::Long), Received::Mad { from: Lid(9), .. }));
         for short in [0, 30, 64, 64 + 255] {
-            assert!(matches!(decode(&bytes[..short], Header::Long), Received::Malformed { .. }), "{short}");
+            assert!(
+                matches!(decode(&bytes[..short], Header::Long), Received::Malformed { .. }),
+                "{short}"
+            );
         }
         bytes[4..8].copy_from_slice(&110u32.to_ne_bytes());
         for length in [64 + 24, 64 + 256] {
@@ -271,6 +274,9 @@ mod tests {
         }
         assert!(matches!(decode(&bytes[..64 + 23], Header::Long), Received::Malformed { .. }));
         bytes[4..8].copy_from_slice(&5u32.to_ne_bytes());
-        assert!(matches!(decode(bytes, Header::Long), Received::Malformed { .. }), "an unknown status");
+        assert!(
+            matches!(decode(bytes, Header::Long), Received::Malformed { .. }),
+            "an unknown status"
+        );
     }
 }

@@ -67,7 +67,7 @@ fn open(path: &Path, flags: libc::c_int) -> io::Result<libc::c_int> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: `path` is a NUL-terminated string that outlives the call.
     let result = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) };
-    check(result as isize).map(|fd| fd as libc::c_int)
+    check(result as isize).map(|_| result)
 }
 
 /// Reads a small text file, such as those of sysfs.

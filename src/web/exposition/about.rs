@@ -123,7 +123,13 @@ impl Samples<'_, '_> {
         };
     }
 
-    fn put_histogram(&mut self, labels: &[(&str, &str)], sum: f64, count: u64, buckets: &[(f64, u64)]) {
+    fn put_histogram(
+        &mut self,
+        labels: &[(&str, &str)],
+        sum: f64,
+        count: u64,
+        buckets: &[(f64, u64)],
+    ) {
         let labels = labels.to_vec();
         if let Ok(mut encoder) = self.encoder.encode_family(&labels) {
             let _ = encoder.encode_histogram::<NoLabelSet>(sum, count, buckets, None);
@@ -286,7 +292,8 @@ impl Source for About {
 /// Renders this part in a format.
 pub fn render(board: &Board, took: Duration, process: &Process, format: Format) -> String {
     let mut registry = Registry::default();
-    let about = About { board: board.clone(), render: took, process: ProcessNumbers::read(process) };
+    let about =
+        About { board: board.clone(), render: took, process: ProcessNumbers::read(process) };
     registry.register_collector(Box::new(about));
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -305,7 +312,8 @@ fn with_headers_of(text: &str, format: Format) -> String {
             }
         } else if !line.starts_with('#') {
             // What has no labels is written with empty braces.
-            let (name, rest) = line.split_once("{} ").map_or((line, None), |(name, rest)| (name, Some(rest)));
+            let (name, rest) =
+                line.split_once("{} ").map_or((line, None), |(name, rest)| (name, Some(rest)));
             out.push_str(name);
             if let Some(rest) = rest {
                 out.push(' ');

@@ -32,8 +32,17 @@ const PORT_INFO: Family = Family {
     name: "infiniband_port_info",
     kind: Kind::Gauge,
     labels: &[
-        "fabric", "guid", "port", "node", "node_type", "peer_guid", "peer_port", "peer_node", "link",
-        "speed", "width",
+        "fabric",
+        "guid",
+        "port",
+        "node",
+        "node_type",
+        "peer_guid",
+        "peer_port",
+        "peer_node",
+        "link",
+        "speed",
+        "width",
     ],
     help: "A port and the other end of its cable, as a series that is always 1; without a link the end that it last led to.",
 };
@@ -115,6 +124,9 @@ struct Ready {
     samples: Block,
 }
 
+/// Writes the samples of a family.
+type WriteFamily = fn(&Labelled<'_>, &mut BlockWriter);
+
 /// All nodes and ports of a board, ready to be sent.
 #[derive(Debug)]
 pub struct Bulk(Vec<Ready>);
@@ -122,22 +134,29 @@ pub struct Bulk(Vec<Ready>);
 impl Bulk {
     /// Renders a board.
     pub fn render(board: &Board) -> Bulk {
-        let fabrics: Vec<Labelled<'_>> = board.iter().filter_map(|observation| Labelled::new(observation)).collect();
+        let fabrics: Vec<Labelled<'_>> =
+            board.iter().filter_map(|observation| Labelled::new(observation)).collect();
         let mut writer = BlockWriter::new();
         let mut ready = Vec::new();
         let mut family = |name: &str, kind, help: &str, samples: Block| {
             if !samples.is_empty() {
                 let head = |format| Block::stored(header(name, kind, help, format).as_bytes());
-                ready.push(Ready { open_metrics: head(Format::OpenMetrics), text: head(Format::Text), samples });
+                ready.push(Ready {
+                    open_metrics: head(Format::OpenMetrics),
+                    text: head(Format::Text),
+                    samples,
+                });
             }
         };
-        let whole: [(Family, fn(&Labelled<'_>, &mut BlockWriter)); 3] = [
+        let whole: [(Family, WriteFamily); 3] = [
             (NODE_INFO, |fabric, writer| fabric.node_info(writer)),
             (NODE_UP, |fabric, writer| fabric.node_up(writer)),
             (PORT_INFO, |fabric, writer| fabric.port_info(writer)),
         ];
         for (about, write) in whole {
-            fabrics.iter().for_each(|fabric| write(fabric, &mut writer));
+            for fabric in &fabrics {
+                write(fabric, &mut writer);
+            }
             family(about.name, about.kind, about.help, writer.finish());
         }
         for (about, value) in PORT_STATES {
@@ -164,7 +183,8 @@ impl Bulk {
     /// The blocks in the order in which they are sent.
     pub fn blocks(&self, format: Format) -> impl Iterator<Item = &Block> {
         self.0.iter().flat_map(move |ready| {
-            let head = if format == Format::OpenMetrics { &ready.open_metrics } else { &ready.text };
+            let head =
+                if format == Format::OpenMetrics { &ready.open_metrics } else { &ready.text };
             [head, &ready.samples]
         })
     }
@@ -183,8 +203,12 @@ struct Labelled<'a> {
 impl<'a> Labelled<'a> {
     fn new(observation: &'a Observation) -> Option<Self> {
         let snapshot = observation.snapshot.as_ref()?;
-        let mut labelled =
-            Labelled { fabric: &observation.fabric, snapshot, ports: Vec::new(), labels: Vec::new() };
+        let mut labelled = Labelled {
+            fabric: &observation.fabric,
+            snapshot,
+            ports: Vec::new(),
+            labels: Vec::new(),
+        };
         let fabric = &snapshot.fabric;
         let mut of_fabric = Vec::new();
         push_label(&mut of_fabric, b'{', "fabric", &observation.fabric);
@@ -203,7 +227,12 @@ impl<'a> Labelled<'a> {
     }
 
     /// Writes a family of numbers.
-    fn values(&self, writer: &mut BlockWriter, name: &str, value: impl Fn(PortIndex) -> Option<u64>) {
+    fn values(
+        &self,
+        writer: &mut BlockWriter,
+        name: &str,
+        value: impl Fn(PortIndex) -> Option<u64>,
+    ) {
         let mut digits = itoa::Buffer::new();
         for (port, labels) in &self.ports {
             if let Some(value) = value(*port) {

@@ -185,8 +185,12 @@ mod tests {
     #[test]
     fn blocks_in_any_order_are_one_gzip_stream() {
         let long = "infiniband_port_state{port=\"1\"} 4\n".repeat(20_000);
-        let blocks =
-            [Block::stored(b"# HELP a\n"), Block::deflate(long.as_bytes()), Block::stored(b""), Block::deflate(b"")];
+        let blocks = [
+            Block::stored(b"# HELP a\n"),
+            Block::deflate(long.as_bytes()),
+            Block::stored(b""),
+            Block::deflate(b""),
+        ];
         let texts = ["# HELP a\n", &long, "", ""];
         for order in [[0, 1, 2, 3], [3, 1, 1, 0], [1, 0, 1, 2]] {
             let stream = gzip(&order.map(|index| blocks[index].clone()));

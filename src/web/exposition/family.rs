@@ -72,7 +72,8 @@ pub fn unit_of(name: &str) -> Option<&'static str> {
 pub fn header(name: &str, kind: Kind, help: &str, format: Format) -> String {
     // In the text format a counter's family has the name of its samples.
     let suffix = if format == Format::Text && kind == Kind::Counter { "_total" } else { "" };
-    let mut header = format!("# HELP {name}{suffix} {help}\n# TYPE {name}{suffix} {}\n", kind.label());
+    let mut header =
+        format!("# HELP {name}{suffix} {help}\n# TYPE {name}{suffix} {}\n", kind.label());
     if let Some(unit) = unit_of(name).filter(|_| format == Format::OpenMetrics) {
         let _ = writeln!(header, "# UNIT {name} {unit}");
     }

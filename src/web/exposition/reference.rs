@@ -37,7 +37,7 @@ pub fn page() -> String {
          | metric | IBTA name | kind | read from | what it counts |\n|---|---|---|---|---|\n",
     );
     for row in TABLE {
-        let places: Vec<String> = row.places.iter().map(place).collect();
+        let places: Vec<String> = row.places.iter().copied().map(place).collect();
         // Writing to a string does not fail.
         let _ = writeln!(
             page,
@@ -66,6 +66,6 @@ fn families(page: &mut String, families: impl Iterator<Item = Family>) {
     }
 }
 
-fn place(place: &Place) -> String {
+fn place(place: Place) -> String {
     format!("{} ({} bits)", place.attribute.name(), place.width)
 }

@@ -52,7 +52,9 @@ fn collect<B: http_body::Body<Data = Bytes> + Unpin>(mut body: B) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     let told = body.size_hint().exact().unwrap();
-    while let std::task::Poll::Ready(Some(Ok(frame))) = std::pin::Pin::new(&mut body).poll_frame(&mut context) {
+    while let std::task::Poll::Ready(Some(Ok(frame))) =
+        std::pin::Pin::new(&mut body).poll_frame(&mut context)
+    {
         bytes.extend_from_slice(frame.data_ref().unwrap());
     }
     assert_eq!(bytes.len() as u64, told, "Content-Length");
@@ -102,15 +104,22 @@ fn both_formats_have_the_same_samples_and_their_own_headers() {
     let (open, plain) = (text(Format::OpenMetrics), text(Format::Text));
     let samples = |text: &str| -> Vec<String> {
         // The process's own numbers move between the two.
-        let kept = |line: &&str| !line.starts_with('#') && !line.starts_with("process_") && !line.contains("render");
+        let kept = |line: &&str| {
+            !line.starts_with('#') && !line.starts_with("process_") && !line.contains("render")
+        };
         text.lines().filter(kept).map(str::to_owned).collect()
     };
     assert_eq!(samples(&open), samples(&plain));
     assert!(open.ends_with("\n# EOF\n") && !plain.contains("# EOF"));
     assert!(open.contains("# TYPE infiniband_port_transmit_bytes counter\n# UNIT infiniband_port_transmit_bytes bytes\n"));
-    assert!(plain.contains("# TYPE infiniband_port_transmit_bytes_total counter\ninfiniband_port_transmit_bytes_total{"));
+    assert!(plain.contains(
+        "# TYPE infiniband_port_transmit_bytes_total counter\ninfiniband_port_transmit_bytes_total{"
+    ));
     assert!(!plain.contains("# UNIT"));
-    assert!(open.contains("# TYPE infiniband_mads counter\n") && plain.contains("# TYPE infiniband_mads_total counter\n"));
+    assert!(
+        open.contains("# TYPE infiniband_mads counter\n")
+            && plain.contains("# TYPE infiniband_mads_total counter\n")
+    );
 }
 
 #[test]
@@ -132,5 +141,8 @@ fn a_board_without_a_sweep_has_no_ports_and_is_not_ready() {
     let process = about::Process::new(Path::new("/proc"));
     let text = collect(Unpacked::new(exposition.document(Format::Text, &process)));
     let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("infiniband_sweeps_total{fabric=\"\"} 0") && !text.contains("infiniband_port_"));
+    assert!(
+        text.contains("infiniband_sweeps_total{fabric=\"\"} 0")
+            && !text.contains("infiniband_port_")
+    );
 }

@@ -34,11 +34,8 @@ pub fn wait<const N: usize>(
     fds: [(BorrowedFd<'_>, libc::c_short); N],
     timeout: Option<Duration>,
 ) -> io::Result<[libc::c_short; N]> {
-    let mut polled = fds.map(|(fd, events)| libc::pollfd {
-        fd: fd.as_raw_fd(),
-        events,
-        revents: 0,
-    });
+    let mut polled =
+        fds.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
     let timeout = timeout.map(|t| libc::timespec {
         tv_sec: t.as_secs().try_into().unwrap_or(libc::time_t::MAX),
         tv_nsec: t.subsec_nanos().into(),
@@ -117,21 +114,13 @@ pub fn send<'a>(
     // SAFETY: each of the first `wanted` headers points to one part and each part to PACKET bytes
     // borrowed for 'a, which sendmmsg only reads; all live beyond the call.
     let n = unsafe {
-        libc::sendmmsg(
-            socket.as_raw_fd(),
-            messages.as_mut_ptr(),
-            wanted,
-            libc::MSG_NOSIGNAL,
-        )
+        libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), wanted, libc::MSG_NOSIGNAL)
     };
     count(n)
 }
 
 fn part(packet: *mut u8) -> libc::iovec {
-    libc::iovec {
-        iov_base: packet.cast(),
-        iov_len: PACKET,
-    }
+    libc::iovec { iov_base: packet.cast(), iov_len: PACKET }
 }
 
 fn message(part: &mut libc::iovec) -> libc::mmsghdr {

@@ -75,10 +75,7 @@ impl Control {
     pub fn run(mut self) {
         // What a peer does wrong costs that peer its answer and no more.
         while let Ok([0, _]) = batch::wait(
-            [
-                (self.stop.as_fd(), libc::POLLIN),
-                (self.socket.as_fd(), libc::POLLIN),
-            ],
+            [(self.stop.as_fd(), libc::POLLIN), (self.socket.as_fd(), libc::POLLIN)],
             None,
         ) {
             let mut message = [0; 80];
@@ -112,10 +109,7 @@ impl Control {
             }
             // Its end tells ibsim; the message itself is answer enough.
             TYPE_DISCONNECT => self.clients.remove(&name).map(drop).ok_or_else(stranger),
-            _ => exchange(
-                &self.clients.get(&name).ok_or_else(stranger)?.control,
-                message,
-            ),
+            _ => exchange(&self.clients.get(&name).ok_or_else(stranger)?.control, message),
         }
     }
 
@@ -151,13 +145,7 @@ impl Control {
         let front = bind_freed(&format!("{}:out{place}", self.front))?;
         front.connect_addr(&address(&format!("{}:in{pid}", self.front))?)?;
         let (alive, stop) = UnixStream::pair()?;
-        let relay = Relay {
-            front,
-            back,
-            stop,
-            number: self.count,
-            trouble: self.trouble,
-        };
+        let relay = Relay { front, back, stop, number: self.count, trouble: self.trouble };
         self.count += 1;
         client.alive = Some(alive);
         client.thread = Some(

@@ -38,21 +38,14 @@ impl Relay {
         loop {
             // Both sides are always read, whatever waits to be written: ibsim and its clients stop
             // reading while they cannot write, and would wait for each other for ever.
-            let timeout = replies
-                .front()
-                .map(|(due, _)| due.saturating_duration_since(Instant::now()));
+            let timeout =
+                replies.front().map(|(due, _)| due.saturating_duration_since(Instant::now()));
             let writes_due = timeout == Some(Duration::ZERO);
             let [stop, front, back] = batch::wait(
                 [
                     (self.stop.as_fd(), POLLIN),
-                    (
-                        self.front.as_fd(),
-                        POLLIN | if writes_due { POLLOUT } else { 0 },
-                    ),
-                    (
-                        self.back.as_fd(),
-                        POLLIN | if requests.is_empty() { 0 } else { POLLOUT },
-                    ),
+                    (self.front.as_fd(), POLLIN | if writes_due { POLLOUT } else { 0 }),
+                    (self.back.as_fd(), POLLIN | if requests.is_empty() { 0 } else { POLLOUT }),
                 ],
                 // A reply that is due waits for the client to take it, however long that is.
                 timeout.filter(|_| !writes_due),
@@ -73,9 +66,7 @@ impl Relay {
                 inbox.receive(&self.back, |reply| replies.push_back((due, *reply)))?;
             }
             let now = Instant::now();
-            send_all(&self.front, &mut replies, |(due, packet)| {
-                (*due <= now).then_some(packet)
-            })?;
+            send_all(&self.front, &mut replies, |(due, packet)| (*due <= now).then_some(packet))?;
         }
     }
 }

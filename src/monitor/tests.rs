@@ -1,0 +1,159 @@
+//! The loop over a device that goes and comes, and names that change.
+
+use std::sync::mpsc;
+use std::time::Instant;
+
+use super::*;
+use crate::config::Settings;
+use crate::config::options::Options;
+use crate::fabric::moment::Anchor;
+use crate::fabric::topology::NodeKind;
+use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric};
+use crate::transport::{Parcel, Received, SendError};
+
+/// A wire to a small fabric that breaks when it is told to.
+struct Cable {
+    scripted: Scripted,
+    breaks: mpsc::Receiver<()>,
+}
+
+impl Cable {
+    fn new(breaks: mpsc::Receiver<()>) -> Self {
+        let nodes = [(NodeKind::Ca, 1), (NodeKind::Switch, 4), (NodeKind::Ca, 1)];
+        Cable {
+            scripted: Scripted::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1))])),
+            breaks,
+        }
+    }
+}
+
+impl Wire for Cable {
+    fn now(&self) -> Moment {
+        self.scripted.now()
+    }
+
+    fn anchor(&self) -> Anchor {
+        self.scripted.anchor()
+    }
+
+    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        self.scripted.send(parcel)
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+        if self.breaks.try_recv().is_ok() {
+            return Err(WireError {
+                device: "mlx5_0 port 1".into(),
+                problem: "the device is gone".into(),
+            });
+        }
+        // Virtual time would let a whole day of sweeps pass while the test looks away.
+        std::thread::sleep(Duration::from_micros(50));
+        self.scripted.receive(until)
+    }
+}
+
+fn settings() -> FabricSettings {
+    Settings::load(Options::default(), None).unwrap().fabrics.remove(0)
+}
+
+/// Waits for something to be on the board.
+fn wait_for(board: &watch::Receiver<Board>, what: &str, is: impl Fn(&Observation) -> bool) {
+    let limit = Instant::now() + Duration::from_secs(30);
+    while !is(&board.borrow()[0]) {
+        assert!(Instant::now() < limit, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn nodes_up(observation: &Observation) -> usize {
+    let snapshot = observation.snapshot.as_ref();
+    snapshot.map_or(0, |it| it.fabric.node_indexes().filter(|&node| it.is_up(node)).count())
+}
+
+#[test]
+fn a_device_that_goes_takes_everybody_down_and_brings_them_back() {
+    let (board, seen) = watch::channel(vec![Arc::new(Observation::default())]);
+    let stop = Arc::new(AtomicBool::new(false));
+    let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let (pull, pulled) = mpsc::channel();
+    let (_never, later) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let mut tries = 0;
+        let mut later = Some(later);
+        monitor.run(Cable::new(pulled), || {
+            tries += 1;
+            match later.take_if(|_| tries == 2) {
+                Some(breaks) => Ok(Cable::new(breaks)),
+                None => Err("no such device"),
+            }
+        });
+    });
+    let both =
+        |it: &Observation| Collector::ALL.iter().all(|&collector| it.tally.success(collector));
+    wait_for(&seen, "a first sweep", |it| nodes_up(it) == 3 && both(it));
+    pull.send(()).unwrap();
+    wait_for(&seen, "the loss to be told", |it| {
+        nodes_up(it) == 0 && it.snapshot.as_ref().is_some_and(|last| last.fabric.nodes.len() == 3)
+    });
+    assert!(!both(&seen.borrow()[0]));
+    assert_eq!(seen.borrow()[0].snapshot.as_ref().unwrap().readings.iter().flatten().count(), 0);
+    wait_for(&seen, "the device to be back", |it| nodes_up(it) == 3 && both(it));
+    stop.store(true, Ordering::Relaxed);
+    thread.join().unwrap();
+}
+
+/// Runs a monitor over a script until the board shows what is wanted.
+fn run_until(script: impl FnOnce(&mut Scripted), what: &str, is: impl Fn(&Observation) -> bool) {
+    let (board, seen) = watch::channel(vec![Arc::new(Observation::default())]);
+    let stop = Arc::new(AtomicBool::new(false));
+    let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let (_never, breaks) = mpsc::channel();
+    let mut cable = Cable::new(breaks);
+    script(&mut cable.scripted);
+    let thread = std::thread::spawn(move || monitor.run(cable, || Err("no such device")));
+    wait_for(&seen, what, is);
+    stop.store(true, Ordering::Relaxed);
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_gap_is_looked_into_again_and_not_for_ever() {
+    // The host behind port 2 does not answer the first discovery, nor the second.
+    let mut refusals = 6;
+    run_until(
+        |wire| {
+            wire.fate = Box::new(move |parcel| {
+                let beyond = parcel.mad.u8(7) == 2;
+                refusals -= i32::from(beyond);
+                if beyond && refusals >= 0 { Fate::Expired } else { Fate::Answered(ROUND_TRIP) }
+            });
+        },
+        "the host to be found",
+        |it| nodes_up(it) == 3 && it.tally.discoveries == 3,
+    );
+    // One that never answers is asked less and less often: 15 s, 30 s, 1 min, ... 5 min.
+    run_until(
+        |wire| {
+            wire.fate = Box::new(|parcel| {
+                if parcel.mad.u8(7) == 2 { Fate::Expired } else { Fate::Answered(ROUND_TRIP) }
+            });
+        },
+        "two hundred sweeps with few discoveries",
+        |it| it.tally.sweeps >= 200 && it.tally.discoveries * 10 < it.tally.sweeps,
+    );
+}
+
+#[test]
+fn a_name_map_with_a_mistake_is_refused_at_the_start() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "0x1 \"one\"\nnonsense\n").unwrap();
+    let error = read_names(Some(&file.path().to_owned())).unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("node-name-map"), "{error}");
+    std::fs::write(file.path(), b"0x1 \"caf\xe9\"\n").unwrap();
+    assert_eq!(
+        read_names(Some(&file.path().to_owned())).unwrap().len(),
+        1,
+        "not UTF-8 is no mistake"
+    );
+}
