@@ -19,8 +19,8 @@ export PATH := $(PATH):/usr/sbin:/sbin
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: fabric ## run the exporter on a simulated fabric with a bad cable in it
-	cargo run $(LOCKED) --release --example demo
+demo: fabric build ## run the exporter on a simulated fabric with a bad cable in it
+	@scripts/demo $(TARGET)/release/fabric-exporter
 
 test: deps lint ## install what is missing and run every check and test
 	cargo test $(LOCKED)
@@ -35,7 +35,7 @@ lint: tools ## formatting, clippy, dependencies
 advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: fabric ## the benchmarks
+bench: deps ## measure against ibqueryerrors, as ratios of one run
 	cargo bench $(LOCKED)
 
 docs: ## write docs/metrics.md anew from the code

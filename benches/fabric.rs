@@ -1,0 +1,222 @@
+//! The exporter beside ibqueryerrors, on a fabric of 507 switches and 5,000 hosts.
+//!
+//! Times on a machine that others share mean little; ratios within one run do. So both clients ask
+//! the same ibsim by the same way, in turn, round by round: once through a proxy that adds 50 µs to
+//! each round trip, as a fabric does, and once directly, where the simulator's own speed is the
+//! limit. ibsim's speed changes by a factor of 4 with where the two processes land, so everybody
+//! is pinned: ibsim and its client to processor 0, the proxy to processor 1.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+#[path = "../tests/rig/mod.rs"]
+mod rig;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rig::diags::Discovery;
+use rig::{Exporter, Ibsim, OpenSm, Proxy, Seat, topology};
+
+const ROUNDS: usize = 3;
+const SWEEPS: u64 = 5;
+const DELAY: Duration = Duration::from_micros(50);
+/// Reads every counter of every port: what the exporters that wrap it call.
+const IBQUERYERRORS: [&str; 8] = [
+    "--skip-sl",
+    "--verbose",
+    "--details",
+    "--suppress-common",
+    "--data",
+    "--report-port",
+    "--switch",
+    "--ca",
+];
+
+/// Pins this thread, and the children and threads that it starts from now on.
+fn pin(cpu: usize) {
+    let thread = std::fs::read_link("/proc/thread-self").unwrap();
+    let id = thread.file_name().unwrap().to_owned();
+    let pinned = Command::new("taskset")
+        .args(["-pc", &cpu.to_string()])
+        .arg(id)
+        .stdout(Stdio::null())
+        .status()
+        .expect("taskset (package util-linux)");
+    assert!(pinned.success());
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// A client's figures: the median over the rounds, and all of them.
+struct Figures(Vec<f64>);
+
+impl Figures {
+    fn row(&self, what: &str) {
+        let all: Vec<String> = self.0.iter().map(|value| format!("{value:.3}")).collect();
+        println!("  {what:<58} {:>8.3} s   ({})", median(self.0.clone()), all.join(" "));
+    }
+}
+
+fn ratio(what: &str, ours: &Figures, theirs: &Figures, wanted: &str) {
+    let pairs: Vec<f64> =
+        ours.0.iter().zip(&theirs.0).map(|(ours, theirs)| ours / theirs).collect();
+    println!("  {what:<58} {:>8.3}     wanted: {wanted}", median(pairs));
+}
+
+fn timed(seat: &Seat, program: &str, args: &[&str]) -> f64 {
+    let mut command = seat.command(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let began = Instant::now();
+    let status = command.status().unwrap();
+    let took = began.elapsed().as_secs_f64();
+    // ibqueryerrors says by its code that it found errors: every port was given one.
+    assert!(status.code().is_some(), "{program}: {status}");
+    took
+}
+
+/// One round of the exporter: the median of its sweeps, its discovery, and what else it told.
+struct Round {
+    sweep: f64,
+    discovery: f64,
+    render: f64,
+    peak_mib: f64,
+    cpu_micros_a_mad: f64,
+    ports: f64,
+    packed: Scrape,
+    plain: Scrape,
+}
+
+#[derive(Clone, Copy)]
+struct Scrape {
+    seconds: f64,
+    bytes: usize,
+}
+
+fn scrape(exporter: &Exporter, headers: &[(&str, &str)]) -> Scrape {
+    let one = || {
+        let began = Instant::now();
+        let bytes = exporter.get("/metrics", headers).body.len();
+        (began.elapsed().as_secs_f64(), bytes)
+    };
+    let (_, bytes) = one();
+    Scrape { seconds: median((0..9).map(|_| one().0).collect()), bytes }
+}
+
+/// The most memory that a process ever had in RAM, in MiB.
+fn peak_mib(pid: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+}
+
+fn exporter_round(seat: impl Into<Seat>) -> Round {
+    // The capture that tests make would be measured, too: one of a single MiB ends at once.
+    let mut exporter = Exporter::start(seat, &["--fabric.interval=3s", "--fabric.capture-limit=0"]);
+    exporter.wait_ready();
+    let told =
+        |name: &str| exporter.metrics().get(name, &[]).unwrap_or_else(|| panic!("no {name}"));
+    let work = || {
+        let metrics = exporter.metrics();
+        let mads: f64 = metrics
+            .all("infiniband_mads_total")
+            .filter(|(labels, _)| labels["outcome"] == "answered")
+            .map(|it| it.1)
+            .sum();
+        (metrics.get("process_cpu_seconds_total", &[]).unwrap(), mads)
+    };
+    let mut sweeps = Vec::new();
+    let mut each = Vec::new();
+    for _ in 0..SWEEPS {
+        let before = work();
+        exporter.wait_sweeps(1);
+        let after = work();
+        sweeps.push(told("infiniband_sweep_duration_seconds"));
+        each.push((after.0 - before.0) / (after.1 - before.1) * 1e6);
+    }
+    let round = Round {
+        sweep: median(sweeps),
+        discovery: told("infiniband_discovery_duration_seconds"),
+        render: told("fabric_exporter_render_duration_seconds"),
+        ports: told("infiniband_ports_seen"),
+        packed: scrape(&exporter, &[("Accept-Encoding", "gzip")]),
+        plain: scrape(&exporter, &[]),
+        peak_mib: peak_mib(exporter.pid()),
+        cpu_micros_a_mad: median(each),
+    };
+    assert!(exporter.stop().success());
+    round
+}
+
+/// Both clients in turn, and what came of it.
+fn compare(way: &str, seat: &Seat, wanted: &str) -> Vec<Round> {
+    let (mut ours, mut theirs) = (Vec::new(), Figures(Vec::new()));
+    let mut walks = Figures(Vec::new());
+    for round in 0..ROUNDS {
+        eprintln!("{way}: round {} of {ROUNDS}", round + 1);
+        ours.push(exporter_round(seat));
+        theirs.0.push(timed(seat, "ibqueryerrors", &IBQUERYERRORS));
+        walks.0.push(timed(seat, "ibnetdiscover", &[]));
+    }
+    let sweeps = Figures(ours.iter().map(|round| round.sweep).collect());
+    let discoveries = Figures(ours.iter().map(|round| round.discovery).collect());
+    println!("\n{way}");
+    sweeps.row("one sweep: counters of every port, and states");
+    theirs.row("ibqueryerrors, every port read");
+    ratio("sweep / ibqueryerrors", &sweeps, &theirs, wanted);
+    discoveries.row("one discovery");
+    walks.row("ibnetdiscover");
+    ratio("discovery / ibnetdiscover", &discoveries, &walks, "-");
+    ours
+}
+
+fn main() {
+    // `cargo test --benches` asks for a list of tests; there are none here.
+    if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
+        return;
+    }
+    pin(0);
+    let net = topology::five_thousand_hosts();
+    let ibsim = Ibsim::start(&net);
+    let opensm = OpenSm::start(&ibsim);
+    // ibqueryerrors tells of ports with errors alone: with one on each it reads and tells all.
+    let waits: Vec<String> = topology::all_connected_ports(&net)
+        .iter()
+        .map(|(node, port)| {
+            format!("PerformanceSet \"{node}\"[{port}] PortCounters.PortXmitWait=1")
+        })
+        .collect();
+    ibsim.console_many(&waits);
+    let found = Discovery::parse(&ibsim.tool("ibnetdiscover", &[]));
+    println!("{} nodes, {} cables", found.nodes.len(), found.links.len());
+
+    pin(1);
+    let proxy = Proxy::between(&ibsim, DELAY, 0);
+    pin(0);
+    let mut rounds = compare("With a round trip of 50 µs added", &proxy.seat(), "at most 0.1");
+    rounds.extend(compare("Directly", &ibsim.seat(), "at most 1"));
+
+    let of = |value: fn(&Round) -> f64| median(rounds.iter().map(value).collect());
+    let most = rounds.iter().map(|round| round.peak_mib).fold(0.0, f64::max);
+    let (packed, plain) = (rounds[0].packed, rounds[0].plain);
+    println!("\nThe exporter itself, {} ports read", of(|round| round.ports));
+    println!("  peak memory                        {most:>8.1} MiB   wanted: at most 150");
+    println!("  CPU a MAD, all included            {:>8.2} µs", of(|round| round.cpu_micros_a_mad));
+    println!("  encoding and compressing a sweep   {:>8.1} ms", of(|round| round.render) * 1e3);
+    println!(
+        "  a scrape, gzip                     {:>8.1} ms   {:.1} MB",
+        of(|round| round.packed.seconds) * 1e3,
+        packed.bytes as f64 / 1e6
+    );
+    println!(
+        "  a scrape, plain (unpacked for it)  {:>8.1} ms   {:.1} MB",
+        of(|round| round.plain.seconds) * 1e3,
+        plain.bytes as f64 / 1e6
+    );
+    println!(
+        "  scrape, gzip / encoding            {:>8.3}",
+        of(|round| round.packed.seconds) / of(|round| round.render)
+    );
+    drop(opensm);
+}
