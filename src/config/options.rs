@@ -165,7 +165,7 @@ section! {
         #[arg(long = "fabric.details", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
         details: bool,
-        /// Subnet management MADs in flight in all [default: 4]
+        /// Subnet management MADs in flight in all [default: 8]
         #[arg(long = "fabric.smp-window", value_name = "N")]
         smp_window: u16,
         /// Performance management MADs in flight in all [default: 128]

@@ -25,12 +25,11 @@ pub struct Pace {
 }
 
 impl Default for Pace {
-    /// OpenSM keeps 4 SMPs in flight, ibdiagnet 8 and 128 GMPs; both ask one switch a few at a
-    /// time. With 2 tries 2 MADs lost in 1,000 cost some port its sample in one sweep of five on
+    /// ibdiagnet keeps 8 SMPs and 128 GMPs in flight, a few to any one switch; OpenSM 4 SMPs. With 2 tries 2 MADs lost in 1,000 cost some port its sample in one sweep of five on
     /// 25,000 ports; with 3, in one of 2,500.
     fn default() -> Self {
         Pace {
-            smp_window: 4,
+            smp_window: 8,
             gmp_window: 128,
             smp_lid_window: 2,
             gmp_lid_window: 4,
@@ -41,20 +40,48 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// How many MADs of a lane may be in flight in all.
-    pub fn window(&self, lane: Lane) -> u16 {
-        match lane {
-            Lane::Smp => self.smp_window,
-            Lane::Gmp => self.gmp_window,
-        }
-    }
-
     /// How many MADs of a lane may be in flight to one destination.
     pub fn lid_window(&self, lane: Lane) -> u16 {
         match lane {
             Lane::Smp => self.smp_lid_window,
             Lane::Gmp => self.gmp_lid_window,
         }
+    }
+}
+
+/// How many may be in flight: halves when one is missed, grows by one with each window of answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    size: u16,
+    limit: u16,
+    since_growth: u16,
+}
+
+impl Window {
+    pub fn new(limit: u16) -> Self {
+        Window { size: limit, limit, since_growth: 0 }
+    }
+
+    /// How many may be in flight now.
+    pub fn size(&self) -> u16 {
+        self.size
+    }
+
+    pub fn heard(&mut self) {
+        self.since_growth += 1;
+        if self.since_growth >= self.size && self.size < self.limit {
+            self.size += 1;
+            self.since_growth = 0;
+        }
+    }
+
+    pub fn missed(&mut self) {
+        self.shrink_to((self.size / 2).max(1));
+    }
+
+    pub fn shrink_to(&mut self, size: u16) {
+        self.size = size;
+        self.since_growth = 0;
     }
 }
 
@@ -87,9 +114,7 @@ pub(super) struct Destination<T> {
     pub doubtful: bool,
     /// It stands in the queue of those that can be sent to.
     pub enlisted: bool,
-    window: u16,
-    limit: u16,
-    since_growth: u16,
+    window: Window,
     back_off: Duration,
 }
 
@@ -104,37 +129,30 @@ impl<T> Destination<T> {
             silent: false,
             doubtful: false,
             enlisted: false,
-            window: limit,
-            limit,
-            since_growth: 0,
+            window: Window::new(limit),
             back_off: FIRST_BACK_OFF,
         }
     }
 
     /// Whether something waits and may be sent, but for the back-off.
     pub fn has_room(&self) -> bool {
-        let window = if self.doubtful { 1 } else { self.window };
+        let window = if self.doubtful { 1 } else { self.window.size() };
         !self.queue.is_empty() && self.in_flight < window
     }
 
-    /// It answered: after a whole window of answers the window grows by one again.
+    /// It answered.
     pub fn heard(&mut self, now: Moment) {
         self.last_heard = Some(now);
         self.strikes = 0;
         self.silent = false;
         self.doubtful = false;
         self.back_off = FIRST_BACK_OFF;
-        self.since_growth += 1;
-        if self.since_growth >= self.window && self.window < self.limit {
-            self.window += 1;
-            self.since_growth = 0;
-        }
+        self.window.heard();
     }
 
-    /// It did not answer in time: half of the window.
+    /// It did not answer in time.
     pub fn missed(&mut self) {
-        self.window = (self.window / 2).max(1);
-        self.since_growth = 0;
+        self.window.missed();
     }
 
     /// A request that was first sent at `since` and all its retries had no answer. Tells whether
@@ -157,8 +175,7 @@ impl<T> Destination<T> {
     /// It said that it is busy: one at a time, and not at once.
     pub fn busy(&mut self, now: Moment) {
         self.last_heard = Some(now);
-        self.window = 1;
-        self.since_growth = 0;
+        self.window.shrink_to(1);
         self.not_before = now + self.back_off;
         self.back_off = (self.back_off * 2).min(LONGEST_BACK_OFF);
     }
@@ -170,15 +187,15 @@ mod tests {
 
     #[test]
     fn the_window_halves_on_a_miss_and_grows_back_answer_by_answer() {
-        let mut destination: Destination<()> = Destination::new(4);
-        destination.missed();
-        assert_eq!(destination.window, 2);
-        for (answers, window) in [(2, 3), (3, 4), (10, 4)] {
-            (0..answers).for_each(|_| destination.heard(Moment(1)));
-            assert_eq!(destination.window, window);
+        let mut window = Window::new(4);
+        window.missed();
+        assert_eq!(window.size(), 2);
+        for (answers, size) in [(2, 3), (3, 4), (10, 4)] {
+            (0..answers).for_each(|_| window.heard());
+            assert_eq!(window.size(), size);
         }
-        (0..5).for_each(|_| destination.missed());
-        assert_eq!(destination.window, 1);
+        (0..5).for_each(|_| window.missed());
+        assert_eq!(window.size(), 1);
     }
 
     #[test]

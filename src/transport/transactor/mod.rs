@@ -14,7 +14,7 @@ use crate::fabric::{Lid, Moment};
 use crate::mad::class_port_info::Redirect;
 use crate::mad::{Mad, status};
 
-use super::pace::{Destination, Pace};
+use super::pace::{Destination, Pace, Window};
 use super::stats::{Outcome, Stats};
 use super::walk::Lane;
 use super::{Address, Parcel, Received, Request};
@@ -116,6 +116,9 @@ pub struct Transactor {
     /// Destinations that said they are busy, by the end of their pause.
     resting: BinaryHeap<Reverse<(Moment, Key)>>,
     in_flight: [u16; 2],
+    /// What each lane has room for. SMPs ride virtual lane 15, which drops what it has no room for:
+    /// a miss may be our own doing, and halves that window. GMPs are flow-controlled; theirs stays.
+    windows: [Window; 2],
     queued: usize,
     finished: VecDeque<(u64, Result<Mad, Failure>)>,
     redirects: HashMap<Lid, Redirect>,
@@ -138,6 +141,7 @@ impl Transactor {
             ready: [VecDeque::new(), VecDeque::new()],
             resting: BinaryHeap::new(),
             in_flight: [0; 2],
+            windows: [Window::new(pace.smp_window), Window::new(pace.gmp_window)],
             queued: 0,
             finished: VecDeque::new(),
             redirects: HashMap::new(),
@@ -157,7 +161,7 @@ impl Transactor {
 
     /// Whether another request for this lane would be sent at once, if its own LID has room.
     pub fn has_room(&self, lane: Lane) -> bool {
-        self.in_flight[lane as usize] < self.pace.window(lane)
+        self.in_flight[lane as usize] < self.windows[lane as usize].size()
             && self.ready[lane as usize].is_empty()
     }
 
@@ -191,7 +195,7 @@ impl Transactor {
     }
 
     fn next_of_lane(&mut self, lane: Lane, now: Moment) -> Option<Parcel> {
-        while self.in_flight[lane as usize] < self.pace.window(lane) {
+        while self.in_flight[lane as usize] < self.windows[lane as usize].size() {
             let key = self.ready[lane as usize].pop_front()?;
             let destination = self.destinations.get_mut(&key)?;
             destination.enlisted = false;
@@ -264,6 +268,7 @@ impl Transactor {
         };
         let class = flight.pending.request.class();
         self.stats.round_trip(class, now.since(flight.sent));
+        self.windows[flight.key.lane() as usize].heard();
         let told = mad.status();
         if told & status::BUSY != 0 {
             self.stats.count(class, Outcome::Busy);
@@ -301,6 +306,9 @@ impl Transactor {
     fn missed(&mut self, flight: Flight) {
         self.stats.count(flight.pending.request.class(), Outcome::TimedOut);
         self.destination(flight.key).missed();
+        if flight.key.lane() == Lane::Smp {
+            self.windows[Lane::Smp as usize].missed();
+        }
         if let Key::Gmp(lid) = flight.key {
             // Where it was sent may be what failed: ask the node itself again.
             self.redirects.remove(&lid);

@@ -86,11 +86,11 @@ fn many_are_in_flight_but_few_to_any_one_lid() {
     questions
         .extend((0..8).map(|_| Request { to: Address::Lid(Lid(1)), query: smp::switch_info() }));
     questions.extend(
-        (0..8).map(|_| Request { to: Address::Directed(Path::HERE), query: smp::node_info() }),
+        (0..30).map(|_| Request { to: Address::Directed(Path::HERE), query: smp::node_info() }),
     );
     let (walk, transactor) = asked(&mut wire, questions);
     assert!(walk.outcomes().iter().all(Result::is_ok));
-    assert_eq!(wire.most_in_flight, [4, 128]);
+    assert_eq!(wire.most_in_flight, [8, 128]);
     assert_eq!(wire.most_to_one_lid, 4);
     assert_eq!(transactor.stats().of(Class::Performance, Outcome::Answered), 800);
     assert_eq!(transactor.stats().round_trips(Class::Performance).count(), 800);
