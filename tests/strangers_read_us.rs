@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use fabric_exporter::fabric::counter::{Attribute, Counter, TABLE};
 use fabric_exporter::mad::class_port_info::{Capabilities, Redirect};
+use fabric_exporter::mad::port_info::PortInfo;
 use fabric_exporter::mad::{DATA, Mad, smp};
 use rig::{Exporter, Ibsim, OpenSm, require, topology, wait_until};
 
@@ -265,7 +266,7 @@ fn decoded(mad: &Mad) -> Vec<(&'static str, u64)> {
             ]);
         }
         (0x01 | 0x81, 0x15) => {
-            let info = smp::PortInfo::decode(mad);
+            let info = PortInfo::decode(mad);
             fields.extend([
                 ("portinfo.lid", info.lid.0.into()),
                 ("portinfo.mastersmlid", info.sm_lid.0.into()),

@@ -8,15 +8,15 @@ use std::collections::{HashMap, HashSet};
 
 use crate::fabric::names::NodeNames;
 use crate::fabric::rate::Speed;
-use crate::fabric::topology::{
-    End, FoundNode, FoundPort, NodeIdentity, NodeKind, PortStatus, SpeedFields,
-};
+use crate::fabric::status::{PortStatus, SpeedFields};
+use crate::fabric::topology::{End, FoundNode, FoundPort, NodeIdentity, NodeKind};
 use crate::fabric::{Fabric, Guid, Moment, PortNumber};
-use crate::mad::smp::{self, NodeInfo, PortInfo, SwitchInfo};
+use crate::mad::port_info::{self, PortInfo};
+use crate::mad::smp::{self, NodeInfo, SwitchInfo};
 use crate::mad::{Mad, Path, Query};
 use crate::transport::transactor::Failure;
-use crate::transport::walk::{Lane, Walk};
-use crate::transport::{Address, Request};
+use crate::transport::walk::Walk;
+use crate::transport::{Address, Lane, Request};
 
 /// More nodes than any InfiniBand subnet can have (49,151 unicast LIDs): a device that invents
 /// neighbours must not fill the memory.
@@ -327,7 +327,7 @@ impl Walk for Discovery {
                 let ports = &mut self.nodes[node].found.ports;
                 let found = ports.iter_mut().find(|found| found.number == port);
                 if let Some(status) = found.and_then(|found| found.status.as_mut())
-                    && smp::decode_fdr10(mad)
+                    && port_info::decode_fdr10(mad)
                 {
                     *status = status.at_fdr10();
                 }

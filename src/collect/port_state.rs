@@ -7,10 +7,11 @@
 use std::collections::{HashSet, VecDeque};
 
 use crate::fabric::rate::Speed;
-use crate::fabric::topology::PortStatus;
+use crate::fabric::status::PortStatus;
 use crate::fabric::{Fabric, Guid, NodeIndex, PortIndex};
 use crate::mad::Mad;
-use crate::mad::smp::{self, PortInfo, SwitchInfo};
+use crate::mad::port_info::PortInfo;
+use crate::mad::smp::{self, SwitchInfo};
 use crate::transport::transactor::Failure;
 use crate::transport::{Address, Request};
 

@@ -11,6 +11,7 @@ pub mod names;
 pub mod rate;
 pub mod reading;
 pub mod snapshot;
+pub mod status;
 pub mod topology;
 
 pub use counter::Counter;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::moment::{Anchor, Moment};
 use super::reading::Reading;
-use super::topology::{Fabric, NodeIndex, PortIndex, PortStatus};
+use super::status::PortStatus;
+use super::topology::{Fabric, NodeIndex, PortIndex};
 
 /// What a sweep found, beside the fabric that it swept.
 #[derive(Clone, Debug)]

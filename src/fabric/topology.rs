@@ -6,7 +6,7 @@ use std::fmt;
 use super::ids::{Guid, Lid, PortNumber};
 use super::moment::Moment;
 use super::names::NodeNames;
-use super::rate::{self, Speed, SpeedSet, Width};
+use super::status::{PortStatus, SpeedFields};
 
 /// Where a node stands in [`Fabric::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,15 +65,6 @@ pub struct NodeIdentity {
     pub speed_fields: SpeedFields,
 }
 
-/// Which of a port's speed fields in PortInfo mean something, as its capability masks say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct SpeedFields {
-    /// FDR to NDR.
-    pub extended: bool,
-    /// XDR.
-    pub extended2: bool,
-}
-
 /// A node of the fabric.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -94,82 +85,6 @@ impl Node {
     /// Whether it is a switch.
     pub fn is_switch(&self) -> bool {
         self.identity.kind == NodeKind::Switch
-    }
-}
-
-/// PortState: the logical state (IBTA 1.4, table 155).
-pub mod state {
-    /// No link.
-    pub const DOWN: u8 = 1;
-    /// A link, not yet configured by a subnet manager.
-    pub const INIT: u8 = 2;
-    /// Configured, not yet in use.
-    pub const ARMED: u8 = 3;
-    /// Carries traffic.
-    pub const ACTIVE: u8 = 4;
-}
-
-/// PortPhysicalState (IBTA 1.4, table 155).
-pub mod physical {
-    /// Looks for a partner.
-    pub const POLLING: u8 = 2;
-    /// Switched off.
-    pub const DISABLED: u8 = 3;
-    /// The lanes are trained.
-    pub const LINK_UP: u8 = 5;
-}
-
-/// What PortInfo says of a port, in the terms of the field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortStatus {
-    /// The port's own LID; a switch has one, on port 0.
-    pub lid: Lid,
-    /// LID mask count: the port owns 2^lmc LIDs.
-    pub lmc: u8,
-    /// The LID of the master subnet manager, as the port knows it.
-    pub sm_lid: Lid,
-    /// PortState, see [`state`].
-    pub state: u8,
-    /// PortPhysicalState, see [`physical`].
-    pub physical_state: u8,
-    /// The width it runs at, while it has a link.
-    pub width: Option<Width>,
-    /// The speed it runs at, while it has a link.
-    pub speed: Option<Speed>,
-    /// LinkWidthSupported, a mask of codes.
-    pub widths_supported: u8,
-    /// The speeds it can do.
-    pub speeds_supported: SpeedSet,
-}
-
-impl PortStatus {
-    /// Whether the lanes are trained: something is plugged in at the other end.
-    pub fn link_up(&self) -> bool {
-        self.physical_state == physical::LINK_UP
-    }
-
-    /// What it carries at its present width and speed, in bytes a second.
-    pub fn rate(&self) -> Option<u64> {
-        Some(rate::bytes_per_second(self.width?, self.speed?))
-    }
-
-    /// The port with FDR10 in place of QDR, which is what PortInfo calls it; Mellanox's own
-    /// attribute tells the two apart.
-    #[must_use]
-    pub fn at_fdr10(self) -> Self {
-        let fdr10 = |speed| if speed == Speed::Qdr { Speed::Fdr10 } else { speed };
-        PortStatus {
-            speed: self.speed.map(fdr10),
-            speeds_supported: self.speeds_supported.with(Speed::Fdr10),
-            ..self
-        }
-    }
-
-    /// The best that this port and its partner can both do, in bytes a second.
-    pub fn best_rate_with(&self, partner: &PortStatus) -> Option<u64> {
-        let width = Width::widest(self.widths_supported & partner.widths_supported)?;
-        let speed = self.speeds_supported.common(partner.speeds_supported).fastest()?;
-        Some(rate::bytes_per_second(width, speed))
     }
 }
 
@@ -429,6 +344,7 @@ impl fmt::Display for LinkId {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::super::status::tests::up;
     use super::*;
 
     /// A found node for tests, with all its ports up.
@@ -453,20 +369,6 @@ pub(crate) mod tests {
                     status: Some(up(guid as u16)),
                 })
                 .collect(),
-        }
-    }
-
-    fn up(lid: u16) -> PortStatus {
-        PortStatus {
-            lid: Lid(lid),
-            lmc: 0,
-            sm_lid: Lid(1),
-            state: state::ACTIVE,
-            physical_state: physical::LINK_UP,
-            width: Some(Width::X4),
-            speed: Some(Speed::Edr),
-            widths_supported: 1 | 2,
-            speeds_supported: [Speed::Sdr, Speed::Edr].into_iter().collect(),
         }
     }
 
@@ -550,15 +452,5 @@ pub(crate) mod tests {
         let fabric = fabric(nodes, &[(end(1, 1), end(2, 1)), (end(1, 1), end(3, 1))], None);
         assert!(fabric.port(fabric.find(end(2, 1)).unwrap()).peer.is_none());
         assert_eq!(fabric.links().count(), 1);
-    }
-
-    #[test]
-    fn the_best_rate_is_what_both_ends_can_do() {
-        let (mut near, far) = (up(1), up(2));
-        assert_eq!(near.best_rate_with(&far), Some(12_500_000_000));
-        near.widths_supported = 1;
-        assert_eq!(near.best_rate_with(&far), Some(3_125_000_000));
-        near.speeds_supported = SpeedSet::default();
-        assert_eq!(near.best_rate_with(&far), None);
     }
 }

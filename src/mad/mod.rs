@@ -5,6 +5,7 @@
 
 pub mod class_port_info;
 pub mod pma;
+pub mod port_info;
 pub mod smp;
 
 use std::fmt;

@@ -24,6 +24,15 @@ use crate::fabric::{Lid, Moment};
 use crate::mad::class_port_info::Redirect;
 use crate::mad::{Class, Mad, Path, Query};
 
+/// A lane: SMPs and GMPs have windows of their own, for they meet different queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Subnet management: QP0, virtual lane 15, no flow control.
+    Smp,
+    /// General management: QP1.
+    Gmp,
+}
+
 /// Whom to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {

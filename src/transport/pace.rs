@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::fabric::Moment;
 
-use super::walk::Lane;
+use super::Lane;
 
 /// How hard the fabric may be asked. All of it can be set by flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Window {
     }
 
     /// How many may be in flight now.
-    pub fn size(&self) -> u16 {
+    pub fn size(self) -> u16 {
         self.size
     }
 

@@ -9,16 +9,7 @@ use crate::fabric::Moment;
 use crate::mad::Mad;
 
 use super::transactor::{Failure, Transactor};
-use super::{Parcel, Request, SendError, Wire, WireError};
-
-/// A lane: SMPs and GMPs have windows of their own, for they meet different queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
-    /// Subnet management: QP0, virtual lane 15, no flow control.
-    Smp,
-    /// General management: QP1.
-    Gmp,
-}
+use super::{Lane, Parcel, Request, SendError, Wire, WireError};
 
 /// A state machine that knows what to ask, and learns from the answers what to ask next.
 pub trait Walk {

@@ -4,6 +4,10 @@
 //! when to be woken. It never waits for anything that has no deadline, and a request ends exactly
 //! once, whatever the fabric does.
 
+mod slots;
+
+pub use slots::MOST_IN_FLIGHT;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::Duration;
@@ -12,12 +16,12 @@ use thiserror::Error;
 
 use crate::fabric::{Lid, Moment};
 use crate::mad::class_port_info::Redirect;
-use crate::mad::{Mad, status};
+use crate::mad::{Class, Mad, status};
 
 use super::pace::{Destination, Pace, Window};
 use super::stats::{Outcome, Stats};
-use super::walk::Lane;
-use super::{Address, Parcel, Received, Request};
+use super::{Address, Lane, Parcel, Received, Request};
+use slots::{Flight, Slots};
 
 /// Why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -53,12 +57,6 @@ const GRACE: Duration = Duration::from_millis(100);
 /// A redirected request may be redirected once more, not for ever.
 const MOST_REDIRECTS: u8 = 2;
 
-/// Slots are named in the low 12 bits of a transaction id, the others tell one use from the next.
-const SLOT_BITS: u32 = 12;
-
-/// The largest window, in all lanes together, that transaction ids have room for.
-pub const MOST_IN_FLIGHT: usize = 1 << SLOT_BITS;
-
 /// Whom a window is for: a LID on a lane, or all directed routes together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
@@ -93,23 +91,12 @@ struct Pending {
     first_sent: Option<Moment>,
 }
 
-#[derive(Debug)]
-struct Flight {
-    pending: Pending,
-    key: Key,
-    transaction: u32,
-    sent: Moment,
-    deadline: Moment,
-}
-
 /// Keeps requests in flight; see the module.
 #[derive(Debug)]
 pub struct Transactor {
     pace: Pace,
     stats: Stats,
-    slots: Vec<Option<Flight>>,
-    free: Vec<u32>,
-    generation: u32,
+    slots: Slots,
     destinations: HashMap<Key, Destination<Pending>>,
     /// Destinations that may have room, each lane's in the order of their turn.
     ready: [VecDeque<Key>; 2],
@@ -122,8 +109,6 @@ pub struct Transactor {
     queued: usize,
     finished: VecDeque<(u64, Result<Mad, Failure>)>,
     redirects: HashMap<Lid, Redirect>,
-    /// No request in flight expires before this.
-    next_expiry: Moment,
 }
 
 impl Transactor {
@@ -134,9 +119,7 @@ impl Transactor {
         Transactor {
             pace,
             stats: Stats::default(),
-            slots: (0..slots).map(|_| None).collect(),
-            free: (0..slots as u32).rev().collect(),
-            generation: 0,
+            slots: Slots::new(slots, 0),
             destinations: HashMap::new(),
             ready: [VecDeque::new(), VecDeque::new()],
             resting: BinaryHeap::new(),
@@ -145,7 +128,6 @@ impl Transactor {
             queued: 0,
             finished: VecDeque::new(),
             redirects: HashMap::new(),
-            next_expiry: Moment::NEVER,
         }
     }
 
@@ -217,25 +199,17 @@ impl Transactor {
     }
 
     fn launch(&mut self, mut pending: Pending, key: Key, now: Moment) -> Parcel {
-        // There are as many slots as the windows are wide together, so one is free.
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() as u32 - 1
-        });
-        self.generation = self.generation.wrapping_add(1);
-        let transaction = self.generation << SLOT_BITS | slot;
+        pending.tries += 1;
+        pending.first_sent.get_or_insert(now);
+        self.in_flight[key.lane() as usize] += 1;
+        let request = pending.request;
         let redirect = match key {
             Key::Gmp(lid) => self.redirects.get(&lid),
             _ => None,
         };
-        let parcel = Parcel::new(&pending.request, redirect, transaction, self.pace.timeout);
-        pending.tries += 1;
-        pending.first_sent.get_or_insert(now);
         let deadline = now + (self.pace.timeout + GRACE);
-        self.next_expiry = self.next_expiry.min(deadline);
-        self.in_flight[key.lane() as usize] += 1;
-        self.slots[slot as usize] = Some(Flight { pending, key, transaction, sent: now, deadline });
-        parcel
+        let transaction = self.slots.launch(pending, key, now, deadline);
+        Parcel::new(&request, redirect, transaction, self.pace.timeout)
     }
 
     /// Takes in what the wire received.
@@ -249,19 +223,16 @@ impl Transactor {
             Received::Malformed { bytes } => {
                 tracing::debug!(bytes, "not a whole MAD");
                 // Which class it was meant for cannot be told.
-                self.stats.count(crate::mad::Class::Performance, Outcome::Malformed);
+                self.stats.count(Class::Performance, Outcome::Malformed);
             }
         }
     }
 
     fn answered(&mut self, mad: Mad, now: Moment) {
         let transaction = mad.transaction();
-        let slot =
-            self.slots.get((transaction % (1 << SLOT_BITS)) as usize).and_then(Option::as_ref);
-        let known = slot.is_some_and(|flight| {
+        let known = self.slots.find(transaction).is_some_and(|flight| {
             let directed = flight.key == Key::Directed;
-            flight.transaction == transaction
-                && flight.pending.request.query.is_answered_by(&mad, directed)
+            flight.pending.request.query.is_answered_by(&mad, directed)
         });
         let Some(flight) = known.then(|| self.land(transaction)).flatten() else {
             return self.stray(Some(&mad));
@@ -352,24 +323,19 @@ impl Transactor {
         self.enlist(flight.key);
     }
 
-    /// Takes a flight from its slot.
+    /// Takes a flight out of its slot and its windows.
     fn land(&mut self, transaction: u32) -> Option<Flight> {
-        let slot = transaction % (1 << SLOT_BITS);
-        let flight = self
-            .slots
-            .get_mut(slot as usize)?
-            .take_if(|flight| flight.transaction == transaction)?;
-        self.free.push(slot);
+        let flight = self.slots.land(transaction)?;
         self.in_flight[flight.key.lane() as usize] -= 1;
         self.destination(flight.key).in_flight -= 1;
         Some(flight)
     }
 
     fn stray(&mut self, mad: Option<&Mad>) {
-        let class = crate::mad::Class::ALL
+        let class = Class::ALL
             .into_iter()
             .find(|class| mad.is_some_and(|mad| mad.class() == *class as u8))
-            .unwrap_or(crate::mad::Class::Performance);
+            .unwrap_or(Class::Performance);
         self.stats.count(class, Outcome::Stray);
     }
 
@@ -393,34 +359,17 @@ impl Transactor {
 
     /// Ends what is past its deadline.
     pub fn expire(&mut self, now: Moment) {
-        if now < self.next_expiry {
-            return;
-        }
-        let late: Vec<u32> = self
-            .slots
-            .iter()
-            .flatten()
-            .filter(|flight| flight.deadline <= now)
-            .map(|flight| flight.transaction)
-            .collect();
-        for transaction in late {
+        for transaction in self.slots.late(now) {
             if let Some(flight) = self.land(transaction) {
                 self.missed(flight);
             }
         }
-        self.next_expiry = self
-            .slots
-            .iter()
-            .flatten()
-            .map(|flight| flight.deadline)
-            .min()
-            .unwrap_or(Moment::NEVER);
     }
 
     /// When something is to be done even if nothing comes in.
     pub fn wake_up(&self) -> Moment {
         let rested = self.resting.peek().map_or(Moment::NEVER, |Reverse((until, _))| *until);
-        self.next_expiry.min(rested)
+        self.slots.next_expiry().min(rested)
     }
 
     /// The next outcome.
@@ -437,9 +386,13 @@ impl Transactor {
 
     /// Forgets every request, for their wire is gone.
     pub fn forget_all(&mut self) {
-        let stats = std::mem::take(&mut self.stats);
-        let generation = self.generation;
-        *self = Transactor { stats, generation, ..Transactor::new(self.pace) };
+        let fresh = Transactor::new(self.pace);
+        let count = self.slots.count();
+        *self = Transactor {
+            stats: std::mem::take(&mut self.stats),
+            slots: Slots::new(count, self.slots.generation()),
+            ..fresh
+        };
     }
 
     fn destination(&mut self, key: Key) -> &mut Destination<Pending> {

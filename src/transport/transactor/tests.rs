@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::fabric::counter::Attribute;
 use crate::fabric::topology::NodeKind;
-use crate::mad::{Class, Path, pma, smp};
+use crate::mad::{Path, pma, smp};
 use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric};
 use crate::transport::walk::{Broken, Walk, drive};
 use crate::transport::{Wire, WireError};

@@ -1,0 +1,119 @@
+//! What a port says of itself, in the terms of the field.
+
+use super::ids::Lid;
+use super::rate::{self, Speed, SpeedSet, Width};
+
+/// PortState: the logical state (IBTA 1.4, table 155).
+pub mod state {
+    /// No link.
+    pub const DOWN: u8 = 1;
+    /// A link, not yet configured by a subnet manager.
+    pub const INIT: u8 = 2;
+    /// Configured, not yet in use.
+    pub const ARMED: u8 = 3;
+    /// Carries traffic.
+    pub const ACTIVE: u8 = 4;
+}
+
+/// PortPhysicalState (IBTA 1.4, table 155).
+pub mod physical {
+    /// Looks for a partner.
+    pub const POLLING: u8 = 2;
+    /// Switched off.
+    pub const DISABLED: u8 = 3;
+    /// The lanes are trained.
+    pub const LINK_UP: u8 = 5;
+}
+
+/// What PortInfo says of a port, in the terms of the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortStatus {
+    /// The port's own LID; a switch has one, on port 0.
+    pub lid: Lid,
+    /// LID mask count: the port owns 2^lmc LIDs.
+    pub lmc: u8,
+    /// The LID of the master subnet manager, as the port knows it.
+    pub sm_lid: Lid,
+    /// PortState, see [`state`].
+    pub state: u8,
+    /// PortPhysicalState, see [`physical`].
+    pub physical_state: u8,
+    /// The width it runs at, while it has a link.
+    pub width: Option<Width>,
+    /// The speed it runs at, while it has a link.
+    pub speed: Option<Speed>,
+    /// LinkWidthSupported, a mask of codes.
+    pub widths_supported: u8,
+    /// The speeds it can do.
+    pub speeds_supported: SpeedSet,
+}
+
+impl PortStatus {
+    /// Whether the lanes are trained: something is plugged in at the other end.
+    pub fn link_up(&self) -> bool {
+        self.physical_state == physical::LINK_UP
+    }
+
+    /// What it carries at its present width and speed, in bytes a second.
+    pub fn rate(&self) -> Option<u64> {
+        Some(rate::bytes_per_second(self.width?, self.speed?))
+    }
+
+    /// The port with FDR10 in place of QDR, which is what PortInfo calls it; Mellanox's own
+    /// attribute tells the two apart.
+    #[must_use]
+    pub fn at_fdr10(self) -> Self {
+        let fdr10 = |speed| if speed == Speed::Qdr { Speed::Fdr10 } else { speed };
+        PortStatus {
+            speed: self.speed.map(fdr10),
+            speeds_supported: self.speeds_supported.with(Speed::Fdr10),
+            ..self
+        }
+    }
+
+    /// The best that this port and its partner can both do, in bytes a second.
+    pub fn best_rate_with(&self, partner: &PortStatus) -> Option<u64> {
+        let width = Width::widest(self.widths_supported & partner.widths_supported)?;
+        let speed = self.speeds_supported.common(partner.speeds_supported).fastest()?;
+        Some(rate::bytes_per_second(width, speed))
+    }
+}
+
+/// Which of a port's speed fields in PortInfo mean something, as its capability masks say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SpeedFields {
+    /// FDR to NDR.
+    pub extended: bool,
+    /// XDR.
+    pub extended2: bool,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An active 4x EDR port.
+    pub(crate) fn up(lid: u16) -> PortStatus {
+        PortStatus {
+            lid: Lid(lid),
+            lmc: 0,
+            sm_lid: Lid(1),
+            state: state::ACTIVE,
+            physical_state: physical::LINK_UP,
+            width: Some(Width::X4),
+            speed: Some(Speed::Edr),
+            widths_supported: 1 | 2,
+            speeds_supported: [Speed::Sdr, Speed::Edr].into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn the_best_rate_is_what_both_ends_can_do() {
+        let (mut near, far) = (up(1), up(2));
+        assert_eq!(near.best_rate_with(&far), Some(12_500_000_000));
+        near.widths_supported = 1;
+        assert_eq!(near.best_rate_with(&far), Some(3_125_000_000));
+        near.speeds_supported = SpeedSet::default();
+        assert_eq!(near.best_rate_with(&far), None);
+    }
+}
