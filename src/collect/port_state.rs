@@ -3,6 +3,9 @@
 //! By LID, not by directed route, so that switches on the way forward the questions in hardware.
 //! One end of each cable is asked (both ends lose the link together), and every port of a switch
 //! that has none, for something may be plugged in.
+//!
+//! A fabric may be set up so that its switches answer no subnet management by LID. When the first
+//! few dozen questions find nobody, the rest is left out: states then come from discoveries alone.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -14,6 +17,9 @@ use crate::mad::port_info::PortInfo;
 use crate::mad::smp::{self, SwitchInfo};
 use crate::transport::transactor::Failure;
 use crate::transport::{Address, Request};
+
+/// After so many questions without one answer nobody else is asked.
+const ENOUGH_SILENCE: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
 enum Ask {
@@ -30,6 +36,8 @@ pub struct StateSweep<'a> {
     statuses: Vec<Option<PortStatus>>,
     state_changes: HashSet<Guid>,
     moved: bool,
+    answered: bool,
+    unanswered: usize,
 }
 
 /// What the states were.
@@ -41,6 +49,8 @@ pub struct States {
     pub state_changes: HashSet<Guid>,
     /// Some port is not as the discovery found it.
     pub moved: bool,
+    /// Many were asked, and nobody answered.
+    pub useless: bool,
 }
 
 /// Whether a port's end of a cable is the one to ask.
@@ -54,10 +64,11 @@ fn speaks_for_its_cable(fabric: &Fabric, port: PortIndex) -> bool {
 }
 
 impl<'a> StateSweep<'a> {
-    /// A sweep over the present nodes of a fabric.
-    pub fn new(fabric: &'a Fabric) -> Self {
+    /// A sweep over the present nodes of a fabric; with `wanted` false, one that asks nobody.
+    pub fn new(fabric: &'a Fabric, wanted: bool) -> Self {
         let mut queue = VecDeque::new();
-        for index in fabric.node_indexes().filter(|&index| fabric.node(index).present) {
+        let asked = fabric.node_indexes().filter(|&node| wanted && fabric.node(node).present);
+        for index in asked {
             for port in fabric.ports_of(index).filter(|&port| fabric.lid_of(port).is_some()) {
                 if fabric.port(port).number == 0 {
                     queue.push_back(Ask::Switch { node: index, port0: port });
@@ -73,6 +84,8 @@ impl<'a> StateSweep<'a> {
             asked: Vec::new(),
             state_changes: HashSet::new(),
             moved: false,
+            answered: false,
+            unanswered: 0,
         }
     }
 
@@ -91,6 +104,13 @@ impl<'a> StateSweep<'a> {
     /// Takes an outcome in. Tells the port, for its node's sign of life.
     pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>) -> Option<PortIndex> {
         let ask = *self.asked.get(tag as usize)?;
+        match outcome {
+            Ok(_) => self.answered = true,
+            Err(_) => self.unanswered += 1,
+        }
+        if self.is_useless() {
+            self.queue.clear();
+        }
         match (ask, outcome) {
             (Ask::Switch { node, .. }, Ok(mad)) => {
                 if SwitchInfo::decode(mad).port_state_change {
@@ -104,6 +124,10 @@ impl<'a> StateSweep<'a> {
             Ask::Switch { port0, .. } => Some(port0),
             Ask::Port { port } => Some(port),
         }
+    }
+
+    fn is_useless(&self) -> bool {
+        !self.answered && self.unanswered >= ENOUGH_SILENCE
     }
 
     fn place(&mut self, port: PortIndex, info: &PortInfo) {
@@ -128,6 +152,11 @@ impl<'a> StateSweep<'a> {
 
     /// What was read, once the walk is at its end.
     pub fn finish(self) -> States {
-        States { statuses: self.statuses, state_changes: self.state_changes, moved: self.moved }
+        States {
+            useless: self.is_useless(),
+            statuses: self.statuses,
+            state_changes: self.state_changes,
+            moved: self.moved,
+        }
     }
 }

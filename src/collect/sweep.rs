@@ -41,15 +41,22 @@ pub struct Swept {
     pub state_changes: HashSet<Guid>,
     /// Some port is not as the discovery found it, or an absent node is back.
     pub moved: bool,
+    /// Many switches were asked for port states by LID, and none answered.
+    pub states_useless: bool,
     /// Ports of which something that was asked for is missing.
     pub failed_ports: usize,
 }
 
 impl<'a> Sweep<'a> {
-    /// A sweep that begins at the anchor's moment.
-    pub fn new(fabric: &'a Arc<Fabric>, agents: &'a mut Agents, anchor: Anchor) -> Self {
+    /// A sweep that begins at the anchor's moment, with port states or without.
+    pub fn new(
+        fabric: &'a Arc<Fabric>,
+        agents: &'a mut Agents,
+        anchor: Anchor,
+        states: bool,
+    ) -> Self {
         Sweep {
-            states: StateSweep::new(fabric),
+            states: StateSweep::new(fabric, states),
             counters: CounterSweep::new(fabric, agents),
             life: vec![Life::NotAsked; fabric.nodes.len()],
             fabric,
@@ -84,6 +91,7 @@ impl<'a> Sweep<'a> {
             },
             state_changes: states.state_changes,
             moved: states.moved || counters.returned,
+            states_useless: states.useless,
             failed_ports: counters.failed_ports,
         }
     }

@@ -40,7 +40,7 @@ fn assembled(wire: &mut Scripted) -> Arc<Fabric> {
 }
 
 fn swept(wire: &mut Scripted, fabric: &Arc<Fabric>, agents: &mut Agents) -> Swept {
-    let mut sweep = Sweep::new(fabric, agents, wire.anchor());
+    let mut sweep = Sweep::new(fabric, agents, wire.anchor(), true);
     walk(wire, &mut sweep);
     sweep.finish()
 }
@@ -306,6 +306,26 @@ fn a_pulled_cable_moves_and_a_quiet_fabric_does_not() {
     wire.nodes[1].links.insert(2, (2, 1));
     wire.nodes[2].links.insert(1, (1, 2));
     assert!(swept(&mut wire, &again, &mut Agents::default()).moved, "it was plugged in again");
+}
+
+#[test]
+fn switches_that_answer_nothing_by_lid_are_not_asked_for_ever() {
+    let mut kinds = vec![(CA, 1)];
+    kinds.extend([(SWITCH, 40); 10]);
+    let mut links = vec![((0, 1), (1, 40))];
+    links.extend((1..10).map(|switch| ((switch, 1), (switch + 1, 2))));
+    let mut wire = Scripted::new(fabric(&kinds, &links));
+    let fabric = assembled(&mut wire);
+    wire.fate =
+        Box::new(
+            |parcel: &Parcel| {
+                if parcel.class.is_smp() { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+            },
+        );
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    assert!(swept.states_useless && !swept.moved);
+    assert_eq!((swept.failed_ports, swept.snapshot.silent.contains(&true)), (0, false));
+    assert!(wire.now().since(Moment(0)) < Duration::from_secs(8), "{:?}", wire.now());
 }
 
 #[test]

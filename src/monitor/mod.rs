@@ -45,6 +45,8 @@ pub struct Monitor {
     tally: Tally,
     /// Something says that the fabric is not as it was found.
     restless: bool,
+    /// Switches answer subnet management by LID, as far as is known.
+    states_by_lid: bool,
     /// When the next discovery is due even if nothing moves.
     discovery_due: Moment,
     /// How long after one with gaps the next discovery comes.
@@ -100,6 +102,7 @@ impl Monitor {
             names: read_names(settings.node_name_map.as_ref())?,
             agents: Agents::new(settings.details),
             gap_interval: settings.interval,
+            states_by_lid: true,
             settings,
             board,
             slot,
@@ -195,6 +198,7 @@ impl Monitor {
 
     fn discover(&mut self, wire: &mut impl Wire) -> Result<(), Broken> {
         self.restless = false;
+        self.states_by_lid = true;
         self.refresh_names();
         let mut discovery = Discovery::new();
         let anchor = wire.anchor();
@@ -265,12 +269,20 @@ impl Monitor {
     }
 
     fn sweep(&mut self, wire: &mut impl Wire, fabric: &Arc<Fabric>) -> Result<Swept, Broken> {
-        let mut sweep = Sweep::new(fabric, &mut self.agents, wire.anchor());
+        let mut sweep = Sweep::new(fabric, &mut self.agents, wire.anchor(), self.states_by_lid);
         {
             let mut wire = Tapped::new(wire, self.capture.as_mut());
             walk::drive(&mut sweep, &mut self.transactor, &mut wire, &self.stop)?;
         }
         let swept = sweep.finish();
+        if swept.states_useless {
+            tracing::warn!(
+                fabric = self.settings.name,
+                discovery_interval = ?self.settings.discovery_interval,
+                "no switch answers subnet management by LID: port states come from discoveries alone"
+            );
+            self.states_by_lid = false;
+        }
         let read = swept.snapshot.readings.iter().flatten().count();
         self.tally.sweeps += 1;
         self.tally.failed_ports = swept.failed_ports;

@@ -67,6 +67,11 @@ impl Window {
         self.size
     }
 
+    /// How many may be in flight at the best.
+    pub fn limit(self) -> u16 {
+        self.limit
+    }
+
     pub fn heard(&mut self) {
         self.since_growth += 1;
         if self.since_growth >= self.size && self.size < self.limit {
@@ -90,10 +95,6 @@ const FIRST_BACK_OFF: Duration = Duration::from_millis(20);
 /// The longest such pause.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
 
-/// So many requests in a row without an answer are silence. One is not: a device may have a single
-/// attribute that it does not answer, and everything else.
-const MOST_STRIKES: u8 = 2;
-
 /// What is known of one destination on one lane, and what waits to be sent to it.
 #[derive(Debug)]
 pub(super) struct Destination<T> {
@@ -103,81 +104,92 @@ pub(super) struct Destination<T> {
     pub in_flight: u16,
     /// Nothing is sent before this.
     pub not_before: Moment,
-    /// When it last answered anything.
-    pub last_heard: Option<Moment>,
-    /// Requests that it left without an answer, retries included, since it was last heard.
-    pub strikes: u8,
-    /// Too many of those: nothing more is asked in this walk.
-    pub silent: bool,
-    /// It was not heard in an earlier walk: single requests without a retry find out whether it is
-    /// back.
-    pub doubtful: bool,
     /// It stands in the queue of those that can be sent to.
     pub enlisted: bool,
-    window: Window,
+    /// `None` where many nodes share one entry, as all do behind directed routes: one's silence says
+    /// nothing of the others.
+    window: Option<Window>,
+    /// MADs in a row that it left without an answer.
+    misses: u8,
+    silent: bool,
+    /// It was last heard before this walk.
+    doubtful: bool,
     back_off: Duration,
 }
 
 impl<T> Destination<T> {
-    pub fn new(limit: u16) -> Self {
+    /// One that answers for itself alone, with a window, or one that stands for many, without.
+    pub fn new(window: Option<Window>) -> Self {
         Destination {
             queue: VecDeque::new(),
             in_flight: 0,
             not_before: Moment::default(),
-            last_heard: None,
-            strikes: 0,
+            enlisted: false,
+            window,
+            misses: 0,
             silent: false,
             doubtful: false,
-            enlisted: false,
-            window: Window::new(limit),
             back_off: FIRST_BACK_OFF,
         }
     }
 
     /// Whether something waits and may be sent, but for the back-off.
     pub fn has_room(&self) -> bool {
-        let window = if self.doubtful { 1 } else { self.window.size() };
+        let window = match self.window {
+            None => u16::MAX,
+            Some(_) if self.doubtful => 1,
+            Some(window) => window.size(),
+        };
         !self.queue.is_empty() && self.in_flight < window
     }
 
-    /// It answered.
-    pub fn heard(&mut self, now: Moment) {
-        self.last_heard = Some(now);
-        self.strikes = 0;
-        self.silent = false;
-        self.doubtful = false;
-        self.back_off = FIRST_BACK_OFF;
-        self.window.heard();
-    }
-
-    /// It did not answer in time.
-    pub fn missed(&mut self) {
-        self.window.missed();
-    }
-
-    /// A request that was first sent at `since` and all its retries had no answer. Tells whether
-    /// that makes it silent.
-    pub fn struck(&mut self, since: Option<Moment>) -> bool {
-        if self.last_heard < since {
-            self.strikes = self.strikes.saturating_add(1);
-            self.silent = self.strikes >= MOST_STRIKES;
-        }
+    /// Whether it left so many MADs without an answer that nothing more is asked in this walk.
+    pub fn is_silent(&self) -> bool {
         self.silent
     }
 
-    /// A new walk begins: who was not heard in the last one gets another chance, but a small one.
-    pub fn begin(&mut self) {
-        self.doubtful = self.strikes > 0;
-        self.strikes = 0;
+    /// How often one request may be sent: single requests find out whether a node is back.
+    pub fn tries(&self, retries: u8) -> u8 {
+        if self.doubtful { 1 } else { retries + 1 }
+    }
+
+    /// It answered.
+    pub fn heard(&mut self) {
+        self.misses = 0;
         self.silent = false;
+        self.doubtful = false;
+        self.back_off = FIRST_BACK_OFF;
+        if let Some(window) = &mut self.window {
+            window.heard();
+        }
+    }
+
+    /// It did not answer in time. More misses in a row than one request has tries are silence; as
+    /// many are not, for a device may have a single attribute that it does not answer.
+    pub fn missed(&mut self, retries: u8) {
+        let tries = self.tries(retries);
+        if let Some(window) = &mut self.window {
+            window.missed();
+            self.misses = self.misses.saturating_add(1);
+            self.silent = self.misses > tries;
+        }
     }
 
     /// It said that it is busy: one at a time, and not at once.
     pub fn busy(&mut self, now: Moment) {
-        self.last_heard = Some(now);
-        self.window.shrink_to(1);
+        self.misses = 0;
+        if let Some(window) = &mut self.window {
+            window.shrink_to(1);
+        }
         self.not_before = now + self.back_off;
         self.back_off = (self.back_off * 2).min(LONGEST_BACK_OFF);
+    }
+
+    /// A new walk begins: who was not heard in the last one gets another chance, but a small one.
+    pub fn begin(&mut self) {
+        self.doubtful = self.misses > 0;
+        self.misses = 0;
+        self.silent = false;
     }
 }
 
@@ -200,14 +212,14 @@ mod tests {
 
     #[test]
     fn each_busy_answer_makes_the_pause_longer_and_any_other_ends_that() {
-        let mut destination: Destination<()> = Destination::new(4);
+        let mut destination: Destination<()> = Destination::new(Some(Window::new(4)));
         let mut pauses = Vec::new();
         for _ in 0..8 {
             destination.busy(Moment(0));
             pauses.push(destination.not_before.since(Moment(0)).as_millis());
         }
         assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1000, 1000]);
-        destination.heard(Moment(0));
+        destination.heard();
         destination.busy(Moment(0));
         assert_eq!(destination.not_before.since(Moment(0)).as_millis(), 20);
     }

@@ -54,6 +54,9 @@ impl Failure {
 /// forgotten a request before a retry of it goes out, and tells of most time-outs by itself.
 const GRACE: Duration = Duration::from_millis(100);
 
+/// So many windows of slow requests may be in flight beside the one of quick ones.
+const MOST_SLOW_WINDOWS: u16 = 7;
+
 /// A redirected request may be redirected once more, not for ever.
 const MOST_REDIRECTS: u8 = 2;
 
@@ -88,7 +91,6 @@ struct Pending {
     tag: u64,
     tries: u8,
     redirects: u8,
-    first_sent: Option<Moment>,
 }
 
 /// Keeps requests in flight; see the module.
@@ -103,6 +105,8 @@ pub struct Transactor {
     /// Destinations that said they are busy, by the end of their pause.
     resting: BinaryHeap<Reverse<(Moment, Key)>>,
     in_flight: [u16; 2],
+    /// How many of those are slow.
+    slow: [u16; 2],
     /// What each lane has room for. SMPs ride virtual lane 15, which drops what it has no room for:
     /// a miss may be our own doing, and halves that window. GMPs are flow-controlled; theirs stays.
     windows: [Window; 2],
@@ -124,6 +128,7 @@ impl Transactor {
             ready: [VecDeque::new(), VecDeque::new()],
             resting: BinaryHeap::new(),
             in_flight: [0; 2],
+            slow: [0; 2],
             windows: [Window::new(pace.smp_window), Window::new(pace.gmp_window)],
             queued: 0,
             finished: VecDeque::new(),
@@ -143,15 +148,22 @@ impl Transactor {
 
     /// Whether another request for this lane would be sent at once, if its own LID has room.
     pub fn has_room(&self, lane: Lane) -> bool {
-        self.in_flight[lane as usize] < self.windows[lane as usize].size()
-            && self.ready[lane as usize].is_empty()
+        self.is_open(lane) && self.ready[lane as usize].is_empty()
+    }
+
+    /// Whether a lane's window has room. What is slow does not count, up to a limit: a fabric where
+    /// everything is slow is not to be given ever more.
+    fn is_open(&self, lane: Lane) -> bool {
+        let window = self.windows[lane as usize];
+        let slow = self.slow[lane as usize].min(window.limit().saturating_mul(MOST_SLOW_WINDOWS));
+        self.in_flight[lane as usize] - slow < window.size() && self.slots.has_room()
     }
 
     /// Takes a request on. Its outcome comes with the tag, exactly once.
     pub fn submit(&mut self, request: Request, tag: u64) {
-        let pending = Pending { request, tag, tries: 0, redirects: 0, first_sent: None };
+        let pending = Pending { request, tag, tries: 0, redirects: 0 };
         let key = Key::of(&request);
-        if self.destination(key).silent {
+        if self.destination(key).is_silent() {
             self.finished.push_back((tag, Err(Failure::Silent)));
         } else {
             self.destination(key).queue.push_back(pending);
@@ -177,7 +189,7 @@ impl Transactor {
     }
 
     fn next_of_lane(&mut self, lane: Lane, now: Moment) -> Option<Parcel> {
-        while self.in_flight[lane as usize] < self.windows[lane as usize].size() {
+        while self.is_open(lane) {
             let key = self.ready[lane as usize].pop_front()?;
             let destination = self.destinations.get_mut(&key)?;
             destination.enlisted = false;
@@ -200,7 +212,6 @@ impl Transactor {
 
     fn launch(&mut self, mut pending: Pending, key: Key, now: Moment) -> Parcel {
         pending.tries += 1;
-        pending.first_sent.get_or_insert(now);
         self.in_flight[key.lane() as usize] += 1;
         let request = pending.request;
         let redirect = match key {
@@ -246,7 +257,7 @@ impl Transactor {
             self.destination(flight.key).busy(now);
             return self.again(flight, Failure::Busy);
         }
-        self.destination(flight.key).heard(now);
+        self.destination(flight.key).heard();
         if told & status::REDIRECT != 0 {
             self.stats.count(class, Outcome::Redirected);
             return self.redirected(flight, &mad);
@@ -264,7 +275,7 @@ impl Transactor {
                 self.redirects.insert(lid, redirect);
                 flight.pending.redirects += 1;
                 flight.pending.tries -= 1;
-                self.requeue(flight);
+                self.put_back(flight);
             }
             (key, _) => {
                 self.enlist(key);
@@ -276,7 +287,8 @@ impl Transactor {
     /// A request was not answered in time.
     fn missed(&mut self, flight: Flight) {
         self.stats.count(flight.pending.request.class(), Outcome::TimedOut);
-        self.destination(flight.key).missed();
+        let retries = self.pace.retries;
+        self.destination(flight.key).missed(retries);
         if flight.key.lane() == Lane::Smp {
             self.windows[Lane::Smp as usize].missed();
         }
@@ -289,35 +301,28 @@ impl Transactor {
 
     /// Sends a request again, or ends it if it was sent often enough.
     fn again(&mut self, flight: Flight, failure: Failure) {
-        let key = flight.key;
-        let doubtful = self.destination(key).doubtful;
-        if flight.pending.tries <= self.pace.retries && !doubtful {
-            return self.requeue(flight);
-        }
-        self.finished.push_back((flight.pending.tag, Err(failure)));
-        // All directed routes share one key; one node's silence says nothing of the others.
-        let counts = failure == Failure::TimedOut && key != Key::Directed;
-        if counts && self.destination(key).struck(flight.pending.first_sent) {
-            self.give_up(key);
+        let (key, retries) = (flight.key, self.pace.retries);
+        let destination = self.destination(key);
+        if destination.is_silent() {
+            // All that waits for it ends with it.
+            let waiting = std::mem::take(&mut destination.queue);
+            self.queued -= waiting.len();
+            self.finished.push_back((flight.pending.tag, Err(failure)));
+            let given_up = waiting.into_iter().map(|pending| (pending.tag, Err(Failure::Silent)));
+            self.finished.extend(given_up);
+        } else if flight.pending.tries >= destination.tries(retries) {
+            self.finished.push_back((flight.pending.tag, Err(failure)));
+            self.enlist(key);
         } else {
+            // Behind what else waits, which may be what the node does answer.
+            destination.queue.push_back(flight.pending);
+            self.queued += 1;
             self.enlist(key);
         }
     }
 
-    /// Gives a destination up for this walk, with all that waits for it.
-    fn give_up(&mut self, key: Key) {
-        let destination = self.destination(key);
-        let waiting = std::mem::take(&mut destination.queue);
-        self.queued -= waiting.len();
-        self.finished
-            .extend(waiting.into_iter().map(|pending| (pending.tag, Err(Failure::Silent))));
-    }
-
-    fn requeue(&mut self, flight: Flight) {
-        if self.destination(flight.key).silent {
-            self.finished.push_back((flight.pending.tag, Err(Failure::Silent)));
-            return;
-        }
+    /// Puts a request that was not really tried back to where it was.
+    fn put_back(&mut self, flight: Flight) {
         self.destination(flight.key).queue.push_front(flight.pending);
         self.queued += 1;
         self.enlist(flight.key);
@@ -327,6 +332,7 @@ impl Transactor {
     fn land(&mut self, transaction: u32) -> Option<Flight> {
         let flight = self.slots.land(transaction)?;
         self.in_flight[flight.key.lane() as usize] -= 1;
+        self.slow[flight.key.lane() as usize] -= u16::from(flight.slow);
         self.destination(flight.key).in_flight -= 1;
         Some(flight)
     }
@@ -353,12 +359,15 @@ impl Transactor {
         if let Some(mut flight) = self.land(transaction) {
             flight.pending.tries -= 1;
             self.destination(flight.key).not_before = now + Duration::from_millis(1);
-            self.requeue(flight);
+            self.put_back(flight);
         }
     }
 
-    /// Ends what is past its deadline.
+    /// Ends what is past its deadline, and makes room for others where answers are slow.
     pub fn expire(&mut self, now: Moment) {
+        for (slow, more) in self.slow.iter_mut().zip(self.slots.newly_slow(now)) {
+            *slow += more;
+        }
         for transaction in self.slots.late(now) {
             if let Some(flight) = self.land(transaction) {
                 self.missed(flight);
@@ -369,7 +378,7 @@ impl Transactor {
     /// When something is to be done even if nothing comes in.
     pub fn wake_up(&self) -> Moment {
         let rested = self.resting.peek().map_or(Moment::NEVER, |Reverse((until, _))| *until);
-        self.slots.next_expiry().min(rested)
+        self.slots.wake_up().min(rested)
     }
 
     /// The next outcome.
@@ -396,11 +405,11 @@ impl Transactor {
     }
 
     fn destination(&mut self, key: Key) -> &mut Destination<Pending> {
-        let limit = match key {
-            Key::Directed => self.pace.smp_window,
-            _ => self.pace.lid_window(key.lane()),
+        let window = match key {
+            Key::Directed => None,
+            _ => Some(Window::new(self.pace.lid_window(key.lane()))),
         };
-        self.destinations.entry(key).or_insert_with(|| Destination::new(limit))
+        self.destinations.entry(key).or_insert_with(|| Destination::new(window))
     }
 
     /// Puts a destination in line, if something waits for it and its window has room.

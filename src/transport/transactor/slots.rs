@@ -1,5 +1,7 @@
 //! Requests in flight, found again by their transaction ids.
 
+use std::time::Duration;
+
 use crate::fabric::Moment;
 
 use super::{Key, Pending};
@@ -10,12 +12,19 @@ const SLOT_BITS: u32 = 12;
 /// The largest window, in all lanes together, that transaction ids have room for.
 pub const MOST_IN_FLIGHT: usize = 1 << SLOT_BITS;
 
+/// After so long an answer is not on its way any more: fabrics answer in 10 to 100 µs. What is slow
+/// or lost does not load the fabric, so it leaves its place in the lane's window to another, and a
+/// thousand dead hosts are waited for all at once. (Its own LID's window it keeps.)
+const SLOW: Duration = Duration::from_millis(50);
+
 /// A request in flight.
 #[derive(Debug)]
 pub(super) struct Flight {
     pub pending: Pending,
     pub key: Key,
     pub sent: Moment,
+    /// Whether it has left its place in the lane's window.
+    pub slow: bool,
     transaction: u32,
     deadline: Moment,
 }
@@ -28,6 +37,8 @@ pub(super) struct Slots {
     generation: u32,
     /// No flight expires before this.
     next_expiry: Moment,
+    /// No flight becomes slow before this.
+    next_slow: Moment,
 }
 
 impl Slots {
@@ -39,6 +50,7 @@ impl Slots {
             free: (0..count as u32).rev().collect(),
             generation,
             next_expiry: Moment::NEVER,
+            next_slow: Moment::NEVER,
         }
     }
 
@@ -52,9 +64,14 @@ impl Slots {
         self.generation
     }
 
+    /// Whether transaction ids have room for one more.
+    pub fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.flights.len() < MOST_IN_FLIGHT
+    }
+
     /// Takes a request on. Its transaction id is one that none in flight has.
     pub fn launch(&mut self, pending: Pending, key: Key, sent: Moment, deadline: Moment) -> u32 {
-        // There are as many slots as the windows are wide together, so one is free.
+        // There are as many slots as the windows are wide together; slow ones come on top.
         let slot = self.free.pop().unwrap_or_else(|| {
             self.flights.push(None);
             self.flights.len() as u32 - 1
@@ -62,7 +79,9 @@ impl Slots {
         self.generation = self.generation.wrapping_add(1);
         let transaction = self.generation << SLOT_BITS | slot;
         self.next_expiry = self.next_expiry.min(deadline);
-        self.flights[slot as usize] = Some(Flight { pending, key, sent, transaction, deadline });
+        self.next_slow = self.next_slow.min(sent + SLOW);
+        self.flights[slot as usize] =
+            Some(Flight { pending, key, sent, slow: false, transaction, deadline });
         transaction
     }
 
@@ -93,8 +112,27 @@ impl Slots {
         late.iter().map(|flight| flight.transaction).collect()
     }
 
-    /// When [`Slots::late`] is to be called next.
-    pub fn next_expiry(&self) -> Moment {
-        self.next_expiry
+    /// How many have become slow since the last call, by lane.
+    pub fn newly_slow(&mut self, now: Moment) -> [u16; 2] {
+        let mut slow = [0; 2];
+        if now < self.next_slow {
+            return slow;
+        }
+        self.next_slow = Moment::NEVER;
+        for flight in self.flights.iter_mut().flatten().filter(|flight| !flight.slow) {
+            let due = flight.sent + SLOW;
+            if due <= now {
+                flight.slow = true;
+                slow[flight.key.lane() as usize] += 1;
+            } else {
+                self.next_slow = self.next_slow.min(due);
+            }
+        }
+        slow
+    }
+
+    /// When [`Slots::late`] or [`Slots::newly_slow`] is to be called next.
+    pub fn wake_up(&self) -> Moment {
+        self.next_expiry.min(self.next_slow)
     }
 }

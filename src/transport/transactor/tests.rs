@@ -145,6 +145,23 @@ fn a_silent_node_is_given_up_with_all_that_waits_for_it() {
 }
 
 #[test]
+fn many_silent_nodes_are_waited_for_at_once_and_hold_nobody_up() {
+    let mut wire = star();
+    wire.fate = Box::new(|parcel| match parcel.lid.0 {
+        10..=37 => Fate::Lost,
+        _ => Fate::Answered(ROUND_TRIP),
+    });
+    let questions: Vec<Request> =
+        (1..=NODES as u16).flat_map(|lid| [counters(lid, 1), counters(lid, 2)]).collect();
+    let mut transactor = Transactor::new(Pace { gmp_window: 16, ..Pace::default() });
+    let walk = ask(&mut wire, &mut transactor, questions);
+    assert_eq!(walk.outcomes().iter().filter(|end| end.is_ok()).count(), 2 * (NODES - 28));
+    // 56 requests of 3 tries of 600 ms, 16 at a time, would take over 6 s.
+    let waited = walk.last_end().since(Moment(0));
+    assert!(waited < Duration::from_millis(2500), "{waited:?}");
+}
+
+#[test]
 fn a_node_that_leaves_out_one_attribute_is_not_silent() {
     for lid_window in [1, 4] {
         let mut wire = star();
@@ -161,7 +178,7 @@ fn a_node_that_leaves_out_one_attribute_is_not_silent() {
             Transactor::new(Pace { gmp_lid_window: lid_window, ..Pace::default() });
         let outcomes = ask(&mut wire, &mut transactor, questions).outcomes();
         for pair in outcomes.chunks(2) {
-            assert_eq!(pair, [Err(Failure::TimedOut), Ok(())]);
+            assert!(pair[0].unwrap_err().is_silence() && pair[1].is_ok(), "{pair:?}");
         }
     }
 }
@@ -390,7 +407,8 @@ proptest! {
         });
         let walk = ask(&mut wire, &mut transactor, questions);
         prop_assert_eq!(walk.outcomes().len(), lids.len());
-        prop_assert!(wire.most_in_flight[0] <= usize::from(smp_window));
-        prop_assert!(wire.most_in_flight[1] <= usize::from(gmp_window));
+        // Seven windows more may wait for what is slow.
+        prop_assert!(wire.most_in_flight[0] <= 8 * usize::from(smp_window));
+        prop_assert!(wire.most_in_flight[1] <= 8 * usize::from(gmp_window));
     }
 }
