@@ -148,11 +148,7 @@ impl Settings {
             .into_iter()
             .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).validate())
             .collect::<Result<_, _>>()?;
-        for (index, fabric) in fabrics.iter().enumerate() {
-            if fabrics[..index].iter().any(|other| other.name == fabric.name) {
-                return invalid("fabrics", format!("two of them have the name {:?}", fabric.name));
-            }
-        }
+        tell_apart(&fabrics)?;
         let telemetry_path = web.telemetry_path.unwrap_or_else(|| "/metrics".into());
         if !telemetry_path.starts_with('/')
             || telemetry_path.len() < 2
@@ -177,6 +173,31 @@ impl Settings {
             fabrics,
         })
     }
+}
+
+/// Several fabrics need names and ports of their own: two walks on one device would take each
+/// other's answers.
+fn tell_apart(fabrics: &[FabricSettings]) -> Result<(), ConfigError> {
+    for (index, fabric) in fabrics.iter().enumerate() {
+        let name = &fabric.name;
+        if fabrics.len() > 1 && fabric.hca.is_none() {
+            return invalid("fabrics", format!("{name:?} names no hca, which one of several must"));
+        }
+        for other in &fabrics[..index] {
+            if other.name == *name {
+                return invalid("fabrics", format!("two of them have the name {name:?}"));
+            }
+            if other.hca == fabric.hca
+                && (other.port == fabric.port || other.port.is_none() || fabric.port.is_none())
+            {
+                return invalid(
+                    "fabrics",
+                    format!("{:?} and {name:?} ask from the same port", other.name),
+                );
+            }
+        }
+    }
+    Ok(())
 }
 
 fn parse(text: &str) -> Result<File, String> {
@@ -362,7 +383,13 @@ web: {listen-address: ['127.0.0.1:1', ':2']}
             (&[], "colector: {}", "colector"),
             (&[], "fabric: {interval: soon}", "soon"),
             (&[], "fabric: [", "f.yml"),
-            (&[], "fabrics: [{name: a}, {name: a}]", "two of them have the name \"a\""),
+            (
+                &[],
+                "fabrics: [{name: a, hca: x}, {name: a, hca: y}]",
+                "two of them have the name \"a\"",
+            ),
+            (&[], "fabrics: [{name: a, hca: x}, {name: b}]", "\"b\" names no hca"),
+            (&[], "fabrics: [{name: a, hca: x, port: 1}, {name: b, hca: x}]", "the same port"),
             (&["--fabric.hca=x"], "fabrics: [{name: a}, {name: b}]", "lists several"),
         ] {
             let error = merged(flags, text).map(|_| ()).expect_err(text);

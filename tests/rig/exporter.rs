@@ -57,14 +57,22 @@ pub struct Exporter {
 
 impl Exporter {
     /// Starts `fabric-exporter serve` on a fabric (`&Ibsim`), behind a proxy (`&Proxy`) or on a seat,
-    /// and waits until it listens. It captures its MADs unless `flags` says where to.
+    /// and waits until it listens. It captures its MADs, which are looked at when it stops.
     pub fn start(seat: impl Into<Seat>, flags: &[&str]) -> Self {
-        let seat = seat.into();
+        Self::spawn(seat.into(), flags, true)
+    }
+
+    /// The same without a capture, which takes time of its own, for measurements.
+    pub fn start_uncaptured(seat: impl Into<Seat>, flags: &[&str]) -> Self {
+        Self::spawn(seat.into(), flags, false)
+    }
+
+    fn spawn(seat: Seat, flags: &[&str], captured: bool) -> Self {
         let dir = seat.new_dir("exporter");
         let log = dir.join("stderr");
         let mut command = seat.command_in(env!("CARGO_BIN_EXE_fabric-exporter"), &dir);
         command.args(["serve", "--web.listen-address=127.0.0.1:0"]);
-        if !flags.iter().any(|flag| flag.starts_with("--fabric.capture")) {
+        if captured {
             command.arg(format!("--fabric.capture={}", capture_file(&dir).display()));
         }
         command
@@ -163,9 +171,15 @@ impl Exporter {
         self.running.signal(signal);
     }
 
-    /// Ends it in good order, as dropping it does.
+    /// Ends it in good order, as dropping it does, and looks at what it sent.
     pub fn stop(&mut self) -> ExitStatus {
-        self.running.stop()
+        let status = self.running.stop();
+        // Whatever a test is about: nothing that it sent may change a fabric.
+        let capture = capture_file(&self.dir);
+        if status.success() && capture.exists() {
+            capture::assert_read_only(&capture);
+        }
+        status
     }
 
     /// The MADs it has captured; whole once it has stopped.

@@ -99,6 +99,16 @@ pub enum DeviceError {
     },
 }
 
+impl DeviceError {
+    /// Why a device file could not be opened.
+    pub(super) fn of_open(device: String, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => DeviceError::Permission { device },
+            _ => DeviceError::Unusable { device, action: "open", error },
+        }
+    }
+}
+
 fn attribute(path: &Path) -> Option<String> {
     sys::read_text(path).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
@@ -240,6 +250,18 @@ mod tests {
             }
             assert!(!error.contains('\n'), "one line: {error}");
         }
+    }
+
+    #[test]
+    fn a_closed_device_file_is_told_from_one_that_is_not_there() {
+        let told = |code| {
+            let error = io::Error::from_raw_os_error(code);
+            DeviceError::of_open("/dev/infiniband/umad0".into(), error).to_string()
+        };
+        let denied = told(libc::EACCES);
+        assert!(denied.contains("no permission to open /dev/infiniband/umad0"), "{denied}");
+        assert!(denied.contains("udev rule") && !denied.contains('\n'), "{denied}");
+        assert!(told(libc::ENOENT).contains("umad0: open: No such file"), "{}", told(libc::ENOENT));
     }
 
     #[test]

@@ -72,10 +72,8 @@ impl Umad {
     /// Opens a port and registers for the classes that are spoken.
     pub fn open(port: &UmadPort, clock: Clock) -> Result<Umad, DeviceError> {
         let device = port.device.display().to_string();
-        let descriptor = Descriptor::open(&port.device).map_err(|error| match error.kind() {
-            io::ErrorKind::PermissionDenied => DeviceError::Permission { device: device.clone() },
-            _ => DeviceError::Unusable { device: device.clone(), action: "open", error },
-        })?;
+        let descriptor = Descriptor::open(&port.device)
+            .map_err(|error| DeviceError::of_open(device.clone(), error))?;
         let (header, agents) = register_all(&descriptor).map_err(|error| {
             // The kernel has no QP0 on an Ethernet port (ib_umad: no such special QP).
             if error.raw_os_error() == Some(libc::EPROTONOSUPPORT) {

@@ -124,6 +124,23 @@ fn both_formats_have_the_same_samples_and_their_own_headers() {
 }
 
 #[test]
+fn several_fabrics_share_each_family() {
+    let mut board = board();
+    let second = Observation { fabric: "g".into(), ..(*board[0]).clone() };
+    board.push(Arc::new(second));
+    let process = about::Process::new(Path::new("/proc"));
+    let document = Exposition::render(board).document(Format::Text, &process);
+    let text = String::from_utf8(collect(Unpacked::new(document))).unwrap();
+    let families: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
+    let distinct: std::collections::HashSet<&str> = families.iter().copied().collect();
+    assert_eq!(families.len(), distinct.len(), "each family is told once");
+    for fabric in ["f", "g"] {
+        let label = format!("infiniband_port_symbol_errors_total{{fabric=\"{fabric}\"");
+        assert_eq!(text.matches(&label).count(), 1);
+    }
+}
+
+#[test]
 fn gzip_unpacks_to_the_plain_text() {
     let exposition = Exposition::render(board());
     // Without procfs nothing moves between two renderings.
