@@ -36,7 +36,7 @@ advisories: tools ## known vulnerabilities in the dependencies (fetches the Rust
 	cargo deny $(LOCKED) check advisories
 
 bench: deps ## measure against ibqueryerrors, as ratios of one run
-	cargo bench $(LOCKED)
+	cargo bench $(LOCKED) --bench fabric
 
 docs: ## write docs/metrics.md anew from the code
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs
