@@ -45,7 +45,7 @@ pub fn page(exposition: &Exposition, telemetry_path: &str) -> String {
         "<p>Version {}. Reads the counters of every port of the fabric and tells them to Prometheus.</p>\n\
          <ul>\n<li><a href=\"{path}\">Metrics</a></li>\n<li><a href=\"/-/healthy\">Healthy?</a></li>\n\
          <li><a href=\"/-/ready\">Ready?</a></li>\n</ul>\n\
-         <table>\n<tr><th>Fabric</th><th class=\"n\">Nodes</th><th class=\"n\">not up</th>\
+         <table>\n<tr><th>Fabric</th><th class=\"n\">Nodes</th><th class=\"n\">Not up</th>\
          <th class=\"n\">Ports read</th><th class=\"n\">Latest sweep</th></tr>\n",
         env!("CARGO_PKG_VERSION"),
         path = escaped(telemetry_path),
