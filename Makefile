@@ -10,6 +10,8 @@ LOCKED  := $(if $(CI),--locked)
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 # opensm and the diagnostics live in sbin, which Debian leaves off a user's PATH.
 export PATH := $(PATH):/usr/sbin:/sbin
+# Told by fabric_exporter_build_info.
+export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint advisories bench docs build install deps fabric tools clean

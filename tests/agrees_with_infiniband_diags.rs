@@ -172,15 +172,9 @@ fn sample(metrics: &Metrics, guid: u64, port: u8, of: &Counter) -> u64 {
         .unwrap_or_else(|| panic!("no {name} of {guid} port {port}"))
 }
 
-fn agrees(net: &str) {
-    let ibsim = Ibsim::start(net);
-    let opensm = OpenSm::start(&ibsim);
-    ibsim.console_many(&commands(net));
-    let found = Discovery::parse(&ibsim.tool("ibnetdiscover", &[]));
-    let mut exporter = Exporter::start(&ibsim, &["--fabric.interval=1s", "--fabric.details"]);
-    exporter.wait_ready();
-
-    let (nodes, links) = told(&exporter.metrics());
+/// The nodes and cables are those of ibnetdiscover.
+fn finds_the_same(metrics: &Metrics, found: &Discovery) {
+    let (nodes, links) = told(metrics);
     let kind = |kind| match kind {
         Kind::Ca => "ca",
         Kind::Switch => "switch",
@@ -193,6 +187,17 @@ fn agrees(net: &str) {
         .collect();
     assert_eq!(nodes, expected);
     assert_eq!(links, found.links);
+}
+
+fn agrees(net: &str) {
+    let ibsim = Ibsim::start(net);
+    let opensm = OpenSm::start(&ibsim);
+    ibsim.console_many(&commands(net));
+    let found = Discovery::parse(&ibsim.tool("ibnetdiscover", &[]));
+    let mut exporter = Exporter::start(&ibsim, &["--fabric.interval=1s", "--fabric.details"]);
+    exporter.wait_ready();
+
+    finds_the_same(&exporter.metrics(), &found);
 
     // The sweep that is compared begins after the first perfquery of all, and ends before the last.
     let before = asked(&ibsim, &found);
@@ -243,4 +248,17 @@ fn on_ibsims_own_examples() {
     for name in topology::EXAMPLES {
         agrees(&topology::example(name));
     }
+}
+
+#[test]
+fn from_a_switch_as_from_a_host() {
+    let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
+    let opensm = OpenSm::start(&ibsim);
+    let found = Discovery::parse(&ibsim.tool("ibnetdiscover", &[]));
+    let mut exporter = Exporter::start(ibsim.seat().at("spine-0"), &["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    finds_the_same(&exporter.metrics(), &found);
+    assert_eq!(exporter.metrics().get("infiniband_ports_seen", &[]), Some(50.0));
+    assert!(exporter.stop().success());
+    drop(opensm);
 }

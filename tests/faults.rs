@@ -209,7 +209,7 @@ fn links_that_come_and_go_while_a_sweep_is_under_way() {
 }
 
 #[test]
-fn a_subnet_manager_that_is_stopped_stops_nothing_here() {
+fn a_subnet_manager_that_hangs_or_is_another_one_stops_nothing_here() {
     let mut scene = Scene::new(&[]);
     scene.opensm.pause();
     scene.ibsim.console("PerformanceSet \"host-2\"[1] PortCounters.LinkDownedCounter=7");
@@ -218,7 +218,25 @@ fn a_subnet_manager_that_is_stopped_stops_nothing_here() {
     assert_eq!(scene.port(&metrics, "link_downed_total", "host-2", 1), Some(7));
     scene.opensm.resume();
     assert!(scene.is_whole(&scene.two_sweeps_later()));
-    scene.end();
+
+    let Scene { mut exporter, opensm, ibsim, found } = scene;
+    opensm.stop();
+    exporter.wait_sweeps(2);
+    assert_eq!(exporter.metrics().get("infiniband_ports_failed", &[]), Some(0.0));
+    // It knows nothing of the first one's, so it may give other LIDs.
+    let opensm = OpenSm::start_at(ibsim.seat().at("host-9"));
+    wait_until(HEALS, "all ports under the new subnet manager", || {
+        let metrics = exporter.metrics();
+        let is = |name: &str, value: f64| metrics.get(name, &[]) == Some(value);
+        (is("infiniband_nodes_failed", 0.0) && is("infiniband_ports_seen", 50.0)).then_some(())
+    });
+    assert_eq!(found.nodes.len(), 15);
+    exporter.signal("INT");
+    wait_until(HEALS, "the exporter to end", || {
+        exporter.log().contains("signal=SIGINT").then_some(())
+    });
+    assert!(exporter.stop().success());
+    drop(opensm);
 }
 
 #[test]

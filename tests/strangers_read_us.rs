@@ -362,6 +362,23 @@ fn tshark_decodes_a_capture_to_the_same_values() {
             );
         }
     }
+    // NodeDescription is text: there the names are held against each other.
+    let described: Vec<String> = exporter
+        .capture_mads()
+        .iter()
+        .map(|bytes| Mad(*bytes))
+        .filter(|mad| (mad.class(), mad.method(), mad.attribute()) == (0x81, 0x81, 0x10))
+        .map(|mad| smp::decode_node_description(&mad))
+        .collect();
+    let output = Command::new(require("tshark"))
+        .args(["-n", "-T", "fields", "-e", "infiniband.nodedescription.nodestring"])
+        .args(["-Y", "infiniband.mad.method == 0x81 && infiniband.mad.attributeid == 0x10", "-r"])
+        .arg(exporter.dir().join("capture.pcap"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(described, text.lines().collect::<Vec<_>>());
+    assert_eq!(described.len(), 15);
     // Every attribute that both know was among them, and more than one value of what matters.
     for prefix in [
         "nodeinfo.",

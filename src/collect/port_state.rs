@@ -1,8 +1,10 @@
 //! Port states, each sweep: has anything moved since the discovery?
 //!
 //! By LID, not by directed route, so that switches on the way forward the questions in hardware.
-//! One end of each cable is asked (both ends lose the link together), and every port of a switch
-//! that has none, for something may be plugged in.
+//! One end of each cable is asked (both ends lose the link together), and every port that has none,
+//! for something may be plugged in.
+//!
+//! A switch is asked for its port 0, too: a new subnet manager that gives other LIDs shows there.
 //!
 //! A fabric may be set up so that its switches answer no subnet management by LID. When the first
 //! few dozen questions find nobody, the rest is left out: states then come from discoveries alone.
@@ -57,9 +59,11 @@ pub struct States {
 fn speaks_for_its_cable(fabric: &Fabric, port: PortIndex) -> bool {
     let here = fabric.node_of(port).is_switch();
     match fabric.port(port).peer.filter(|peer| peer.connected).map(|peer| peer.port) {
+        // Something may be plugged in; at our own host's port, everything.
+        None => true,
         Some(peer) if fabric.node_of(peer).is_switch() == here => port <= peer,
         // A switch speaks for its hosts: it is one for many, and always there.
-        _ => here,
+        Some(_) => here,
     }
 }
 
@@ -72,6 +76,7 @@ impl<'a> StateSweep<'a> {
             for port in fabric.ports_of(index).filter(|&port| fabric.lid_of(port).is_some()) {
                 if fabric.port(port).number == 0 {
                     queue.push_back(Ask::Switch { node: index, port0: port });
+                    queue.push_back(Ask::Port { port });
                 } else if speaks_for_its_cable(fabric, port) {
                     queue.push_back(Ask::Port { port });
                 }
@@ -141,10 +146,12 @@ impl<'a> StateSweep<'a> {
         {
             status = status.at_fdr10();
         }
+        // What a switch's other ports say of LIDs means nothing.
+        let has_lids = !is_switch || self.fabric.port(port).number == 0;
         let as_known = known.is_some_and(|known| {
             (known.state, known.physical_state, known.width, known.speed)
                 == (status.state, status.physical_state, status.width, status.speed)
-                && (is_switch || known.lid == status.lid)
+                && (!has_lids || (known.lid, known.sm_lid) == (status.lid, status.sm_lid))
         });
         self.moved |= !as_known;
         self.statuses[port.0 as usize] = Some(status);

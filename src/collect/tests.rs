@@ -329,6 +329,14 @@ fn switches_that_answer_nothing_by_lid_are_not_asked_for_ever() {
 }
 
 #[test]
+fn another_subnet_manager_is_a_move() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    wire.nodes[1].sm_lid = 9;
+    assert!(swept(&mut wire, &fabric, &mut Agents::default()).moved);
+}
+
+#[test]
 fn a_switch_says_that_something_changed() {
     let mut wire = generations();
     let fabric = assembled(&mut wire);

@@ -7,7 +7,7 @@
 
 pub mod options;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -216,12 +216,14 @@ fn parse(text: &str) -> Result<File, String> {
 /// `HOST:PORT`, or `:PORT` for all addresses.
 fn listen_address(text: &str) -> Result<SocketAddr, ConfigError> {
     let full = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
-    full.parse().or_else(|_| {
-        invalid(
-            "--web.listen-address",
-            format!("{text:?} is not an IP address and port, such as :10315 or 127.0.0.1:10315"),
-        )
-    })
+    let found = full.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+    found.map_or_else(
+        || {
+            let problem = "is not an address and port, such as :10315 or 127.0.0.1:10315";
+            invalid("--web.listen-address", format!("{text:?} {problem}"))
+        },
+        Ok,
+    )
 }
 
 impl FabricOptions {
@@ -376,7 +378,7 @@ web: {listen-address: ['127.0.0.1:1', ':2']}
             (&["--fabric.interval=10ms"], "", "--fabric.interval: 10ms is less than 1s"),
             (&["--fabric.timeout=2h"], "", "--fabric.timeout"),
             (&["--fabric.retries=11"], "", "--fabric.retries"),
-            (&["--web.listen-address=host"], "", "\"host\" is not an IP address"),
+            (&["--web.listen-address=host"], "", "\"host\" is not an address and port"),
             (&["--web.telemetry-path=metrics"], "", "is not a path"),
             (&["--no-collector.fabric"], "", "nothing would be watched"),
             (&[], "fabric: {intervall: 1s}", "intervall"),

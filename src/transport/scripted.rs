@@ -52,6 +52,7 @@ pub struct ScriptedNode {
     /// CapabilityMask and CapabilityMask2 of its performance management.
     pub capabilities: (u16, u32),
     pub state_change: bool,
+    pub sm_lid: u16,
 }
 
 /// The fabric, the wire to it and the script.
@@ -149,6 +150,7 @@ impl Scripted {
                 let up = port == 0 || node.links.contains_key(&port);
                 let lid = node.lids.get(&port).copied().unwrap_or(0);
                 put(&mut answer, 16, &lid.to_be_bytes());
+                put(&mut answer, 18, &node.sm_lid.to_be_bytes());
                 put(&mut answer, 20, &(1u32 << 14).to_be_bytes());
                 put(&mut answer, 29, &[3, 3, 2]);
                 put(&mut answer, 32, if up { &[0x74, 0x52] } else { &[0x71, 0x20] });
@@ -277,6 +279,7 @@ fn node(guid: u64, kind: NodeKind, ports: u8) -> ScriptedNode {
         links: BTreeMap::new(),
         capabilities: (0x1200, 0),
         state_change: false,
+        sm_lid: 1,
     }
 }
 
