@@ -18,9 +18,9 @@ use crate::transport::transactor::Failure;
 use crate::transport::walk::Walk;
 use crate::transport::{Address, Lane, Request};
 
-/// More nodes than any InfiniBand subnet can have (49,151 unicast LIDs): a device that invents
-/// neighbours must not fill the memory.
-const MOST_NODES: usize = 1 << 17;
+/// More questions than any subnet is worth: one of 49,151 LIDs, the most there can be, behind
+/// 64-port switches takes some 400,000. A device that invents neighbours must not fill the memory.
+const MOST_STEPS: usize = 1 << 21;
 
 /// A question and what its answer is for.
 #[derive(Clone, Copy, Debug)]
@@ -88,16 +88,23 @@ impl Draft {
 }
 
 /// The walk; see the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Discovery {
     steps: Vec<Step>,
     next: usize,
+    most_steps: usize,
     nodes: Vec<Draft>,
     by_guid: HashMap<Guid, usize>,
     links: Vec<(End, End)>,
     linked: HashSet<End>,
     state_changes: HashSet<Guid>,
     failures: u64,
+}
+
+impl Default for Discovery {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// What a discovery found.
@@ -128,7 +135,22 @@ impl Found {
 impl Discovery {
     /// A walk that begins at our own port.
     pub fn new() -> Self {
-        let mut walk = Discovery::default();
+        Self::with_limit(MOST_STEPS)
+    }
+
+    /// One that asks so many questions at the most.
+    pub(super) fn with_limit(most_steps: usize) -> Self {
+        let mut walk = Discovery {
+            steps: Vec::new(),
+            next: 0,
+            most_steps,
+            nodes: Vec::new(),
+            by_guid: HashMap::new(),
+            links: Vec::new(),
+            linked: HashSet::new(),
+            state_changes: HashSet::new(),
+            failures: 0,
+        };
         walk.ask(Path::HERE, Ask::Who { from: None });
         walk
     }
@@ -144,7 +166,14 @@ impl Discovery {
     }
 
     fn ask(&mut self, path: Path, ask: Ask) {
-        self.steps.push(Step { path, ask });
+        if self.steps.len() < self.most_steps {
+            self.steps.push(Step { path, ask });
+        } else {
+            if self.failures == 0 {
+                tracing::warn!(path = ?path, "the fabric seems to have no end: discovery stops here");
+            }
+            self.failures += 1;
+        }
     }
 
     fn who(&mut self, path: Path, from: Option<(usize, PortNumber)>, info: NodeInfo) {
@@ -155,11 +184,7 @@ impl Discovery {
         };
         let node = match self.by_guid.get(&info.node_guid) {
             Some(&node) => node,
-            None if self.nodes.len() < MOST_NODES => self.meet(path, info, identity),
-            None => {
-                self.failures += 1;
-                return;
-            }
+            None => self.meet(path, info, identity),
         };
         // A CA or router is known port by port, as each is come in by.
         let draft = &mut self.nodes[node];

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::discovery::{Discovery, Found};
 use super::perfmgt::Agents;
 use super::sweep::{Sweep, Swept};
@@ -378,4 +380,42 @@ fn agents_of_nodes_that_went_are_forgotten() {
     swept(&mut wire, &fabric, &mut agents);
     assert_eq!(attributes_asked(&wire, 3)[0], 1, "asked anew what it can do");
     assert_ne!(attributes_asked(&wire, 4)[0], 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Devices that answer nonsense, all or some of them: the walks end, and nothing panics.
+    #[test]
+    fn nonsense_is_survived(seed in any::<u64>(), one_in in 1u64..20) {
+        let mut wire = generations();
+        let mut state = seed | 1;
+        wire.garble = Box::new(move |data| {
+            let mut random = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) as u32
+            };
+            if u64::from(random()) % one_in == 0 {
+                data.fill_with(|| random() as u8);
+            }
+        });
+        let mut discovery = Discovery::with_limit(3_000);
+        walk(&mut wire, &mut discovery);
+        let found = discovery.finish();
+        let fabric = Arc::new(found.assemble(&NodeNames::default(), Moment(0), None));
+        let mut agents = Agents::new(true);
+        for _ in 0..2 {
+            let swept = swept(&mut wire, &fabric, &mut agents);
+            let again = discover_again(&mut wire, &fabric);
+            let _ = crate::fabric::change::between(&fabric, &again);
+            prop_assert_eq!(swept.snapshot.readings.len(), fabric.ports.len());
+            prop_assert!(fabric.links().all(|link| fabric.link_id(link.0).is_some()));
+        }
+    }
+}
+
+fn discover_again(wire: &mut Scripted, before: &Fabric) -> Fabric {
+    let mut discovery = Discovery::with_limit(3_000);
+    walk(wire, &mut discovery);
+    discovery.finish().assemble(&NodeNames::default(), Moment(1), Some((before, Moment(0))))
 }

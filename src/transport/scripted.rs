@@ -55,12 +55,17 @@ pub struct ScriptedNode {
     pub sm_lid: u16,
 }
 
+/// Does something to an answer's data.
+pub type Garble = Box<dyn FnMut(&mut [u8]) + Send>;
+
 /// The fabric, the wire to it and the script.
 pub struct Scripted {
     pub nodes: Vec<ScriptedNode>,
     /// Which node and port we sit at.
     pub home: (usize, PortNumber),
     pub fate: Box<dyn FnMut(&Parcel) -> Fate + Send>,
+    /// What is done to the data of each answer.
+    pub garble: Garble,
     /// Every MAD that was sent.
     pub sent: Vec<Parcel>,
     /// The most that were unanswered at once: in all by lane, and to one LID.
@@ -78,6 +83,7 @@ impl Scripted {
             nodes,
             home: (0, 1),
             fate: Box::new(|_| Fate::Answered(ROUND_TRIP)),
+            garble: Box::new(|_| {}),
             sent: Vec::new(),
             most_in_flight: [0; 2],
             most_to_one_lid: 0,
@@ -207,7 +213,8 @@ impl Wire for Scripted {
         let mut waits = parcel.timeout + Duration::from_millis(100);
         match fate {
             Fate::Answered(after) => {
-                if let Some(mad) = answer {
+                if let Some(mut mad) = answer {
+                    (self.garble)(&mut mad.0[DATA..]);
                     waits = waits.min(after);
                     self.deliver(after, whole(mad));
                 } else {
