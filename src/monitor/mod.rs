@@ -230,6 +230,7 @@ impl Monitor {
         let took = now.since(anchor.moment);
         Self::tell_changes(&mut self.tally, &self.settings.name, previous, &fabric, took);
         self.agents.keep_present(&fabric);
+        self.transactor.forget_redirects();
         self.fabric = Some(Arc::new(fabric));
         Ok(())
     }

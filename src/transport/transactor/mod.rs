@@ -146,6 +146,11 @@ impl Transactor {
         self.destinations.values_mut().for_each(Destination::begin);
     }
 
+    /// Forgets who asked to be asked elsewhere: LIDs may belong to others now.
+    pub fn forget_redirects(&mut self) {
+        self.redirects.clear();
+    }
+
     /// Whether another request for this lane would be sent at once, if its own LID has room.
     pub fn has_room(&self, lane: Lane) -> bool {
         self.is_open(lane) && self.ready[lane as usize].is_empty()

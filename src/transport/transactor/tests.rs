@@ -217,6 +217,12 @@ fn redirects_are_followed_and_remembered() {
     assert_eq!(sent_to, [(2, 1), (3, 7), (3, 7)]);
     assert_eq!(transactor.stats().of(Class::Performance, Outcome::Redirected), 1);
 
+    // Until LIDs may have changed hands.
+    transactor.forget_redirects();
+    wire.sent.clear();
+    assert_eq!(ask(&mut wire, &mut transactor, vec![counters(2, 3)]).outcomes(), [Ok(())]);
+    assert_eq!(wire.sent[0].lid, Lid(2));
+
     // Where it leads is silent now: the node itself is asked again.
     wire.fate =
         Box::new(
