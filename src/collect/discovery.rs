@@ -14,9 +14,8 @@ use crate::fabric::{Fabric, Guid, Moment, PortNumber};
 use crate::mad::port_info::{self, PortInfo};
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};
 use crate::mad::{Mad, Path, Query};
-use crate::transport::transactor::Failure;
 use crate::transport::walk::Walk;
-use crate::transport::{Address, Lane, Request};
+use crate::transport::{Address, Failure, Lane, Request};
 
 /// More questions than any subnet is worth: one of 49,151 LIDs, the most there can be, behind
 /// 64-port switches takes some 400,000. A device that invents neighbours must not fill the memory.

@@ -12,8 +12,7 @@ use crate::fabric::{Fabric, Lid, Moment, NodeIndex, PortIndex, Reading};
 use crate::mad::class_port_info::Capabilities;
 use crate::mad::pma::{self, Page};
 use crate::mad::{Mad, status};
-use crate::transport::transactor::Failure;
-use crate::transport::{Address, Request};
+use crate::transport::{Address, Failure, Request};
 
 /// What the agents of the fabric were found to offer, kept from sweep to sweep.
 #[derive(Debug, Default)]

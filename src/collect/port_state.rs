@@ -17,8 +17,7 @@ use crate::fabric::{Fabric, Guid, NodeIndex, PortIndex};
 use crate::mad::Mad;
 use crate::mad::port_info::PortInfo;
 use crate::mad::smp::{self, SwitchInfo};
-use crate::transport::transactor::Failure;
-use crate::transport::{Address, Request};
+use crate::transport::{Address, Failure, Request};
 
 /// After so many questions without one answer nobody else is asked.
 const ENOUGH_SILENCE: usize = 32;

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use crate::fabric::moment::Anchor;
 use crate::fabric::{Fabric, Guid, Moment, PortIndex, Snapshot};
 use crate::mad::Mad;
-use crate::transport::transactor::Failure;
 use crate::transport::walk::Walk;
-use crate::transport::{Lane, Request};
+use crate::transport::{Failure, Lane, Request};
 
 use super::perfmgt::{Agents, CounterSweep};
 use super::port_state::StateSweep;

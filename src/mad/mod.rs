@@ -82,7 +82,7 @@ impl Class {
 }
 
 /// A directed route: the port to leave by at each hop, from our own port on.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path {
     hops: u8,
     ports: [PortNumber; Path::MAX_HOPS + 1],

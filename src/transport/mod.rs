@@ -58,6 +58,33 @@ impl Request {
     }
 }
 
+/// Why a request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// No answer to it and to any of its retries.
+    #[error("no answer")]
+    TimedOut,
+    /// Not asked: the node had just failed to answer anything.
+    #[error("not asked, the node is silent")]
+    Silent,
+    /// Busy, each time.
+    #[error("busy")]
+    Busy,
+    /// The device answered with this status instead.
+    #[error("refused with MAD status {0:#06x}")]
+    Status(u16),
+    /// Our own side would not send it.
+    #[error("could not be sent")]
+    Unsent,
+}
+
+impl Failure {
+    /// Whether the node gave no sign of life.
+    pub fn is_silence(self) -> bool {
+        matches!(self, Failure::TimedOut | Failure::Silent | Failure::Unsent)
+    }
+}
+
 /// The queue pair and key that every performance management agent has (IBTA 1.4, 3.5.3).
 const GSI: (u32, u32) = (1, 0x8001_0000);
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::fabric::Moment;
 
-use super::Lane;
+use super::{Failure, Lane};
 
 /// How hard the fabric may be asked. All of it can be set by flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,10 +73,12 @@ impl Window {
     }
 
     pub fn heard(&mut self) {
-        self.since_growth += 1;
-        if self.since_growth >= self.size && self.size < self.limit {
-            self.size += 1;
-            self.since_growth = 0;
+        if self.size < self.limit {
+            self.since_growth += 1;
+            if self.since_growth >= self.size {
+                self.size += 1;
+                self.since_growth = 0;
+            }
         }
     }
 
@@ -94,8 +96,13 @@ impl Window {
 const FIRST_BACK_OFF: Duration = Duration::from_millis(20);
 /// The longest such pause.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
+/// Who is still busy after so much pausing in a row is left alone for this walk: the others wait.
+const MOST_PATIENCE: Duration = Duration::from_secs(3);
+/// So many rounds without an answer are silence, even where a request has a single try: a device may
+/// have one attribute that it does not answer, and everything else.
+const LEAST_ROUNDS: u8 = 2;
 
-/// What is known of one destination on one lane, and what waits to be sent to it.
+/// What is known of one destination, and what waits to be sent to it.
 #[derive(Debug)]
 pub(super) struct Destination<T> {
     /// Requests that wait for room in the window.
@@ -106,90 +113,98 @@ pub(super) struct Destination<T> {
     pub not_before: Moment,
     /// It stands in the queue of those that can be sent to.
     pub enlisted: bool,
-    /// `None` where many nodes share one entry, as all do behind directed routes: one's silence says
-    /// nothing of the others.
-    window: Option<Window>,
-    /// MADs in a row that it left without an answer.
+    window: Window,
+    /// Rounds in a row without an answer: what is missed together was sent together, and is one.
     misses: u8,
-    silent: bool,
+    /// When the latest of them was told.
+    last_miss: Moment,
     /// It was last heard before this walk.
     doubtful: bool,
+    given_up: Option<Failure>,
     back_off: Duration,
+    /// How long it was paused for, since it last answered anything but that it is busy.
+    paused: Duration,
 }
 
 impl<T> Destination<T> {
-    /// One that answers for itself alone, with a window, or one that stands for many, without.
-    pub fn new(window: Option<Window>) -> Self {
+    pub fn new(window: u16) -> Self {
         Destination {
             queue: VecDeque::new(),
             in_flight: 0,
             not_before: Moment::default(),
             enlisted: false,
-            window,
+            window: Window::new(window),
             misses: 0,
-            silent: false,
+            last_miss: Moment::default(),
             doubtful: false,
+            given_up: None,
             back_off: FIRST_BACK_OFF,
+            paused: Duration::ZERO,
         }
     }
 
     /// Whether something waits and may be sent, but for the back-off.
     pub fn has_room(&self) -> bool {
-        let window = match self.window {
-            None => u16::MAX,
-            Some(_) if self.doubtful => 1,
-            Some(window) => window.size(),
-        };
+        let window = if self.doubtful { 1 } else { self.window.size() };
         !self.queue.is_empty() && self.in_flight < window
     }
 
-    /// Whether it left so many MADs without an answer that nothing more is asked in this walk.
-    pub fn is_silent(&self) -> bool {
-        self.silent
+    /// What nothing more is asked for in this walk, if that is so.
+    pub fn given_up(&self) -> Option<Failure> {
+        self.given_up
     }
 
     /// How often one request may be sent: single requests find out whether a node is back.
     pub fn tries(&self, retries: u8) -> u8 {
-        if self.doubtful { 1 } else { retries + 1 }
+        if self.doubtful { 1 } else { retries.saturating_add(1) }
     }
 
     /// It answered.
     pub fn heard(&mut self) {
         self.misses = 0;
-        self.silent = false;
+        self.given_up = None;
         self.doubtful = false;
         self.back_off = FIRST_BACK_OFF;
-        if let Some(window) = &mut self.window {
-            window.heard();
-        }
+        self.paused = Duration::ZERO;
+        self.window.heard();
     }
 
-    /// It did not answer in time. More misses in a row than one request has tries are silence; as
-    /// many are not, for a device may have a single attribute that it does not answer.
-    pub fn missed(&mut self, retries: u8) {
-        let tries = self.tries(retries);
-        if let Some(window) = &mut self.window {
-            window.missed();
-            self.misses = self.misses.saturating_add(1);
-            self.silent = self.misses > tries;
+    /// It did not answer in time what was sent at `sent`.
+    pub fn missed(&mut self, sent: Moment, now: Moment, retries: u8) {
+        if sent < self.last_miss {
+            return;
+        }
+        self.last_miss = now;
+        self.window.missed();
+        self.misses = self.misses.saturating_add(1);
+        if self.misses >= self.tries(retries).max(LEAST_ROUNDS) {
+            self.given_up = Some(Failure::Silent);
         }
     }
 
     /// It said that it is busy: one at a time, and not at once.
     pub fn busy(&mut self, now: Moment) {
         self.misses = 0;
-        if let Some(window) = &mut self.window {
-            window.shrink_to(1);
+        self.doubtful = false;
+        self.window.shrink_to(1);
+        // Several that were in flight together are told one pause.
+        if now < self.not_before {
+            return;
         }
         self.not_before = now + self.back_off;
+        self.paused += self.back_off;
         self.back_off = (self.back_off * 2).min(LONGEST_BACK_OFF);
+        if self.paused > MOST_PATIENCE {
+            self.given_up = Some(Failure::Busy);
+        }
     }
 
     /// A new walk begins: who was not heard in the last one gets another chance, but a small one.
     pub fn begin(&mut self) {
-        self.doubtful = self.misses > 0;
+        self.doubtful |= self.misses > 0;
         self.misses = 0;
-        self.silent = false;
+        self.given_up = None;
+        self.paused = Duration::ZERO;
     }
 }
 
@@ -202,7 +217,7 @@ mod tests {
         let mut window = Window::new(4);
         window.missed();
         assert_eq!(window.size(), 2);
-        for (answers, size) in [(2, 3), (3, 4), (10, 4)] {
+        for (answers, size) in [(2, 3), (3, 4), (100_000, 4)] {
             (0..answers).for_each(|_| window.heard());
             assert_eq!(window.size(), size);
         }
@@ -211,16 +226,29 @@ mod tests {
     }
 
     #[test]
-    fn each_busy_answer_makes_the_pause_longer_and_any_other_ends_that() {
-        let mut destination: Destination<()> = Destination::new(Some(Window::new(4)));
-        let mut pauses = Vec::new();
-        for _ in 0..8 {
-            destination.busy(Moment(0));
-            pauses.push(destination.not_before.since(Moment(0)).as_millis());
+    fn each_pause_is_longer_until_patience_ends_and_any_answer_ends_that() {
+        let mut destination: Destination<()> = Destination::new(4);
+        let (mut now, mut pauses) = (Moment(0), Vec::new());
+        while destination.given_up().is_none() {
+            destination.busy(now);
+            destination.busy(now);
+            pauses.push(destination.not_before.since(now).as_millis());
+            now = destination.not_before;
         }
         assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1000, 1000]);
+        assert_eq!(destination.given_up(), Some(Failure::Busy));
         destination.heard();
-        destination.busy(Moment(0));
-        assert_eq!(destination.not_before.since(Moment(0)).as_millis(), 20);
+        destination.busy(now);
+        assert_eq!(destination.not_before.since(now).as_millis(), 20);
+    }
+
+    #[test]
+    fn what_is_missed_together_is_one_miss() {
+        let mut destination: Destination<()> = Destination::new(4);
+        for round in 0..3 {
+            let (sent, told) = (Moment(round * 10), Moment(round * 10 + 9));
+            (0..4).for_each(|_| destination.missed(sent, told, 2));
+            assert_eq!(destination.given_up().is_some(), round == 2, "round {round}");
+        }
     }
 }

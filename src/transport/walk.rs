@@ -8,8 +8,8 @@ use thiserror::Error;
 use crate::fabric::Moment;
 use crate::mad::Mad;
 
-use super::transactor::{Failure, Transactor};
-use super::{Lane, Parcel, Request, SendError, Wire, WireError};
+use super::transactor::Transactor;
+use super::{Failure, Lane, Parcel, Request, SendError, Wire, WireError};
 
 /// A state machine that knows what to ask, and learns from the answers what to ask next.
 pub trait Walk {

@@ -12,58 +12,35 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::Duration;
 
-use thiserror::Error;
-
 use crate::fabric::{Lid, Moment};
 use crate::mad::class_port_info::Redirect;
-use crate::mad::{Class, Mad, status};
+use crate::mad::{Class, Mad, Path, status};
 
 use super::pace::{Destination, Pace, Window};
 use super::stats::{Outcome, Stats};
-use super::{Address, Lane, Parcel, Received, Request};
+use super::{Address, Failure, Lane, Parcel, Received, Request};
 use slots::{Flight, Slots};
-
-/// Why a request has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Failure {
-    /// No answer to it and to any of its retries.
-    #[error("no answer")]
-    TimedOut,
-    /// Not asked: the node had just failed to answer anything.
-    #[error("not asked, the node is silent")]
-    Silent,
-    /// Busy, each time.
-    #[error("busy")]
-    Busy,
-    /// The device answered with this status instead.
-    #[error("refused with MAD status {0:#06x}")]
-    Status(u16),
-    /// Our own side would not send it.
-    #[error("could not be sent")]
-    Unsent,
-}
-
-impl Failure {
-    /// Whether the node gave no sign of life.
-    pub fn is_silence(self) -> bool {
-        matches!(self, Failure::TimedOut | Failure::Silent)
-    }
-}
 
 /// The carrier (kernel, driver) gets this much less time than we wait ourselves: it then has
 /// forgotten a request before a retry of it goes out, and tells of most time-outs by itself.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// So many windows of slow requests may be in flight beside the one of quick ones.
-const MOST_SLOW_WINDOWS: u16 = 7;
+/// So many windows of slow requests may be in flight beside the one of quick ones, by lane. The
+/// receive queue of a port's QP1 has 512 places by default (ib_mad's recv_queue_size).
+const MOST_SLOW_WINDOWS: [u16; 2] = [1, 2];
+
+/// A wire without room is asked again after this,
+const ROOM_PAUSE: Duration = Duration::from_millis(1);
+/// and not for ever: two seconds' worth.
+const MOST_REFUSALS: u16 = 2_000;
 
 /// A redirected request may be redirected once more, not for ever.
 const MOST_REDIRECTS: u8 = 2;
 
-/// Whom a window is for: a LID on a lane, or all directed routes together.
+/// Whom a window is for: a LID on a lane, or the end of a directed route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
-    Directed,
+    Directed(Path),
     Smp(Lid),
     Gmp(Lid),
 }
@@ -71,7 +48,7 @@ enum Key {
 impl Key {
     fn of(request: &Request) -> Self {
         match (&request.to, request.query.subnet) {
-            (Address::Directed(_), _) => Key::Directed,
+            (Address::Directed(path), _) => Key::Directed(*path),
             (Address::Lid(lid), true) => Key::Smp(*lid),
             (Address::Lid(lid), false) => Key::Gmp(*lid),
         }
@@ -79,7 +56,7 @@ impl Key {
 
     fn lane(self) -> Lane {
         match self {
-            Key::Directed | Key::Smp(_) => Lane::Smp,
+            Key::Directed(_) | Key::Smp(_) => Lane::Smp,
             Key::Gmp(_) => Lane::Gmp,
         }
     }
@@ -91,6 +68,7 @@ struct Pending {
     tag: u64,
     tries: u8,
     redirects: u8,
+    refusals: u16,
 }
 
 /// Keeps requests in flight; see the module.
@@ -143,6 +121,9 @@ impl Transactor {
 
     /// Begins a new walk: who was silent gets one more chance.
     pub fn begin(&mut self) {
+        // A route may lead to another node in another walk; a LID rarely does.
+        self.destinations.retain(|key, _| !matches!(key, Key::Directed(_)));
+        self.resting.clear();
         self.destinations.values_mut().for_each(Destination::begin);
     }
 
@@ -160,16 +141,17 @@ impl Transactor {
     /// everything is slow is not to be given ever more.
     fn is_open(&self, lane: Lane) -> bool {
         let window = self.windows[lane as usize];
-        let slow = self.slow[lane as usize].min(window.limit().saturating_mul(MOST_SLOW_WINDOWS));
+        let most_slow = window.limit().saturating_mul(MOST_SLOW_WINDOWS[lane as usize]);
+        let slow = self.slow[lane as usize].min(most_slow);
         self.in_flight[lane as usize] - slow < window.size() && self.slots.has_room()
     }
 
     /// Takes a request on. Its outcome comes with the tag, exactly once.
     pub fn submit(&mut self, request: Request, tag: u64) {
-        let pending = Pending { request, tag, tries: 0, redirects: 0 };
+        let pending = Pending { request, tag, tries: 0, redirects: 0, refusals: 0 };
         let key = Key::of(&request);
-        if self.destination(key).is_silent() {
-            self.finished.push_back((tag, Err(Failure::Silent)));
+        if let Some(failure) = self.destination(key).given_up() {
+            self.finished.push_back((tag, Err(failure)));
         } else {
             self.destination(key).queue.push_back(pending);
             self.queued += 1;
@@ -233,7 +215,7 @@ impl Transactor {
         match received {
             Received::Mad { from: _, mad } => self.answered(mad, now),
             Received::Expired { transaction } => match self.land(transaction) {
-                Some(flight) => self.missed(flight),
+                Some(flight) => self.missed(flight, now),
                 None => self.stray(None),
             },
             Received::Malformed { bytes } => {
@@ -247,10 +229,10 @@ impl Transactor {
     fn answered(&mut self, mad: Mad, now: Moment) {
         let transaction = mad.transaction();
         let known = self.slots.find(transaction).is_some_and(|flight| {
-            let directed = flight.key == Key::Directed;
+            let directed = matches!(flight.key, Key::Directed(_));
             flight.pending.request.query.is_answered_by(&mad, directed)
         });
-        let Some(flight) = known.then(|| self.land(transaction)).flatten() else {
+        let Some(mut flight) = known.then(|| self.land(transaction)).flatten() else {
             return self.stray(Some(&mad));
         };
         let class = flight.pending.request.class();
@@ -260,6 +242,8 @@ impl Transactor {
         if told & status::BUSY != 0 {
             self.stats.count(class, Outcome::Busy);
             self.destination(flight.key).busy(now);
+            // It answered: patience has a limit of its own, and tries are for silence.
+            flight.pending.tries -= 1;
             return self.again(flight, Failure::Busy);
         }
         self.destination(flight.key).heard();
@@ -290,10 +274,10 @@ impl Transactor {
     }
 
     /// A request was not answered in time.
-    fn missed(&mut self, flight: Flight) {
+    fn missed(&mut self, flight: Flight, now: Moment) {
         self.stats.count(flight.pending.request.class(), Outcome::TimedOut);
         let retries = self.pace.retries;
-        self.destination(flight.key).missed(retries);
+        self.destination(flight.key).missed(flight.sent, now, retries);
         if flight.key.lane() == Lane::Smp {
             self.windows[Lane::Smp as usize].missed();
         }
@@ -308,13 +292,12 @@ impl Transactor {
     fn again(&mut self, flight: Flight, failure: Failure) {
         let (key, retries) = (flight.key, self.pace.retries);
         let destination = self.destination(key);
-        if destination.is_silent() {
+        if let Some(why) = destination.given_up() {
             // All that waits for it ends with it.
             let waiting = std::mem::take(&mut destination.queue);
             self.queued -= waiting.len();
             self.finished.push_back((flight.pending.tag, Err(failure)));
-            let given_up = waiting.into_iter().map(|pending| (pending.tag, Err(Failure::Silent)));
-            self.finished.extend(given_up);
+            self.finished.extend(waiting.into_iter().map(|pending| (pending.tag, Err(why))));
         } else if flight.pending.tries >= destination.tries(retries) {
             self.finished.push_back((flight.pending.tag, Err(failure)));
             self.enlist(key);
@@ -361,11 +344,18 @@ impl Transactor {
 
     /// The wire had no room for the MAD with this transaction id just now.
     pub fn no_room(&mut self, transaction: u32, now: Moment) {
-        if let Some(mut flight) = self.land(transaction) {
-            flight.pending.tries -= 1;
-            self.destination(flight.key).not_before = now + Duration::from_millis(1);
-            self.put_back(flight);
+        let Some(mut flight) = self.land(transaction) else { return };
+        flight.pending.refusals += 1;
+        if flight.pending.refusals > MOST_REFUSALS {
+            self.stats.count(flight.pending.request.class(), Outcome::Unsent);
+            self.enlist(flight.key);
+            self.finished.push_back((flight.pending.tag, Err(Failure::Unsent)));
+            return;
         }
+        flight.pending.tries -= 1;
+        let destination = self.destination(flight.key);
+        destination.not_before = destination.not_before.max(now + ROOM_PAUSE);
+        self.put_back(flight);
     }
 
     /// Ends what is past its deadline, and makes room for others where answers are slow.
@@ -375,7 +365,7 @@ impl Transactor {
         }
         for transaction in self.slots.late(now) {
             if let Some(flight) = self.land(transaction) {
-                self.missed(flight);
+                self.missed(flight, now);
             }
         }
     }
@@ -410,10 +400,7 @@ impl Transactor {
     }
 
     fn destination(&mut self, key: Key) -> &mut Destination<Pending> {
-        let window = match key {
-            Key::Directed => None,
-            _ => Some(Window::new(self.pace.lid_window(key.lane()))),
-        };
+        let window = self.pace.lid_window(key.lane());
         self.destinations.entry(key).or_insert_with(|| Destination::new(window))
     }
 
