@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use crate::fabric::names::NodeNames;
 use crate::fabric::rate::Speed;
 use crate::fabric::status::{PortStatus, SpeedFields};
-use crate::fabric::topology::{End, FoundNode, FoundPort, NodeIdentity, NodeKind};
+use crate::fabric::topology::{End, FoundFabric, FoundNode, FoundPort, NodeIdentity, NodeKind};
 use crate::fabric::{Fabric, Guid, Moment, PortNumber};
 use crate::mad::port_info::{self, PortInfo};
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};
@@ -95,6 +95,7 @@ pub struct Discovery {
     nodes: Vec<Draft>,
     by_guid: HashMap<Guid, usize>,
     links: Vec<(End, End)>,
+    unreached: Vec<End>,
     linked: HashSet<End>,
     state_changes: HashSet<Guid>,
     failures: u64,
@@ -106,13 +107,11 @@ impl Default for Discovery {
     }
 }
 
-/// What a discovery found.
+/// What a discovery brought in.
 #[derive(Debug)]
 pub struct Found {
-    /// The nodes.
-    pub nodes: Vec<FoundNode>,
-    /// The cables between them.
-    pub links: Vec<(End, End)>,
+    /// Nodes and cables.
+    pub fabric: FoundFabric,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
     /// Questions that stayed without an answer: parts of the fabric may be missing.
@@ -127,7 +126,7 @@ impl Found {
         now: Moment,
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
-        Fabric::assemble(self.nodes, &self.links, names, now, previous)
+        Fabric::assemble(self.fabric, names, now, previous)
     }
 }
 
@@ -146,6 +145,7 @@ impl Discovery {
             nodes: Vec::new(),
             by_guid: HashMap::new(),
             links: Vec::new(),
+            unreached: Vec::new(),
             linked: HashSet::new(),
             state_changes: HashSet::new(),
             failures: 0,
@@ -157,8 +157,11 @@ impl Discovery {
     /// What was found, once the walk is at its end.
     pub fn finish(self) -> Found {
         Found {
-            nodes: self.nodes.into_iter().map(|draft| draft.found).collect(),
-            links: self.links,
+            fabric: FoundFabric {
+                nodes: self.nodes.into_iter().map(|draft| draft.found).collect(),
+                links: self.links,
+                unreached: self.unreached,
+            },
             state_changes: self.state_changes,
             failures: self.failures,
         }
@@ -287,8 +290,9 @@ impl Discovery {
         self.failures += 1;
         match step.ask {
             Ask::Who { from: Some((node, port)) } => {
-                let node = self.nodes[node].found.identity.guid;
-                tracing::warn!(%node, port, path = ?step.path, %failure, "nobody answers behind a port with a link");
+                let end = self.nodes[node].end(port);
+                tracing::warn!(node = %end.0, port, path = ?step.path, %failure, "nobody answers behind a port with a link");
+                self.unreached.push(end);
             }
             ask => tracing::warn!(path = ?step.path, ?ask, %failure, "discovery has a gap"),
         }

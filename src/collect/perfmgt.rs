@@ -127,12 +127,21 @@ impl<'a> CounterSweep<'a> {
     /// An absent node is asked where it last was: a host that hung keeps its link, so no port's
     /// state tells that it is back. Unless somebody else has its LID by now.
     fn queue_probes(&mut self) {
-        let taken: HashSet<Lid> = self.agents.iter().map(|agent| agent.lid).collect();
         let fabric = self.fabric;
+        let present = |port: &PortIndex| fabric.node_of(*port).present;
+        let taken: HashSet<u16> = fabric
+            .port_indexes()
+            .filter(present)
+            .filter_map(|port| fabric.port(port).status)
+            .flat_map(|status| {
+                let first = status.lid.0;
+                first..first.saturating_add(1 << status.lmc)
+            })
+            .collect();
         let absent = fabric.node_indexes().filter(|&node| !fabric.node(node).present);
         let lids =
             absent.filter_map(|node| fabric.ports_of(node).find_map(|port| fabric.lid_of(port)));
-        self.queue.extend(lids.filter(|lid| !taken.contains(lid)).map(|lid| Ask::Probe { lid }));
+        self.queue.extend(lids.filter(|lid| !taken.contains(&lid.0)).map(|lid| Ask::Probe { lid }));
     }
 
     fn add_agents_of(&mut self, index: NodeIndex) {
@@ -238,7 +247,9 @@ impl<'a> CounterSweep<'a> {
         let capabilities = match outcome {
             Ok(mad) => Capabilities::decode(mad),
             // It answers, but not this: then it has the counters that every agent must have.
-            Err(Failure::Status(_)) => Capabilities::default(),
+            Err(Failure::Status(status)) if status::is_unsupported(status) => {
+                Capabilities::default()
+            }
             Err(_) => {
                 agent.ports.iter().for_each(|port| self.failed[port.0 as usize] = true);
                 return;

@@ -4,7 +4,8 @@
 //! One end of each cable is asked (both ends lose the link together), and every port that has none,
 //! for something may be plugged in.
 //!
-//! A switch is asked for its port 0, too: a new subnet manager that gives other LIDs shows there.
+//! A switch is asked who it is and for its port 0, too: a subnet manager that gives other LIDs shows
+//! there, and what was read by the old ones must not be told.
 //!
 //! A fabric may be set up so that its switches answer no subnet management by LID. When the first
 //! few dozen questions find nobody, the rest is left out: states then come from discoveries alone.
@@ -12,11 +13,12 @@
 use std::collections::{HashSet, VecDeque};
 
 use crate::fabric::rate::Speed;
+use crate::fabric::snapshot::Fresh;
 use crate::fabric::status::PortStatus;
 use crate::fabric::{Fabric, Guid, NodeIndex, PortIndex};
 use crate::mad::Mad;
 use crate::mad::port_info::PortInfo;
-use crate::mad::smp::{self, SwitchInfo};
+use crate::mad::smp::{self, NodeInfo, SwitchInfo};
 use crate::transport::{Address, Failure, Request};
 
 /// After so many questions without one answer nobody else is asked.
@@ -24,8 +26,18 @@ const ENOUGH_SILENCE: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
 enum Ask {
-    Switch { node: NodeIndex, port0: PortIndex },
-    Port { port: PortIndex },
+    /// Is this LID still the node's that it was given to?
+    Identity {
+        node: NodeIndex,
+        port0: PortIndex,
+    },
+    Switch {
+        node: NodeIndex,
+        port0: PortIndex,
+    },
+    Port {
+        port: PortIndex,
+    },
 }
 
 /// The walk; see the module.
@@ -34,9 +46,7 @@ pub struct StateSweep<'a> {
     fabric: &'a Fabric,
     queue: VecDeque<Ask>,
     asked: Vec<Ask>,
-    statuses: Vec<Option<PortStatus>>,
-    state_changes: HashSet<Guid>,
-    moved: bool,
+    states: States,
     answered: bool,
     unanswered: usize,
 }
@@ -44,12 +54,14 @@ pub struct StateSweep<'a> {
 /// What the states were.
 #[derive(Debug)]
 pub struct States {
-    /// By port index; `None` where a port was not asked or did not answer.
-    pub statuses: Vec<Option<PortStatus>>,
+    /// By port index.
+    pub statuses: Vec<Fresh>,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
     /// Some port is not as the discovery found it.
     pub moved: bool,
+    /// LIDs are not what they were: answers may have come from others than were meant.
+    pub readdressed: bool,
     /// Many were asked, and nobody answered.
     pub useless: bool,
 }
@@ -74,29 +86,30 @@ impl<'a> StateSweep<'a> {
         for index in asked {
             for port in fabric.ports_of(index).filter(|&port| fabric.lid_of(port).is_some()) {
                 if fabric.port(port).number == 0 {
-                    queue.push_back(Ask::Switch { node: index, port0: port });
+                    let (node, port0) = (index, port);
+                    queue.push_back(Ask::Identity { node, port0 });
+                    queue.push_back(Ask::Switch { node, port0 });
                     queue.push_back(Ask::Port { port });
                 } else if speaks_for_its_cable(fabric, port) {
                     queue.push_back(Ask::Port { port });
                 }
             }
         }
-        StateSweep {
-            statuses: vec![None; fabric.ports.len()],
-            fabric,
-            queue,
-            asked: Vec::new(),
+        let states = States {
+            statuses: vec![Fresh::NotAsked; fabric.ports.len()],
             state_changes: HashSet::new(),
             moved: false,
-            answered: false,
-            unanswered: 0,
-        }
+            readdressed: false,
+            useless: false,
+        };
+        StateSweep { fabric, queue, asked: Vec::new(), states, answered: false, unanswered: 0 }
     }
 
     /// The next question.
     pub fn next_request(&mut self) -> Option<(Request, u64)> {
         let ask = self.queue.pop_front()?;
         let (port, query) = match ask {
+            Ask::Identity { port0, .. } => (port0, smp::node_info()),
             Ask::Switch { port0, .. } => (port0, smp::switch_info()),
             Ask::Port { port } => (port, smp::port_info(self.fabric.port(port).number)),
         };
@@ -112,26 +125,27 @@ impl<'a> StateSweep<'a> {
             Ok(_) => self.answered = true,
             Err(_) => self.unanswered += 1,
         }
-        if self.is_useless() {
+        self.states.useless = !self.answered && self.unanswered >= ENOUGH_SILENCE;
+        if self.states.useless {
             self.queue.clear();
         }
         match (ask, outcome) {
+            (Ask::Identity { node, .. }, Ok(mad)) => {
+                let guid = self.fabric.node(node).identity.guid;
+                self.states.readdressed |= NodeInfo::decode(mad).node_guid != guid;
+            }
             (Ask::Switch { node, .. }, Ok(mad)) => {
                 if SwitchInfo::decode(mad).port_state_change {
-                    self.state_changes.insert(self.fabric.node(node).identity.guid);
+                    self.states.state_changes.insert(self.fabric.node(node).identity.guid);
                 }
             }
             (Ask::Port { port }, Ok(mad)) => self.place(port, &PortInfo::decode(mad)),
             (_, Err(_)) => {}
         }
         match ask {
-            Ask::Switch { port0, .. } => Some(port0),
+            Ask::Identity { port0, .. } | Ask::Switch { port0, .. } => Some(port0),
             Ask::Port { port } => Some(port),
         }
-    }
-
-    fn is_useless(&self) -> bool {
-        !self.answered && self.unanswered >= ENOUGH_SILENCE
     }
 
     fn place(&mut self, port: PortIndex, info: &PortInfo) {
@@ -139,30 +153,44 @@ impl<'a> StateSweep<'a> {
         let is_switch = self.fabric.node_of(port).is_switch();
         let fields = if is_switch { identity.speed_fields } else { info.speed_fields() };
         let mut status = info.status(fields);
+        // Of a port that the discovery did not reach there is nothing to compare with; that is a
+        // gap, and the discovery looks into its gaps by itself.
         let known = self.fabric.port(port).status;
-        if let Some(known) = known
-            && known.speed == Some(Speed::Fdr10)
-        {
-            status = status.at_fdr10();
+        if let Some(known) = known {
+            if known.speed == Some(Speed::Fdr10) {
+                status = status.at_fdr10();
+            }
+            // What a switch's other ports say of LIDs means nothing.
+            if !is_switch || self.fabric.port(port).number == 0 {
+                self.states.readdressed |= (known.lid, known.sm_lid) != (status.lid, status.sm_lid);
+            }
+            // A port without a cable may try one thing after the other; that is no move.
+            let linked = |it: &PortStatus| it.link_up().then_some((it.state, it.width, it.speed));
+            if linked(&known) != linked(&status) {
+                self.states.moved = true;
+                self.doubt_the_other_end(port, &status);
+            }
         }
-        // What a switch's other ports say of LIDs means nothing.
-        let has_lids = !is_switch || self.fabric.port(port).number == 0;
-        let as_known = known.is_some_and(|known| {
-            (known.state, known.physical_state, known.width, known.speed)
-                == (status.state, status.physical_state, status.width, status.speed)
-                && (!has_lids || (known.lid, known.sm_lid) == (status.lid, status.sm_lid))
-        });
-        self.moved |= !as_known;
-        self.statuses[port.0 as usize] = Some(status);
+        self.states.statuses[port.0 as usize] = Fresh::Told(status);
+    }
+
+    /// One end of a cable is not as it was, so the other is not either: a switch is asked, and of
+    /// a host without its link nothing is known.
+    fn doubt_the_other_end(&mut self, port: PortIndex, status: &PortStatus) {
+        let Some(peer) = self.fabric.port(port).peer.filter(|peer| peer.connected) else { return };
+        let fresh = &mut self.states.statuses[peer.port.0 as usize];
+        if *fresh != Fresh::NotAsked {
+            return;
+        }
+        if self.fabric.node_of(peer.port).is_switch() {
+            self.queue.push_back(Ask::Port { port: peer.port });
+        } else if !status.link_up() {
+            *fresh = Fresh::Unknown;
+        }
     }
 
     /// What was read, once the walk is at its end.
     pub fn finish(self) -> States {
-        States {
-            useless: self.is_useless(),
-            statuses: self.statuses,
-            state_changes: self.state_changes,
-            moved: self.moved,
-        }
+        self.states
     }
 }

@@ -40,6 +40,8 @@ pub struct Swept {
     pub state_changes: HashSet<Guid>,
     /// Some port is not as the discovery found it, or an absent node is back.
     pub moved: bool,
+    /// LIDs are not what they were: what was read may be others', and must not be told.
+    pub readdressed: bool,
     /// Many switches were asked for port states by LID, and none answered.
     pub states_useless: bool,
     /// Ports of which something that was asked for is missing.
@@ -90,6 +92,7 @@ impl<'a> Sweep<'a> {
             },
             state_changes: states.state_changes,
             moved: states.moved || counters.returned,
+            readdressed: states.readdressed,
             states_useless: states.useless,
             failed_ports: counters.failed_ports,
         }

@@ -145,7 +145,7 @@ fn one_silent_neighbour_leaves_a_gap_and_no_more() {
         }
     });
     let found = discovered(&mut wire);
-    assert_eq!((found.nodes.len(), found.failures), (3, 1));
+    assert_eq!((found.fabric.nodes.len(), found.failures), (3, 1));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn nothing_answers_at_all() {
     let mut wire = Scripted::new(fabric(&[(CA, 1)], &[]));
     wire.fate = Box::new(|_| Fate::Lost);
     let found = discovered(&mut wire);
-    assert!(found.nodes.is_empty());
+    assert!(found.fabric.nodes.is_empty());
     assert!(wire.now().since(Moment(0)) < Duration::from_secs(2));
 }
 
@@ -331,11 +331,78 @@ fn switches_that_answer_nothing_by_lid_are_not_asked_for_ever() {
 }
 
 #[test]
-fn another_subnet_manager_is_a_move() {
+fn other_lids_and_another_subnet_manager_are_noticed() {
     let mut wire = generations();
     let fabric = assembled(&mut wire);
+    assert!(!swept(&mut wire, &fabric, &mut Agents::default()).readdressed);
     wire.nodes[1].sm_lid = 9;
-    assert!(swept(&mut wire, &fabric, &mut Agents::default()).moved);
+    assert!(swept(&mut wire, &fabric, &mut Agents::default()).readdressed);
+
+    // Two switches change LIDs: each says that it has the LID that it is asked by.
+    let links = [((0, 1), (1, 1)), ((1, 2), (2, 2))];
+    let mut wire = Scripted::new(self::fabric(&[(CA, 1), (SWITCH, 4), (SWITCH, 4)], &links));
+    let fabric = assembled(&mut wire);
+    let (first, second) = (wire.nodes[1].lids.clone(), wire.nodes[2].lids.clone());
+    (wire.nodes[1].lids, wire.nodes[2].lids) = (second, first);
+    assert!(swept(&mut wire, &fabric, &mut Agents::default()).readdressed);
+}
+
+#[test]
+fn both_ends_of_a_pulled_cable_are_told_in_the_same_sweep() {
+    let links = [((0, 1), (1, 1)), ((1, 2), (2, 2)), ((1, 3), (3, 1)), ((2, 4), (4, 1))];
+    let kinds = [(CA, 1), (SWITCH, 4), (SWITCH, 4), (CA, 1), (CA, 1)];
+    let mut wire = Scripted::new(fabric(&kinds, &links));
+    let fabric = assembled(&mut wire);
+    wire.nodes[1].links.retain(|port, _| *port == 1);
+    wire.nodes[2].links.remove(&2);
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    let state = |guid, port| {
+        swept.snapshot.status(fabric.find((Guid(guid), port)).unwrap()).map(|status| status.state)
+    };
+    assert_eq!((state(2, 2), state(3, 2)), (Some(state::DOWN), Some(state::DOWN)));
+    // The host cannot be asked any more; by LID it answers only here.
+    assert_eq!((state(2, 3), state(4, 1)), (Some(state::DOWN), None));
+    assert_eq!((state(3, 4), state(5, 1)), (Some(state::ACTIVE), Some(state::ACTIVE)));
+}
+
+#[test]
+fn a_port_that_tries_one_thing_after_the_other_is_no_move() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    wire.polling = 4; // port training, as a port does with half a cable in it
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    assert!(!swept.moved);
+    let port = fabric.find((Guid(2), 8)).unwrap();
+    assert_eq!(swept.snapshot.status(port).unwrap().physical_state, 4);
+}
+
+#[test]
+fn a_device_that_refuses_every_send_is_no_sign_of_life() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    wire.fate = Box::new(|_| Fate::Refused);
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    assert!(fabric.node_indexes().all(|node| !swept.snapshot.is_up(node)));
+}
+
+#[test]
+fn a_passing_trouble_with_class_port_info_does_not_stick() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    let mut agents = Agents::default();
+    let mut first = true;
+    wire.fate = Box::new(move |parcel: &Parcel| {
+        let introduction = !parcel.class.is_smp() && parcel.mad.attribute() == 1;
+        if introduction && parcel.lid == Lid(3) && std::mem::take(&mut first) {
+            Fate::Status(0x1c)
+        } else {
+            Fate::Answered(ROUND_TRIP)
+        }
+    });
+    assert_eq!(swept(&mut wire, &fabric, &mut agents).failed_ports, 1);
+    wire.sent.clear();
+    swept(&mut wire, &fabric, &mut agents);
+    assert_eq!(attributes_asked(&wire, 3), [1, 0x1d]);
 }
 
 #[test]

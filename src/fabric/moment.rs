@@ -21,6 +21,14 @@ impl Moment {
     }
 }
 
+impl Moment {
+    /// So much earlier, or the beginning of the clock.
+    #[must_use]
+    pub fn before(self, earlier: Duration) -> Moment {
+        Moment(self.0.saturating_sub(u64::try_from(earlier.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
 impl Add<Duration> for Moment {
     type Output = Moment;
 

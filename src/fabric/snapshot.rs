@@ -7,6 +7,17 @@ use super::reading::Reading;
 use super::status::PortStatus;
 use super::topology::{Fabric, NodeIndex, PortIndex};
 
+/// What a sweep knows of a port's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// Nothing: it is as the discovery found it.
+    NotAsked,
+    /// That it is not as it was, and not how it is.
+    Unknown,
+    /// This.
+    Told(PortStatus),
+}
+
 /// What a sweep found, beside the fabric that it swept.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -20,8 +31,8 @@ pub struct Snapshot {
     pub ended: Moment,
     /// Counters, by port index; `None` where none were read.
     pub readings: Vec<Option<Reading>>,
-    /// Port states that the sweep read anew, by port index.
-    pub statuses: Vec<Option<PortStatus>>,
+    /// Port states, by port index.
+    pub statuses: Vec<Fresh>,
     /// Nodes that were asked and gave no answer at all, by node index.
     pub silent: Vec<bool>,
 }
@@ -31,7 +42,7 @@ impl Snapshot {
     pub fn blank(fabric: Arc<Fabric>, anchor: Anchor) -> Self {
         Snapshot {
             readings: vec![None; fabric.ports.len()],
-            statuses: vec![None; fabric.ports.len()],
+            statuses: vec![Fresh::NotAsked; fabric.ports.len()],
             silent: vec![false; fabric.nodes.len()],
             fabric,
             anchor,
@@ -56,6 +67,10 @@ impl Snapshot {
         if !self.is_up(known.node) {
             return None;
         }
-        self.statuses[port.0 as usize].as_ref().or(known.status.as_ref())
+        match &self.statuses[port.0 as usize] {
+            Fresh::NotAsked => known.status.as_ref(),
+            Fresh::Unknown => None,
+            Fresh::Told(status) => Some(status),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Nodes, ports, and the cables between them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use super::ids::{Guid, Lid, PortNumber};
@@ -137,6 +137,17 @@ pub struct FoundPort {
     pub status: Option<PortStatus>,
 }
 
+/// What a discovery found of a fabric.
+#[derive(Clone, Debug, Default)]
+pub struct FoundFabric {
+    /// The nodes.
+    pub nodes: Vec<FoundNode>,
+    /// The cables between them.
+    pub links: Vec<(End, End)>,
+    /// Ports with a link behind which nobody answered.
+    pub unreached: Vec<End>,
+}
+
 /// An end of a cable by the names that outlive a discovery.
 pub type End = (Guid, PortNumber);
 
@@ -155,35 +166,34 @@ impl Fabric {
     ///
     /// Of `previous`, the nodes that were not found again stay as absent ones unless they were
     /// last found before `forget_before`, and cables without a link now keep the ends they had.
+    /// Who was behind a port that has a link and nobody answers behind it now is not taken for gone.
     pub fn assemble(
-        found: Vec<FoundNode>,
-        links: &[(End, End)],
+        mut found: FoundFabric,
         names: &NodeNames,
         now: Moment,
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
         let mut fabric = Fabric::default();
-        let mut entries: Vec<(FoundNode, Option<Moment>)> =
-            found.into_iter().map(|node| (node, None)).collect();
+        let mut absent = Vec::new();
         if let Some((previous, forget_before)) = previous {
-            let here: std::collections::HashSet<Guid> =
-                entries.iter().map(|(node, _)| node.identity.guid).collect();
-            entries.extend(
-                previous
-                    .nodes
-                    .iter()
-                    .filter(|node| {
-                        !here.contains(&node.identity.guid) && node.last_found >= forget_before
-                    })
-                    .map(|node| (previous.as_last_found(node), Some(node.last_found))),
-            );
+            let here: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
+            let hidden = previous.hidden_behind(&found.unreached, &here, &mut found.links);
+            for node in previous.nodes.iter().filter(|node| !here.contains(&node.identity.guid)) {
+                if hidden.contains(&node.identity.guid) {
+                    found.nodes.push(previous.as_last_found(node));
+                } else if node.last_found >= forget_before {
+                    absent.push((previous.as_last_found(node), node.last_found, false));
+                }
+            }
         }
-        entries.sort_by_key(|(node, _)| node.identity.guid);
-        entries.dedup_by_key(|(node, _)| node.identity.guid);
-        for (node, gone) in entries {
-            fabric.push(node, names, gone.unwrap_or(now), gone.is_none());
+        let present = found.nodes.into_iter().map(|node| (node, now, true));
+        let mut entries: Vec<(FoundNode, Moment, bool)> = present.chain(absent).collect();
+        entries.sort_by_key(|(node, ..)| node.identity.guid);
+        entries.dedup_by_key(|(node, ..)| node.identity.guid);
+        for (node, last_found, present) in entries {
+            fabric.push(node, names, last_found, present);
         }
-        for &(a, b) in links {
+        for &(a, b) in &found.links {
             if let (Some(a), Some(b)) = (fabric.find(a), fabric.find(b)) {
                 fabric.join(a, b, true);
             }
@@ -200,6 +210,32 @@ impl Fabric {
             }
         }
         fabric
+    }
+
+    /// The nodes that were present and are not `here`, and to which cables led from `unreached`
+    /// ports or from one another; those cables are added to `links`.
+    fn hidden_behind(
+        &self,
+        unreached: &[End],
+        here: &HashSet<Guid>,
+        links: &mut Vec<(End, End)>,
+    ) -> HashSet<Guid> {
+        let mut hidden = HashSet::new();
+        let mut ports: Vec<PortIndex> =
+            unreached.iter().filter_map(|end| self.find(*end)).collect();
+        while let Some(port) = ports.pop() {
+            let Some(peer) = self.port(port).peer.filter(|peer| peer.connected) else { continue };
+            let node = self.port(peer.port).node;
+            let guid = self.node(node).identity.guid;
+            if here.contains(&guid) || !self.node(node).present {
+                continue;
+            }
+            links.push((self.end(port), self.end(peer.port)));
+            if hidden.insert(guid) {
+                ports.extend(self.ports_of(node).filter(|other| *other != peer.port));
+            }
+        }
+        hidden
     }
 
     /// A node as it was found before: where it may be asked whether it is back.
@@ -381,7 +417,8 @@ pub(crate) mod tests {
         links: &[(End, End)],
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
-        Fabric::assemble(found, links, &NodeNames::default(), Moment(10), previous)
+        let found = FoundFabric { nodes: found, links: links.to_vec(), unreached: Vec::new() };
+        Fabric::assemble(found, &NodeNames::default(), Moment(10), previous)
     }
 
     #[test]
@@ -425,6 +462,26 @@ pub(crate) mod tests {
             fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&after, Moment(11))));
         assert!(forgotten.node_by_guid(Guid(2)).is_none());
         assert!(forgotten.port(port).peer.is_none());
+    }
+
+    #[test]
+    fn who_is_behind_a_gap_is_not_taken_for_gone() {
+        let nodes = |guids: &[(u64, NodeKind)]| {
+            guids.iter().map(|&(guid, kind)| found(guid, kind, 3)).collect::<Vec<_>>()
+        };
+        let all =
+            [(1, NodeKind::Switch), (2, NodeKind::Switch), (3, NodeKind::Ca), (4, NodeKind::Ca)];
+        let links = [(end(1, 1), end(2, 1)), (end(2, 2), end(3, 1)), (end(1, 2), end(4, 1))];
+        let before = fabric(nodes(&all), &links, None);
+        // The second switch does not answer, so neither it nor its host is found; host 4 is gone.
+        let gap =
+            FoundFabric { nodes: nodes(&all[..1]), links: Vec::new(), unreached: vec![end(1, 1)] };
+        let after =
+            Fabric::assemble(gap, &NodeNames::default(), Moment(11), Some((&before, Moment(0))));
+        let present: Vec<bool> = after.nodes.iter().map(|node| node.present).collect();
+        assert_eq!(present, [true, true, true, false]);
+        let connected = after.links().filter(|link| after.port(link.0).peer.unwrap().connected);
+        assert_eq!(connected.count(), 2);
     }
 
     #[test]

@@ -26,6 +26,9 @@ use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken};
 use crate::transport::{Wire, WireError};
 
+/// So many intervals is the longest that a move waits for its discovery.
+const MOST_HOLD: u32 = 8;
+
 /// How often a device that went away is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -45,6 +48,12 @@ pub struct Monitor {
     tally: Tally,
     /// Something says that the fabric is not as it was found.
     restless: bool,
+    /// Nobody has a LID yet.
+    unaddressed: bool,
+    /// A cable that comes and goes all the time must not make for a discovery each time: so long
+    /// after one that was made for a move, another move has to wait.
+    hold: Duration,
+    held_until: Moment,
     /// Switches answer subnet management by LID, as far as is known.
     states_by_lid: bool,
     /// When the next discovery is due even if nothing moves.
@@ -111,6 +120,9 @@ impl Monitor {
             fabric: None,
             tally: Tally::default(),
             restless: false,
+            unaddressed: false,
+            hold: Duration::ZERO,
+            held_until: Moment::default(),
             discovery_due: Moment::default(),
             silent: HashSet::new(),
             state_changes: HashSet::new(),
@@ -179,20 +191,39 @@ impl Monitor {
     }
 
     fn round(&mut self, wire: &mut impl Wire, tick: Moment) -> Result<(), Broken> {
-        if tick >= self.discovery_due || self.restless {
+        if tick >= self.discovery_due || self.unaddressed {
             self.discover(wire)?;
         }
-        let Some(fabric) = self.fabric.clone() else {
-            self.publish(None);
-            return Ok(());
-        };
-        let swept = self.sweep(wire, &fabric)?;
+        self.discover_moves(wire)?;
+        let mut swept = self.sweep(wire)?;
+        if swept.readdressed {
+            tracing::info!(
+                fabric = self.settings.name,
+                "LIDs have changed: what was read by the old ones is dropped"
+            );
+            self.discover(wire)?;
+            swept = self.sweep(wire)?;
+        }
         self.judge_movement(&swept);
         self.publish(Some(swept.snapshot));
-        if self.restless {
-            // At once, so that the next sweep asks the right ports by their right LIDs.
-            self.discover(wire)?;
+        // At once, so that the next sweep asks the right ports by their right LIDs.
+        self.discover_moves(wire)
+    }
+
+    /// Discovers because something moved, unless that was done a moment ago.
+    fn discover_moves(&mut self, wire: &mut impl Wire) -> Result<(), Broken> {
+        if !self.restless || wire.now() < self.held_until {
+            return Ok(());
         }
+        self.discover(wire)?;
+        // Quiet for as long again as the last move had to wait: that is forgotten.
+        if wire.now() > self.held_until + self.hold {
+            self.hold = Duration::ZERO;
+        }
+        let interval = self.settings.interval;
+        let most = interval.saturating_mul(MOST_HOLD).min(self.settings.discovery_interval);
+        self.hold = self.hold.saturating_mul(2).clamp(interval.min(most), most);
+        self.held_until = wire.now() + self.hold;
         Ok(())
     }
 
@@ -213,18 +244,17 @@ impl Monitor {
         self.tally.discovery_gaps = found.failures;
         self.tally.discovery = Some((anchor, now));
         // Alone on the wire: no link, or the port does not answer its own host.
-        self.tally.set_success(Collector::Discovery, !found.links.is_empty());
-        if found.nodes.is_empty() {
-            tracing::warn!(
-                fabric = self.settings.name,
-                "our own port does not answer; the fabric stays as it was known"
-            );
-            return Ok(());
+        self.tally.set_success(Collector::Discovery, !found.fabric.links.is_empty());
+        if found.fabric.nodes.is_empty() {
+            // A live port always answers its own host. Kernels before 5.12 let a descriptor linger
+            // whose device is gone, and refuse each send on it: only opening anew helps.
+            let device = self.settings.name.clone();
+            let problem = "our own port does not answer its own host".to_owned();
+            return Err(WireError { device, problem }.into());
         }
         self.state_changes.clone_from(&found.state_changes);
         let previous = self.fabric.as_deref();
-        let forget_before =
-            Moment(now.0.saturating_sub(self.settings.forget_after.as_nanos() as u64));
+        let forget_before = now.before(self.settings.forget_after);
         let fabric =
             found.assemble(&self.names, now, previous.map(|fabric| (fabric, forget_before)));
         let took = now.since(anchor.moment);
@@ -244,7 +274,7 @@ impl Monitor {
             return usual;
         }
         let soon = self.gap_interval.min(usual);
-        self.gap_interval = soon * 2;
+        self.gap_interval = soon.saturating_mul(2);
         soon
     }
 
@@ -269,8 +299,9 @@ impl Monitor {
         }
     }
 
-    fn sweep(&mut self, wire: &mut impl Wire, fabric: &Arc<Fabric>) -> Result<Swept, Broken> {
-        let mut sweep = Sweep::new(fabric, &mut self.agents, wire.anchor(), self.states_by_lid);
+    fn sweep(&mut self, wire: &mut impl Wire) -> Result<Swept, Broken> {
+        let fabric = self.fabric.clone().unwrap_or_default();
+        let mut sweep = Sweep::new(&fabric, &mut self.agents, wire.anchor(), self.states_by_lid);
         {
             let mut wire = Tapped::new(wire, self.capture.as_mut());
             walk::drive(&mut sweep, &mut self.transactor, &mut wire, &self.stop)?;
@@ -323,14 +354,10 @@ impl Monitor {
         let newly_silent = silent.difference(&self.silent).count();
         let newly_changed = swept.state_changes.difference(&self.state_changes).count();
         if newly_silent > 0 || newly_changed > 0 || swept.moved {
-            let fabric = &self.settings.name;
-            tracing::info!(
-                fabric,
-                newly_silent,
-                newly_changed,
-                moved = swept.moved,
-                "something moved: discovering again"
-            );
+            if !self.restless {
+                let (fabric, moved) = (&self.settings.name, swept.moved);
+                tracing::info!(fabric, newly_silent, newly_changed, moved, "something moved");
+            }
             self.restless = true;
         }
         // Without a LID nobody can be asked: until a subnet manager has come, look each time.
@@ -338,7 +365,7 @@ impl Monitor {
         let addressed = fabric
             .port_indexes()
             .any(|port| fabric.node_of(port).present && fabric.lid_of(port).is_some());
-        self.restless |= !addressed;
+        self.unaddressed = !addressed;
         self.silent = silent;
         self.state_changes.clone_from(&swept.state_changes);
     }
@@ -356,10 +383,14 @@ impl Monitor {
         for collector in Collector::ALL {
             self.tally.set_success(collector, false);
         }
-        let last = self.board.borrow()[self.slot].snapshot.as_ref().map(|last| last.anchor);
-        let blank = self.fabric.clone().zip(last).map(|(fabric, anchor)| {
+        let last = self.board.borrow()[self.slot]
+            .snapshot
+            .as_ref()
+            .map(|last| (last.anchor, last.began, last.ended));
+        // The times stay those of the last sweep, so that what is served is seen to grow old.
+        let blank = self.fabric.clone().zip(last).map(|(fabric, (anchor, began, ended))| {
             let silent = vec![true; fabric.nodes.len()];
-            Snapshot { silent, ..Snapshot::blank(fabric, anchor) }
+            Snapshot { silent, began, ended, ..Snapshot::blank(fabric, anchor) }
         });
         self.publish(blank);
     }

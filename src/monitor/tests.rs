@@ -15,6 +15,8 @@ use crate::transport::{Parcel, Received, SendError};
 struct Cable {
     scripted: Scripted,
     breaks: mpsc::Receiver<()>,
+    /// What happens to the fabric, as its time goes by.
+    story: Box<dyn FnMut(&mut Scripted) + Send>,
 }
 
 impl Cable {
@@ -23,6 +25,7 @@ impl Cable {
         Cable {
             scripted: Scripted::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1))])),
             breaks,
+            story: Box::new(|_| {}),
         }
     }
 }
@@ -37,6 +40,7 @@ impl Wire for Cable {
     }
 
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        (self.story)(&mut self.scripted);
         self.scripted.send(parcel)
     }
 
@@ -104,13 +108,13 @@ fn a_device_that_goes_takes_everybody_down_and_brings_them_back() {
 }
 
 /// Runs a monitor over a script until the board shows what is wanted.
-fn run_until(script: impl FnOnce(&mut Scripted), what: &str, is: impl Fn(&Observation) -> bool) {
+fn run_until(script: impl FnOnce(&mut Cable), what: &str, is: impl Fn(&Observation) -> bool) {
     let (board, seen) = watch::channel(vec![Arc::new(Observation::default())]);
     let stop = Arc::new(AtomicBool::new(false));
     let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let (_never, breaks) = mpsc::channel();
     let mut cable = Cable::new(breaks);
-    script(&mut cable.scripted);
+    script(&mut cable);
     let thread = std::thread::spawn(move || monitor.run(cable, || Err("no such device")));
     wait_for(&seen, what, is);
     stop.store(true, Ordering::Relaxed);
@@ -122,8 +126,8 @@ fn a_gap_is_looked_into_again_and_not_for_ever() {
     // The host behind port 2 does not answer the first discovery, nor the second.
     let mut refusals = 6;
     run_until(
-        |wire| {
-            wire.fate = Box::new(move |parcel| {
+        |cable| {
+            cable.scripted.fate = Box::new(move |parcel| {
                 let beyond = parcel.mad.u8(7) == 2;
                 refusals -= i32::from(beyond);
                 if beyond && refusals >= 0 { Fate::Expired } else { Fate::Answered(ROUND_TRIP) }
@@ -134,13 +138,50 @@ fn a_gap_is_looked_into_again_and_not_for_ever() {
     );
     // One that never answers is asked less and less often: 15 s, 30 s, 1 min, ... 5 min.
     run_until(
-        |wire| {
-            wire.fate = Box::new(|parcel| {
+        |cable| {
+            cable.scripted.fate = Box::new(|parcel| {
                 if parcel.mad.u8(7) == 2 { Fate::Expired } else { Fate::Answered(ROUND_TRIP) }
             });
         },
         "two hundred sweeps with few discoveries",
         |it| it.tally.sweeps >= 200 && it.tally.discoveries * 10 < it.tally.sweeps,
+    );
+}
+
+#[test]
+fn a_flapping_cable_does_not_make_for_a_discovery_each_time() {
+    run_until(
+        |cable| {
+            // The host is plugged in for 15 s, the length of a sweep, and not for another 15.
+            cable.story = Box::new(|wire| {
+                let plugged = wire.now().0 / 15_000_000_000 % 2 == 0;
+                for (near, far) in [((1, 2), (2, 1)), ((2, 1), (1, 2))] {
+                    let links = &mut wire.nodes[near.0].links;
+                    links.retain(|port, _| plugged || *port != near.1);
+                    if plugged {
+                        links.insert(near.1, far);
+                    }
+                }
+            });
+        },
+        "two hundred sweeps with few discoveries",
+        |it| it.tally.sweeps >= 200 && it.tally.discoveries * 4 < it.tally.sweeps,
+    );
+}
+
+#[test]
+fn what_was_read_by_old_lids_is_dropped_and_read_anew_at_once() {
+    run_until(
+        |cable| {
+            cable.story = Box::new(|wire| {
+                if wire.now().since(Moment(0)) > Duration::from_secs(40) {
+                    wire.nodes.iter_mut().for_each(|node| node.sm_lid = 9);
+                }
+            });
+        },
+        // Before the 5 minutes are over after which it is discovered anyway.
+        "the new subnet manager to be noticed",
+        |it| it.tally.discoveries == 2 && it.tally.sweeps < 15 && nodes_up(it) == 3,
     );
 }
 

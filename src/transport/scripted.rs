@@ -64,6 +64,8 @@ pub struct Scripted {
     /// Which node and port we sit at.
     pub home: (usize, PortNumber),
     pub fate: Box<dyn FnMut(&Parcel) -> Fate + Send>,
+    /// PortPhysicalState of ports without a link.
+    pub polling: u8,
     /// What is done to the data of each answer.
     pub garble: Garble,
     /// Every MAD that was sent.
@@ -83,6 +85,7 @@ impl Scripted {
             nodes,
             home: (0, 1),
             fate: Box::new(|_| Fate::Answered(ROUND_TRIP)),
+            polling: 2,
             garble: Box::new(|_| {}),
             sent: Vec::new(),
             most_in_flight: [0; 2],
@@ -159,7 +162,8 @@ impl Scripted {
                 put(&mut answer, 18, &node.sm_lid.to_be_bytes());
                 put(&mut answer, 20, &(1u32 << 14).to_be_bytes());
                 put(&mut answer, 29, &[3, 3, 2]);
-                put(&mut answer, 32, if up { &[0x74, 0x52] } else { &[0x71, 0x20] });
+                let down = [0x71, self.polling << 4];
+                put(&mut answer, 32, if up { &[0x74, 0x52] } else { &down });
                 put(&mut answer, 35, &[0x47]);
                 put(&mut answer, 62, &[0x23]);
             }

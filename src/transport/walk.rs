@@ -35,10 +35,17 @@ pub enum Broken {
 /// How often a waiting thread looks whether it is to stop.
 const STOP_CHECK: Duration = Duration::from_millis(100);
 
+/// How long a walk that is to stop waits for what is open: with the usual time-out, all of it.
+const MOST_FAREWELL: Duration = Duration::from_secs(1);
+
+/// While answers come in without a pause, deadlines are looked at this often. What has come in is
+/// read first: an answer that waits in the queue is not late.
+const EXPIRY_CHECK: Duration = Duration::from_millis(20);
+
 /// Drives a walk to its end: until it has no more questions and none is open.
 ///
-/// When `stop` is set nothing new is sent, and what is open is waited for: it is answered or past
-/// its deadline within a second, and the device is left clean.
+/// When `stop` is set nothing new is sent, and what is open is waited for, so that the device is left
+/// clean; but not for longer than [`MOST_FAREWELL`].
 pub fn drive(
     walk: &mut impl Walk,
     transactor: &mut Transactor,
@@ -46,14 +53,21 @@ pub fn drive(
     stop: &AtomicBool,
 ) -> Result<(), Broken> {
     transactor.begin();
+    let mut stop_by = None;
+    let mut expired_at = wire.now();
     loop {
         let stopping = stop.load(Ordering::Relaxed);
+        let now = wire.now();
         if stopping {
             transactor.abandon_unsent();
+            if now > *stop_by.get_or_insert(now + MOST_FAREWELL) {
+                transactor.forget_all();
+                return Err(Broken::Stopped);
+            }
         }
-        let now = wire.now();
-        while let Some(parcel) = next_parcel(walk, transactor, now, stopping) {
-            if !send(&parcel, transactor, wire, now)? {
+        // The time is taken anew for each: a burst of 128 takes longer than a round trip.
+        while let Some(parcel) = next_parcel(walk, transactor, wire.now(), stopping) {
+            if !send(&parcel, transactor, wire)? {
                 break;
             }
         }
@@ -73,10 +87,14 @@ pub fn drive(
         let until = transactor.wake_up().min(now + STOP_CHECK);
         let received = wire.receive(until).inspect_err(|_| transactor.forget_all())?;
         let now = wire.now();
+        let quiet = received.is_none();
         if let Some(received) = received {
             transactor.received(received, now);
         }
-        transactor.expire(now);
+        if quiet || now.since(expired_at) >= EXPIRY_CHECK {
+            transactor.expire(now);
+            expired_at = now;
+        }
     }
 }
 
@@ -111,13 +129,12 @@ fn send(
     parcel: &Parcel,
     transactor: &mut Transactor,
     wire: &mut impl Wire,
-    now: Moment,
 ) -> Result<bool, WireError> {
     let transaction = parcel.mad.transaction();
     match wire.send(parcel) {
         Ok(()) => Ok(true),
         Err(SendError::Full) => {
-            transactor.no_room(transaction, now);
+            transactor.no_room(transaction, wire.now());
             Ok(false)
         }
         Err(SendError::Refused(error)) => {

@@ -9,8 +9,8 @@ use super::*;
 use crate::fabric::moment::Anchor;
 use crate::fabric::names::NodeNames;
 use crate::fabric::status::{physical, state};
-use crate::fabric::topology::NodeKind;
 use crate::fabric::topology::tests::{end, found};
+use crate::fabric::topology::{FoundFabric, NodeKind};
 use crate::fabric::{Counter, Fabric, Moment, Reading, Snapshot};
 use crate::monitor::Observation;
 use crate::web::body::{Packed, Unpacked};
@@ -26,7 +26,12 @@ fn snapshot() -> Snapshot {
     (status.state, status.physical_state) = (state::DOWN, physical::POLLING);
     (status.width, status.speed) = (None, None);
     let nodes = vec![switch, found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
-    let fabric = Fabric::assemble(nodes, &[(end(1, 1), end(2, 1))], &names, Moment(0), None);
+    let fabric = Fabric::assemble(
+        FoundFabric { nodes, links: vec![(end(1, 1), end(2, 1))], unreached: Vec::new() },
+        &names,
+        Moment(0),
+        None,
+    );
     let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
     let port = fabric.find(end(1, 1)).unwrap();
     let silent = fabric.node_by_guid(end(3, 1).0).unwrap();
