@@ -117,12 +117,12 @@ fn what_is_wrong_on_a_fabric_that_is_there() {
     let ibsim = Ibsim::start(&topology::example("net.1"));
     let root = tempfile::tempdir().unwrap();
     let names = root.path().join("names");
-    std::fs::write(&names, "0x1 \"one\"\n0x2 two\n").unwrap();
+    std::fs::write(&names, "0x1 \"one\"\n0x2 \"two\n").unwrap();
     let names = format!("--fabric.node-name-map={}", names.display());
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = format!("--web.listen-address={}", taken.local_addr().unwrap());
     for (flag, code, says) in [
-        (names.as_str(), USAGE, &["names", "line 2", "double quotes"][..]),
+        (names.as_str(), USAGE, &["names", "line 2", "have no end"][..]),
         ("--fabric.node-name-map=/nowhere", USAGE, &["/nowhere", "No such file"]),
         ("--fabric.capture=/nowhere/c.pcap", USAGE, &["/nowhere/c.pcap", "No such file"]),
         ("--fabric.hca=mlx5_0", NO_DEVICE, &["\"mlx5_0\"", "ibsim0"]),

@@ -81,10 +81,8 @@ fn prepare(
     board: &Arc<watch::Sender<Board>>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Watcher, Fatal> {
-    let no_device = |error| Fatal::new(Exit::NoDevice, error);
-    let port =
-        UmadPort::find(&settings.sysfs, fabric.hca.as_deref(), fabric.port).map_err(no_device)?;
-    let wire = Umad::open(&port, clock).map_err(no_device)?;
+    let (port, wire) = Umad::open_first(&settings.sysfs, fabric.hca.as_deref(), fabric.port, clock)
+        .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
     let capture = match &fabric.capture {
         None => None,
         Some((path, limit)) => Some(Capture::create(path, *limit).map_err(|error| {
@@ -97,21 +95,31 @@ fn prepare(
     Ok(Watcher { monitor, port, wire, settings: fabric.clone() })
 }
 
-/// Runs a watcher on a thread of its own; `alive` is dropped when that ends.
+/// Says that something ended which should not, whatever way it ended.
+struct Farewell(mpsc::UnboundedSender<()>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        // Nobody listens any more while the program itself ends.
+        let _ = self.0.send(());
+    }
+}
+
+/// Runs a watcher on a thread of its own, which says farewell when it ends.
 fn spawn(
     watcher: Watcher,
     sysfs: PathBuf,
     clock: Clock,
-    alive: mpsc::Sender<()>,
+    farewell: Farewell,
 ) -> Result<JoinHandle<()>, Fatal> {
     let Watcher { monitor, port, wire, settings } = watcher;
     std::thread::Builder::new()
         .name(format!("umad-{}-{}", port.hca, port.port))
         .spawn(move || {
-            let _alive = alive;
+            let _farewell = farewell;
             monitor.run(wire, || {
-                let port = UmadPort::find(&sysfs, settings.hca.as_deref(), settings.port)?;
-                Umad::open(&port, clock)
+                Umad::open_first(&sysfs, settings.hca.as_deref(), settings.port, clock)
+                    .map(|(_, wire)| wire)
             });
         })
         .map_err(|error| Fatal::new(Exit::Failed, format!("cannot start a thread: {error}")))
@@ -139,31 +147,34 @@ async fn serve(
         let site = site(settings, &latest);
         tokio::spawn(async move { axum::serve(listener, site.router()).await });
     }
-    let (alive, mut ended) = mpsc::channel::<()>(1);
+    let (ended_sender, mut ended) = mpsc::unbounded_channel();
     let threads = watchers
         .into_iter()
-        .map(|watcher| spawn(watcher, settings.sysfs.clone(), clock, alive.clone()))
+        .map(|watcher| {
+            spawn(watcher, settings.sysfs.clone(), clock, Farewell(ended_sender.clone()))
+        })
         .collect::<Result<Vec<_>, _>>()?;
-    drop(alive);
-    let render = tokio::spawn(render(seen, latest_sender));
+    let farewell = Farewell(ended_sender);
+    let render = tokio::spawn(async move {
+        let _farewell = farewell;
+        render(seen, latest_sender).await;
+    });
     let told = tokio::select! {
         _ = terminate.recv() => Some("SIGTERM"),
         _ = interrupt.recv() => Some("SIGINT"),
-        // Every sender is gone: no thread watches any more, and what is served will not change.
+        // What is served would not change any more, and nobody would see that.
         _ = ended.recv() => None,
     };
     tracing::info!(signal = told, "ending");
     stop.store(true, Ordering::Relaxed);
     render.abort();
-    // What is in flight is answered or past its deadline within a second.
+    // What is in flight is waited for, but not long.
     let joined = tokio::task::spawn_blocking(move || {
         threads.into_iter().all(|thread| thread.join().is_ok())
     });
     if told.is_none() || !joined.await.unwrap_or(false) {
-        return Err(Fatal::new(
-            Exit::Failed,
-            "a watching thread ended by itself; its panic stands above",
-        ));
+        let problem = "a thread that watches or renders ended by itself; its panic stands above";
+        return Err(Fatal::new(Exit::Failed, problem));
     }
     Ok(())
 }

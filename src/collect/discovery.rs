@@ -91,7 +91,10 @@ impl Draft {
 pub struct Discovery {
     steps: Vec<Step>,
     next: usize,
+    /// So many questions, and so many ports, at the most.
     most_steps: usize,
+    ports: usize,
+    overflowed: bool,
     nodes: Vec<Draft>,
     by_guid: HashMap<Guid, usize>,
     links: Vec<(End, End)>,
@@ -142,6 +145,8 @@ impl Discovery {
             steps: Vec::new(),
             next: 0,
             most_steps,
+            ports: 0,
+            overflowed: false,
             nodes: Vec::new(),
             by_guid: HashMap::new(),
             links: Vec::new(),
@@ -171,11 +176,16 @@ impl Discovery {
         if self.steps.len() < self.most_steps {
             self.steps.push(Step { path, ask });
         } else {
-            if self.failures == 0 {
-                tracing::warn!(path = ?path, "the fabric seems to have no end: discovery stops here");
-            }
-            self.failures += 1;
+            self.overflow(path);
         }
+    }
+
+    fn overflow(&mut self, path: Path) {
+        if !self.overflowed {
+            tracing::warn!(path = ?path, "the fabric seems to have no end: discovery stops here");
+            self.overflowed = true;
+        }
+        self.failures += 1;
     }
 
     fn who(&mut self, path: Path, from: Option<(usize, PortNumber)>, info: NodeInfo) {
@@ -186,6 +196,9 @@ impl Discovery {
         };
         let node = match self.by_guid.get(&info.node_guid) {
             Some(&node) => node,
+            None if self.ports + usize::from(identity.port_count) > self.most_steps => {
+                return self.overflow(path);
+            }
             None => self.meet(path, info, identity),
         };
         // A CA or router is known port by port, as each is come in by.
@@ -206,7 +219,8 @@ impl Discovery {
 
     fn meet(&mut self, path: Path, info: NodeInfo, identity: NodeIdentity) -> usize {
         let node = self.nodes.len();
-        let is_switch = identity.kind == NodeKind::Switch;
+        let (is_switch, port_count) = (identity.kind == NodeKind::Switch, identity.port_count);
+        self.ports += usize::from(port_count);
         self.by_guid.insert(info.node_guid, node);
         self.nodes.push(Draft {
             info,
@@ -218,7 +232,7 @@ impl Discovery {
         self.ask(path, Ask::Description { node });
         if is_switch {
             self.ask(path, Ask::Switch { node });
-            for port in 0..=info.port_count {
+            for port in 0..=port_count {
                 self.ask_port(node, port, path);
             }
         }
@@ -337,8 +351,8 @@ impl Walk for Discovery {
             Ask::Description { node } => {
                 let identity = &mut self.nodes[node].found.identity;
                 identity.description = smp::decode_node_description(mad);
-                if identity.kind == NodeKind::Ca && smp::is_aggregation_node(&identity.description)
-                {
+                let (name, vendor) = (&identity.description, identity.vendor_id);
+                if identity.kind == NodeKind::Ca && smp::is_aggregation_node(name, vendor) {
                     identity.kind = NodeKind::AggregationNode;
                 }
             }

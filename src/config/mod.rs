@@ -150,13 +150,10 @@ impl Settings {
             .collect::<Result<_, _>>()?;
         tell_apart(&fabrics)?;
         let telemetry_path = web.telemetry_path.unwrap_or_else(|| "/metrics".into());
-        if !telemetry_path.starts_with('/')
-            || telemetry_path.len() < 2
-            || telemetry_path.contains(['{', '}', '*'])
-        {
+        if !is_free_path(&telemetry_path) {
             return invalid(
                 "--web.telemetry-path",
-                format!("{telemetry_path:?} is not a path such as /metrics"),
+                format!("{telemetry_path:?} is taken, or no path such as /metrics"),
             );
         }
         let listen = match web.listen_address {
@@ -175,8 +172,17 @@ impl Settings {
     }
 }
 
-/// Several fabrics need names and ports of their own: two walks on one device would take each
-/// other's answers.
+/// Whether a path can be that of the metrics: one of plain segments that nothing else is served at.
+fn is_free_path(path: &str) -> bool {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "-_.~".contains(char);
+    let mut segments = path.split('/');
+    segments.next() == Some("")
+        && segments.all(|segment| !segment.is_empty() && segment.chars().all(plain))
+        && !path.starts_with("/-/")
+}
+
+/// Several fabrics need names, ports and captures of their own: one port asked twice is twice the
+/// load for the same samples.
 fn tell_apart(fabrics: &[FabricSettings]) -> Result<(), ConfigError> {
     for (index, fabric) in fabrics.iter().enumerate() {
         let name = &fabric.name;
@@ -186,6 +192,15 @@ fn tell_apart(fabrics: &[FabricSettings]) -> Result<(), ConfigError> {
         for other in &fabrics[..index] {
             if other.name == *name {
                 return invalid("fabrics", format!("two of them have the name {name:?}"));
+            }
+            if fabric.capture.is_some()
+                && fabric.capture.as_ref().map(|(path, _)| path)
+                    == other.capture.as_ref().map(|(path, _)| path)
+            {
+                return invalid(
+                    "fabrics",
+                    format!("{:?} and {name:?} write one capture", other.name),
+                );
             }
             if other.hca == fabric.hca
                 && (other.port == fabric.port || other.port.is_none() || fabric.port.is_none())
@@ -379,7 +394,17 @@ web: {listen-address: ['127.0.0.1:1', ':2']}
             (&["--fabric.timeout=2h"], "", "--fabric.timeout"),
             (&["--fabric.retries=11"], "", "--fabric.retries"),
             (&["--web.listen-address=host"], "", "\"host\" is not an address and port"),
-            (&["--web.telemetry-path=metrics"], "", "is not a path"),
+            (&["--web.telemetry-path=metrics"], "", "no path such as /metrics"),
+            (&["--web.telemetry-path=/"], "", "no path"),
+            (&["--web.telemetry-path=/-/healthy"], "", "is taken"),
+            (&["--web.telemetry-path=/:m"], "", "no path"),
+            (&["--web.telemetry-path=/{m}"], "", "no path"),
+            (&["--web.telemetry-path=/a b"], "", "no path"),
+            (
+                &[],
+                "fabric: {capture: c}\nfabrics: [{name: a, hca: x}, {name: b, hca: y}]",
+                "write one capture",
+            ),
             (&["--no-collector.fabric"], "", "nothing would be watched"),
             (&[], "fabric: {intervall: 1s}", "intervall"),
             (&[], "colector: {}", "colector"),

@@ -8,11 +8,14 @@ use super::ids::Guid;
 
 /// Names by node GUID, which take the place of the node descriptions that devices tell.
 ///
-/// A line is a GUID and a name in double quotes; `#` starts a comment outside of the quotes:
+/// A line is a GUID and a name, best in double quotes; outside of them `#` starts a comment:
 ///
 /// ```text
 /// 0x0002c90200000001 "rack 12 leaf 3"   # by the door
 /// ```
+///
+/// As for infiniband-diags (rdma-core, util/node_name_map.c), a GUID without a name is passed over,
+/// and of several names the first counts. GUIDs are hexadecimal, with `0x` or without.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeNames(HashMap<Guid, String>);
 
@@ -27,7 +30,7 @@ pub struct NodeNamesError {
 }
 
 impl NodeNames {
-    /// Reads a file's text. Later lines win over earlier ones of the same GUID.
+    /// Reads a file's text.
     pub fn parse(text: &str) -> Result<Self, NodeNamesError> {
         let mut names = HashMap::new();
         for (index, line) in text.lines().enumerate() {
@@ -36,18 +39,22 @@ impl NodeNames {
                 continue;
             }
             let fault = |problem: String| NodeNamesError { line: index + 1, problem };
-            let (guid, rest) = line
-                .split_once(char::is_whitespace)
-                .ok_or_else(|| fault("there is no name behind the GUID".into()))?;
+            let (guid, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
             let guid: Guid =
                 guid.parse().map_err(|error| fault(format!("{guid:?} is not a GUID ({error})")))?;
-            let name = rest
-                .trim_start()
-                .strip_prefix('"')
-                .and_then(|quoted| quoted.split_once('"'))
-                .map(|(name, _comment)| name)
-                .ok_or_else(|| fault("the name does not stand in double quotes".into()))?;
-            names.insert(guid, name.to_owned());
+            let rest = rest.trim_start();
+            let name = match rest.strip_prefix('"') {
+                Some(quoted) => {
+                    quoted
+                        .split_once('"')
+                        .ok_or_else(|| fault("the quotes around the name have no end".into()))?
+                        .0
+                }
+                None => rest.split('#').next().unwrap_or_default().trim_end(),
+            };
+            if !name.is_empty() {
+                names.entry(guid).or_insert_with(|| name.to_owned());
+            }
         }
         Ok(NodeNames(names))
     }
@@ -94,22 +101,23 @@ mod tests {
             "0x0002c90200000001\t\"rack 12, leaf #3\" # by the door\n",
             "  2c90200000002   \"spine\"\n",
             "0x2c90200000002 \"spine 1\"\n",
+            "0x3\n",
+            "0x4 # nothing\n",
+            "0x5 plain name # and more\n",
         ))
         .unwrap();
-        assert_eq!(names.len(), 2);
+        assert_eq!(names.len(), 3);
         assert_eq!(names.get(Guid(0x2_c902_0000_0001)), Some("rack 12, leaf #3"));
-        assert_eq!(names.get(Guid(0x2_c902_0000_0002)), Some("spine 1"));
+        assert_eq!(names.get(Guid(0x2_c902_0000_0002)), Some("spine"));
         assert_eq!(names.get(Guid(3)), None);
+        assert_eq!(names.get(Guid(5)), Some("plain name"));
     }
 
     #[test]
     fn a_bad_line_is_named() {
-        for (text, line, problem) in [
-            ("\n0x1\n", 2, "no name behind the GUID"),
-            ("leaf \"a\"\n", 1, "not a GUID"),
-            ("0x1 leaf\n", 1, "double quotes"),
-            ("0x1 \"leaf\n", 1, "double quotes"),
-        ] {
+        for (text, line, problem) in
+            [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "have no end")]
+        {
             let error = NodeNames::parse(text).unwrap_err();
             assert_eq!(error.line, line, "{text:?}");
             assert!(error.problem.contains(problem), "{text:?}: {error}");

@@ -91,7 +91,8 @@ impl NodeInfo {
             description: String::new(),
             vendor_id: self.vendor_id,
             device_id: self.device_id,
-            port_count: self.port_count,
+            // 255 is not a port: PortSelect 255 is all of them.
+            port_count: self.port_count.min(254),
             enhanced_port0: false,
             speed_fields: SpeedFields::default(),
         })
@@ -99,7 +100,7 @@ impl NodeInfo {
 
     /// Whether the vendor is Mellanox (now NVIDIA), by the OUIs that its devices carry.
     pub fn is_mellanox(&self) -> bool {
-        matches!(self.vendor_id, 0x02c9 | 0x15b3)
+        is_mellanox(self.vendor_id)
     }
 }
 
@@ -108,9 +109,14 @@ pub fn decode_node_description(mad: &Mad) -> String {
     readable_description(&mad.data()[..64])
 }
 
-/// What a SHARP aggregation node calls itself. It has no type of its own in NodeInfo.
-pub fn is_aggregation_node(description: &str) -> bool {
-    description.contains("Aggregation Node")
+/// Whether a CA is a SHARP aggregation node, which has no type of its own in NodeInfo: by what it
+/// calls itself, word for word, and by its vendor, for anybody may choose a host's description.
+pub fn is_aggregation_node(description: &str, vendor_id: u32) -> bool {
+    description == "Mellanox Technologies Aggregation Node" && is_mellanox(vendor_id)
+}
+
+fn is_mellanox(vendor_id: u32) -> bool {
+    matches!(vendor_id, 0x02c9 | 0x15b3)
 }
 
 /// SwitchInfo, as far as it is used.
@@ -199,7 +205,8 @@ pub(crate) mod tests {
 
     #[test]
     fn aggregation_nodes_are_known_by_what_they_call_themselves() {
-        assert!(is_aggregation_node("Mellanox Technologies Aggregation Node"));
-        assert!(!is_aggregation_node("host-1 mlx5_0"));
+        assert!(is_aggregation_node("Mellanox Technologies Aggregation Node", 0x2c9));
+        assert!(!is_aggregation_node("Mellanox Technologies Aggregation Node", 1));
+        assert!(!is_aggregation_node("my Aggregation Node", 0x2c9));
     }
 }

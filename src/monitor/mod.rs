@@ -390,7 +390,7 @@ impl Monitor {
         // The times stay those of the last sweep, so that what is served is seen to grow old.
         let blank = self.fabric.clone().zip(last).map(|(fabric, (anchor, began, ended))| {
             let silent = vec![true; fabric.nodes.len()];
-            Snapshot { silent, began, ended, ..Snapshot::blank(fabric, anchor) }
+            Snapshot { began, ended, silent, ..Snapshot::blank(fabric, anchor) }
         });
         self.publish(blank);
     }

@@ -6,14 +6,12 @@ use super::exposition::Format;
 
 /// One entry of an Accept header or the like, with its weight; entries that cannot be read are
 /// left out.
-fn weighted(header: &str) -> impl Iterator<Item = (&str, f32)> {
+fn weighted(header: &str) -> impl Iterator<Item = (String, f32)> {
     header.split(',').filter_map(|entry| {
-        let mut parts = entry.split(';');
-        let what = entry.split(";q=").next().unwrap_or(entry).trim();
-        let weight = parts
-            .find_map(|part| part.trim().strip_prefix("q="))
-            .map_or(Some(1.0), |weight| weight.trim().parse().ok())?;
-        (!what.is_empty()).then_some((what, weight))
+        let entry: String = entry.split_whitespace().collect();
+        let (what, weight) = entry.split_once(";q=").unwrap_or((&entry, "1"));
+        let weight = weight.split(';').next()?.parse().ok()?;
+        (!what.is_empty()).then(|| (what.to_owned(), weight))
     })
 }
 
@@ -84,6 +82,8 @@ mod tests {
             (Some("*"), true),
             (Some("*;q=1, gzip;q=0"), false),
             (Some("identity"), false),
+            (Some("gzip; q=1.0"), true),
+            (Some("gzip ;q=0, *;q=1"), false),
         ] {
             assert_eq!(takes_gzip(header), takes, "{header:?}");
         }

@@ -326,6 +326,7 @@ impl Transactor {
     }
 
     fn stray(&mut self, mad: Option<&Mad>) {
+        tracing::debug!(?mad, "an answer to nothing that is waited for");
         let class = Class::ALL
             .into_iter()
             .find(|class| mad.is_some_and(|mad| mad.class() == *class as u8))

@@ -65,6 +65,17 @@ pub enum DeviceError {
         /// The port.
         port: PortNumber,
     },
+    /// A port that may not send subnet management.
+    #[error(
+        "{hca} port {port} cannot send subnet management: it is a virtual function, a plane of an \
+         HCA whose QP0 is another device's, or no InfiniBand port; name one that can with --fabric.hca"
+    )]
+    NoSubnetManagement {
+        /// The HCA.
+        hca: String,
+        /// The port.
+        port: PortNumber,
+    },
     /// No link.
     #[error(
         "{hca} port {port} has no link (physical state {state}): plug in its cable, or name a \
@@ -139,13 +150,13 @@ fn ports(sysfs: &Path) -> Vec<UmadPort> {
 }
 
 impl UmadPort {
-    /// Finds the port to ask the fabric from: the one that was named, else the first InfiniBand
-    /// port with a link.
-    pub fn find(
+    /// The ports to ask the fabric from, the best first: those that were named, else the
+    /// InfiniBand ports with a link. There is one at least.
+    pub(super) fn candidates(
         sysfs: &Path,
         hca: Option<&str>,
         port: Option<PortNumber>,
-    ) -> Result<UmadPort, DeviceError> {
+    ) -> Result<Vec<UmadPort>, DeviceError> {
         choose(ports(sysfs), &sysfs.join("class/infiniband_mad"), hca, port)
     }
 
@@ -174,7 +185,7 @@ fn choose(
     directory: &Path,
     hca: Option<&str>,
     port: Option<PortNumber>,
-) -> Result<UmadPort, DeviceError> {
+) -> Result<Vec<UmadPort>, DeviceError> {
     if all.is_empty() {
         return Err(DeviceError::NoDevice { directory: directory.display().to_string() });
     }
@@ -191,10 +202,10 @@ fn choose(
         let asked = port.unwrap_or_default();
         return Err(DeviceError::UnknownPort { hca: first_hca, asked, known: numbers });
     };
-    match candidates.iter().find(|port| port.usable().is_ok()) {
-        Some(usable) => Ok(usable.clone()),
-        None => first.usable().map(|()| first.clone()),
-    }
+    first.usable().or_else(|error| {
+        if candidates.iter().any(|port| port.usable().is_ok()) { Ok(()) } else { Err(error) }
+    })?;
+    Ok(candidates.into_iter().filter(|port| port.usable().is_ok()).collect())
 }
 
 #[cfg(test)]
@@ -225,7 +236,7 @@ mod tests {
         number: Option<u8>,
     ) -> Result<(String, u8), String> {
         choose(all, Path::new("/sys/class/infiniband_mad"), hca, number)
-            .map(|port| (port.hca, port.port))
+            .map(|ports| (ports[0].hca.clone(), ports[0].port))
             .map_err(|error| error.to_string())
     }
 

@@ -9,10 +9,11 @@ mod sys;
 pub use device::{DeviceError, UmadPort};
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::fabric::moment::Anchor;
-use crate::fabric::{Lid, Moment};
+use crate::fabric::{Lid, Moment, PortNumber};
 use crate::mad::{self, Class, Mad};
 
 use super::clock::Clock;
@@ -69,15 +70,36 @@ pub struct Umad {
 }
 
 impl Umad {
+    /// Opens the port that was named, else the first that will do.
+    pub fn open_first(
+        sysfs: &Path,
+        hca: Option<&str>,
+        port: Option<PortNumber>,
+        clock: Clock,
+    ) -> Result<(UmadPort, Umad), DeviceError> {
+        let mut refusal = None;
+        for port in UmadPort::candidates(sysfs, hca, port)? {
+            match Umad::open(&port, clock) {
+                Ok(umad) => return Ok((port, umad)),
+                // Another port may be one that can.
+                Err(error @ DeviceError::NoSubnetManagement { .. }) => {
+                    refusal.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refusal.unwrap_or(DeviceError::NoDevice { directory: sysfs.display().to_string() }))
+    }
+
     /// Opens a port and registers for the classes that are spoken.
-    pub fn open(port: &UmadPort, clock: Clock) -> Result<Umad, DeviceError> {
+    fn open(port: &UmadPort, clock: Clock) -> Result<Umad, DeviceError> {
         let device = port.device.display().to_string();
         let descriptor = Descriptor::open(&port.device)
             .map_err(|error| DeviceError::of_open(device.clone(), error))?;
         let (header, agents) = register_all(&descriptor).map_err(|error| {
-            // The kernel has no QP0 on an Ethernet port (ib_umad: no such special QP).
+            // The kernel has no QP0 there (ib_mad: no such special QP).
             if error.raw_os_error() == Some(libc::EPROTONOSUPPORT) {
-                DeviceError::Ethernet { hca: port.hca.clone(), port: port.port }
+                DeviceError::NoSubnetManagement { hca: port.hca.clone(), port: port.port }
             } else {
                 DeviceError::Unusable { device: device.clone(), action: "register", error }
             }

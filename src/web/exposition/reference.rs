@@ -19,7 +19,8 @@ Names, labels and meanings are a contract: a change of one is a line in CHANGELO
   cable are on `infiniband_port_info` and `infiniband_node_info`, to be joined where they are wanted:
   `infiniband_port_symbol_errors_total * on (fabric, guid, port) group_left (node, peer_node, peer_port) infiniband_port_info`.
 - What was not read has no sample: absent is not zero. A node that does not answer has
-  `infiniband_node_up` 0 and no counters; a port that lost its link keeps its series.
+  `infiniband_node_up` 0, and its ports have neither counters nor states. A switch's port that lost its
+  link keeps its series, and on `infiniband_port_info` the end that its cable led to.
 - Values are as fresh as `infiniband_sweep_timestamp_seconds` says: the exporter sweeps on its own
   interval, and a scrape gets the latest sweep.
 - Counters are what the device says. The classic ones stick at their highest value (the width is in
