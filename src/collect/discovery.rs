@@ -6,10 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::fabric::assembly::{FoundFabric, FoundNode, FoundPort};
 use crate::fabric::names::NodeNames;
 use crate::fabric::rate::Speed;
 use crate::fabric::status::{PortStatus, SpeedFields};
-use crate::fabric::topology::{End, FoundFabric, FoundNode, FoundPort, NodeIdentity, NodeKind};
+use crate::fabric::topology::{End, NodeIdentity, NodeKind};
 use crate::fabric::{Fabric, Guid, Moment, PortNumber};
 use crate::mad::port_info::{self, PortInfo};
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};

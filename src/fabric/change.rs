@@ -163,9 +163,10 @@ pub fn between(before: &Fabric, after: &Fabric) -> Vec<Change> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::assembly::FoundNode;
     use super::super::moment::Moment;
+    use super::super::topology::NodeKind;
     use super::super::topology::tests::{end, fabric, found};
-    use super::super::topology::{FoundNode, NodeKind};
     use super::*;
 
     fn nodes(guids: &[u64]) -> Vec<FoundNode> {

@@ -3,6 +3,7 @@
 //! Nothing here does I/O or reads a clock, and nothing here knows how a value was obtained; every
 //! other room of the house imports this one, and this one imports none.
 
+pub mod assembly;
 pub mod change;
 pub mod counter;
 pub mod ids;

@@ -3,12 +3,13 @@
 //! The thread outlives its device: when the port's device goes, everybody is told so, and the
 //! thread waits for it to come back.
 
+mod names;
 mod observation;
 
+pub use names::NamesError;
 pub use observation::{Board, Collector, Observation, Tally};
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,12 +20,13 @@ use crate::collect::discovery::Discovery;
 use crate::collect::perfmgt::Agents;
 use crate::collect::sweep::{Sweep, Swept};
 use crate::config::FabricSettings;
-use crate::fabric::names::{NodeNames, NodeNamesError};
+use crate::fabric::names::NodeNames;
 use crate::fabric::{Fabric, Guid, Moment, Snapshot, change};
 use crate::transport::capture::{Capture, Tapped};
 use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken};
 use crate::transport::{Wire, WireError};
+use names::read_names;
 
 /// So many intervals is the longest that a move waits for its discovery.
 const MOST_HOLD: u32 = 8;
@@ -64,36 +66,6 @@ pub struct Monitor {
     silent: HashSet<Guid>,
     /// Switches whose PortStateChange bit was set when last seen.
     state_changes: HashSet<Guid>,
-}
-
-/// A node-name-map that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum NamesError {
-    /// It cannot be read.
-    #[error("node-name-map {path}: {error}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// One of its lines is not what it should be.
-    #[error("node-name-map {path}: {error}")]
-    Malformed {
-        /// The file.
-        path: String,
-        /// Which line, and why.
-        error: NodeNamesError,
-    },
-}
-
-fn read_names(path: Option<&PathBuf>) -> Result<NodeNames, NamesError> {
-    let Some(path) = path else { return Ok(NodeNames::default()) };
-    let name = path.display().to_string();
-    let bytes = std::fs::read(path)
-        .map_err(|error| NamesError::Unreadable { path: name.clone(), error })?;
-    NodeNames::parse(&String::from_utf8_lossy(&bytes))
-        .map_err(|error| NamesError::Malformed { path: name, error })
 }
 
 impl Monitor {

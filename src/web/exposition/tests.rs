@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::*;
+use crate::fabric::assembly::FoundFabric;
 use crate::fabric::moment::Anchor;
 use crate::fabric::names::NodeNames;
 use crate::fabric::status::{physical, state};
+use crate::fabric::topology::NodeKind;
 use crate::fabric::topology::tests::{end, found};
-use crate::fabric::topology::{FoundFabric, NodeKind};
 use crate::fabric::{Counter, Fabric, Moment, Reading, Snapshot};
 use crate::monitor::Observation;
 use crate::web::body::{Packed, Unpacked};

@@ -1,0 +1,243 @@
+//! How a fabric is put together: from what a discovery found, and from what is remembered.
+
+use std::collections::HashSet;
+
+use super::ids::{Guid, PortNumber};
+use super::moment::Moment;
+use super::names::NodeNames;
+use super::status::PortStatus;
+use super::topology::{
+    End, Fabric, Link, Node, NodeIdentity, NodeIndex, NodeKind, Peer, Port, PortIndex,
+};
+
+/// What a discovery found of a node.
+#[derive(Clone, Debug)]
+pub struct FoundNode {
+    /// What it told of itself.
+    pub identity: NodeIdentity,
+    /// The ports that answered or were reached.
+    pub ports: Vec<FoundPort>,
+}
+
+/// What a discovery found of a port.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundPort {
+    /// Its number.
+    pub number: PortNumber,
+    /// Its own GUID.
+    pub guid: Guid,
+    /// What it said.
+    pub status: Option<PortStatus>,
+}
+
+/// What a discovery found of a fabric.
+#[derive(Clone, Debug, Default)]
+pub struct FoundFabric {
+    /// The nodes.
+    pub nodes: Vec<FoundNode>,
+    /// The cables between them.
+    pub links: Vec<(End, End)>,
+    /// Ports with a link behind which nobody answered.
+    pub unreached: Vec<End>,
+}
+
+impl Fabric {
+    /// Builds the fabric from what a discovery found at `now`.
+    ///
+    /// Of `previous`, the nodes that were not found again stay as absent ones unless they were
+    /// last found before `forget_before`, and cables without a link now keep the ends they had.
+    /// Who was behind a port that has a link and nobody answers behind it now is not taken for gone.
+    pub fn assemble(
+        mut found: FoundFabric,
+        names: &NodeNames,
+        now: Moment,
+        previous: Option<(&Fabric, Moment)>,
+    ) -> Fabric {
+        let mut fabric = Fabric::default();
+        let mut absent = Vec::new();
+        if let Some((previous, forget_before)) = previous {
+            let here: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
+            let hidden = previous.hidden_behind(&found.unreached, &here, &mut found.links);
+            for node in previous.nodes.iter().filter(|node| !here.contains(&node.identity.guid)) {
+                if hidden.contains(&node.identity.guid) {
+                    found.nodes.push(previous.as_last_found(node));
+                } else if node.last_found >= forget_before {
+                    absent.push((previous.as_last_found(node), node.last_found, false));
+                }
+            }
+        }
+        let present = found.nodes.into_iter().map(|node| (node, now, true));
+        let mut entries: Vec<(FoundNode, Moment, bool)> = present.chain(absent).collect();
+        entries.sort_by_key(|(node, ..)| node.identity.guid);
+        entries.dedup_by_key(|(node, ..)| node.identity.guid);
+        for (node, last_found, present) in entries {
+            fabric.push(node, names, last_found, present);
+        }
+        for &(a, b) in &found.links {
+            if let (Some(a), Some(b)) = (fabric.find(a), fabric.find(b)) {
+                fabric.join(a, b, true);
+            }
+        }
+        if let Some((previous, _)) = previous {
+            for Link(a, b) in previous.links() {
+                let ends = (fabric.find(previous.end(a)), fabric.find(previous.end(b)));
+                if let (Some(a), Some(b)) = ends
+                    && fabric.port(a).peer.is_none()
+                    && fabric.port(b).peer.is_none()
+                {
+                    fabric.join(a, b, false);
+                }
+            }
+        }
+        fabric
+    }
+
+    /// The nodes that were present and are not `here`, and to which cables led from `unreached`
+    /// ports or from one another; those cables are added to `links`.
+    fn hidden_behind(
+        &self,
+        unreached: &[End],
+        here: &HashSet<Guid>,
+        links: &mut Vec<(End, End)>,
+    ) -> HashSet<Guid> {
+        let mut hidden = HashSet::new();
+        let mut ports: Vec<PortIndex> =
+            unreached.iter().filter_map(|end| self.find(*end)).collect();
+        while let Some(port) = ports.pop() {
+            let Some(peer) = self.port(port).peer.filter(|peer| peer.connected) else { continue };
+            let node = self.port(peer.port).node;
+            let guid = self.node(node).identity.guid;
+            if here.contains(&guid) || !self.node(node).present {
+                continue;
+            }
+            links.push((self.end(port), self.end(peer.port)));
+            if hidden.insert(guid) {
+                ports.extend(self.ports_of(node).filter(|other| *other != peer.port));
+            }
+        }
+        hidden
+    }
+
+    /// A node as it was found before: where it may be asked whether it is back.
+    fn as_last_found(&self, node: &Node) -> FoundNode {
+        let ports = &self.ports[node.first_port as usize..][..node.port_slots as usize];
+        let found =
+            |port: &Port| FoundPort { number: port.number, guid: port.guid, status: port.status };
+        FoundNode { identity: node.identity.clone(), ports: ports.iter().map(found).collect() }
+    }
+
+    fn push(&mut self, found: FoundNode, names: &NodeNames, last_found: Moment, present: bool) {
+        let index = NodeIndex(self.nodes.len() as u32);
+        let identity = found.identity;
+        let first = u8::from(identity.kind != NodeKind::Switch);
+        let first_port = self.ports.len() as u32;
+        self.ports.extend((first..=identity.port_count).map(|number| Port {
+            node: index,
+            number,
+            guid: Guid::default(),
+            status: None,
+            peer: None,
+        }));
+        for port in found.ports {
+            if let Some(slot) =
+                port.number.checked_sub(first).filter(|_| port.number <= identity.port_count)
+            {
+                let slot = &mut self.ports[first_port as usize + usize::from(slot)];
+                slot.guid = port.guid;
+                slot.status = port.status;
+            }
+        }
+        self.by_guid.insert(identity.guid, index);
+        self.nodes.push(Node {
+            name: names.get(identity.guid).unwrap_or(&identity.description).to_owned(),
+            identity,
+            present,
+            last_found,
+            first_port,
+            port_slots: self.ports.len() as u32 - first_port,
+        });
+    }
+
+    /// Joins two ports; whoever was joined to either of them before is so no more.
+    fn join(&mut self, a: PortIndex, b: PortIndex, connected: bool) {
+        for (end, other) in [(a, b), (b, a)] {
+            let old = self.ports[end.0 as usize].peer.replace(Peer { port: other, connected });
+            if let Some(old) = old.filter(|old| old.port != other) {
+                self.ports[old.port.0 as usize].peer = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::topology::tests::{end, fabric, found};
+    use super::*;
+
+    #[test]
+    fn a_pulled_cable_and_a_lost_node_are_remembered() {
+        let before = fabric(
+            vec![found(1, NodeKind::Switch, 2), found(2, NodeKind::Ca, 1)],
+            &[(end(1, 1), end(2, 1))],
+            None,
+        );
+        let after = fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&before, Moment(10))));
+        let lost = after.node(after.node_by_guid(Guid(2)).unwrap());
+        assert!(!lost.present);
+        let port = after.find(end(1, 1)).unwrap();
+        let peer = after.port(port).peer.unwrap();
+        assert_eq!((after.end(peer.port), peer.connected), (end(2, 1), false));
+
+        let forgotten =
+            fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&after, Moment(11))));
+        assert!(forgotten.node_by_guid(Guid(2)).is_none());
+        assert!(forgotten.port(port).peer.is_none());
+    }
+
+    #[test]
+    fn who_is_behind_a_gap_is_not_taken_for_gone() {
+        let nodes = |guids: &[(u64, NodeKind)]| {
+            guids.iter().map(|&(guid, kind)| found(guid, kind, 3)).collect::<Vec<_>>()
+        };
+        let all =
+            [(1, NodeKind::Switch), (2, NodeKind::Switch), (3, NodeKind::Ca), (4, NodeKind::Ca)];
+        let links = [(end(1, 1), end(2, 1)), (end(2, 2), end(3, 1)), (end(1, 2), end(4, 1))];
+        let before = fabric(nodes(&all), &links, None);
+        // The second switch does not answer, so neither it nor its host is found; host 4 is gone.
+        let gap =
+            FoundFabric { nodes: nodes(&all[..1]), links: Vec::new(), unreached: vec![end(1, 1)] };
+        let after =
+            Fabric::assemble(gap, &NodeNames::default(), Moment(11), Some((&before, Moment(0))));
+        let present: Vec<bool> = after.nodes.iter().map(|node| node.present).collect();
+        assert_eq!(present, [true, true, true, false]);
+        let connected = after.links().filter(|link| after.port(link.0).peer.unwrap().connected);
+        assert_eq!(connected.count(), 2);
+    }
+
+    #[test]
+    fn a_cable_that_was_moved_leaves_no_ghost_behind() {
+        let nodes = || {
+            vec![
+                found(1, NodeKind::Switch, 2),
+                found(2, NodeKind::Ca, 1),
+                found(3, NodeKind::Ca, 1),
+            ]
+        };
+        let before = fabric(nodes(), &[(end(1, 1), end(2, 1))], None);
+        let after = fabric(nodes(), &[(end(1, 2), end(2, 1))], Some((&before, Moment(0))));
+        assert!(after.port(after.find(end(1, 1)).unwrap()).peer.is_none());
+        assert_eq!(after.links().count(), 1);
+    }
+
+    #[test]
+    fn two_nodes_that_claim_one_cable_end_do_not_confuse_the_rest() {
+        let nodes = vec![
+            found(1, NodeKind::Switch, 2),
+            found(2, NodeKind::Ca, 1),
+            found(3, NodeKind::Ca, 1),
+        ];
+        let fabric = fabric(nodes, &[(end(1, 1), end(2, 1)), (end(1, 1), end(3, 1))], None);
+        assert!(fabric.port(fabric.find(end(2, 1)).unwrap()).peer.is_none());
+        assert_eq!(fabric.links().count(), 1);
+    }
+}
