@@ -30,7 +30,7 @@ pub enum DeviceError {
     /// Nothing in sysfs.
     #[error(
         "no RDMA device on this host ({directory} has none): load the driver of the HCA and \
-         ib_umad (modprobe ib_umad), or name another host's port"
+         ib_umad (modprobe ib_umad), or run this on a host that has one"
     )]
     NoDevice {
         /// Where it was looked for.
