@@ -36,7 +36,6 @@ struct Watcher {
     monitor: Monitor,
     port: UmadPort,
     wire: Umad,
-    settings: FabricSettings,
 }
 
 /// Runs until SIGTERM or SIGINT, or until something makes it pointless to go on.
@@ -92,7 +91,7 @@ fn prepare(
     let monitor = Monitor::new(fabric.clone(), capture, Arc::clone(board), slot, Arc::clone(stop))
         .map_err(|error| Fatal::new(Exit::Usage, error))?;
     tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "asking the fabric");
-    Ok(Watcher { monitor, port, wire, settings: fabric.clone() })
+    Ok(Watcher { monitor, port, wire })
 }
 
 /// Says that something ended which should not, whatever way it ended.
@@ -112,13 +111,14 @@ fn spawn(
     clock: Clock,
     farewell: Farewell,
 ) -> Result<JoinHandle<()>, Fatal> {
-    let Watcher { monitor, port, wire, settings } = watcher;
+    let Watcher { monitor, port, wire } = watcher;
     std::thread::Builder::new()
         .name(format!("umad-{}-{}", port.hca, port.port))
         .spawn(move || {
             let _farewell = farewell;
             monitor.run(wire, || {
-                Umad::open_first(&sysfs, settings.hca.as_deref(), settings.port, clock)
+                // The same port: another one may lead to another fabric.
+                Umad::open_first(&sysfs, Some(&port.hca), Some(port.port), clock)
                     .map(|(_, wire)| wire)
             });
         })

@@ -311,6 +311,10 @@ impl Discovery {
             }
             ask => tracing::warn!(path = ?step.path, ?ask, %failure, "discovery has a gap"),
         }
+        if let Ask::Port { node, port } = step.ask {
+            // Whether it has a link, and who is behind it, is not known.
+            self.unreached.push(self.nodes[node].end(port));
+        }
         // The other ports must not wait for ever; where an old switch has no such speed fields,
         // they are reserved, and read 0.
         if let Ask::Port { node, port: 0 } = step.ask {

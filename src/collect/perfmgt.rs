@@ -49,7 +49,7 @@ impl Agents {
     /// Forgets who is not in the fabric any more, for a device that comes back may be another.
     pub fn keep_present(&mut self, fabric: &Fabric) {
         self.plans.retain(|(guid, _), _| {
-            fabric.node_by_guid(*guid).is_some_and(|node| fabric.node(node).present)
+            fabric.node_by_guid(*guid).is_some_and(|node| fabric.node(node).present())
         });
     }
 }
@@ -128,7 +128,7 @@ impl<'a> CounterSweep<'a> {
     /// state tells that it is back. Unless somebody else has its LID by now.
     fn queue_probes(&mut self) {
         let fabric = self.fabric;
-        let present = |port: &PortIndex| fabric.node_of(*port).present;
+        let present = |port: &PortIndex| fabric.node_of(*port).present();
         let taken: HashSet<u16> = fabric
             .port_indexes()
             .filter(present)
@@ -138,7 +138,7 @@ impl<'a> CounterSweep<'a> {
                 first..first.saturating_add(1 << status.lmc)
             })
             .collect();
-        let absent = fabric.node_indexes().filter(|&node| !fabric.node(node).present);
+        let absent = fabric.node_indexes().filter(|&node| !fabric.node(node).present());
         let lids =
             absent.filter_map(|node| fabric.ports_of(node).find_map(|port| fabric.lid_of(port)));
         self.queue.extend(lids.filter(|lid| !taken.contains(&lid.0)).map(|lid| Ask::Probe { lid }));
@@ -148,7 +148,7 @@ impl<'a> CounterSweep<'a> {
         let fabric = self.fabric;
         let node = fabric.node(index);
         // Aggregation nodes need not have an agent.
-        if !node.present || node.identity.kind == NodeKind::AggregationNode {
+        if !node.present() || node.identity.kind == NodeKind::AggregationNode {
             return;
         }
         for port in fabric.ports_of(index).filter(|&port| fabric.is_watched(port)) {

@@ -7,8 +7,9 @@
 //! A switch is asked who it is and for its port 0, too: a subnet manager that gives other LIDs shows
 //! there, and what was read by the old ones must not be told.
 //!
-//! A fabric may be set up so that its switches answer no subnet management by LID. When the first
-//! few dozen questions find nobody, the rest is left out: states then come from discoveries alone.
+//! A fabric may be set up so that its switches answer no subnet management by LID. When a few dozen
+//! switches are silent and none has answered, the rest is left out, and states come from discoveries
+//! alone.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -21,7 +22,7 @@ use crate::mad::port_info::PortInfo;
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};
 use crate::transport::{Address, Failure, Request};
 
-/// After so many questions without one answer nobody else is asked.
+/// After so many silent nodes, and no answer from any, nobody else is asked.
 const ENOUGH_SILENCE: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +49,7 @@ pub struct StateSweep<'a> {
     asked: Vec<Ask>,
     states: States,
     answered: bool,
-    unanswered: usize,
+    unanswered: HashSet<NodeIndex>,
 }
 
 /// What the states were.
@@ -60,6 +61,8 @@ pub struct States {
     pub state_changes: HashSet<Guid>,
     /// Some port is not as the discovery found it.
     pub moved: bool,
+    /// Nodes at whose LIDs somebody else answers.
+    pub impostors: HashSet<NodeIndex>,
     /// LIDs are not what they were: answers may have come from others than were meant.
     pub readdressed: bool,
     /// Many were asked, and nobody answered.
@@ -82,13 +85,17 @@ impl<'a> StateSweep<'a> {
     /// A sweep over the present nodes of a fabric; with `wanted` false, one that asks nobody.
     pub fn new(fabric: &'a Fabric, wanted: bool) -> Self {
         let mut queue = VecDeque::new();
-        let asked = fabric.node_indexes().filter(|&node| wanted && fabric.node(node).present);
-        for index in asked {
-            for port in fabric.ports_of(index).filter(|&port| fabric.lid_of(port).is_some()) {
+        let asked = || fabric.node_indexes().filter(|&node| wanted && fabric.node(node).present());
+        let reached = |node| fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some());
+        // Each switch once, before any of them is asked for all of its ports.
+        for node in asked() {
+            let port0 = reached(node).find(|&port| fabric.port(port).number == 0);
+            queue.extend(port0.map(|port0| Ask::Identity { node, port0 }));
+        }
+        for node in asked() {
+            for port in reached(node) {
                 if fabric.port(port).number == 0 {
-                    let (node, port0) = (index, port);
-                    queue.push_back(Ask::Identity { node, port0 });
-                    queue.push_back(Ask::Switch { node, port0 });
+                    queue.push_back(Ask::Switch { node, port0: port });
                     queue.push_back(Ask::Port { port });
                 } else if speaks_for_its_cable(fabric, port) {
                     queue.push_back(Ask::Port { port });
@@ -99,10 +106,18 @@ impl<'a> StateSweep<'a> {
             statuses: vec![Fresh::NotAsked; fabric.ports.len()],
             state_changes: HashSet::new(),
             moved: false,
+            impostors: HashSet::new(),
             readdressed: false,
             useless: false,
         };
-        StateSweep { fabric, queue, asked: Vec::new(), states, answered: false, unanswered: 0 }
+        StateSweep {
+            fabric,
+            queue,
+            asked: Vec::new(),
+            states,
+            answered: false,
+            unanswered: HashSet::new(),
+        }
     }
 
     /// The next question.
@@ -121,18 +136,23 @@ impl<'a> StateSweep<'a> {
     /// Takes an outcome in. Tells the port, for its node's sign of life.
     pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>) -> Option<PortIndex> {
         let ask = *self.asked.get(tag as usize)?;
+        let asked = match ask {
+            Ask::Identity { port0, .. } | Ask::Switch { port0, .. } => port0,
+            Ask::Port { port } => port,
+        };
         match outcome {
             Ok(_) => self.answered = true,
-            Err(_) => self.unanswered += 1,
+            Err(_) => drop(self.unanswered.insert(self.fabric.port(asked).node)),
         }
-        self.states.useless = !self.answered && self.unanswered >= ENOUGH_SILENCE;
-        if self.states.useless {
+        if !self.answered && self.unanswered.len() >= ENOUGH_SILENCE {
             self.queue.clear();
         }
         match (ask, outcome) {
             (Ask::Identity { node, .. }, Ok(mad)) => {
-                let guid = self.fabric.node(node).identity.guid;
-                self.states.readdressed |= NodeInfo::decode(mad).node_guid != guid;
+                if NodeInfo::decode(mad).node_guid != self.fabric.node(node).identity.guid {
+                    self.states.impostors.insert(node);
+                    self.states.readdressed = true;
+                }
             }
             (Ask::Switch { node, .. }, Ok(mad)) => {
                 if SwitchInfo::decode(mad).port_state_change {
@@ -142,10 +162,7 @@ impl<'a> StateSweep<'a> {
             (Ask::Port { port }, Ok(mad)) => self.place(port, &PortInfo::decode(mad)),
             (_, Err(_)) => {}
         }
-        match ask {
-            Ask::Identity { port0, .. } | Ask::Switch { port0, .. } => Some(port0),
-            Ask::Port { port } => Some(port),
-        }
+        Some(asked)
     }
 
     fn place(&mut self, port: PortIndex, info: &PortInfo) {
@@ -182,15 +199,18 @@ impl<'a> StateSweep<'a> {
         if *fresh != Fresh::NotAsked {
             return;
         }
-        if self.fabric.node_of(peer.port).is_switch() {
-            self.queue.push_back(Ask::Port { port: peer.port });
-        } else if !status.link_up() {
+        let is_switch = self.fabric.node_of(peer.port).is_switch();
+        if is_switch || !status.link_up() {
             *fresh = Fresh::Unknown;
+        }
+        if is_switch && self.fabric.lid_of(peer.port).is_some() {
+            self.queue.push_back(Ask::Port { port: peer.port });
         }
     }
 
     /// What was read, once the walk is at its end.
     pub fn finish(self) -> States {
-        self.states
+        let useless = !self.answered && !self.unanswered.is_empty();
+        States { useless, ..self.states }
     }
 }

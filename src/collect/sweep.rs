@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::fabric::moment::Anchor;
-use crate::fabric::{Fabric, Guid, Moment, PortIndex, Snapshot};
+use crate::fabric::topology::Presence;
+use crate::fabric::{Fabric, Guid, Moment, Node, PortIndex, Snapshot};
 use crate::mad::Mad;
 use crate::transport::walk::Walk;
 use crate::transport::{Failure, Lane, Request};
@@ -79,7 +80,21 @@ impl<'a> Sweep<'a> {
     /// What was read, once the walk is at its end.
     pub fn finish(self) -> Swept {
         let states = self.states.finish();
-        let counters = self.counters.finish();
+        let mut counters = self.counters.finish();
+        let mut life = self.life;
+        for &node in &states.impostors {
+            // Whatever answered there, it was not this node.
+            life[node.0 as usize] = Life::Silent;
+            for port in self.fabric.ports_of(node) {
+                counters.readings[port.0 as usize] = None;
+            }
+        }
+        let is_silent = |(node, life): (&Node, Life)| match life {
+            Life::Heard => false,
+            Life::Silent => true,
+            // The discovery got no answer from there either.
+            Life::NotAsked => node.presence == Presence::Hidden,
+        };
         Swept {
             snapshot: Snapshot {
                 fabric: Arc::clone(self.fabric),
@@ -88,7 +103,7 @@ impl<'a> Sweep<'a> {
                 ended: self.ended,
                 readings: counters.readings,
                 statuses: states.statuses,
-                silent: self.life.iter().map(|life| *life == Life::Silent).collect(),
+                silent: self.fabric.nodes.iter().zip(life).map(is_silent).collect(),
             },
             state_changes: states.state_changes,
             moved: states.moved || counters.returned,

@@ -1,13 +1,13 @@
 //! How a fabric is put together: from what a discovery found, and from what is remembered.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::ids::{Guid, PortNumber};
+use super::ids::{Guid, Lid, PortNumber};
 use super::moment::Moment;
 use super::names::NodeNames;
 use super::status::PortStatus;
 use super::topology::{
-    End, Fabric, Link, Node, NodeIdentity, NodeIndex, NodeKind, Peer, Port, PortIndex,
+    End, Fabric, Link, Node, NodeIdentity, NodeIndex, NodeKind, Peer, Port, PortIndex, Presence,
 };
 
 /// What a discovery found of a node.
@@ -41,6 +41,21 @@ pub struct FoundFabric {
     pub unreached: Vec<End>,
 }
 
+impl FoundFabric {
+    fn lids(&self) -> impl Iterator<Item = Lid> + '_ {
+        let ports = self.nodes.iter().flat_map(|node| &node.ports);
+        let lids = ports.filter_map(|port| port.status).map(|status| status.lid);
+        lids.filter(|lid| lid.is_unicast())
+    }
+}
+
+impl Port {
+    /// What was found of it when it was last reached.
+    fn as_last_found(&self) -> FoundPort {
+        FoundPort { number: self.number, guid: self.guid, status: self.status }
+    }
+}
+
 impl Fabric {
     /// Builds the fabric from what a discovery found at `now`.
     ///
@@ -53,25 +68,32 @@ impl Fabric {
         now: Moment,
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
-        let mut fabric = Fabric::default();
-        let mut absent = Vec::new();
+        let mut entries = Vec::new();
         if let Some((previous, forget_before)) = previous {
+            let hidden = previous.keep_hidden(&mut found);
             let here: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
-            let hidden = previous.hidden_behind(&found.unreached, &here, &mut found.links);
-            for node in previous.nodes.iter().filter(|node| !here.contains(&node.identity.guid)) {
-                if hidden.contains(&node.identity.guid) {
-                    found.nodes.push(previous.as_last_found(node));
-                } else if node.last_found >= forget_before {
-                    absent.push((previous.as_last_found(node), node.last_found, false));
+            let lids: HashSet<Lid> = found.lids().collect();
+            let gone = |node: &&Node| !here.contains(&node.identity.guid);
+            let known = |node: &&Node| node.last_found >= forget_before;
+            for node in previous.nodes.iter().filter(gone).filter(known) {
+                let mut old = previous.as_last_found(node);
+                // A LID that somebody else was found with is not to be asked in its name.
+                for status in old.ports.iter_mut().filter_map(|port| port.status.as_mut()) {
+                    if lids.contains(&status.lid) {
+                        status.lid = Lid::default();
+                    }
                 }
+                let hidden = hidden.contains(&node.identity.guid);
+                let presence = if hidden { Presence::Hidden } else { Presence::Absent };
+                entries.push((old, node.last_found, presence));
             }
         }
-        let present = found.nodes.into_iter().map(|node| (node, now, true));
-        let mut entries: Vec<(FoundNode, Moment, bool)> = present.chain(absent).collect();
+        entries.extend(found.nodes.into_iter().map(|node| (node, now, Presence::Found)));
         entries.sort_by_key(|(node, ..)| node.identity.guid);
         entries.dedup_by_key(|(node, ..)| node.identity.guid);
-        for (node, last_found, present) in entries {
-            fabric.push(node, names, last_found, present);
+        let mut fabric = Fabric::default();
+        for (node, last_found, presence) in entries {
+            fabric.push(node, names, last_found, presence);
         }
         for &(a, b) in &found.links {
             if let (Some(a), Some(b)) = (fabric.find(a), fabric.find(b)) {
@@ -92,28 +114,32 @@ impl Fabric {
         fabric
     }
 
-    /// The nodes that were present and are not `here`, and to which cables led from `unreached`
-    /// ports or from one another; those cables are added to `links`.
-    fn hidden_behind(
-        &self,
-        unreached: &[End],
-        here: &HashSet<Guid>,
-        links: &mut Vec<(End, End)>,
-    ) -> HashSet<Guid> {
+    /// Keeps what this fabric knows of behind the ports that `found` did not get through: cables are
+    /// added to it, and ports of nodes that are there by another port. Tells the nodes that are
+    /// hidden there, behind such ports or behind one another.
+    fn keep_hidden(&self, found: &mut FoundFabric) -> HashSet<Guid> {
+        let places: HashMap<Guid, usize> =
+            found.nodes.iter().enumerate().map(|(at, node)| (node.identity.guid, at)).collect();
+        // What was found of a cable's other end is truer than what is remembered.
+        let linked: HashSet<End> = found.links.iter().flat_map(|&(a, b)| [a, b]).collect();
         let mut hidden = HashSet::new();
-        let mut ports: Vec<PortIndex> =
-            unreached.iter().filter_map(|end| self.find(*end)).collect();
+        let unreached = found.unreached.iter().filter(|end| !linked.contains(end));
+        let mut ports: Vec<PortIndex> = unreached.filter_map(|end| self.find(*end)).collect();
         while let Some(port) = ports.pop() {
             let Some(peer) = self.port(port).peer.filter(|peer| peer.connected) else { continue };
-            let node = self.port(peer.port).node;
-            let guid = self.node(node).identity.guid;
-            if here.contains(&guid) || !self.node(node).present {
+            let (node, end) = (self.port(peer.port).node, self.end(peer.port));
+            if !self.node(node).present() || linked.contains(&end) {
                 continue;
             }
-            links.push((self.end(port), self.end(peer.port)));
-            if hidden.insert(guid) {
+            if let Some(&at) = places.get(&end.0) {
+                let known = &mut found.nodes[at].ports;
+                if !known.iter().any(|port| port.number == end.1) {
+                    known.push(self.port(peer.port).as_last_found());
+                }
+            } else if hidden.insert(end.0) {
                 ports.extend(self.ports_of(node).filter(|other| *other != peer.port));
             }
+            found.links.push((self.end(port), end));
         }
         hidden
     }
@@ -121,12 +147,17 @@ impl Fabric {
     /// A node as it was found before: where it may be asked whether it is back.
     fn as_last_found(&self, node: &Node) -> FoundNode {
         let ports = &self.ports[node.first_port as usize..][..node.port_slots as usize];
-        let found =
-            |port: &Port| FoundPort { number: port.number, guid: port.guid, status: port.status };
-        FoundNode { identity: node.identity.clone(), ports: ports.iter().map(found).collect() }
+        let ports = ports.iter().map(Port::as_last_found).collect();
+        FoundNode { identity: node.identity.clone(), ports }
     }
 
-    fn push(&mut self, found: FoundNode, names: &NodeNames, last_found: Moment, present: bool) {
+    fn push(
+        &mut self,
+        found: FoundNode,
+        names: &NodeNames,
+        last_found: Moment,
+        presence: Presence,
+    ) {
         let index = NodeIndex(self.nodes.len() as u32);
         let identity = found.identity;
         let first = u8::from(identity.kind != NodeKind::Switch);
@@ -151,7 +182,7 @@ impl Fabric {
         self.nodes.push(Node {
             name: names.get(identity.guid).unwrap_or(&identity.description).to_owned(),
             identity,
-            present,
+            presence,
             last_found,
             first_port,
             port_slots: self.ports.len() as u32 - first_port,
@@ -183,7 +214,7 @@ mod tests {
         );
         let after = fabric(vec![found(1, NodeKind::Switch, 2)], &[], Some((&before, Moment(10))));
         let lost = after.node(after.node_by_guid(Guid(2)).unwrap());
-        assert!(!lost.present);
+        assert!(!lost.present());
         let port = after.find(end(1, 1)).unwrap();
         let peer = after.port(port).peer.unwrap();
         assert_eq!((after.end(peer.port), peer.connected), (end(2, 1), false));
@@ -208,10 +239,52 @@ mod tests {
             FoundFabric { nodes: nodes(&all[..1]), links: Vec::new(), unreached: vec![end(1, 1)] };
         let after =
             Fabric::assemble(gap, &NodeNames::default(), Moment(11), Some((&before, Moment(0))));
-        let present: Vec<bool> = after.nodes.iter().map(|node| node.present).collect();
+        let present: Vec<bool> = after.nodes.iter().map(Node::present).collect();
         assert_eq!(present, [true, true, true, false]);
         let connected = after.links().filter(|link| after.port(link.0).peer.unwrap().connected);
         assert_eq!(connected.count(), 2);
+
+        // They are not kept for ever, nor in the name of a LID that another has by now.
+        let gap = || FoundFabric {
+            nodes: nodes(&all[..1]),
+            links: Vec::new(),
+            unreached: vec![end(1, 1)],
+        };
+        let names = NodeNames::default();
+        let late = Fabric::assemble(gap(), &names, Moment(99), Some((&after, Moment(50))));
+        assert_eq!(late.nodes.len(), 1);
+        let mut taken = gap();
+        if let Some(status) = &mut taken.nodes[0].ports[0].status {
+            status.lid = Lid(3);
+        }
+        let after = Fabric::assemble(taken, &names, Moment(12), Some((&before, Moment(0))));
+        assert_eq!(after.lid_of(after.find(end(3, 1)).unwrap()), None);
+    }
+
+    #[test]
+    fn what_was_found_of_a_cable_is_truer_than_what_is_remembered() {
+        let nodes = || {
+            vec![
+                found(1, NodeKind::Switch, 2),
+                found(2, NodeKind::Ca, 2),
+                found(3, NodeKind::Ca, 1),
+            ]
+        };
+        let before = fabric(nodes(), &[(end(1, 1), end(2, 1)), (end(1, 2), end(2, 2))], None);
+        let assembled = |links: Vec<(End, End)>, unreached| {
+            let mut now = FoundFabric { nodes: nodes(), links, unreached };
+            now.nodes[1].ports.truncate(1);
+            Fabric::assemble(now, &NodeNames::default(), Moment(11), Some((&before, Moment(0))))
+        };
+        // The host's second port is behind a gap: it keeps its state and its cable.
+        let kept = assembled(vec![(end(1, 1), end(2, 1))], vec![end(1, 2)]);
+        let port = kept.find(end(2, 2)).unwrap();
+        assert!(kept.port(port).status.is_some() && kept.port(port).peer.unwrap().connected);
+        // Unless that cable was found to lead elsewhere, from its other end.
+        let moved =
+            assembled(vec![(end(1, 1), end(2, 1)), (end(3, 1), end(1, 2))], vec![end(1, 2)]);
+        let peer = moved.port(moved.find(end(1, 2)).unwrap()).peer.unwrap();
+        assert_eq!(moved.end(peer.port), end(3, 1));
     }
 
     #[test]

@@ -109,9 +109,9 @@ impl fmt::Display for Change {
 pub fn between(before: &Fabric, after: &Fabric) -> Vec<Change> {
     let mut changes = Vec::new();
     for (here, there, came) in [(before, after, false), (after, before, true)] {
-        for node in here.nodes.iter().filter(|node| node.present) {
+        for node in here.nodes.iter().filter(|node| node.present()) {
             let guid = node.identity.guid;
-            if !there.node_by_guid(guid).is_some_and(|other| there.node(other).present) {
+            if !there.node_by_guid(guid).is_some_and(|other| there.node(other).present()) {
                 let node = node.name.clone();
                 changes.push(if came {
                     Change::NodeCame { guid, node }

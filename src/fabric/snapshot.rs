@@ -58,7 +58,7 @@ impl Snapshot {
 
     /// Whether a node is there and answers.
     pub fn is_up(&self, node: NodeIndex) -> bool {
-        self.fabric.node(node).present && !self.silent[node.0 as usize]
+        self.fabric.node(node).present() && !self.silent[node.0 as usize]
     }
 
     /// A port's state, as fresh as it is known; `None` for a port whose node is gone or silent.

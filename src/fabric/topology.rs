@@ -71,16 +71,31 @@ pub struct Node {
     pub identity: NodeIdentity,
     /// What people call it: the site's name for it, else its description.
     pub name: String,
-    /// Whether the latest discovery found it. A node that is gone stays for a while, so that its
-    /// absence can be told.
-    pub present: bool,
+    /// Whether the latest discovery found it.
+    pub presence: Presence,
     /// When a discovery last found it.
     pub last_found: Moment,
     pub(super) first_port: u32,
     pub(super) port_slots: u32,
 }
 
+/// Where a node stands after the latest discovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It was found.
+    Found,
+    /// It was there before, and is behind something that did not answer.
+    Hidden,
+    /// It is gone, and stays for a while so that its absence can be told.
+    Absent,
+}
+
 impl Node {
+    /// Whether it is there, as far as can be told without asking it.
+    pub fn present(&self) -> bool {
+        self.presence != Presence::Absent
+    }
+
     /// Whether it is a switch.
     pub fn is_switch(&self) -> bool {
         self.identity.kind == NodeKind::Switch

@@ -56,6 +56,8 @@ pub struct Monitor {
     /// after one that was made for a move, another move has to wait.
     hold: Duration,
     held_until: Moment,
+    /// Before this another change of LIDs does not end a sweep.
+    readdress_after: Moment,
     /// Switches answer subnet management by LID, as far as is known.
     states_by_lid: bool,
     /// When the next discovery is due even if nothing moves.
@@ -95,6 +97,7 @@ impl Monitor {
             unaddressed: false,
             hold: Duration::ZERO,
             held_until: Moment::default(),
+            readdress_after: Moment::default(),
             discovery_due: Moment::default(),
             silent: HashSet::new(),
             state_changes: HashSet::new(),
@@ -168,18 +171,26 @@ impl Monitor {
         }
         self.discover_moves(wire)?;
         let mut swept = self.sweep(wire)?;
-        if swept.readdressed {
+        if swept.readdressed && wire.now() >= self.readdress_after {
             tracing::info!(
                 fabric = self.settings.name,
                 "LIDs have changed: what was read by the old ones is dropped"
             );
             self.discover(wire)?;
             swept = self.sweep(wire)?;
+            // Two nodes with one LID would make for this each time.
+            self.readdress_after = wire.now() + self.longest_hold();
         }
+        // If they are still changing, there is more to find.
+        self.restless |= swept.readdressed;
         self.judge_movement(&swept);
         self.publish(Some(swept.snapshot));
         // At once, so that the next sweep asks the right ports by their right LIDs.
         self.discover_moves(wire)
+    }
+
+    fn longest_hold(&self) -> Duration {
+        self.settings.interval.saturating_mul(MOST_HOLD).min(self.settings.discovery_interval)
     }
 
     /// Discovers because something moved, unless that was done a moment ago.
@@ -192,9 +203,8 @@ impl Monitor {
         if wire.now() > self.held_until + self.hold {
             self.hold = Duration::ZERO;
         }
-        let interval = self.settings.interval;
-        let most = interval.saturating_mul(MOST_HOLD).min(self.settings.discovery_interval);
-        self.hold = self.hold.saturating_mul(2).clamp(interval.min(most), most);
+        let (least, most) = (self.settings.interval, self.longest_hold());
+        self.hold = self.hold.saturating_mul(2).clamp(least.min(most), most);
         self.held_until = wire.now() + self.hold;
         Ok(())
     }
@@ -257,7 +267,7 @@ impl Monitor {
         after: &Fabric,
         took: Duration,
     ) {
-        let present = after.nodes.iter().filter(|node| node.present);
+        let present = after.nodes.iter().filter(|node| node.present());
         let switches = present.clone().filter(|node| node.is_switch()).count();
         let (nodes, links) = (present.count(), after.links().count());
         let Some(before) = before else {
@@ -336,7 +346,7 @@ impl Monitor {
         let fabric = &snapshot.fabric;
         let addressed = fabric
             .port_indexes()
-            .any(|port| fabric.node_of(port).present && fabric.lid_of(port).is_some());
+            .any(|port| fabric.node_of(port).present() && fabric.lid_of(port).is_some());
         self.unaddressed = !addressed;
         self.silent = silent;
         self.state_changes.clone_from(&swept.state_changes);

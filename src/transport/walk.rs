@@ -84,7 +84,7 @@ pub fn drive(
             }
             continue;
         }
-        let until = transactor.wake_up().min(now + STOP_CHECK);
+        let until = transactor.wake_up(now).min(now + STOP_CHECK);
         let received = wire.receive(until).inspect_err(|_| transactor.forget_all())?;
         let now = wire.now();
         let quiet = received.is_none();
@@ -132,11 +132,11 @@ fn send(
 ) -> Result<bool, WireError> {
     let transaction = parcel.mad.transaction();
     match wire.send(parcel) {
-        Ok(()) => Ok(true),
-        Err(SendError::Full) => {
-            transactor.no_room(transaction, wire.now());
-            Ok(false)
+        Ok(()) => {
+            transactor.taken();
+            Ok(true)
         }
+        Err(SendError::Full) => Ok(transactor.no_room(transaction, wire.now())),
         Err(SendError::Refused(error)) => {
             tracing::debug!(lid = %parcel.lid, class = parcel.class.label(), %error, "MAD refused");
             transactor.unsent(transaction);

@@ -27,12 +27,12 @@ const GRACE: Duration = Duration::from_millis(100);
 
 /// So many windows of slow requests may be in flight beside the one of quick ones, by lane. The
 /// receive queue of a port's QP1 has 512 places by default (ib_mad's recv_queue_size).
-const MOST_SLOW_WINDOWS: [u16; 2] = [1, 2];
+const MOST_SLOW_WINDOWS: [u16; 2] = [4, 2];
 
-/// A wire without room is asked again after this,
+/// A wire without room is tried again after this,
 const ROOM_PAUSE: Duration = Duration::from_millis(1);
-/// and not for ever: two seconds' worth.
-const MOST_REFUSALS: u16 = 2_000;
+/// and for so long.
+const MOST_ROOM_WAIT: Duration = Duration::from_secs(2);
 
 /// A redirected request may be redirected once more, not for ever.
 const MOST_REDIRECTS: u8 = 2;
@@ -68,7 +68,6 @@ struct Pending {
     tag: u64,
     tries: u8,
     redirects: u8,
-    refusals: u16,
 }
 
 /// Keeps requests in flight; see the module.
@@ -91,6 +90,9 @@ pub struct Transactor {
     queued: usize,
     finished: VecDeque<(u64, Result<Mad, Failure>)>,
     redirects: HashMap<Lid, Redirect>,
+    /// Since when the wire has had no room, and until when it is left alone.
+    full_since: Option<Moment>,
+    full_until: Moment,
 }
 
 impl Transactor {
@@ -111,6 +113,8 @@ impl Transactor {
             queued: 0,
             finished: VecDeque::new(),
             redirects: HashMap::new(),
+            full_since: None,
+            full_until: Moment::default(),
         }
     }
 
@@ -148,7 +152,7 @@ impl Transactor {
 
     /// Takes a request on. Its outcome comes with the tag, exactly once.
     pub fn submit(&mut self, request: Request, tag: u64) {
-        let pending = Pending { request, tag, tries: 0, redirects: 0, refusals: 0 };
+        let pending = Pending { request, tag, tries: 0, redirects: 0 };
         let key = Key::of(&request);
         if let Some(failure) = self.destination(key).given_up() {
             self.finished.push_back((tag, Err(failure)));
@@ -166,6 +170,9 @@ impl Transactor {
 
     /// The next MAD to send now, if the windows have room for one.
     pub fn next_parcel(&mut self, now: Moment) -> Option<Parcel> {
+        if now < self.full_until {
+            return None;
+        }
         while let Some(&Reverse((until, key))) = self.resting.peek()
             && until <= now
         {
@@ -343,20 +350,25 @@ impl Transactor {
         }
     }
 
-    /// The wire had no room for the MAD with this transaction id just now.
-    pub fn no_room(&mut self, transaction: u32, now: Moment) {
-        let Some(mut flight) = self.land(transaction) else { return };
-        flight.pending.refusals += 1;
-        if flight.pending.refusals > MOST_REFUSALS {
-            self.stats.count(flight.pending.request.class(), Outcome::Unsent);
-            self.enlist(flight.key);
-            self.finished.push_back((flight.pending.tag, Err(Failure::Unsent)));
-            return;
+    /// The wire took a MAD.
+    pub fn taken(&mut self) {
+        self.full_since = None;
+    }
+
+    /// The wire had no room for the MAD with this transaction id just now. Tells whether others may
+    /// be tried at once: they are, and end like this one, when there was no room for long.
+    pub fn no_room(&mut self, transaction: u32, now: Moment) -> bool {
+        let since = *self.full_since.get_or_insert(now);
+        if now.since(since) > MOST_ROOM_WAIT {
+            self.unsent(transaction);
+            return true;
         }
-        flight.pending.tries -= 1;
-        let destination = self.destination(flight.key);
-        destination.not_before = destination.not_before.max(now + ROOM_PAUSE);
-        self.put_back(flight);
+        if let Some(mut flight) = self.land(transaction) {
+            flight.pending.tries -= 1;
+            self.put_back(flight);
+        }
+        self.full_until = now + ROOM_PAUSE;
+        false
     }
 
     /// Ends what is past its deadline, and makes room for others where answers are slow.
@@ -372,9 +384,14 @@ impl Transactor {
     }
 
     /// When something is to be done even if nothing comes in.
-    pub fn wake_up(&self) -> Moment {
-        let rested = self.resting.peek().map_or(Moment::NEVER, |Reverse((until, _))| *until);
-        self.slots.wake_up().min(rested)
+    pub fn wake_up(&self, now: Moment) -> Moment {
+        // Without room nothing is sent, whoever's pause is over.
+        let next_send = if self.full_until > now {
+            self.full_until
+        } else {
+            self.resting.peek().map_or(Moment::NEVER, |Reverse((until, _))| *until)
+        };
+        self.slots.wake_up().min(next_send)
     }
 
     /// The next outcome.

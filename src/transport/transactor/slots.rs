@@ -13,8 +13,8 @@ const SLOT_BITS: u32 = 12;
 pub const MOST_IN_FLIGHT: usize = 1 << SLOT_BITS;
 
 /// After so long an answer is not on its way any more: fabrics answer in 10 to 100 µs. What is slow
-/// or lost does not load the fabric, so it leaves its place in the lane's window to another, and a
-/// thousand dead hosts are waited for all at once. (Its own LID's window it keeps.)
+/// or lost does not load the fabric, so it leaves its place in the lane's window to another, and many
+/// dead hosts are waited for at once. (Its own LID's window it keeps.)
 const SLOW: Duration = Duration::from_millis(50);
 
 /// A request in flight.

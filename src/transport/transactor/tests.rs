@@ -225,8 +225,9 @@ fn one_that_is_always_busy_does_not_hold_the_others_up_for_long() {
 fn a_device_without_room_is_not_waited_for_for_ever() {
     let mut wire = star();
     wire.fate = Box::new(|_| Fate::Full);
-    let (walk, _) = asked(&mut wire, vec![counters(2, 1), counters(3, 1)]);
-    assert_eq!(walk.outcomes(), [Err(Failure::Unsent), Err(Failure::Unsent)]);
+    let (walk, _) = asked(&mut wire, (0..200).map(|lid| counters(2 + lid % 30, 1)).collect());
+    assert!(walk.outcomes().iter().all(|end| *end == Err(Failure::Unsent)));
+    assert!(walk.last_end().since(Moment(0)) < Duration::from_secs(3), "{:?}", walk.last_end());
 }
 
 #[test]
@@ -449,8 +450,8 @@ proptest! {
             .collect();
         let walk = ask(&mut wire, &mut transactor, questions);
         prop_assert_eq!(walk.outcomes().len(), lids.len());
-        // One window more, or two, may wait for what is slow.
-        prop_assert!(wire.most_in_flight[0] <= 2 * usize::from(smp_window));
+        // Four windows more, or two, may wait for what is slow.
+        prop_assert!(wire.most_in_flight[0] <= 5 * usize::from(smp_window));
         prop_assert!(wire.most_in_flight[1] <= 3 * usize::from(gmp_window));
     }
 }

@@ -192,7 +192,7 @@ families! {
     "infiniband_nodes_seen" Gauge ["fabric"]
         "Nodes that the latest discovery found."
         => |about, out| about.each(|it| if let Some(last) = &it.snapshot {
-            out.put(&[("fabric", &it.fabric)], last.fabric.nodes.iter().filter(|node| node.present).count());
+            out.put(&[("fabric", &it.fabric)], last.fabric.nodes.iter().filter(|node| node.present()).count());
         });
     "infiniband_nodes_failed" Gauge ["fabric"]
         "Nodes that are gone, or gave no answer in the latest sweep."
