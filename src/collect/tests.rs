@@ -15,7 +15,7 @@ use super::sweep::{Sweep, Swept};
 use crate::fabric::counter::Attribute;
 use crate::fabric::names::NodeNames;
 use crate::fabric::status::state;
-use crate::fabric::topology::NodeKind;
+use crate::fabric::topology::{NodeKind, Presence};
 use crate::fabric::{Counter, Fabric, Guid, Lid, Moment};
 use crate::transport::pace::Pace;
 use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric, symbol_errors};
@@ -344,7 +344,54 @@ fn other_lids_and_another_subnet_manager_are_noticed() {
     let fabric = assembled(&mut wire);
     let (first, second) = (wire.nodes[1].lids.clone(), wire.nodes[2].lids.clone());
     (wire.nodes[1].lids, wire.nodes[2].lids) = (second, first);
-    assert!(swept(&mut wire, &fabric, &mut Agents::default()).readdressed);
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    assert!(swept.readdressed);
+    // What one was asked and the other answered is told of neither.
+    for guid in [2, 3] {
+        let node = fabric.node_by_guid(Guid(guid)).unwrap();
+        assert!(!swept.snapshot.is_up(node));
+        assert!(fabric.ports_of(node).all(|port| swept.snapshot.reading(port).is_none()));
+    }
+    assert!(
+        swept.snapshot.is_up(fabric.node_by_guid(Guid(1)).unwrap()),
+        "others are not concerned"
+    );
+}
+
+#[test]
+fn a_port_that_left_one_question_open_hides_nobody() {
+    let mut wire = generations();
+    let before = assembled(&mut wire);
+    wire.fate = Box::new(|parcel: &Parcel| {
+        let directed = parcel.lid == Lid::PERMISSIVE;
+        let port_info = (parcel.mad.attribute(), parcel.mad.modifier()) == (0x15, 2);
+        if directed && port_info { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+    });
+    let again = Arc::new(discover_again(&mut wire, &before));
+    let host = again.node_by_guid(Guid(3)).unwrap();
+    assert_eq!(again.node(host).presence, Presence::Hidden);
+    let swept = swept(&mut wire, &again, &mut Agents::default());
+    assert!(swept.snapshot.is_up(host), "it answers by its LID");
+    assert!(!swept.moved && !swept.readdressed);
+}
+
+#[test]
+fn who_is_hidden_and_cannot_be_asked_is_not_up() {
+    let mut wire = generations();
+    for node in &mut wire.nodes {
+        node.lids.clear();
+    }
+    let before = assembled(&mut wire);
+    wire.fate = Box::new(|parcel: &Parcel| {
+        let far = parcel.mad.u8(7) == 2 && parcel.mad.u8(130) == 2;
+        if far { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+    });
+    let again = Arc::new(discover_again(&mut wire, &before));
+    let host = again.node_by_guid(Guid(3)).unwrap();
+    assert_eq!(again.node(host).presence, Presence::Hidden);
+    let swept = swept(&mut wire, &again, &mut Agents::default());
+    assert!(!swept.snapshot.is_up(host));
+    assert!(swept.snapshot.is_up(again.node_by_guid(Guid(2)).unwrap()));
 }
 
 #[test]
