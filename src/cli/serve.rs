@@ -82,12 +82,12 @@ fn prepare(
 ) -> Result<Watcher, Fatal> {
     let (port, wire) = Umad::open_first(&settings.sysfs, fabric.hca.as_deref(), fabric.port, clock)
         .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
-    let capture = match &fabric.capture {
-        None => None,
-        Some((path, limit)) => Some(Capture::create(path, *limit).map_err(|error| {
+    let create = |(path, limit): &(PathBuf, u64)| {
+        Capture::create(path, *limit).map_err(|error| {
             Fatal::new(Exit::Usage, format!("--fabric.capture {}: {error}", path.display()))
-        })?),
+        })
     };
+    let capture = fabric.capture.as_ref().map(create).transpose()?;
     let monitor = Monitor::new(fabric.clone(), capture, Arc::clone(board), slot, Arc::clone(stop))
         .map_err(|error| Fatal::new(Exit::Usage, error))?;
     tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "asking the fabric");

@@ -184,6 +184,7 @@ fn is_free_path(path: &str) -> bool {
 /// Several fabrics need names, ports and captures of their own: one port asked twice is twice the
 /// load for the same samples.
 fn tell_apart(fabrics: &[FabricSettings]) -> Result<(), ConfigError> {
+    let captured = |fabric: &FabricSettings| fabric.capture.as_ref().map(|(path, _)| path.clone());
     for (index, fabric) in fabrics.iter().enumerate() {
         let name = &fabric.name;
         if fabrics.len() > 1 && fabric.hca.is_none() {
@@ -193,10 +194,7 @@ fn tell_apart(fabrics: &[FabricSettings]) -> Result<(), ConfigError> {
             if other.name == *name {
                 return invalid("fabrics", format!("two of them have the name {name:?}"));
             }
-            if fabric.capture.is_some()
-                && fabric.capture.as_ref().map(|(path, _)| path)
-                    == other.capture.as_ref().map(|(path, _)| path)
-            {
+            if captured(fabric).is_some() && captured(fabric) == captured(other) {
                 return invalid(
                     "fabrics",
                     format!("{:?} and {name:?} write one capture", other.name),

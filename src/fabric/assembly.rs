@@ -7,7 +7,7 @@ use super::moment::Moment;
 use super::names::NodeNames;
 use super::status::PortStatus;
 use super::topology::{
-    End, Fabric, Link, Node, NodeIdentity, NodeIndex, NodeKind, Peer, Port, PortIndex, Presence,
+    End, Fabric, Link, Node, NodeIdentity, NodeIndex, Peer, Port, PortIndex, Presence,
 };
 
 /// What a discovery found of a node.
@@ -160,7 +160,7 @@ impl Fabric {
     ) {
         let index = NodeIndex(self.nodes.len() as u32);
         let identity = found.identity;
-        let first = u8::from(identity.kind != NodeKind::Switch);
+        let first = identity.first_port();
         let first_port = self.ports.len() as u32;
         self.ports.extend((first..=identity.port_count).map(|number| Port {
             node: index,
@@ -202,6 +202,7 @@ impl Fabric {
 
 #[cfg(test)]
 mod tests {
+    use super::super::topology::NodeKind;
     use super::super::topology::tests::{end, fabric, found};
     use super::*;
 

@@ -79,6 +79,13 @@ pub struct Node {
     pub(super) port_slots: u32,
 }
 
+impl NodeIdentity {
+    /// The number of its first port: a switch has a port 0.
+    pub fn first_port(&self) -> PortNumber {
+        u8::from(self.kind != NodeKind::Switch)
+    }
+}
+
 /// Where a node stands after the latest discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
@@ -183,7 +190,9 @@ impl Fabric {
 
     /// The port with this name.
     pub fn find(&self, (guid, number): End) -> Option<PortIndex> {
-        self.ports_of(self.node_by_guid(guid)?).find(|&port| self.port(port).number == number)
+        let node = self.node_by_guid(guid)?;
+        let nth = number.checked_sub(self.node(node).identity.first_port())?;
+        self.ports_of(node).nth(usize::from(nth))
     }
 
     /// A port's name.

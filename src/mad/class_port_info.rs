@@ -18,8 +18,6 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Bit 8: PortSelect 255 sums over all ports.
-    const ALL_PORT_SELECT: u16 = 1 << 8;
     /// Bit 9: PortCountersExtended.
     const EXTENDED_WIDTH: u16 = 1 << 9;
     /// Bit 10: PortCountersExtended without the unicast and multicast counters.
@@ -42,11 +40,6 @@ impl Capabilities {
     /// Whether PortCountersExtended holds the errors, too: one MAD tells everything.
     pub fn has_extended_errors(&self) -> bool {
         self.has_extended() && self.mask2 & Self::ADDITIONAL_EXTENDED != 0
-    }
-
-    /// Whether all ports can be asked at once.
-    pub fn has_all_port_select(&self) -> bool {
-        self.mask & Self::ALL_PORT_SELECT != 0
     }
 
     /// Whether a counter with this need is one that the device keeps.

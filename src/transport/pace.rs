@@ -25,8 +25,9 @@ pub struct Pace {
 }
 
 impl Default for Pace {
-    /// ibdiagnet keeps 8 SMPs and 128 GMPs in flight, a few to any one switch; OpenSM 4 SMPs. With 2 tries 2 MADs lost in 1,000 cost some port its sample in one sweep of five on
-    /// 25,000 ports; with 3, in one of 2,500.
+    /// ibdiagnet keeps 8 SMPs and 128 GMPs in flight, a few to any one switch; OpenSM 4 SMPs. With
+    /// 2 tries, 2 MADs lost in 1,000 cost some port its sample in one sweep of five on 25,000 ports;
+    /// with 3 tries, in one of 2,500.
     fn default() -> Self {
         Pace {
             smp_window: 8,
