@@ -10,5 +10,6 @@ pub mod config;
 pub mod fabric;
 pub mod mad;
 pub mod monitor;
+pub mod sim;
 pub mod transport;
 pub mod web;

@@ -1,0 +1,10 @@
+//! A fabric that is not there: nodes, cables, counters and their troubles, behind
+//! [`transport`](crate::transport)'s trait.
+//!
+//! A [`net::Net`] is what was built, a [`scenario`] what happens to it, the
+//! [`load`] what its traffic does to its ports.
+
+pub mod device;
+pub mod load;
+pub mod net;
+pub mod scenario;
