@@ -18,6 +18,15 @@ pub const LEN: usize = 256;
 /// Where the attribute's data begins in the classes spoken here.
 pub const DATA: usize = 64;
 
+/// How long the data of a subnet management attribute is; directed routes keep their path behind.
+const SMP_DATA_LEN: usize = 64;
+
+/// Where InitialPath begins, with a byte that no hop uses.
+const PATH: usize = DATA + SMP_DATA_LEN;
+
+/// Where PortSelect stands in each performance management attribute of a port.
+const PORT_SELECT: usize = DATA + 1;
+
 /// The methods that matter to a reader of the fabric.
 pub mod method {
     /// Asks for an attribute.
@@ -34,10 +43,21 @@ pub mod status {
     pub const BUSY: u16 = 0x0001;
     /// Bit 1: ask elsewhere.
     pub const REDIRECT: u16 = 0x0002;
+    /// Bits 2 to 4, code 1: a base or class version that the agent does not speak.
+    pub const UNSUPPORTED_VERSION: u16 = 1 << 2;
+    /// Code 2: a method that it does not know.
+    pub const UNSUPPORTED_METHOD: u16 = 2 << 2;
+    /// Code 3: a method that it knows, but not for this attribute.
+    pub const UNSUPPORTED_ATTRIBUTE: u16 = 3 << 2;
+    /// Code 7: a field, or the attribute's modifier, with a value that cannot be.
+    pub const INVALID_FIELD: u16 = 7 << 2;
 
-    /// Bits 2 to 4: whether the agent does not know the method (2), or not for this attribute (3).
+    /// Bits 2 to 4.
+    const CODE: u16 = 7 << 2;
+
+    /// Whether the agent does not know the method, or not for this attribute.
     pub fn is_unsupported(status: u16) -> bool {
-        matches!(status >> 2 & 7, 2 | 3)
+        matches!(status & CODE, UNSUPPORTED_METHOD | UNSUPPORTED_ATTRIBUTE)
     }
 }
 
@@ -151,12 +171,40 @@ impl Mad {
         if let Some(path) = path {
             bytes[7] = path.hops;
             bytes[32..36].fill(0xff); // DrSLID and DrDLID: directed all the way
-            bytes[128..192].copy_from_slice(&path.ports);
+            bytes[PATH..PATH + path.ports.len()].copy_from_slice(&path.ports);
         }
         if !query.subnet {
-            bytes[DATA + 1] = query.port_select;
+            bytes[PORT_SELECT] = query.port_select;
         }
         mad
+    }
+
+    /// The answer to this request as its sender will see it, with no data yet: it went well, and
+    /// apart from that it is the request's own header.
+    ///
+    /// A directed route has the direction bit then, and its hop pointer has counted back to 0, with
+    /// which the sender's own port takes it (IBTA 1.4, 14.2.2.4; kernel: `smi_handle_dr_smp_recv`
+    /// of drivers/infiniband/core/smi.c). A performance management agent
+    /// says again which port it speaks of.
+    #[must_use]
+    pub fn answer(&self) -> Mad {
+        let mut answer = self.clone();
+        answer.0[3] = method::GET_RESPONSE;
+        let data = if self.is_smp() { SMP_DATA_LEN } else { LEN - DATA };
+        answer.0[DATA..DATA + data].fill(0);
+        answer.put_be(4, 2, if self.is_directed() { status::DIRECTION.into() } else { 0 });
+        if self.is_directed() {
+            answer.0[6] = 0;
+        } else if !self.is_smp() {
+            answer.0[PORT_SELECT] = self.port_select();
+        }
+        answer
+    }
+
+    /// Sets the status, but not the direction bit that directed routes keep there.
+    pub fn set_status(&mut self, status: u16) {
+        let direction = self.u16(4) & status::DIRECTION;
+        self.put_be(4, 2, (direction | status & !status::DIRECTION).into());
     }
 
     /// The byte at an offset.
@@ -185,13 +233,36 @@ impl Mad {
     }
 
     // Offsets are constants of this module's own, all of them below LEN.
+    #[inline]
     fn be(&self, offset: usize, bytes: usize) -> u64 {
         self.0[offset..offset + bytes].iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
+    }
+
+    /// Writes the low bytes of a value from an offset on, the highest first.
+    pub fn put_be(&mut self, offset: usize, bytes: usize, value: u64) {
+        for (below, byte) in self.0[offset..offset + bytes].iter_mut().rev().enumerate() {
+            *byte = (value >> (8 * below)) as u8;
+        }
     }
 
     /// The management class, as the wire says it.
     pub fn class(&self) -> u8 {
         self.u8(1)
+    }
+
+    /// Whether its class is subnet management, by either way.
+    pub fn is_smp(&self) -> bool {
+        self.is_directed() || self.class() == Class::SubnetLid as u8
+    }
+
+    /// Whether it travels by a directed route.
+    pub fn is_directed(&self) -> bool {
+        self.class() == Class::SubnetDirected as u8
+    }
+
+    /// The version of the base and of the class; a 1 each in all classes that are spoken here.
+    pub fn versions(&self) -> [u8; 2] {
+        [self.u8(0), self.u8(2)]
     }
 
     /// The method.
@@ -219,9 +290,26 @@ impl Mad {
         self.u32(20)
     }
 
+    /// The directed route that it took or is to take: the port to leave by at each hop. A route
+    /// that says to be longer than one can be has as many as there is room for.
+    pub fn path_ports(&self) -> &[PortNumber] {
+        let hops = usize::from(self.u8(7)).min(Path::MAX_HOPS);
+        &self.0[PATH + 1..=PATH + hops]
+    }
+
+    /// PortSelect of a performance management attribute.
+    pub fn port_select(&self) -> PortNumber {
+        self.u8(PORT_SELECT)
+    }
+
     /// The attribute's data.
     pub fn data(&self) -> &[u8] {
         &self.0[DATA..]
+    }
+
+    /// The attribute's data, to be written.
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        &mut self.0[DATA..]
     }
 }
 
@@ -293,6 +381,62 @@ mod tests {
         let query = pma::counters(crate::fabric::counter::Attribute::PortCountersExtended, 36);
         let mad = Mad::get(&query, None, 1);
         assert_eq!((mad.attribute(), mad.u8(65)), (0x1d, 36));
+    }
+
+    #[test]
+    fn an_answer_by_directed_route_has_come_back() {
+        let path = Path::HERE.then(1).unwrap().then(7).unwrap();
+        let mut request = Mad::get(&smp::port_info(3), Some(&path), 0xdead_beef);
+        request.0[6] = 2;
+        request.0[100] = 0x55;
+        let mut answer = request.answer();
+        assert_eq!(answer.0[..8], [1, 0x81, 1, 0x81, 0x80, 0, 0, 2]);
+        assert_eq!((answer.transaction(), answer.status()), (0xdead_beef, 0));
+        assert_eq!(answer.data()[..64], [0; 64], "what the sender left there");
+        assert_eq!(answer.path_ports(), [1, 7]);
+        assert!(smp::port_info(3).is_answered_by(&answer, true));
+        answer.set_status(status::UNSUPPORTED_ATTRIBUTE);
+        assert_eq!(answer.0[4..6], [0x80, 0x0c]);
+        answer.set_status(0xffff);
+        answer.set_status(0);
+        assert_eq!(answer.0[4..6], [0x80, 0], "it stays on its way back");
+    }
+
+    #[test]
+    fn an_answer_by_lid_has_no_direction() {
+        let answer = Mad::get(&smp::port_info(3), None, 1).answer();
+        assert_eq!(answer.0[..8], [1, 0x01, 1, 0x81, 0, 0, 0, 0]);
+        let mut request = Mad::get(&pma::class_port_info(), None, 1);
+        request.0[DATA..].fill(0x99);
+        let mut answer = request.answer();
+        assert_eq!(answer.port_select(), 0x99);
+        assert!(answer.data().iter().enumerate().all(|(at, byte)| at == 1 || *byte == 0));
+        answer.set_status(status::INVALID_FIELD | status::DIRECTION);
+        assert_eq!(answer.u16(4), 0x001c, "nothing has a direction here");
+        assert_eq!((answer.versions(), answer.is_smp()), ([1, 1], false));
+    }
+
+    #[test]
+    fn a_path_that_says_to_be_too_long_is_cut() {
+        let mut mad = Mad::get(&smp::node_info(), Some(&Path::HERE), 1);
+        assert_eq!(mad.path_ports(), [0; 0]);
+        for (hops, length) in [(1, 1), (63, 63), (64, 63), (255, 63)] {
+            mad.0[7] = hops;
+            assert_eq!(mad.path_ports().len(), length, "{hops}");
+        }
+    }
+
+    #[test]
+    fn statuses_are_those_of_the_specification() {
+        for (status, value, unsupported) in [
+            (status::UNSUPPORTED_VERSION, 0x04, false),
+            (status::UNSUPPORTED_METHOD, 0x08, true),
+            (status::UNSUPPORTED_ATTRIBUTE, 0x0c, true),
+            (status::INVALID_FIELD, 0x1c, false),
+            (status::BUSY, 0x01, false),
+        ] {
+            assert_eq!((status, status::is_unsupported(status)), (value, unsupported));
+        }
     }
 
     #[test]
