@@ -12,7 +12,7 @@ use crate::fabric::rate::Speed;
 use crate::fabric::status::{PortStatus, SpeedFields};
 use crate::fabric::topology::{End, NodeIdentity, NodeKind};
 use crate::fabric::{Fabric, Guid, Moment, PortNumber};
-use crate::mad::port_info::{self, PortInfo};
+use crate::mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};
 use crate::mad::{Mad, Path, Query};
 use crate::transport::walk::Walk;
@@ -374,7 +374,7 @@ impl Walk for Discovery {
                 let ports = &mut self.nodes[node].found.ports;
                 let found = ports.iter_mut().find(|found| found.number == port);
                 if let Some(status) = found.and_then(|found| found.status.as_mut())
-                    && port_info::decode_fdr10(mad)
+                    && MellanoxExtendedPortInfo::decode(mad).is_fdr10()
                 {
                     *status = status.at_fdr10();
                 }

@@ -126,6 +126,11 @@ impl SpeedSet {
         SpeedSet(self.0 | 1 << speed as u16)
     }
 
+    /// Whether it is one of the set.
+    pub fn has(self, speed: Speed) -> bool {
+        self.0 & 1 << speed as u16 != 0
+    }
+
     /// What both sets hold.
     #[must_use]
     pub fn common(self, other: SpeedSet) -> SpeedSet {
@@ -134,7 +139,7 @@ impl SpeedSet {
 
     /// The fastest of the set.
     pub fn fastest(self) -> Option<Speed> {
-        SPEEDS.iter().rev().find(|row| self.0 & 1 << row.speed as u16 != 0).map(|row| row.speed)
+        SPEEDS.iter().rev().find(|row| self.has(row.speed)).map(|row| row.speed)
     }
 }
 

@@ -3,10 +3,82 @@
 use crate::fabric::Lid;
 use crate::fabric::counter::Needs;
 
-use super::{DATA, Mad};
+use super::Mad;
+use super::layout::{attribute, bits, byte, bytes, high};
 
 /// Its attribute id, the same in every class but subnet management.
-pub const ID: u16 = 0x0001;
+pub const ID: u16 = ClassPortInfo::ID;
+
+attribute! {
+    /// ClassPortInfo, with what a performance management agent may tell in it.
+    pub struct ClassPortInfo = 0x0001 {
+        /// BaseVersion.
+        base_version: u8 = byte(0),
+        /// ClassVersion.
+        class_version: u8 = byte(1),
+        /// CapabilityMask.
+        mask: u16 = bytes(2, 2),
+        /// CapabilityMask2.
+        mask2: u32 = bits(4 * 8, 27),
+        /// RespTimeValue: an answer takes up to 4.096 us times two to this power.
+        response_time: u8 = bits(7 * 8 + 3, 5),
+        /// RedirectGID.
+        redirect_gid: [u64; 2] = bytes(8, 8),
+        /// RedirectTC.
+        redirect_traffic_class: u8 = byte(24),
+        /// RedirectSL.
+        redirect_sl: u8 = high(25),
+        /// RedirectFL.
+        redirect_flow_label: u32 = bits(25 * 8 + 4, 20),
+        /// RedirectLID.
+        redirect_lid: Lid = bytes(28, 2),
+        /// RedirectP_Key.
+        redirect_pkey: u16 = bytes(30, 2),
+        /// RedirectQP.
+        redirect_qp: u32 = bytes(33, 3),
+        /// RedirectQ_Key.
+        redirect_qkey: u32 = bytes(36, 4),
+        /// TrapGID.
+        trap_gid: [u64; 2] = bytes(40, 8),
+        /// TrapTC.
+        trap_traffic_class: u8 = byte(56),
+        /// TrapSL.
+        trap_sl: u8 = high(57),
+        /// TrapFL.
+        trap_flow_label: u32 = bits(57 * 8 + 4, 20),
+        /// TrapLID.
+        trap_lid: Lid = bytes(60, 2),
+        /// TrapP_Key.
+        trap_pkey: u16 = bytes(62, 2),
+        /// TrapHL.
+        trap_hop_limit: u8 = byte(64),
+        /// TrapQP.
+        trap_qp: u32 = bytes(65, 3),
+        /// TrapQ_Key.
+        trap_qkey: u32 = bytes(68, 4),
+    }
+}
+
+impl ClassPortInfo {
+    /// What an agent with these capabilities tells, and how long its answers may take.
+    pub fn of(capabilities: Capabilities, response_time: u8) -> Self {
+        let Capabilities { mask, mask2 } = capabilities;
+        let versions = ClassPortInfo { base_version: 1, class_version: 1, ..Self::default() };
+        ClassPortInfo { mask, mask2, response_time, ..versions }
+    }
+
+    /// The same, told by an agent that wants to be asked elsewhere.
+    #[must_use]
+    pub fn with_redirect(self, to: &Redirect) -> Self {
+        ClassPortInfo {
+            redirect_sl: to.sl,
+            redirect_lid: to.lid,
+            redirect_qp: to.qp,
+            redirect_qkey: to.qkey,
+            ..self
+        }
+    }
+}
 
 /// What the performance management agent of a device offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -29,7 +101,8 @@ impl Capabilities {
 
     /// Reads them from an answer.
     pub fn decode(mad: &Mad) -> Self {
-        Capabilities { mask: mad.u16(DATA + 2), mask2: mad.u32(DATA + 4) >> 5 }
+        let ClassPortInfo { mask, mask2, .. } = ClassPortInfo::decode(mad);
+        Capabilities { mask, mask2 }
     }
 
     /// Whether it answers PortCountersExtended.
@@ -74,11 +147,12 @@ impl Redirect {
     /// Reads it from an answer; `None` where it does not name a LID (redirection by GID crosses
     /// subnets, and nothing in the field does that).
     pub fn decode(mad: &Mad) -> Option<Self> {
+        let info = ClassPortInfo::decode(mad);
         let redirect = Redirect {
-            sl: mad.u8(DATA + 25) >> 4,
-            lid: Lid(mad.u16(DATA + 28)),
-            qp: mad.u24(DATA + 33),
-            qkey: mad.u32(DATA + 36),
+            lid: info.redirect_lid,
+            qp: info.redirect_qp,
+            qkey: info.redirect_qkey,
+            sl: info.redirect_sl,
         };
         (redirect.lid.is_unicast() && redirect.qp != 0).then_some(redirect)
     }
@@ -111,6 +185,25 @@ mod tests {
             assert_eq!(told.meets(Needs::XmitWait), wait, "{mask:#x}");
             assert_eq!(told.meets(Needs::UnicastMulticast), multicast, "{mask:#x}");
         }
+    }
+
+    #[test]
+    fn capabilities_stand_beside_the_response_time_and_the_redirect() {
+        let mut mad = Mad([0; LEN]);
+        let capabilities = Capabilities { mask: 0x5300, mask2: 2 };
+        ClassPortInfo::of(capabilities, 0x12).encode(&mut mad);
+        assert_eq!(mad.data()[..8], [1, 1, 0x53, 0, 0, 0, 0, 0x52]);
+        assert_eq!(mad.data()[8..], [0; 184]);
+        assert_eq!(Capabilities::decode(&mad), capabilities);
+        assert_eq!(Redirect::decode(&mad), None);
+        let to = Redirect { lid: Lid(0x1234), qp: 0x142, qkey: 0x8001_0000, sl: 3 };
+        ClassPortInfo::of(capabilities, 31).with_redirect(&to).encode(&mut mad);
+        assert_eq!(
+            mad.data()[24..40],
+            [0, 0x30, 0, 0, 0x12, 0x34, 0, 0, 0, 0, 1, 0x42, 0x80, 1, 0, 0]
+        );
+        assert_eq!(Redirect::decode(&mad), Some(to));
+        assert_eq!(Capabilities::decode(&mad), capabilities);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! comes in is decoded by offset from a buffer of that size, so no answer can make a decoder fail.
 
 pub mod class_port_info;
+pub mod fec;
+pub mod layout;
 pub mod pma;
 pub mod port_info;
 pub mod smp;
@@ -215,11 +217,6 @@ impl Mad {
     /// The 16-bit value at an offset.
     pub fn u16(&self, offset: usize) -> u16 {
         self.be(offset, 2) as u16
-    }
-
-    /// The 24-bit value at an offset.
-    pub fn u24(&self, offset: usize) -> u32 {
-        self.be(offset, 3) as u32
     }
 
     /// The 32-bit value at an offset.

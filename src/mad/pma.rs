@@ -4,6 +4,7 @@ use crate::fabric::counter::{Attribute, Counter, Place, TABLE};
 use crate::fabric::{PortNumber, Reading};
 
 use super::class_port_info::{self, Capabilities};
+use super::layout::{attribute, bits, byte, bytes};
 use super::{Mad, Query};
 
 /// Asks what a device's agent can do.
@@ -72,6 +73,43 @@ pub fn plan(capabilities: &Capabilities, details: bool) -> Vec<Page> {
         .collect()
 }
 
+attribute! {
+    /// PortSamplesControl (IBTA 1.4, 16.1.3.2): the sampling of a port's counters. PortSelect is
+    /// the request's, and stays as it is.
+    pub struct PortSamplesControl = 0x0010 {
+        /// OpCode.
+        op_code: u8 = byte(0),
+        /// Tick: a tick of the sampling, and of PortXmitWait, is this + 1 symbol times.
+        tick: u8 = byte(2),
+        /// CounterWidth.
+        counter_width: u8 = bits(3 * 8 + 5, 3),
+        /// CounterMask0.
+        counter_mask0: u8 = bits(4 * 8 + 2, 3),
+        /// CounterMasks1to9, three bits each.
+        counter_masks1: u32 = bits(4 * 8 + 5, 27),
+        /// CounterMasks10to14, three bits each.
+        counter_masks10: u16 = bits(8 * 8 + 1, 15),
+        /// SampleMechanisms.
+        sample_mechanisms: u8 = byte(10),
+        /// SampleStatus.
+        sample_status: u8 = bits(11 * 8 + 6, 2),
+        /// OptionMask: which counters and which other attributes the port has.
+        option_mask: u64 = bytes(12, 8),
+        /// VendorMask.
+        vendor_mask: u64 = bytes(20, 8),
+        /// SampleStart, in ticks.
+        sample_start: u32 = bytes(28, 4),
+        /// SampleInterval, in ticks.
+        sample_interval: u32 = bytes(32, 4),
+        /// Tag.
+        tag: u16 = bytes(36, 2),
+        /// CounterSelect0 to 14.
+        counter_select: [u16; 15] = bytes(38, 2),
+        /// SamplesOnlyOptionMask.
+        samples_only_option_mask: u64 = bytes(72, 8),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +151,29 @@ mod tests {
         assert_eq!(page_of(0x0400, 0, Counter::UnicastRcvPkts), None, "not kept");
         assert_eq!(page_of(0x1200, 0, Counter::Qp1Dropped), None, "not kept");
         assert_eq!(page_of(0x9200, 0, Counter::Qp1Dropped), Some("PortCounters"));
+    }
+
+    #[test]
+    fn samples_control_tells_the_tick_beside_the_port() {
+        let mut answer = Mad::get(&class_port_info(), None, 1);
+        answer.0[65] = 36;
+        PortSamplesControl { tick: 31, counter_width: 5, ..PortSamplesControl::default() }
+            .encode(&mut answer);
+        assert_eq!(answer.data()[..5], [0, 36, 31, 5, 0]);
+        assert_eq!(PortSamplesControl::decode(&answer).tick, 31);
+        for (field, told) in [
+            ([0x38, 0, 0, 0, 0, 0, 0, 0], (7, 0, 0, 0, 0)),
+            ([0x07, 0xff, 0xff, 0xff, 0, 0, 0, 0], (0, 0x07ff_ffff, 0, 0, 0)),
+            ([0, 0, 0, 0, 0x7f, 0xff, 0, 0], (0, 0, 0x7fff, 0, 0)),
+            ([0, 0, 0, 0, 0, 0, 0xab, 0x03], (0, 0, 0, 0xab, 3)),
+        ] {
+            let mut answer = Mad([0; LEN]);
+            answer.data_mut()[4..12].copy_from_slice(&field);
+            let control = PortSamplesControl::decode(&answer);
+            let (mask0, masks1) = (control.counter_mask0, control.counter_masks1);
+            let (mechanisms, status) = (control.sample_mechanisms, control.sample_status);
+            assert_eq!((mask0, masks1, control.counter_masks10, mechanisms, status), told);
+        }
     }
 
     #[test]
