@@ -10,9 +10,14 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use fabric_exporter::fabric::counter::{Attribute, Counter, TABLE};
-use fabric_exporter::mad::class_port_info::{Capabilities, Redirect};
+use fabric_exporter::fabric::moment::Anchor;
+use fabric_exporter::fabric::{Lid, Moment};
+use fabric_exporter::mad::class_port_info::ClassPortInfo;
 use fabric_exporter::mad::port_info::PortInfo;
-use fabric_exporter::mad::{DATA, Mad, smp};
+use fabric_exporter::mad::smp::{self, NodeInfo, PKeyTable, SmInfo, SwitchInfo};
+use fabric_exporter::mad::{DATA, Mad, Path as Route, Query};
+use fabric_exporter::transport::capture::{Capture, Tapped};
+use fabric_exporter::transport::{Parcel, Received, SendError, Wire, WireError};
 use rig::{Exporter, Ibsim, OpenSm, require, topology, wait_until};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0";
@@ -206,7 +211,14 @@ fn a_prometheus_scrapes_it() {
 /// What tshark makes of a capture: for each MAD in its order, the fields that it has.
 fn dissected(file: &Path, fields: &[&str]) -> Vec<BTreeMap<String, u64>> {
     let mut command = Command::new(require("tshark"));
-    command.args(["-n", "-r"]).arg(file).args(["-T", "fields", "-E", "separator=|"]);
+    command.args(["-n", "-r"]).arg(file).args([
+        "-T",
+        "fields",
+        "-E",
+        "separator=|",
+        "-E",
+        "occurrence=f",
+    ]);
     for field in fields {
         command.args(["-e", &format!("infiniband.{field}")]);
     }
@@ -242,57 +254,18 @@ fn decoded(mad: &Mad) -> Vec<(&'static str, u64)> {
         return fields;
     }
     match (mad.class(), mad.attribute()) {
-        (0x01 | 0x81, 0x11) => {
-            let info = smp::NodeInfo::decode(mad);
+        (0x01 | 0x81, 0x11) => fields.extend(node_info(mad)),
+        (0x01 | 0x81, 0x12) => fields.extend(switch_info(mad)),
+        (0x01 | 0x81, 0x15) => fields.extend(port_info(mad)),
+        (0x01 | 0x81, 0x16) => {
+            let first = PKeyTable::decode(mad).keys[0];
             fields.extend([
-                ("nodeinfo.nodetype", info.node_type.into()),
-                ("nodeinfo.numports", info.port_count.into()),
-                ("nodeinfo.systemimageguid", info.system_guid.0),
-                ("nodeinfo.nodeguid", info.node_guid.0),
-                ("nodeinfo.portguid", info.port_guid.0),
-                ("nodeinfo.deviceid", info.device_id.into()),
-                ("nodeinfo.revision", info.revision.into()),
-                ("nodeinfo.localportnum", info.local_port.into()),
-                ("nodeinfo.vendorid", info.vendor_id.into()),
+                ("p_keytable.membershiptype", (first >> 15).into()),
+                ("p_keytable.p_keybase", (first & 0x7fff).into()),
             ]);
         }
-        (0x01 | 0x81, 0x12) => {
-            let info = smp::SwitchInfo::decode(mad);
-            fields.extend([
-                ("switchinfo.linearfdbcap", info.linear_table_size.into()),
-                ("switchinfo.linearfdbtop", info.linear_table_top.into()),
-                ("switchinfo.portstatechange", info.port_state_change.into()),
-                ("switchinfo.enhancedportzero", info.enhanced_port0.into()),
-            ]);
-        }
-        (0x01 | 0x81, 0x15) => {
-            let info = PortInfo::decode(mad);
-            fields.extend([
-                ("portinfo.lid", info.lid.0.into()),
-                ("portinfo.mastersmlid", info.sm_lid.0.into()),
-                ("portinfo.capabilitymask", info.capabilities.into()),
-                ("portinfo.localportnum", info.local_port.into()),
-                ("portinfo.linkwidthenabled", info.width_enabled.into()),
-                ("portinfo.linkwidthsupported", info.width_supported.into()),
-                ("portinfo.linkwidthactive", info.width_active.into()),
-                ("portinfo.linkspeedsupported", info.speed_supported.into()),
-                ("portinfo.portstate", info.state.into()),
-                ("portinfo.portphysicalstate", info.physical_state.into()),
-                ("portinfo.lmc", info.lmc.into()),
-                ("portinfo.linkspeedactive", info.speed_active.into()),
-                ("portinfo.linkspeedenabled", info.speed_enabled.into()),
-            ]);
-        }
-        (0x04, 0x01) => {
-            let Capabilities { mask, mask2 } = Capabilities::decode(mad);
-            fields.extend([
-                ("classportinfo.capabilitymask", mask.into()),
-                ("classportinfo.capabilitymask2", mask2.into()),
-            ]);
-            if let Some(redirect) = Redirect::decode(mad) {
-                fields.push(("classportinfo.redirectlid", redirect.lid.0.into()));
-            }
-        }
+        (0x01 | 0x81, 0x20) => fields.extend(sm_info(mad)),
+        (0x04, 0x01) => fields.extend(class_port_info(mad)),
         (0x04, 0x12) => fields.extend(
             PORT_COUNTERS
                 .map(|(name, counter)| (name, read(mad, counter, Attribute::PortCounters))),
@@ -304,6 +277,135 @@ fn decoded(mad: &Mad) -> Vec<(&'static str, u64)> {
         _ => {}
     }
     fields
+}
+
+fn node_info(mad: &Mad) -> Vec<(&'static str, u64)> {
+    let info = NodeInfo::decode(mad);
+    vec![
+        ("nodeinfo.baseversion", info.base_version.into()),
+        ("nodeinfo.classversion", info.class_version.into()),
+        ("nodeinfo.nodetype", info.node_type.into()),
+        ("nodeinfo.numports", info.port_count.into()),
+        ("nodeinfo.systemimageguid", info.system_guid.0),
+        ("nodeinfo.nodeguid", info.node_guid.0),
+        ("nodeinfo.portguid", info.port_guid.0),
+        ("nodeinfo.partitioncap", info.partition_cap.into()),
+        ("nodeinfo.deviceid", info.device_id.into()),
+        ("nodeinfo.revision", info.revision.into()),
+        ("nodeinfo.localportnum", info.local_port.into()),
+        ("nodeinfo.vendorid", info.vendor_id.into()),
+    ]
+}
+
+fn switch_info(mad: &Mad) -> Vec<(&'static str, u64)> {
+    let info = SwitchInfo::decode(mad);
+    vec![
+        ("switchinfo.linearfdbcap", info.linear_table_size.into()),
+        ("switchinfo.randomfdbcap", info.random_table_size.into()),
+        ("switchinfo.multicastfdbcap", info.multicast_table_size.into()),
+        ("switchinfo.linearfdbtop", info.linear_table_top.into()),
+        ("switchinfo.defaultport", info.default_port.into()),
+        ("switchinfo.defaultmulticastprimaryport", info.default_multicast_primary_port.into()),
+        ("switchinfo.defaultmulticastnotprimaryport", info.default_multicast_other_port.into()),
+        ("switchinfo.lifetimevalue", info.life_time.into()),
+        ("switchinfo.portstatechange", info.port_state_change.into()),
+        ("switchinfo.optimizedsltovlmappingprogramming", info.optimized_sl_to_vl.into()),
+        ("switchinfo.lidsperport", info.lids_per_port.into()),
+        ("switchinfo.partitionenforcementcap", info.partition_enforcement_cap.into()),
+        ("switchinfo.inboundenforcementcap", info.inbound_enforcement.into()),
+        ("switchinfo.outboundenforcementcap", info.outbound_enforcement.into()),
+        ("switchinfo.filterrawinboundcap", info.filter_raw_inbound.into()),
+        ("switchinfo.filterrawoutboundcap", info.filter_raw_outbound.into()),
+        ("switchinfo.enhancedportzero", info.enhanced_port0.into()),
+    ]
+}
+
+fn port_info(mad: &Mad) -> Vec<(&'static str, u64)> {
+    let info = PortInfo::decode(mad);
+    vec![
+        ("portinfo.m_key", info.m_key),
+        ("portinfo.guid", info.gid_prefix),
+        ("portinfo.lid", info.lid.0.into()),
+        ("portinfo.mastersmlid", info.sm_lid.0.into()),
+        ("portinfo.capabilitymask", info.capabilities.into()),
+        ("portinfo.diagcode", info.diag_code.into()),
+        ("portinfo.m_keyleaseperiod", info.m_key_lease_period.into()),
+        ("portinfo.localportnum", info.local_port.into()),
+        ("portinfo.linkwidthenabled", info.width_enabled.into()),
+        ("portinfo.linkwidthsupported", info.width_supported.into()),
+        ("portinfo.linkwidthactive", info.width_active.into()),
+        ("portinfo.linkspeedsupported", info.speed_supported.into()),
+        ("portinfo.portstate", info.state.into()),
+        ("portinfo.portphysicalstate", info.physical_state.into()),
+        ("portinfo.linkdowndefaultstate", info.link_down_default_state.into()),
+        ("portinfo.m_keyprotectbits", info.m_key_protect.into()),
+        ("portinfo.lmc", info.lmc.into()),
+        ("portinfo.linkspeedactive", info.speed_active.into()),
+        ("portinfo.linkspeedenabled", info.speed_enabled.into()),
+        ("portinfo.neighbormtu", info.neighbor_mtu.into()),
+        ("portinfo.mastersmsl", info.sm_sl.into()),
+        ("portinfo.vlcap", info.vl_cap.into()),
+        ("portinfo.inittype", info.init_type.into()),
+        ("portinfo.vlhighlimit", info.vl_high_limit.into()),
+        ("portinfo.vlarbitrationhighcap", info.vl_arbitration_high_cap.into()),
+        ("portinfo.vlarbitrationlowcap", info.vl_arbitration_low_cap.into()),
+        ("portinfo.inittypereply", info.init_type_reply.into()),
+        ("portinfo.mtucap", info.mtu_cap.into()),
+        ("portinfo.vlstallcount", info.vl_stall_count.into()),
+        ("portinfo.hoqlife", info.hoq_life.into()),
+        ("portinfo.operationalvls", info.operational_vls.into()),
+        ("portinfo.partitionenforcementinbound", info.partition_enforcement_inbound.into()),
+        ("portinfo.partitionenforcementoutbound", info.partition_enforcement_outbound.into()),
+        ("portinfo.filterrawinbound", info.filter_raw_inbound.into()),
+        ("portinfo.filterrawoutbound", info.filter_raw_outbound.into()),
+        ("portinfo.m_keyviolations", info.m_key_violations.into()),
+        ("portinfo.p_keyviolations", info.p_key_violations.into()),
+        ("portinfo.q_keyviolations", info.q_key_violations.into()),
+        ("portinfo.guidcap", info.guid_cap.into()),
+        ("portinfo.clientreregister", info.client_reregister.into()),
+        ("portinfo.subnettimeout", info.subnet_timeout.into()),
+        ("portinfo.resptimevalue", info.response_time.into()),
+        ("portinfo.localphyerrors", info.local_phy_errors.into()),
+        ("portinfo.overrunerrors", info.overrun_errors.into()),
+        ("portinfo.maxcredithint", info.max_credit_hint.into()),
+        ("portinfo.linkroundtriplatency", info.round_trip_latency.into()),
+    ]
+}
+
+fn sm_info(mad: &Mad) -> Vec<(&'static str, u64)> {
+    let info = SmInfo::decode(mad);
+    vec![
+        ("sminfo.guid", info.guid.0),
+        ("sminfo.sm_key", info.sm_key),
+        ("sminfo.actcount", info.act_count.into()),
+        ("sminfo.priority", info.priority.into()),
+        ("sminfo.smstate", info.state.into()),
+    ]
+}
+
+fn class_port_info(mad: &Mad) -> Vec<(&'static str, u64)> {
+    let info = ClassPortInfo::decode(mad);
+    vec![
+        ("classportinfo.baseversion", info.base_version.into()),
+        ("classportinfo.classversion", info.class_version.into()),
+        ("classportinfo.capabilitymask", info.mask.into()),
+        ("classportinfo.capabilitymask2", info.mask2.into()),
+        ("classportinfo.resptimevalue", info.response_time.into()),
+        ("classportinfo.redirecttc", info.redirect_traffic_class.into()),
+        ("classportinfo.redirectsl", info.redirect_sl.into()),
+        ("classportinfo.redirectfl", info.redirect_flow_label.into()),
+        ("classportinfo.redirectlid", info.redirect_lid.0.into()),
+        ("classportinfo.redirectpkey", info.redirect_pkey.into()),
+        ("classportinfo.redirectqp", info.redirect_qp.into()),
+        ("classportinfo.redirectqkey", info.redirect_qkey.into()),
+        ("classportinfo.traptc", info.trap_traffic_class.into()),
+        ("classportinfo.trapsl", info.trap_sl.into()),
+        ("classportinfo.trapfl", info.trap_flow_label.into()),
+        ("classportinfo.traplid", info.trap_lid.0.into()),
+        ("classportinfo.trappkey", info.trap_pkey.into()),
+        ("classportinfo.trapqp", info.trap_qp.into()),
+        ("classportinfo.trapqkey", info.trap_qkey.into()),
+    ]
 }
 
 fn read(mad: &Mad, counter: Counter, attribute: Attribute) -> u64 {
@@ -341,17 +443,16 @@ const EXTENDED: [(&str, Counter); 8] = [
     ("portcounters_ext.portmulticastrcvpkts", Counter::MulticastRcvPkts),
 ];
 
-#[test]
-fn tshark_decodes_a_capture_to_the_same_values() {
-    let (_ibsim, _opensm, mut exporter) = scene();
-    exporter.wait_sweeps(1);
-    assert!(exporter.stop().success());
-    let ours: Vec<Vec<(&str, u64)>> =
-        exporter.capture_mads().iter().map(|bytes| decoded(&Mad(*bytes))).collect();
-    let mut names: Vec<&str> = ours.iter().flatten().map(|(name, _)| *name).collect();
+fn names_of(mads: &[Vec<(&'static str, u64)>]) -> Vec<&'static str> {
+    let mut names: Vec<&str> = mads.iter().flatten().map(|(name, _)| *name).collect();
     names.sort_unstable();
     names.dedup();
-    let theirs = dissected(&exporter.dir().join("capture.pcap"), &names);
+    names
+}
+
+/// Holds what we made of each MAD of a capture against what tshark makes of it.
+fn assert_dissected(file: &Path, ours: &[Vec<(&'static str, u64)>]) {
+    let theirs = dissected(file, &names_of(ours));
     assert_eq!(ours.len(), theirs.len(), "tshark sees every MAD");
     for (index, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
         for (name, value) in ours {
@@ -362,6 +463,86 @@ fn tshark_decodes_a_capture_to_the_same_values() {
             );
         }
     }
+}
+
+/// A wire from which these MADs come, so that a capture can be made of them.
+struct Letters(std::vec::IntoIter<Mad>);
+
+impl Wire for Letters {
+    fn now(&self) -> Moment {
+        Moment(0)
+    }
+
+    fn anchor(&self) -> Anchor {
+        Anchor { moment: Moment(0), wall: std::time::SystemTime::UNIX_EPOCH }
+    }
+
+    fn send(&mut self, _parcel: &Parcel) -> Result<(), SendError> {
+        Err(SendError::Full)
+    }
+
+    fn receive(&mut self, _until: Moment) -> Result<Option<Received>, WireError> {
+        Ok(self.0.next().map(|mad| Received::Mad { from: Lid(1), mad }))
+    }
+}
+
+#[test]
+fn tshark_reads_what_we_encode() {
+    // Numbers in which no two fields are alike, and each bit is on and off in turns.
+    let noise = |seed: u32| {
+        let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
+        Mad(std::array::from_fn(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        }))
+    };
+    let route = Route::HERE.then(1).unwrap().then(7).unwrap();
+    let answer = |subnet: bool, attribute: u16| {
+        let query = Query { subnet, attribute, modifier: 1, port_select: 1 };
+        Mad::get(&query, subnet.then_some(&route), 1).answer()
+    };
+    let mut mads = Vec::new();
+    for seed in 0..20 {
+        let from = noise(seed);
+        macro_rules! encoded {
+            ($($subnet:literal $attribute:ident),+) => {$({
+                let mut mad = answer($subnet, $attribute::ID);
+                $attribute::decode(&from).encode(&mut mad);
+                mads.push(mad);
+            })+};
+        }
+        encoded!(true NodeInfo, true SwitchInfo, true PortInfo, true PKeyTable, true SmInfo,
+            false ClassPortInfo);
+        for attribute in [Attribute::PortCounters, Attribute::PortCountersExtended] {
+            let mut mad = answer(false, attribute as u16);
+            let places = TABLE.iter().flat_map(|row| row.places);
+            for place in places.filter(|place| place.attribute == attribute) {
+                place.write(mad.data_mut(), place.read(from.data()));
+            }
+            mads.push(mad);
+        }
+    }
+    let ours: Vec<_> = mads.iter().map(decoded).collect();
+    assert!(names_of(&ours).len() > 110, "every attribute with all of its fields");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("encoded.pcap");
+    let mut capture = Capture::create(&file, 1 << 20).unwrap();
+    let mut letters = Letters(mads.into_iter());
+    let mut tapped = Tapped::new(&mut letters, Some(&mut capture));
+    while tapped.receive(Moment(0)).unwrap().is_some() {}
+    drop(tapped);
+    assert_dissected(&file, &ours);
+}
+
+#[test]
+fn tshark_decodes_a_capture_to_the_same_values() {
+    let (_ibsim, _opensm, mut exporter) = scene();
+    exporter.wait_sweeps(1);
+    assert!(exporter.stop().success());
+    let ours: Vec<Vec<(&str, u64)>> =
+        exporter.capture_mads().iter().map(|bytes| decoded(&Mad(*bytes))).collect();
+    let names = names_of(&ours);
+    assert_dissected(&exporter.dir().join("capture.pcap"), &ours);
     // NodeDescription is text: there the names are held against each other.
     let described: Vec<String> = exporter
         .capture_mads()
