@@ -4,9 +4,17 @@
 
 mod rig;
 
+use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use fabric_exporter::fabric::Guid;
+use fabric_exporter::fabric::topology::NodeKind;
+use fabric_exporter::sim::device::Model;
+use fabric_exporter::sim::net::file::parse;
+use fabric_exporter::sim::net::shapes::{BackToBack, DragonflyPlus};
+use fabric_exporter::sim::net::write::write;
+use fabric_exporter::sim::net::{Net, PortId};
 use rig::child::Running;
 use rig::diags::{Discovery, Kind, perfquery};
 use rig::topology::{self, EXAMPLES};
@@ -110,6 +118,54 @@ fn fat_trees_are_discovered() {
         let ibsim = Ibsim::start(&net);
         let _sm = OpenSm::start(&ibsim);
         assert_whole(&net, &discover(&ibsim));
+    }
+}
+
+/// An end of a cable: the node's GUID, the port's number and GUID.
+type End = (Guid, u8, Guid);
+
+/// What two readers of a net must agree on: its nodes, and its cables with what they run at.
+type Gist = (BTreeMap<Guid, (NodeKind, u16, String)>, BTreeMap<End, (End, u8, String)>);
+
+fn gist(net: &Net) -> Gist {
+    let nodes = net.nodes.iter().map(|node| {
+        (
+            node.guid,
+            (node.kind, node.device_id, format!("{} {}", node.description, node.port_count)),
+        )
+    });
+    let end = |id: PortId| (net.node_of(id).guid, net.port(id).number, net.port(id).guid);
+    let cables = net.port_ids().filter_map(|id| {
+        let (port, peer) = (net.port(id), net.port(id).cable?);
+        let speed = port.speeds.common(net.port(peer).speeds).fastest();
+        Some((end(id), (end(peer), port.widths & net.port(peer).widths, format!("{speed:?}"))))
+    });
+    (nodes.collect(), cables.collect())
+}
+
+#[test]
+fn ibsim_reads_a_net_as_we_do() {
+    let model = |name| Model::named(name).expect("a model");
+    let pair = BackToBack { hca: model("connectx-5") };
+    let dragonfly = DragonflyPlus {
+        groups: 3,
+        leaves: 2,
+        spines: 2,
+        hosts_per_leaf: 2,
+        global: 2,
+        radix: 36,
+        switch: model("infiniscale-4"),
+        hca: model("connectx-6"),
+    };
+    let nets = [pair.build(), dragonfly.build()].map(|net| net.expect("a net"));
+    let by_us = nets.iter().map(write).chain([small(), topology::fat_tree_3(4, 8, 2, 2)]);
+    for text in by_us {
+        let there = Ibsim::start(&text).tool("ibnetdiscover", &[]);
+        let found = parse(&there).unwrap_or_else(|e| panic!("{e}: {there}"));
+        assert_eq!(gist(&found), gist(&parse(&text).expect("it is ours")), "{text}");
+        // What was found is a net itself, for ibsim as for us.
+        let again = Ibsim::start(&write(&found)).tool("ibnetdiscover", &[]);
+        assert_eq!(gist(&parse(&again).expect("it is like the first")), gist(&found));
     }
 }
 

@@ -1,4 +1,13 @@
 //! A net: nodes and the cables between them, as they were built and before anything happens.
+//!
+//! It comes from a [`mod@file`] or has one of the known [`shapes`]; both use the builder in [`build`].
+//! [`mod@write`] gives it to ibsim.
+
+pub mod build;
+pub mod file;
+pub mod rates;
+pub mod shapes;
+pub mod write;
 
 use crate::fabric::rate::SpeedSet;
 use crate::fabric::topology::NodeKind;

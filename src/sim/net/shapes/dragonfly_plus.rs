@@ -1,0 +1,106 @@
+//! Dragonfly+: groups of leaves and spines, with the spines of each two groups joined.
+
+use super::{MOST_HOSTS, Maker, Model, Net, NodeId, RADIX, ShapeError, in_range};
+
+/// A Dragonfly+. Nodes are called `host-N`, `g2-leaf-1` and `g2-spine-0`.
+///
+/// Within a group each leaf has a cable to each spine; each two groups have equally many cables
+/// between their spines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DragonflyPlus {
+    /// Groups.
+    pub groups: u16,
+    /// Leaves of each group.
+    pub leaves: u8,
+    /// Spines of each group.
+    pub spines: u8,
+    /// Hosts at each leaf.
+    pub hosts_per_leaf: u8,
+    /// Cables that each spine has to other groups.
+    pub global: u8,
+    /// Ports of each switch.
+    pub radix: u8,
+    /// The switches.
+    pub switch: &'static Model,
+    /// The adapters.
+    pub hca: &'static Model,
+}
+
+impl DragonflyPlus {
+    pub(super) fn hosts(&self) -> u32 {
+        let leaves = u32::from(self.groups) * u32::from(self.leaves);
+        leaves * u32::from(self.hosts_per_leaf) // at most 2^16 * 2^8 * 2^8 - 1
+    }
+
+    /// Builds it.
+    pub fn build(&self) -> Result<Net, ShapeError> {
+        let per_pair = self.check()?;
+        let mut maker = Maker::new(self.switch, self.hca)?;
+        let hosts: Vec<_> =
+            (0..self.hosts()).map(|h| maker.host(h, 0, 1, 1)).collect::<Result<_, _>>()?;
+        let mut spines = Vec::new();
+        let mut hosts = hosts.into_iter();
+        for group in 0..self.groups {
+            let leaves = self.switches(&mut maker, group, "leaf", self.leaves)?;
+            spines.push(self.switches(&mut maker, group, "spine", self.spines)?);
+            for leaf in leaves {
+                for host in hosts.by_ref().take(self.hosts_per_leaf.into()) {
+                    maker.link(host, leaf)?;
+                }
+                for spine in spines.iter().next_back().into_iter().flatten() {
+                    maker.link(leaf, *spine)?;
+                }
+            }
+        }
+        // A group's global ends in a row: first those to the group after it, last those to the one
+        // before it. They go to its spines in turn.
+        let groups = usize::from(self.groups);
+        let end = |group: usize, distance: usize, cable: usize| {
+            let end = (distance - 1) * per_pair + cable;
+            spines[group][end % spines[group].len()]
+        };
+        for a in 0..groups {
+            for b in a + 1..groups {
+                for cable in 0..per_pair {
+                    maker.link(end(a, b - a, cable), end(b, groups - (b - a), cable))?;
+                }
+            }
+        }
+        Ok(maker.builder.finish())
+    }
+
+    /// How many cables each two groups have between them.
+    fn check(&self) -> Result<usize, ShapeError> {
+        let Self { groups, leaves, spines, hosts_per_leaf, global, radix, .. } = *self;
+        in_range("radix", radix, RADIX)?;
+        in_range("groups", groups, (2, u64::from(u16::MAX)))?;
+        in_range("leaves", leaves, (1, RADIX.1))?;
+        in_range("spines", spines, (1, RADIX.1))?;
+        in_range("hosts_per_leaf", hosts_per_leaf, (1, RADIX.1))?;
+        in_range("global", global, (1, RADIX.1))?;
+        in_range("groups * leaves * hosts_per_leaf", self.hosts(), (1, MOST_HOSTS))?;
+        for (what, needed) in [
+            ("a leaf with its hosts and spines", u64::from(hosts_per_leaf) + u64::from(spines)),
+            ("a spine with its leaves and global cables", u64::from(leaves) + u64::from(global)),
+        ] {
+            if needed > u64::from(radix) {
+                return Err(ShapeError::Radix { what, needed, radix });
+            }
+        }
+        let (ends, others) = (u64::from(spines) * u64::from(global), u64::from(groups) - 1);
+        if ends % others != 0 {
+            return Err(ShapeError::Uneven { ends, others });
+        }
+        Ok((ends / others) as usize)
+    }
+
+    fn switches(
+        &self,
+        maker: &mut Maker,
+        group: u16,
+        what: &str,
+        count: u8,
+    ) -> Result<Vec<NodeId>, ShapeError> {
+        (0..count).map(|n| maker.switch(format!("g{group}-{what}-{n}"), self.radix)).collect()
+    }
+}
