@@ -2,6 +2,7 @@
 
 mod hold_ups;
 mod losses;
+mod properties;
 mod ways;
 
 use crate::fabric::Guid;
