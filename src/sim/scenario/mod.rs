@@ -1,6 +1,6 @@
 //! Scenarios: what happens to a fabric, and when.
 //!
-//! A [`Scenario`] is read from YAML ([`file`], of [`value`]s), its [`fabric`] is built, and each
+//! A [`Scenario`] is read from YAML ([`mod@file`], of [`value`]s), its [`fabric`] is built, and each
 //! entry of its timeline is played on it: names become places, cables are followed as they move,
 //! and spells that overlap are brought into an order. What comes out is a [`Story`], which names
 //! nothing that is not there. `docs/scenarios.md` is the reference of the file.

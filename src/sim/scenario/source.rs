@@ -8,6 +8,7 @@ use super::fabric::{self, Shape};
 use super::file::{self, File};
 use super::resolve::{SPEEDUPS, resolve};
 use super::value::line_of;
+use crate::sim::net::Net;
 
 /// What shows most of it in five minutes; its file is also the first to read.
 const DEMO: &str = include_str!("demo.yml");
@@ -113,7 +114,7 @@ impl Scenario {
     }
 
     /// The scenario as it happens to this fabric.
-    pub fn story_on(&self, net: super::Net, overrides: &Overrides) -> Result<Story, ScenarioError> {
+    pub fn story_on(&self, net: Net, overrides: &Overrides) -> Result<Story, ScenarioError> {
         overrides.check()?;
         resolve(&self.file, net, overrides.speedup).map_err(|problem| problem.in_file(&self.name))
     }

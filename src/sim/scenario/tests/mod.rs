@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::standin;
 use super::{Action, Overrides, Scenario, Story};
+use crate::fabric::topology::NodeKind;
 use crate::sim::net::Net;
 
 /// Two leaves (`leaf-0-0`, `leaf-0-1`) of 8 ports each with `host-0` to `host-5`, two spines.
@@ -148,12 +149,25 @@ fn a_story_is_the_same_each_time() {
     assert_ne!(story(text).unwrap().steps, other.steps);
 }
 
+fn hosts(story: &Story) -> usize {
+    story.net.nodes.iter().filter(|node| node.kind == NodeKind::Ca).count()
+}
+
+#[test]
+fn a_tree_can_have_another_number_of_hosts() {
+    let scenario = Scenario::parse("x.yml", "fabric: {fat-tree: {hosts: 20}}").unwrap();
+    for (wanted, found) in [(None, 20), (Some(9), 9)] {
+        let overrides = Overrides { hosts: wanted, ..Overrides::default() };
+        assert_eq!(hosts(&scenario.story(&overrides).unwrap()), found);
+    }
+}
+
 #[test]
 fn the_demo_unfolds_in_five_minutes() {
     let demo = Scenario::demo().unwrap();
     assert!(!demo.about().is_empty());
     let story = demo.story(&Overrides::default()).unwrap();
-    assert_eq!(story.net.nodes.iter().filter(|node| node.id.starts_with("host-")).count(), 36);
+    assert_eq!(hosts(&story), 36);
     assert!(story.told.len() >= 4, "{:?}", story.told);
     assert!(story.told.iter().all(|(at, _)| at.as_secs() < 300), "{:?}", story.told);
     assert!(story.steps.is_sorted_by_key(|step| step.at));
