@@ -12,8 +12,8 @@ use super::super::{Action, words};
 use crate::fabric::rate::{Speed, SpeedSet, Width};
 use crate::sim::net::PortId;
 
-/// A link without a signal for no longer than this retrains by itself and is not down: IBTA 1.4,
-/// volume 2, 5.6.4 gives LinkErrorRecovery's states 2 ms and 100 ms.
+/// A link without a signal for no longer than this retrains by itself and does not go down: the line
+/// that a simulation has to draw somewhere, as docs/scenarios.md tells it.
 const RECOVERS: Duration = Duration::from_millis(100);
 
 pub(super) fn bad_cable(scene: &mut Scene<'_, '_>, entry: &BadCable) -> Result<(), Problem> {
