@@ -4,6 +4,7 @@
 //! A [`net::Net`] is what was built, a [`scenario`] what happens to it, the
 //! [`load`] what its traffic does to its ports.
 
+pub mod chance;
 pub mod device;
 pub mod load;
 pub mod net;

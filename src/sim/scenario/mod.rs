@@ -1,4 +1,27 @@
 //! Scenarios: what happens to a fabric, and when.
+//!
+//! A [`Scenario`] is read from YAML ([`mod@file`], of [`value`]s), its [`fabric`] is built, and each
+//! entry of its timeline is played on it: names become places, cables are followed as they move,
+//! and spells that overlap are brought into an order. What comes out is a [`Story`], which names
+//! nothing that is not there. `docs/scenarios.md` is the reference of the file.
+
+mod entry;
+pub mod error;
+pub mod fabric;
+pub mod file;
+mod places;
+mod planes;
+mod resolve;
+pub mod source;
+mod spell;
+mod stage;
+mod standin;
+#[cfg(test)]
+mod tests;
+pub mod traffic;
+pub mod value;
+mod wiring;
+mod words;
 
 use std::time::Duration;
 
@@ -6,6 +29,9 @@ use crate::fabric::counter::Counter;
 use crate::fabric::rate::{Speed, Width};
 
 use super::net::{Net, NodeId, PortId};
+
+pub use error::ScenarioError;
+pub use source::{Overrides, Scenario};
 
 /// One thing that happens to a fabric, in the terms of its net.
 #[derive(Clone, Debug, PartialEq)]

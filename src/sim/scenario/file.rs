@@ -1,0 +1,403 @@
+//! The file of a scenario: what can stand in it, and how it is read.
+//!
+//! Here it is only known what a thing is, not yet whether the fabric has such a node. Values keep
+//! the line on which they stand, for what is said of them later.
+
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use super::error::{Problem, meant, quoted};
+use super::value::{Lane, Lanes, Named, OneOrMore, Ratio, Senders, Share, Size, Time};
+
+/// A value that need not be there, with its line.
+pub type Given<T> = Option<Spanned<T>>;
+
+/// A scenario as it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct File {
+    /// What it shows, in a sentence.
+    pub about: Option<String>,
+    /// What all chance is drawn from.
+    pub seed: Option<u64>,
+    /// What was built.
+    pub fabric: Given<ShapeEntry>,
+    /// Where the exporter sits.
+    pub seat: Given<String>,
+    /// Where the subnet manager sits.
+    pub master: Given<String>,
+    /// What flows from the beginning.
+    pub traffic: Option<TrafficEntry>,
+    /// How MADs travel from the beginning.
+    pub way: Option<WayEntry>,
+    /// What happens.
+    pub timeline: Option<Vec<Spanned<Entry>>>,
+}
+
+/// What was built: one of these.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShapeEntry {
+    /// A fat tree.
+    FatTree(FatTreeEntry),
+    /// Two hosts and a cable.
+    BackToBack(BackToBackEntry),
+    /// Groups of leaves and spines, each connected with each.
+    DragonflyPlus(DragonflyPlusEntry),
+    /// A topology file, as ibnetdiscover writes and ibsim reads it.
+    File(Spanned<String>),
+}
+
+/// A fat tree.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "they are those of fabric::FatTree")]
+pub struct FatTreeEntry {
+    pub levels: Given<u8>,
+    pub hosts: Given<u32>,
+    pub radix: Given<u8>,
+    pub down: Given<u8>,
+    pub up: Given<u8>,
+    pub ports: Given<u8>,
+    pub planes: Given<u8>,
+    pub switch: Given<String>,
+    pub hca: Given<String>,
+}
+
+/// Two hosts and a cable.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "they are those of fabric::BackToBack")]
+pub struct BackToBackEntry {
+    pub hca: Given<String>,
+}
+
+/// Groups of leaves and spines, each connected with each.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "they are those of fabric::DragonflyPlus")]
+pub struct DragonflyPlusEntry {
+    pub groups: Given<u8>,
+    pub leaves: Given<u8>,
+    pub spines: Given<u8>,
+    pub hosts_per_leaf: Given<u8>,
+    pub global: Given<u8>,
+    pub radix: Given<u8>,
+    pub switch: Given<String>,
+    pub hca: Given<String>,
+}
+
+/// What flows from the beginning.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct TrafficEntry {
+    /// Who sends to whom.
+    pub pattern: Option<PatternEntry>,
+    /// What each sender offers, as a share of its link's rate.
+    pub load: Option<Share>,
+    /// The size of packets, headers included.
+    pub packet: Option<Size>,
+    /// Whom all send to, in the pattern of that name.
+    pub to: Given<String>,
+}
+
+/// Who sends to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PatternEntry {
+    /// Nobody sends.
+    None,
+    /// Each to the next.
+    Neighbours,
+    /// Each to the one half of the fabric away.
+    Across,
+    /// Each to another, drawn once.
+    Random,
+    /// All to one.
+    AllToOne,
+}
+
+/// How MADs travel from the beginning.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct WayEntry {
+    /// From the request to the answer at the next node.
+    pub round_trip: Given<Time>,
+    /// More for each hop.
+    pub per_hop: Given<Time>,
+    /// Up to so much more.
+    pub jitter: Given<Time>,
+    /// The share that is lost.
+    pub loss: Option<Share>,
+}
+
+/// Makes the entries of the timeline: the enum of all, and a structure for the keys of each. All
+/// have `at`, when it happens.
+macro_rules! entries {
+    ($($(#[$about:meta])* $name:ident $label:literal {
+        $($(#[$key_about:meta])* $key:ident: $type:ty,)+
+    })+) => {
+        /// One thing that happens: one of these.
+        #[derive(Clone, Debug, Deserialize)]
+        pub enum Entry { $($(#[$about])* #[serde(rename = $label)] $name($name)),+ }
+
+        impl Entry {
+            /// As the file calls it.
+            pub fn name(&self) -> &'static str {
+                match self { $(Entry::$name(_) => $label),+ }
+            }
+
+            /// When it happens.
+            pub fn at(&self) -> Option<&Spanned<Time>> {
+                match self { $(Entry::$name(entry) => entry.at.as_ref()),+ }
+            }
+        }
+
+        /// The names of all entries.
+        pub const ENTRIES: &[&str] = &[$($label),+];
+
+        $($(#[$about])*
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub struct $name {
+            /// When it happens; at the beginning, if nothing says so.
+            pub at: Given<Time>,
+            $($(#[$key_about])* pub $key: $type,)+
+        })+
+    };
+}
+
+entries! {
+    /// Bits that come in at a port go wrong.
+    BadCable "bad-cable" {
+        /// The port.
+        into: Spanned<String>,
+        /// Wrong bits a bit.
+        ratio: Spanned<Ratio>,
+        /// How long.
+        r#for: Given<Time>,
+    }
+    /// A link loses its signal, and gets it back.
+    Flap "flap" {
+        /// One of its ends.
+        link: Spanned<String>,
+        /// For how long; of several, one after the other.
+        down: Spanned<OneOrMore<Time>>,
+        /// From one time to the next.
+        every: Given<Time>,
+        /// How often.
+        times: Given<u32>,
+    }
+    /// A cable is pulled.
+    Unplug "unplug" {
+        /// One of its ends.
+        link: Spanned<String>,
+        /// How long.
+        r#for: Given<Time>,
+    }
+    /// A link comes up narrower or slower.
+    Degrade "degrade" {
+        /// One of its ends.
+        link: Spanned<String>,
+        /// No wider than this.
+        width: Given<Lanes>,
+        /// No faster than this.
+        speed: Given<Lane>,
+        /// How long.
+        r#for: Given<Time>,
+    }
+    /// A host takes in less than comes.
+    SlowReceiver "slow-receiver" {
+        /// The host, or one of its ports.
+        host: Spanned<String>,
+        /// What it takes in, as a share of its link's rate.
+        takes: Spanned<Share>,
+        /// How long.
+        r#for: Given<Time>,
+    }
+    /// Many send to one.
+    Burst "burst" {
+        /// Who sends.
+        from: Spanned<Senders>,
+        /// To whom.
+        to: Spanned<String>,
+        /// What each offers, as a share of its link's rate.
+        load: Spanned<Share>,
+        /// The size of packets, if not that of the other traffic.
+        packet: Option<Size>,
+        /// How long.
+        r#for: Given<Time>,
+    }
+    /// A node goes off and comes back.
+    Reboot "reboot" {
+        /// Which.
+        node: Spanned<String>,
+        /// How long it is off.
+        down: Spanned<Time>,
+    }
+    /// Somebody clears counters.
+    Clear "clear" {
+        /// Whose: all, if neither node nor port is named.
+        node: Given<String>,
+        /// Of this port alone.
+        port: Given<String>,
+        /// From one time to the next.
+        every: Given<Time>,
+        /// How often.
+        times: Given<u32>,
+    }
+    /// Somebody sets counters.
+    Set "set" {
+        /// Whose.
+        port: Spanned<String>,
+        /// Which, and to what.
+        counters: Spanned<Named<u64>>,
+    }
+    /// A node's agents do not answer.
+    Silent "silent" {
+        /// Which.
+        node: Spanned<String>,
+        /// How long.
+        r#for: Given<Time>,
+    }
+    /// A node's agents answer late.
+    Slow "slow" {
+        /// Which.
+        node: Spanned<String>,
+        /// How late.
+        by: Spanned<Time>,
+        /// How long.
+        r#for: Given<Time>,
+    }
+    /// A node's agents say that they are busy.
+    Busy "busy" {
+        /// Which.
+        node: Spanned<String>,
+        /// To which share of requests.
+        share: Spanned<Share>,
+        /// How long.
+        r#for: Given<Time>,
+    }
+    /// MADs get lost.
+    LoseMads "lose-mads" {
+        /// Which share of them.
+        share: Spanned<Share>,
+        /// At this node alone.
+        node: Given<String>,
+        /// How long.
+        r#for: Given<Time>,
+    }
+    /// A cable's end is plugged into another port.
+    MoveCable "move-cable" {
+        /// Where it is.
+        from: Spanned<String>,
+        /// Where it will be.
+        to: Spanned<String>,
+    }
+    /// Another subnet manager becomes the master.
+    NewMaster "new-master" {
+        /// Where it is.
+        host: Spanned<String>,
+        /// Whether it gives every port another LID.
+        readdress: Option<bool>,
+    }
+}
+
+/// Reads a scenario; one without a word is one, too.
+pub(super) fn parse(text: &str) -> Result<File, Problem> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#')) {
+        return Ok(File::default());
+    }
+    serde_saphyr::from_str(text).map_err(|error| {
+        let place = error.location();
+        let told = error.without_snippet().to_string();
+        let told = told.lines().next().unwrap_or_default();
+        // The line is told in front.
+        let told = match place {
+            Some(place) => told
+                .strip_suffix(&format!(" at line {}, column {}", place.line(), place.column()))
+                .unwrap_or(told),
+            None => told,
+        };
+        let line = place.map_or(1, |place| place.line());
+        let problem = Problem::at(line, reworded(told));
+        match entry_around(text, line) {
+            Some(entry) => problem.of(entry),
+            None => problem,
+        }
+    })
+}
+
+/// What the reader of YAML says, in words for somebody who does not know how it is read.
+fn reworded(told: &str) -> String {
+    for (begins, what) in [("unknown field `", "key"), ("unknown variant `", "name")] {
+        let Some((name, rest)) = told.strip_prefix(begins).and_then(|rest| rest.rsplit_once('`'))
+        else {
+            continue;
+        };
+        let known = rest.split_once("expected ").map_or("", |(_, known)| known);
+        let known = known.strip_prefix("one of ").unwrap_or(known).trim();
+        let hint = meant(name, known.split(", "));
+        return format!("unknown {what} {}{hint}; known: {known}", quoted(name));
+    }
+    match told {
+        told if told.starts_with("missing field `") => {
+            told.replace("missing field", "there must be a key")
+        }
+        "expected end of mapping after enum variant value" => {
+            "one key too many: here stands one thing, with all its keys behind its name".into()
+        }
+        told => told.to_owned(),
+    }
+}
+
+/// The entry of the timeline that a line belongs to, as far as its layout tells.
+fn entry_around(text: &str, line: u64) -> Option<&'static str> {
+    let before: Vec<&str> = text.lines().take(usize::try_from(line).ok()?).collect();
+    for line in before.iter().rev() {
+        if let Some(item) = line.trim_start().strip_prefix("- ") {
+            let name = item.split(':').next()?.trim();
+            return ENTRIES.iter().find(|entry| **entry == name).copied();
+        }
+        if line.starts_with(|first: char| first.is_alphabetic()) {
+            return None;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::scenario::value::line_of;
+
+    #[test]
+    fn values_know_their_lines() {
+        let file = parse(
+            "about: x\ntimeline:\n  - bad-cable:\n      into: leaf-0-1[7]\n      ratio: 1e-9\n",
+        )
+        .unwrap();
+        let timeline = file.timeline.unwrap();
+        let [entry] = &timeline[..] else { panic!("one entry") };
+        let Entry::BadCable(cable) = &entry.value else { panic!("a bad cable") };
+        assert_eq!((line_of(entry), line_of(&cable.into), line_of(&cable.ratio)), (3, 4, 5));
+        assert_eq!((entry.value.name(), entry.value.at().is_none()), ("bad-cable", true));
+    }
+
+    #[test]
+    fn nothing_is_a_scenario() {
+        for text in ["", "\n", "# nothing\n", "timeline:\n"] {
+            assert!(parse(text).unwrap().timeline.is_none(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn one_value_is_a_list_of_one() {
+        for (down, count) in [("2s", 1), ("[5ms, 3s, 40s]", 3), ("[]", 0)] {
+            let text = format!("timeline: [flap: {{link: x, down: {down}}}]");
+            let timeline = parse(&text).unwrap().timeline.unwrap();
+            let Entry::Flap(flap) = &timeline[0].value else { panic!("a flap") };
+            assert_eq!(flap.down.value.0.len(), count);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Planes: parts of a net between which no packet passes, for an adapter forwards none.
+
+use super::places::same_host;
+use crate::fabric::topology::NodeKind;
+use crate::sim::net::{Net, NodeId, PortId};
+
+/// The planes of a net.
+#[derive(Debug)]
+pub(super) struct Planes<'a> {
+    net: &'a Net,
+    /// By port: the lowest port that it can be reached from, which names its plane.
+    root: Vec<u32>,
+    /// The planes that have a host, in the order of the net.
+    with_hosts: Vec<u32>,
+    /// The hosts' ports that have a cable, in the order of the net.
+    hosts: Vec<PortId>,
+}
+
+fn root(roots: &mut [u32], port: u32) -> u32 {
+    let mut top = port;
+    while roots[top as usize] != top {
+        // Halves the way for whoever comes next.
+        roots[top as usize] = roots[roots[top as usize] as usize];
+        top = roots[top as usize];
+    }
+    top
+}
+
+fn join(roots: &mut [u32], one: u32, other: u32) {
+    let (one, other) = (root(roots, one), root(roots, other));
+    roots[one.max(other) as usize] = one.min(other);
+}
+
+impl<'a> Planes<'a> {
+    pub(super) fn new(net: &'a Net) -> Planes<'a> {
+        let mut roots: Vec<u32> = (0..net.ports.len() as u32).collect();
+        for node in net.nodes.iter().filter(|node| node.kind == NodeKind::Switch) {
+            for port in 1..=u32::from(node.port_count) {
+                join(&mut roots, node.first_port, node.first_port + port);
+            }
+        }
+        for port in net.port_ids() {
+            if let Some(peer) = net.port(port).cable {
+                join(&mut roots, port.0, peer.0);
+            }
+        }
+        for port in 0..roots.len() as u32 {
+            roots[port as usize] = root(&mut roots, port);
+        }
+        let is_host = |port: &PortId| {
+            net.port(*port).cable.is_some() && net.node_of(*port).kind == NodeKind::Ca
+        };
+        let hosts: Vec<PortId> = net.port_ids().filter(is_host).collect();
+        let mut with_hosts: Vec<u32> = hosts.iter().map(|port| roots[port.0 as usize]).collect();
+        with_hosts.sort_unstable();
+        with_hosts.dedup();
+        Planes { net, root: roots, with_hosts, hosts }
+    }
+
+    /// The plane of a port.
+    pub(super) fn of(&self, port: PortId) -> u32 {
+        self.root[port.0 as usize]
+    }
+
+    /// The hosts' ports that have a cable, of all planes.
+    pub(super) fn hosts(&self) -> &[PortId] {
+        &self.hosts
+    }
+
+    /// Those of one plane.
+    pub(super) fn hosts_of(&self, plane: u32) -> impl Iterator<Item = PortId> + '_ {
+        self.hosts.iter().copied().filter(move |port| self.of(*port) == plane)
+    }
+
+    /// All planes that have a host, that of this port first.
+    pub(super) fn from(&self, port: PortId) -> Vec<u32> {
+        let first = self.of(port);
+        let others = self.with_hosts.iter().copied().filter(|plane| *plane != first);
+        std::iter::once(first).chain(others).collect()
+    }
+
+    /// The port of this host in a plane, through whichever of its adapters.
+    pub(super) fn port_in(&self, plane: u32, host: NodeId) -> Option<PortId> {
+        self.hosts_of(plane).find(|port| same_host(self.net, self.net.port(*port).node, host))
+    }
+
+    /// What is in a plane what this port is in its own: the same host's, or else the one that is as
+    /// many hosts from the first.
+    pub(super) fn counterpart(&self, plane: u32, port: PortId) -> Option<PortId> {
+        if self.of(port) == plane {
+            return Some(port);
+        }
+        let node = self.net.port(port).node;
+        if self.net.node(node).kind != NodeKind::Ca {
+            return self.hosts_of(plane).next();
+        }
+        let before = self.hosts_of(self.of(port)).take_while(|host| *host != port).count();
+        self.port_in(plane, node)
+            .or_else(|| self.hosts_of(plane).nth(before))
+            .or_else(|| self.hosts_of(plane).next())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places::Places;
+    use super::super::standin::net;
+    use super::*;
+
+    #[test]
+    fn planes_are_what_no_switch_connects() {
+        let net = net("{fat-tree: {hosts: 4, radix: 4, down: 2, up: 2, planes: 2}}");
+        let (planes, names) = (Planes::new(&net), Places::new(&net));
+        let port = |text| names.port(text).unwrap();
+        assert_eq!(planes.of(port("host-0")), planes.of(port("spine-1[1]")));
+        assert_ne!(planes.of(port("host-0")), planes.of(port("host-0-1")));
+        let both = planes.from(port("host-2-1"));
+        assert_eq!(both, [planes.of(port("host-0-1")), planes.of(port("host-0"))]);
+        let there = planes.counterpart(both[1], port("host-2-1")).unwrap();
+        assert_eq!(net.label(there), "host-2[1]");
+        let zero = net.port_of(names.node("leaf-1-0").unwrap(), 0).unwrap();
+        assert_eq!(planes.counterpart(both[0], zero), Some(zero));
+        assert_eq!(planes.counterpart(both[1], zero), Some(port("host-0")));
+    }
+
+    #[test]
+    fn a_host_without_a_known_other_adapter_is_found_by_its_place() {
+        let mut net = net("{fat-tree: {hosts: 4, radix: 4, down: 2, up: 2, planes: 2}}");
+        for node in &mut net.nodes {
+            node.description = "HCA".into();
+        }
+        let (planes, names) = (Planes::new(&net), Places::new(&net));
+        let (here, there) = (names.port("host-2").unwrap(), names.port("host-2-1").unwrap());
+        assert_eq!(planes.counterpart(planes.of(there), here), Some(there));
+    }
+
+    #[test]
+    fn two_hosts_and_a_cable_are_a_plane() {
+        let net = net("{back-to-back: {}}");
+        let planes = Planes::new(&net);
+        assert_eq!(planes.hosts().len(), 2);
+        assert_eq!(planes.from(planes.hosts()[1]).len(), 1);
+    }
+}

@@ -1,0 +1,155 @@
+//! Each entry of the timeline.
+
+use super::super::file::ENTRIES;
+use super::{played, short};
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn entries_become_steps_and_sentences() {
+    let table: &[(&str, &[&str], &str)] = &[
+        (
+            "bad-cable: {at: 30s, into: 'spine-1[1]', ratio: 1e-9, for: 10m}",
+            &["30000 corrupt spine-1[1] 1e-9", "630000 corrupt spine-1[1] 0e0"],
+            "the cable from leaf-0-0[6] into spine-1[1] begins to corrupt bits (1e-9) for 10m",
+        ),
+        (
+            "bad-cable: {into: host-3, ratio: 1e-12}",
+            &["0 corrupt host-3[1] 1e-12"],
+            "the cable from leaf-0-0[4] into host-3[1] begins to corrupt bits (1e-12)",
+        ),
+        (
+            "flap: {at: 1m, link: 'leaf-0-0[3]', down: 2s, every: 20s, times: 2}",
+            &[
+                "60000 signal leaf-0-0[3] false",
+                "62000 signal leaf-0-0[3] true",
+                "80000 signal leaf-0-0[3] false",
+                "82000 signal leaf-0-0[3] true",
+            ],
+            "the link between leaf-0-0[3] and host-2[1] loses its signal for 2s, 2 times, every 20s",
+        ),
+        (
+            "flap: {link: 'leaf-0-0[3]', down: [5ms, 3s], every: 1m}",
+            &[
+                "0 retrain leaf-0-0[3]",
+                "60000 signal leaf-0-0[3] false",
+                "63000 signal leaf-0-0[3] true",
+            ],
+            "the link between leaf-0-0[3] and host-2[1] loses its signal for 5ms and 3s in turn, \
+             2 times, every 1m",
+        ),
+        (
+            "flap: {link: host-2, down: 100ms}",
+            &["0 retrain host-2[1]"],
+            "the link between host-2[1] and leaf-0-0[3] loses its signal for 100ms, and recovers by \
+             itself",
+        ),
+        (
+            "unplug: {at: 5s, link: 'leaf-0-1[1]', for: 1m}",
+            &["5000 signal leaf-0-1[1] false", "65000 signal leaf-0-1[1] true"],
+            "the cable between leaf-0-1[1] and host-4[1] is unplugged, and plugged in again after 1m",
+        ),
+        (
+            "degrade: {at: 5s, link: 'leaf-0-1[1]', width: 1x, speed: SDR, for: 1m}",
+            &["5000 limit leaf-0-1[1] Some(X1) Some(Sdr)", "65000 limit leaf-0-1[1] None None"],
+            "the link between leaf-0-1[1] and host-4[1] trains anew, and comes up at 1x SDR at the \
+             most for 1m",
+        ),
+        (
+            "degrade: {link: 'leaf-0-1[1]', width: 2x}",
+            &["0 limit leaf-0-1[1] Some(X2) None"],
+            "the link between leaf-0-1[1] and host-4[1] trains anew, and comes up no wider than 2x",
+        ),
+        (
+            "slow-receiver: {host: host-3, takes: 10%, for: 5m}",
+            &["0 intake host-3[1] 0.1", "300000 intake host-3[1] 1"],
+            "host-3 takes in no more than 10% of its link's rate for 5m",
+        ),
+        (
+            "burst: {at: 1s, from: 3, to: host-3, load: 90%, for: 10s}",
+            &["1000 traffic burst-1 3", "11000 traffic burst-1 0"],
+            "host-1, host-2 and host-5 each send to host-3, at 90% of their links' rate for 10s",
+        ),
+        (
+            "burst: {from: [host-1], to: 'host-3[1]', load: 90%}",
+            &["0 traffic burst-1 1"],
+            "host-1 sends to host-3, at 90% of its link's rate",
+        ),
+        (
+            "reboot: {at: 3m, node: host-5, down: 90s}",
+            &["180000 power host-5 false", "270000 power host-5 true"],
+            "host-5 goes off, and comes back after 1m 30s with its counters at zero",
+        ),
+        (
+            "clear: {at: 1s}",
+            &["1000 clear 38"],
+            "somebody clears the counters of all ports of the fabric",
+        ),
+        (
+            "clear: {node: leaf-0-0, every: 1m, times: 2}",
+            &["0 clear 8", "60000 clear 8"],
+            "somebody clears the counters of all ports of leaf-0-0, 2 times, every 1m",
+        ),
+        (
+            "clear: {port: 'leaf-0-0[8]'}",
+            &["0 clear 1"],
+            "somebody clears the counters of leaf-0-0[8]",
+        ),
+        (
+            "set: {port: host-1, counters: {SymbolErrorCounter: 4242, PortXmitWait: 7}}",
+            &["0 set host-1[1] SymbolErrors 4242", "0 set host-1[1] XmitWait 7"],
+            "somebody sets at host-1[1] SymbolErrorCounter to 4242 and PortXmitWait to 7",
+        ),
+        (
+            "silent: {node: leaf-0-1, for: 5m}",
+            &["0 agents leaf-0-1 Silent", "300000 agents leaf-0-1 Well"],
+            "leaf-0-1 still forwards packets, but answers no MAD for 5m",
+        ),
+        (
+            "slow: {node: host-1, by: 800ms}",
+            &["0 agents host-1 Late(800ms)"],
+            "host-1 answers 800ms later",
+        ),
+        (
+            "busy: {node: host-1, share: 50%}",
+            &["0 agents host-1 Busy(0.5)"],
+            "host-1 answers 50% of requests with \"busy\"",
+        ),
+        (
+            "lose-mads: {share: 1%, node: host-1}",
+            &["0 agents host-1 Lossy(0.01)"],
+            "host-1 leaves 1% of requests without an answer",
+        ),
+        (
+            "lose-mads: {share: 1%, for: 1m}",
+            &["0 way 0.01", "60000 way 0"],
+            "1% of all MADs get lost for 1m",
+        ),
+        (
+            "move-cable: {at: 5s, from: 'leaf-0-0[1]', to: 'leaf-0-1[4]'}",
+            &["5000 move leaf-0-0[1] leaf-0-1[4]"],
+            "the cable from host-0[1] is moved from leaf-0-0[1] to leaf-0-1[4]",
+        ),
+        (
+            "move-cable: {from: 'leaf-0-0[1]', to: 'leaf-0-0[2]'}",
+            &["0 move leaf-0-0[1] leaf-0-0[2]"],
+            "the cable from host-0[1] is moved from leaf-0-0[1] to leaf-0-0[2], and the one from \
+             host-1[1] from there to leaf-0-0[1]",
+        ),
+        (
+            "new-master: {at: 1s, host: host-2, readdress: true}",
+            &["1000 master host-2[1] true"],
+            "the subnet manager at host-2 becomes the master, and gives every port another LID",
+        ),
+    ];
+    for (entry, steps, words) in table {
+        let story = played(&format!("- {entry}"));
+        assert_eq!(short(&story), *steps, "{entry}");
+        assert_eq!(story.told.len(), 1, "{entry}");
+        assert_eq!(story.told[0].1, *words, "{entry}");
+        assert_eq!(story.told[0].0, story.steps[0].at, "{entry}");
+    }
+    for name in ENTRIES {
+        let begin = format!("{name}:");
+        assert!(table.iter().any(|(entry, ..)| entry.starts_with(&begin)), "{name} is not here");
+    }
+}

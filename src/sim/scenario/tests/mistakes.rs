@@ -1,0 +1,262 @@
+//! What is wrong is told in one line, with its place.
+
+use super::super::{Action, Overrides, Scenario, standin};
+use super::{TREE, story, story_of};
+use crate::fabric::rate::{Speed, Width};
+use crate::sim::net::Net;
+
+/// A timeline with one entry, on line 3.
+fn one(entry: &str) -> String {
+    format!("about: x\ntimeline:\n  - {entry}\n")
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn each_mistake_is_one_line_that_names_its_place() {
+    for (text, says) in [
+        // The text as such.
+        ("about: [".to_owned(), "x.yml: line 1: "),
+        ("about: x\nabout: y".into(), "x.yml: line 2: duplicate mapping key: about"),
+        ("- 1".into(), "x.yml: line 1: "),
+        ("seat: *x".into(), "x.yml: line 1: "),
+        ("about: x\nsaet: host-1".into(), "line 2: unknown key \"saet\" (did you mean \"seat\"?)"),
+        ("seed: -1".into(), "line 1: invalid u64"),
+        ("timeline: {flap: {}}".into(), "line 1: "),
+        (one("flip: {at: 1s}"), "line 3: unknown name \"flip\" (did you mean \"flap\"?)"),
+        (
+            one("bad-cable: {at: 1s,\n     intoo: x}"),
+            "line 4: bad-cable: unknown key \"intoo\" (did you mean \"into\"?); known: at, into, ratio, for",
+        ),
+        (one("bad-cable: {ratio: 1e-9}"), "line 3: bad-cable: there must be a key `into`"),
+        (
+            one("flap: {link: x, down: 1s}\n    clear: {}"),
+            "line 4: flap: one key too many: here stands one thing",
+        ),
+        // Values.
+        (
+            one("bad-cable: {at: soon, into: x, ratio: 1e-9}"),
+            "line 3: bad-cable: \"soon\" is not a length of time such as 15s or 5m",
+        ),
+        (one("clear: {at: -3s}"), "line 3: clear: \"-3s\" is not a length of time"),
+        (one("clear: {at: 11years}"), "line 3: clear: \"11years\" is more than ten years"),
+        (
+            one("bad-cable: {into: x,\n     ratio: 2}"),
+            "line 4: bad-cable: \"2\" is not a ratio between 0 and 1",
+        ),
+        (
+            one("lose-mads: {share: 101%}"),
+            "line 3: lose-mads: \"101%\" is more than the whole, which is 100% or 1",
+        ),
+        ("way:\n  loss: 200%".into(), "line 2: \"200%\" is more than the whole"),
+        ("way:\n  jitter: 5m".into(), "line 2: way: jitter: it is more than a minute"),
+        (
+            "traffic: {pattern: sideways}".into(),
+            "line 1: unknown name \"sideways\"; known: none, neighbours",
+        ),
+        ("traffic: {packet: 9GB}".into(), "line 1: \"9GB\" is not a size"),
+        ("traffic: {to: host-1}".into(), "line 1: traffic: to: only the pattern all-to-one has it"),
+        (
+            "traffic: {pattern: all-to-one, to: host-9}".into(),
+            "line 1: traffic: to: no node \"host-9\"",
+        ),
+        (one("degrade: {link: host-1, width: 3x}"), "line 3: degrade: no width \"3x\": one of 1x,"),
+        (
+            one("degrade: {link: host-1, speed: PDR}"),
+            "line 3: degrade: no speed \"PDR\": one of SDR,",
+        ),
+        (one("degrade: {link: host-1}"), "line 3: degrade: there must be a width or a speed"),
+        (
+            one("set: {port: host-1,\n      counters: {SymbolErorCounter: 1}}"),
+            "line 4: set: no counter \"SymbolErorCounter\" (did you mean \"SymbolErrorCounter\"?)",
+        ),
+        (
+            one("set: {port: host-1, counters: {PortLoopingErrors: 65536}}"),
+            "line 3: set: PortLoopingErrors: 65536 does not fit its 16 bits",
+        ),
+        (one("set: {port: host-1, counters: {PortXmitWait: -1}}"), "line 3: set: invalid u64"),
+        (one("set: {port: host-1, counters: {}}"), "line 3: set: counters: there must be at least"),
+        (
+            one("set: {port: 'leaf-0-0[0]', counters: {PortXmitWait: 1}}"),
+            "line 3: set: leaf-0-0[0] has no counters",
+        ),
+        // Names.
+        (
+            one("bad-cable: {into: 'leaf-0[7]', ratio: 1e-9}"),
+            "line 3: bad-cable: no node \"leaf-0\" (did you mean \"leaf-0-0\" or \"leaf-0-1\"?)",
+        ),
+        (one("silent:\n      at: 1s\n      node: host-77"), "line 5: silent: no node \"host-77\""),
+        (
+            one("unplug: {link: 'leaf-0-0[99]'}"),
+            "line 3: unplug: leaf-0-0 has ports 1 to 8, and no 99",
+        ),
+        (one("unplug: {link: 'leaf-0-0[8]'}"), "line 3: unplug: leaf-0-0[8] has no cable"),
+        (
+            one("unplug: {link: leaf-0-0}"),
+            "line 3: unplug: say which port: leaf-0-0[1] to leaf-0-0[8]",
+        ),
+        ("seat: leaf-0-0".into(), "line 1: seat: \"leaf-0-0\" is a switch, and no host"),
+        ("about: x\nseat: host-9".into(), "line 2: seat: no node \"host-9\""),
+        (
+            "master: 'leaf-0-0[3]'".into(),
+            "line 1: master: \"leaf-0-0[3]\": a switch is asked at its port 0",
+        ),
+        (
+            one("slow-receiver: {host: leaf-0-0, takes: 1%}"),
+            "line 3: slow-receiver: \"leaf-0-0\" is a switch",
+        ),
+        (one("new-master: {host: nobody}"), "line 3: new-master: no node \"nobody\""),
+        // What does not go together.
+        (
+            one("flap: {link: host-1, down: 3s,\n     every: 3s, times: 2}"),
+            "line 4: flap: every 3s is not longer than down for 3s: it would never be up",
+        ),
+        (
+            one("flap: {link: host-1, down: []}"),
+            "line 3: flap: down: there must be at least one time",
+        ),
+        (one("flap: {link: host-1, down: 0s}"), "line 3: flap: down: it must be more than 0"),
+        (
+            one("flap: {link: host-1, down: 1s, times: 2}"),
+            "line 3: flap: 2 times, but no `every` says",
+        ),
+        (one("flap: {link: host-1, down: [1s, 2s]}"), "line 3: flap: 2 times, but no `every` says"),
+        (
+            one("flap: {link: host-1, down: 1s, every: 5s, times: 0}"),
+            "line 3: flap: times: it must be more",
+        ),
+        (one("clear: {every: 1s}"), "line 3: clear: `every` needs `times`"),
+        (one("clear: {every: 0s, times: 2}"), "line 3: clear: every: it must be more than 0"),
+        (
+            one("clear: {every: 1year, times: 11}"),
+            "line 3: clear: 11 times are more than ten years",
+        ),
+        (
+            one("clear: {node: host-1, every: 1ms, times: 100001}"),
+            "line 3: clear: with this the timeline has more than 100000 steps",
+        ),
+        (
+            one("flap: {link: host-1, down: 2s, every: 3s, times: 4000000000}"),
+            "line 3: flap: 4000000000 times are more than ten years",
+        ),
+        (
+            one("clear: {node: host-1,\n     port: host-1}"),
+            "line 4: clear: a node or a port is cleared",
+        ),
+        (one("unplug: {link: host-1, for: 0s}"), "line 3: unplug: for: it must be more than 0"),
+        (one("reboot: {node: host-1, down: 0s}"), "line 3: reboot: down: it must be more than 0"),
+        (one("slow: {node: host-1, by: 0s}"), "line 3: slow: by: it must be more than 0"),
+        (
+            one("move-cable: {from: 'leaf-0-0[8]', to: 'leaf-0-0[7]'}"),
+            "line 3: move-cable: leaf-0-0[8] has no cable",
+        ),
+        (
+            one("move-cable: {from: 'leaf-0-0[1]', to: 'host-0[1]'}"),
+            "line 3: move-cable: host-0[1] is the other end of the same cable",
+        ),
+        (
+            one("burst: {from: 9, to: host-1, load: 1%}"),
+            "line 3: burst: from: there are but 5 other hosts",
+        ),
+        (
+            one("burst: {from: 0, to: host-1, load: 1%}"),
+            "line 3: burst: from: it must be more than 0",
+        ),
+        (
+            one("burst: {from: [], to: host-1, load: 1%}"),
+            "line 3: burst: from: there must be at least",
+        ),
+        (
+            one("burst: {from: [host-1], to: host-1, load: 1%}"),
+            "line 3: burst: host-1 would send to itself",
+        ),
+        (
+            one("burst: {from: [host-2,\n      host-2], to: host-1, load: 1%}"),
+            "line 4: burst: host-2 is named twice",
+        ),
+        (
+            one("burst: {from: 2, to: leaf-0-0, load: 1%}"),
+            "line 3: burst: \"leaf-0-0\" is a switch",
+        ),
+        (
+            one("burst: {from: 2, to: host-1, load: 0}"),
+            "line 3: burst: load: it must be more than 0",
+        ),
+        (one("burst: {from: x, to: host-1, load: 1%}"), "line 3: burst: "),
+        // Fabrics.
+        ("fabric:\n  back-to-back: {radix: 3}".into(), "line 2: unknown key \"radix\"; known: hca"),
+        (
+            "fabric: {fattree: {}}".into(),
+            "line 1: unknown name \"fattree\" (did you mean \"fat-tree\"?)",
+        ),
+        ("fabric:\n  fat-tree: {}\n  back-to-back: {}".into(), "line 3: one key too many"),
+        (
+            "fabric:\n  fat-tree:\n    hca: connectx-77".into(),
+            "line 3: fabric: hca: no model \"connectx-77\" (did you mean \"connectx-7\"?)",
+        ),
+        ("fabric:\n  fat-tree:\n    hosts: -4".into(), "line 3: invalid u32"),
+    ] {
+        let error = story(&text).map(|_| ()).expect_err(&text);
+        assert!(error.contains(says), "{text}\n  says: {error}\n  not:  {says}");
+        assert!(error.starts_with("x.yml: line ") && !error.contains('\n'), "{error}");
+        assert!(error.chars().count() < 400, "{error}");
+    }
+}
+
+#[test]
+fn a_fabric_that_cannot_be_used_says_so() {
+    let error = story_of("seed: 1", Net::default(), &Overrides::default()).unwrap_err();
+    assert_eq!(error, "x.yml: line 1: seat: the fabric has no host with a cable to sit at");
+    let mut net = standin::net("{back-to-back: {}}");
+    for port in &mut net.ports {
+        port.cable = None;
+    }
+    assert!(story_of("", net, &Overrides::default()).is_err());
+    // A link that could not come up again.
+    let mut net = standin::net("{back-to-back: {}}");
+    for port in &mut net.ports {
+        (port.widths, port.speeds) = (2, std::iter::once(Speed::Ndr).collect());
+    }
+    for (limit, says) in [
+        ("width: 1x", "degrade: width: the two ends have nothing as narrow as 1x"),
+        ("speed: SDR", "degrade: speed: the two ends have nothing as slow as SDR"),
+    ] {
+        let text = one(&format!("degrade: {{link: host-0, {limit}}}"));
+        let error = story_of(&text, net.clone(), &Overrides::default()).unwrap_err();
+        assert!(error.contains(says), "{error}");
+    }
+    let fine = one("degrade: {link: host-0, width: 8x}");
+    let story = story_of(&fine, net, &Overrides::default()).unwrap();
+    assert!(matches!(
+        story.steps.last().unwrap().action,
+        Action::Limit { width: Some(Width::X8), .. }
+    ));
+}
+
+#[test]
+fn what_is_wished_for_instead_is_checked() {
+    let file = || Some("a.topo".into());
+    let usual = Overrides::default;
+    for (text, overrides, says) in [
+        ("", Overrides { speedup: 0.0, ..usual() }, "speedup: 0 is not between 0.01 and 10000"),
+        ("", Overrides { speedup: f64::NAN, ..usual() }, "speedup: NaN is not"),
+        ("", Overrides { hosts: Some(0), ..usual() }, "hosts: 0 is not between 1 and 49151"),
+        (
+            "fabric: {back-to-back: {}}",
+            Overrides { hosts: Some(3), ..usual() },
+            "hosts: only a fat tree can have another number of hosts",
+        ),
+        (
+            "",
+            Overrides { hosts: Some(3), fabric: file(), ..usual() },
+            "hosts: a topology file says itself how many hosts there are",
+        ),
+    ] {
+        let error = story_of(text, standin::net(TREE), &overrides).unwrap_err();
+        assert!(error.starts_with(says), "{error}");
+    }
+    let missing = Overrides { fabric: Some("/nowhere/a.topo".into()), ..usual() };
+    let error = Scenario::parse("x.yml", "").unwrap().story(&missing).unwrap_err().to_string();
+    assert!(error.starts_with("/nowhere/a.topo: "), "{error}");
+    let error = Scenario::read("/nowhere/x.yml".as_ref()).unwrap_err().to_string();
+    assert!(error.starts_with("/nowhere/x.yml: "), "{error}");
+}
