@@ -1,5 +1,7 @@
 //! The command line: one verb a file.
 
+mod daemon;
+pub mod demo;
 pub mod serve;
 
 use clap::{Parser, Subcommand};
@@ -18,6 +20,8 @@ pub struct Cli {
 pub enum Verb {
     /// Poll the fabric and serve its metrics over HTTP
     Serve(serve::ServeArgs),
+    /// Serve a simulated fabric with troubles in it; no InfiniBand needed
+    Demo(demo::DemoArgs),
 }
 
 /// What the program's exit code says. 0 is a clean end.

@@ -48,6 +48,16 @@ impl Width {
         WIDTHS.iter().rev().find(|row| mask & row.code != 0).map(|row| row.width)
     }
 
+    /// Its code in LinkWidthActive.
+    pub fn code(self) -> u8 {
+        self.row().code
+    }
+
+    /// The codes of this width and all narrower ones.
+    pub fn up_to(self) -> u8 {
+        WIDTHS[..=self as usize].iter().fold(0, |mask, row| mask | row.code)
+    }
+
     /// The number of lanes.
     pub fn lanes(self) -> u8 {
         self.row().lanes
@@ -105,6 +115,17 @@ const SPEEDS: [SpeedRow; 9] = [
 ];
 
 impl Speed {
+    /// All speeds, slowest first.
+    pub const ALL: [Speed; SPEEDS.len()] = {
+        let mut all = [Speed::Sdr; SPEEDS.len()];
+        let mut index = 0;
+        while index < SPEEDS.len() {
+            all[index] = SPEEDS[index].speed;
+            index += 1;
+        }
+        all
+    };
+
     fn row(self) -> &'static SpeedRow {
         &SPEEDS[self as usize]
     }
@@ -126,6 +147,12 @@ impl SpeedSet {
         SpeedSet(self.0 | 1 << speed as u16)
     }
 
+    /// What of it is no faster than this.
+    #[must_use]
+    pub fn up_to(self, most: Speed) -> SpeedSet {
+        SpeedSet(self.0 & ((2 << most as u16) - 1))
+    }
+
     /// Whether it is one of the set.
     pub fn has(self, speed: Speed) -> bool {
         self.0 & 1 << speed as u16 != 0
@@ -139,7 +166,7 @@ impl SpeedSet {
 
     /// The fastest of the set.
     pub fn fastest(self) -> Option<Speed> {
-        SPEEDS.iter().rev().find(|row| self.has(row.speed)).map(|row| row.speed)
+        SPEEDS.iter().rev().find(|row| self.0 & 1 << row.speed as u16 != 0).map(|row| row.speed)
     }
 }
 

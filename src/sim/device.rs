@@ -72,7 +72,7 @@ const ALL64: (u16, u32) = (0x0200 | 0x1000 | 0x4000 | 0x8000, 2);
 const ALL64_SWITCH: (u16, u32) = (ALL64.0 | 0x0100, 2);
 
 /// The table. The ids are those of the PCI database and of what `ibnetdiscover` prints in the
-/// field; the last two rows answer for devices that no row knows, as ibsim does for all.
+/// field; the last three answer for devices that no row knows, as ibsim 0.10 does for all.
 pub const MODELS: [Model; 15] = [
     // mthca: the narrow, sticking counters and nothing else.
     Model { details: false, ..row("infinihost-3", NodeKind::Ca, 25218, Speed::Ddr, (0, 0)) },
@@ -93,11 +93,11 @@ pub const MODELS: [Model; 15] = [
     Model { tick: Some(7), ..row("quantum", NodeKind::Switch, 54000, Speed::Hdr, ALL64_SWITCH) },
     Model { tick: Some(7), ..row("quantum-2", NodeKind::Switch, 54002, Speed::Ndr, ALL64_SWITCH) },
     Model { tick: Some(7), ..row("quantum-3", NodeKind::Switch, 54004, Speed::Xdr, ALL64_SWITCH) },
-    Model { widths: ALL_WIDTHS, ..row("any-hca", NodeKind::Ca, 0, Speed::Ndr, IBSIM_HCA) },
-    Model { widths: ALL_WIDTHS, ..row("any-router", NodeKind::Router, 0, Speed::Ndr, IBSIM_HCA) },
+    Model { widths: ALL_WIDTHS, ..row("any-hca", NodeKind::Ca, 0, Speed::Hdr, IBSIM_HCA) },
+    Model { widths: ALL_WIDTHS, ..row("any-router", NodeKind::Router, 0, Speed::Hdr, IBSIM_HCA) },
     Model {
         widths: ALL_WIDTHS,
-        ..row("any-switch", NodeKind::Switch, 0, Speed::Ndr, IBSIM_SWITCH)
+        ..row("any-switch", NodeKind::Switch, 0, Speed::Hdr, IBSIM_SWITCH)
     },
 ];
 

@@ -4,8 +4,11 @@
 //! A [`net::Net`] is what was built, a [`scenario`] what happens to it, the
 //! [`load`] what its traffic does to its ports.
 
+pub mod agents;
 pub mod chance;
 pub mod device;
 pub mod load;
 pub mod net;
 pub mod scenario;
+pub mod wire;
+pub mod world;

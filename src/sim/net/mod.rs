@@ -108,6 +108,12 @@ impl Net {
         (of.first_port + 1..=of.first_port + u32::from(of.port_count)).map(PortId)
     }
 
+    /// Where a subnet manager of a port's node sits: at an adapter's port, or at a switch's port 0.
+    pub fn manager_seat(&self, port: PortId) -> PortId {
+        let node = self.node_of(port);
+        if node.kind == NodeKind::Switch { PortId(node.first_port) } else { port }
+    }
+
     /// All node ids.
     pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         (0..self.nodes.len() as u32).map(NodeId)

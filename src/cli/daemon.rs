@@ -1,0 +1,202 @@
+//! What `serve` and `demo` have in common: watchers, each on a thread of its own, a renderer and a
+//! server, until the program is told to end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+
+use crate::config::options::{LogFormat, LogLevel};
+use crate::config::{FabricSettings, Settings};
+use crate::monitor::{Board, Monitor, Observation};
+use crate::transport::capture::Capture;
+use crate::web::exposition::about::Process;
+use crate::web::exposition::{Exposition, Latest};
+use crate::web::server::{self, Site};
+
+use super::{Exit, Fatal};
+
+/// A monitor that is ready to run.
+pub struct Watcher {
+    /// The name of its thread.
+    pub thread: String,
+    /// Runs it until it is to stop.
+    pub watch: Box<dyn FnOnce() + Send>,
+}
+
+/// Where monitors publish, and how they are told to end.
+pub struct Daemon<'a> {
+    settings: &'a Settings,
+    board: Arc<watch::Sender<Board>>,
+    seen: watch::Receiver<Board>,
+    stop: Arc<AtomicBool>,
+}
+
+impl<'a> Daemon<'a> {
+    /// One that has not begun yet: its log has.
+    pub fn new(settings: &'a Settings) -> Self {
+        start_log(settings.log_level, settings.log_format);
+        let blank = |fabric: &FabricSettings| {
+            Arc::new(Observation { fabric: fabric.name.clone(), ..Observation::default() })
+        };
+        let (board, seen) = watch::channel(settings.fabrics.iter().map(blank).collect());
+        Daemon { settings, board: Arc::new(board), seen, stop: Arc::new(AtomicBool::new(false)) }
+    }
+
+    /// The monitor of a fabric, by its place in the settings.
+    pub fn monitor(&self, slot: usize) -> Result<Monitor, Fatal> {
+        let fabric = &self.settings.fabrics[slot];
+        let capture = match &fabric.capture {
+            None => None,
+            Some((path, limit)) => Some(Capture::create(path, *limit).map_err(|error| {
+                let path = path.display();
+                Fatal::new(Exit::Usage, format!("--fabric.capture {path}: {error}"))
+            })?),
+        };
+        let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
+        Monitor::new(fabric.clone(), capture, board, slot, stop)
+            .map_err(|error| Fatal::new(Exit::Usage, error))
+    }
+
+    /// Runs until SIGTERM or SIGINT, or until something makes it pointless to go on; tells the
+    /// addresses that it listens at, once it does.
+    pub fn run(
+        self,
+        watchers: Vec<Watcher>,
+        announce: impl FnOnce(&[SocketAddr]),
+    ) -> Result<(), Fatal> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| {
+                Fatal::new(Exit::Failed, format!("cannot start the runtime: {error}"))
+            })?;
+        let result = runtime.block_on(self.serve(watchers, announce));
+        // Nothing is served any more, so nobody waits for what is still being rendered.
+        runtime.shutdown_background();
+        result
+    }
+
+    async fn serve(
+        self,
+        watchers: Vec<Watcher>,
+        announce: impl FnOnce(&[SocketAddr]),
+    ) -> Result<(), Fatal> {
+        let Daemon { settings, mut seen, stop, board } = self;
+        // The monitors alone hold it from now on: with the last of them it closes.
+        drop(board);
+        let failed = |what: &str, error: std::io::Error| {
+            Fatal::new(Exit::Failed, format!("{what}: {error}"))
+        };
+        let mut terminate =
+            signal(SignalKind::terminate()).map_err(|error| failed("SIGTERM", error))?;
+        let mut interrupt =
+            signal(SignalKind::interrupt()).map_err(|error| failed("SIGINT", error))?;
+        let (latest_sender, latest) =
+            watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
+        let mut addresses = Vec::new();
+        for &address in &settings.listen {
+            let listener = server::listen(address)
+                .await
+                .map_err(|error| Fatal::new(Exit::NoListener, error))?;
+            let address = listener.local_addr().map_err(|error| failed("listener", error))?;
+            tracing::info!(%address, "listening");
+            addresses.push(address);
+            let site = site(settings, &latest);
+            tokio::spawn(async move { axum::serve(listener, site.router()).await });
+        }
+        announce(&addresses);
+        let (ended_sender, mut ended) = mpsc::unbounded_channel();
+        let threads = watchers
+            .into_iter()
+            .map(|watcher| spawn(watcher, Farewell(ended_sender.clone())))
+            .collect::<Result<Vec<_>, _>>()?;
+        let farewell = Farewell(ended_sender);
+        let render = tokio::spawn(async move {
+            let _farewell = farewell;
+            render(seen, latest_sender).await;
+        });
+        let told = tokio::select! {
+            _ = terminate.recv() => Some("SIGTERM"),
+            _ = interrupt.recv() => Some("SIGINT"),
+            // What is served would not change any more, and nobody would see that.
+            _ = ended.recv() => None,
+        };
+        tracing::info!(signal = told, "ending");
+        stop.store(true, Ordering::Relaxed);
+        render.abort();
+        // What is in flight is waited for, but not long.
+        let joined = tokio::task::spawn_blocking(move || {
+            threads.into_iter().all(|thread| thread.join().is_ok())
+        });
+        if told.is_none() || !joined.await.unwrap_or(false) {
+            let problem =
+                "a thread that watches or renders ended by itself; its panic stands above";
+            return Err(Fatal::new(Exit::Failed, problem));
+        }
+        Ok(())
+    }
+}
+
+/// Says that something ended which should not, whatever way it ended.
+struct Farewell(mpsc::UnboundedSender<()>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        // Nobody listens any more while the program itself ends.
+        let _ = self.0.send(());
+    }
+}
+
+/// Runs a watcher on a thread of its own, which says farewell when it ends.
+fn spawn(watcher: Watcher, farewell: Farewell) -> Result<JoinHandle<()>, Fatal> {
+    std::thread::Builder::new()
+        .name(watcher.thread)
+        .spawn(move || {
+            let _farewell = farewell;
+            (watcher.watch)();
+        })
+        .map_err(|error| Fatal::new(Exit::Failed, format!("cannot start a thread: {error}")))
+}
+
+fn site(settings: &Settings, latest: &Latest) -> Site {
+    Site::new(latest.clone(), Process::new(&settings.procfs), &settings.telemetry_path)
+}
+
+/// Renders each board that is published, off the server's threads. A board that is replaced while
+/// another is rendered is not missed: the newest is always next.
+async fn render(mut seen: watch::Receiver<Board>, latest: watch::Sender<Arc<Exposition>>) {
+    while seen.changed().await.is_ok() {
+        let board = seen.borrow_and_update().clone();
+        let Ok(exposition) = tokio::task::spawn_blocking(move || Exposition::render(board)).await
+        else {
+            return;
+        };
+        latest.send_replace(Arc::new(exposition));
+    }
+}
+
+fn start_log(level: LogLevel, format: LogFormat) {
+    use tracing_subscriber::Layer;
+    use tracing_subscriber::filter::LevelFilter;
+    use tracing_subscriber::layer::SubscriberExt;
+    use tracing_subscriber::util::SubscriberInitExt;
+
+    let level = match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+    };
+    let layer = match format {
+        LogFormat::Logfmt => tracing_logfmt::builder().layer().with_writer(std::io::stderr).boxed(),
+        LogFormat::Json => {
+            tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr).boxed()
+        }
+    };
+    tracing_subscriber::registry().with(layer.with_filter(level)).init();
+}

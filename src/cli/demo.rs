@@ -1,0 +1,150 @@
+//! `demo`: watches a fabric that is not there, whose story unfolds while one looks.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::config::Settings;
+use crate::config::options::{FabricOptions, LogLevel, LogOptions, Options, WebOptions};
+use crate::fabric::topology::NodeKind;
+use crate::sim::scenario::{Overrides, Scenario, Story};
+use crate::sim::wire::{SimWire, Time, share};
+use crate::sim::world::World;
+use crate::transport::clock::Clock;
+
+use super::daemon::{Daemon, Watcher};
+use super::{Exit, Fatal};
+
+/// The arguments of `demo`.
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// YAML file with a scenario: a fabric and what happens to it [default: one cable going bad,
+    /// one link flapping, one congested host]
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Fabric to use instead of the scenario's: a file that ibnetdiscover printed, or ibsim's
+    #[arg(long, value_name = "FILE")]
+    topology: Option<PathBuf>,
+    /// Number of hosts instead of the scenario's
+    #[arg(long, value_name = "N")]
+    hosts: Option<u32>,
+    /// Let the story unfold so many times as fast; rates stay as they are
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    speedup: f64,
+    #[command(flatten)]
+    web: WebOptions,
+    #[command(flatten)]
+    log: LogOptions,
+    #[command(flatten)]
+    fabric: FabricOptions,
+}
+
+/// Runs until SIGTERM or SIGINT.
+pub fn run(args: DemoArgs) -> Result<(), Fatal> {
+    let wrong = |error: &dyn std::fmt::Display| Fatal::new(Exit::Usage, error);
+    if args.fabric.hca.is_some() || args.fabric.port.is_some() {
+        let problem = "a fabric that is not there is asked from the scenario's seat";
+        return Err(wrong(&format!("--fabric.hca, --fabric.port: {problem}")));
+    }
+    let scenario = match &args.scenario {
+        Some(path) => Scenario::read(path),
+        None => Scenario::demo(),
+    };
+    let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
+    let scenario = scenario.map_err(|error| wrong(&error))?;
+    let story = scenario.story(&overrides).map_err(|error| wrong(&error))?;
+    let options = Options {
+        web: args.web.over(WebOptions {
+            listen_address: Some(vec!["127.0.0.1:10315".into()]),
+            ..WebOptions::default()
+        }),
+        log: args.log.over(LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() }),
+        fabric: args
+            .fabric
+            .over(FabricOptions { interval: "5s".parse().ok(), ..FabricOptions::default() }),
+        ..Options::default()
+    };
+    let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
+    split_planes(&mut settings, story.seats.len())?;
+    let about = scenario.about().to_owned();
+    watch(&settings, story, &about)
+}
+
+/// One fabric for each plane, named after it.
+fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
+    let Some(one) = settings.fabrics.first().cloned().filter(|_| planes > 1) else { return Ok(()) };
+    if one.capture.is_some() {
+        let problem = "--fabric.capture: the scenario has several planes, and a capture holds one";
+        return Err(Fatal::new(Exit::Usage, problem));
+    }
+    settings.fabrics = (0..planes)
+        .map(|plane| {
+            let mut fabric = one.clone();
+            fabric.name = format!("{}-{plane}", one.name);
+            fabric
+        })
+        .collect();
+    Ok(())
+}
+
+fn watch(settings: &Settings, story: Story, about: &str) -> Result<(), Fatal> {
+    let daemon = Daemon::new(settings);
+    let (seats, words) = (story.seats.clone(), story.clone());
+    // The world's clock begins here: the story is at its beginning when the first answer is given.
+    let time = Time::Real(Clock::start());
+    let world = share(World::new(story));
+    let watchers = seats
+        .iter()
+        .enumerate()
+        .map(|(slot, &seat)| {
+            let (monitor, world) = (daemon.monitor(slot)?, world.clone());
+            let open = move || SimWire::new(world.clone(), seat, time);
+            Ok(Watcher {
+                thread: format!("sim-{slot}"),
+                watch: Box::new(move || monitor.run(open(), || Ok::<_, Infallible>(open()))),
+            })
+        })
+        .collect::<Result<_, Fatal>>()?;
+    daemon.run(watchers, |addresses| print!("{}", introduction(&words, about, addresses)))
+}
+
+/// Where to look, and what will happen.
+fn introduction(story: &Story, about: &str, addresses: &[SocketAddr]) -> String {
+    use std::fmt::Write;
+
+    let is_switch = |kind| kind == NodeKind::Switch;
+    let switches = story.net.nodes.iter().filter(|node| is_switch(node.kind)).count();
+    let adapters = story.net.nodes.len() - switches;
+    let mut text = format!(
+        "\n{about}.\nA simulated fabric of {adapters} adapters and {switches} switches is being \
+         watched; nothing of it is real. See\n"
+    );
+    for address in addresses {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  http://{address}/          what is watched");
+        let _ = writeln!(text, "  http://{address}/metrics   everything that is known");
+    }
+    if !story.told.is_empty() {
+        text.push_str("What will happen, in minutes from now:\n");
+    }
+    for (at, what) in &story.told {
+        let _ = writeln!(text, "  {:>6}  {what}", clock_of(*at));
+    }
+    if let Some(address) = addresses.first() {
+        let _ = write!(
+            text,
+            "Watch what goes wrong:\n  curl -s http://{address}/metrics | grep -E \
+             'symbol_errors|link_downed|transmit_wait' | grep -v ' 0$'\nCtrl-C ends it.\n\n"
+        );
+    }
+    text
+}
+
+/// `1:30`.
+fn clock_of(at: Duration) -> String {
+    let seconds = at.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}

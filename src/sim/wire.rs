@@ -1,0 +1,243 @@
+//! The wire to a fabric that is not there: requests are answered on the spot, and the answers come
+//! in when their time has come.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use crate::fabric::moment::Anchor;
+use crate::fabric::{Lid, Moment};
+use crate::mad::{Mad, status};
+use crate::transport::clock::Clock;
+use crate::transport::{Parcel, Received, SendError, Wire, WireError};
+
+use super::agents;
+use super::chance::Chance;
+use super::net::PortId;
+use super::scenario::Manner;
+use super::world::{Reach, World, follow};
+
+/// The clock that a wire and its world live by.
+#[derive(Clone, Copy, Debug)]
+pub enum Time {
+    /// Time goes by as it does outside.
+    Real(Clock),
+    /// Time goes by when somebody waits, at once: hours in milliseconds.
+    Virtual {
+        /// The time of day at the beginning.
+        began: SystemTime,
+    },
+}
+
+/// A world that several may ask: the wires of its planes, and a test.
+pub type Shared = Arc<Mutex<World>>;
+
+/// Shares a world.
+pub fn share(world: World) -> Shared {
+    Arc::new(Mutex::new(world))
+}
+
+/// The world, for a moment. Nobody panics while holding it, and if so it is as good as it was.
+pub fn look(world: &Shared) -> MutexGuard<'_, World> {
+    world.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The wire of one port of a simulated fabric.
+#[derive(Debug)]
+pub struct SimWire {
+    world: Shared,
+    seat: PortId,
+    time: Time,
+    now: Moment,
+    /// What is under way to us, the next first.
+    arrivals: BinaryHeap<Reverse<Arrival>>,
+    sent: u64,
+    reach: Ways,
+}
+
+/// What is on its way to us.
+#[derive(Debug)]
+struct Arrival {
+    at: Moment,
+    /// Of two at one moment, the one that was asked for first.
+    number: u64,
+    what: Received,
+}
+
+impl PartialEq for Arrival {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.number) == (other.at, other.number)
+    }
+}
+
+impl Eq for Arrival {}
+
+impl PartialOrd for Arrival {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Arrival {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+/// The ways from a seat, found out once for each shape of the fabric.
+#[derive(Debug, Default)]
+struct Ways {
+    shape: Option<u64>,
+    /// For subnet management, which needs a trained link and no more.
+    trained: Reach,
+    active: Reach,
+}
+
+/// What became of a request.
+enum Fate {
+    Answered { mad: Mad, after: Duration },
+    Lost,
+}
+
+/// A wait shorter than this is spent looking at the clock: a thread that sleeps wakes up some 50 µs
+/// late.
+const SHORT_WAIT: Duration = Duration::from_micros(200);
+
+impl SimWire {
+    /// The wire of a port. The world begins when its clock does.
+    pub fn new(world: Shared, seat: PortId, time: Time) -> Self {
+        SimWire {
+            world,
+            seat,
+            time,
+            now: Moment::default(),
+            arrivals: BinaryHeap::new(),
+            sent: 0,
+            reach: Ways::default(),
+        }
+    }
+
+    fn deliver(&mut self, at: Moment, what: Received) {
+        self.arrivals.push(Reverse(Arrival { at, number: self.sent, what }));
+    }
+
+    fn fate(&mut self, parcel: &Parcel) -> Fate {
+        let now = self.now();
+        let mut world = look(&self.world);
+        world.advance(now);
+        let seed = world.seed();
+        let mut chance = Chance::at(seed, &[u64::from(self.seat.0), self.sent]);
+        let Some((at, hops)) = destination(&mut self.reach, &world, self.seat, parcel) else {
+            return Fate::Lost;
+        };
+        let way = *world.way();
+        if hops > 0 && chance.share() < way.loss {
+            return Fate::Lost;
+        }
+        let mut after = Duration::ZERO;
+        if hops > 0 {
+            let jitter = way.jitter.mul_f64(chance.share());
+            after = way.round_trip + way.per_hop * u32::from(hops - 1) + jitter;
+        }
+        let mut busy = false;
+        match world.manner(world.net().port(at).node) {
+            Manner::Well => {}
+            Manner::Silent => return Fate::Lost,
+            Manner::Late(by) => after += by,
+            Manner::Lossy(share) if chance.share() < share => return Fate::Lost,
+            Manner::Busy(share) => busy = chance.share() < share,
+            Manner::Lossy(_) => {}
+        }
+        match agents::answer(&world, at, &parcel.mad) {
+            None => Fate::Lost,
+            Some(mut mad) => {
+                if busy {
+                    mad.set_status(status::BUSY);
+                }
+                Fate::Answered { mad, after }
+            }
+        }
+    }
+}
+
+/// Which port a request comes in by, and how many hops away that is; `None` where it gets lost.
+fn destination(
+    ways: &mut Ways,
+    world: &World,
+    seat: PortId,
+    parcel: &Parcel,
+) -> Option<(PortId, u8)> {
+    if parcel.mad.is_directed() {
+        let route = parcel.mad.path_ports();
+        return Some((follow(world, seat, route)?, route.len() as u8));
+    }
+    if ways.shape != Some(world.shape()) {
+        *ways = Ways {
+            shape: Some(world.shape()),
+            trained: Reach::from(world, seat, false),
+            active: Reach::from(world, seat, true),
+        };
+    }
+    let holder = world.holder(seat, parcel.lid)?;
+    let reach = if parcel.class.is_smp() { &ways.trained } else { &ways.active };
+    Some((holder, reach.hops(holder)?))
+}
+
+impl Wire for SimWire {
+    fn now(&self) -> Moment {
+        match self.time {
+            Time::Real(clock) => clock.now(),
+            Time::Virtual { .. } => self.now,
+        }
+    }
+
+    fn anchor(&self) -> Anchor {
+        match self.time {
+            Time::Real(clock) => clock.anchor(),
+            Time::Virtual { began } => {
+                Anchor { moment: self.now, wall: began + self.now.since(Moment::default()) }
+            }
+        }
+    }
+
+    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        self.sent += 1;
+        let now = self.now();
+        match self.fate(parcel) {
+            Fate::Answered { mad, after } => {
+                let from = if parcel.mad.is_directed() { Lid::PERMISSIVE } else { parcel.lid };
+                self.deliver(now + after, Received::Mad { from, mad });
+            }
+            // The kernel says so when the time that it was given is over.
+            Fate::Lost => {
+                let transaction = parcel.mad.transaction();
+                self.deliver(now + parcel.timeout, Received::Expired { transaction });
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+        loop {
+            let next = self.arrivals.peek().map_or(Moment::NEVER, |Reverse(next)| next.at);
+            match self.time {
+                Time::Virtual { .. } => self.now = self.now.max(next.min(until)),
+                Time::Real(_) => {
+                    let wait = next.min(until).since(self.now());
+                    if wait > SHORT_WAIT {
+                        std::thread::sleep(wait - SHORT_WAIT / 2);
+                    }
+                }
+            }
+            let now = self.now();
+            if next <= now {
+                return Ok(self.arrivals.pop().map(|Reverse(arrival)| arrival.what));
+            }
+            if until <= now {
+                return Ok(None);
+            }
+            std::hint::spin_loop();
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What happens: each action of a story, and what a subnet manager does about it.
+
+use crate::fabric::counter::Counter;
+use crate::fabric::status::state;
+use crate::fabric::topology::NodeKind;
+use crate::sim::net::{NodeId, PortId};
+use crate::sim::scenario::{Action, Manner};
+
+use super::counts::Counts;
+use super::link::train;
+use super::{SM_REACTS, Stale, World};
+
+/// Packets that a reliable connection has outstanding when its way breaks, and how often it sends
+/// them again before somebody routes around: 16 and 7 (IBTA 1.4, 9.9.2: a 3-bit retry count).
+const LOST_WITH_A_LINK: u64 = 16 * 7;
+
+impl World {
+    pub(super) fn happen(&mut self, action: Action) {
+        match action {
+            Action::Corrupt { into, ratio } => {
+                self.port_mut(into).bit_errors = ratio;
+                self.outdate(Stale::Load);
+            }
+            Action::Signal { end, up } => self.signal(end, up),
+            Action::Retrain { end } => self.recover(end),
+            Action::Limit { end, width, speed } => {
+                for end in self.ends(end) {
+                    self.port_mut(end).limit = (width, speed);
+                }
+                // A link changes what it runs at by going down and coming up again.
+                if self.port(end).signal {
+                    self.signal(end, false);
+                    self.signal(end, true);
+                }
+            }
+            Action::Intake { port, share } => {
+                self.port_mut(port).intake = share;
+                self.outdate(Stale::Load);
+            }
+            Action::Power { node, on } => self.power(node, on),
+            Action::Clear { ports } => {
+                let now = self.now;
+                for port in ports {
+                    self.port_mut(port).counts.clear(now);
+                }
+            }
+            Action::Set { port, counter, value } => {
+                let now = self.now;
+                self.port_mut(port).counts.set(now, counter, value);
+            }
+            Action::Agents { node, manner } => self.nodes[node.0 as usize].manner = manner,
+            Action::Way(way) => self.way = way,
+            Action::Move { from, to } => self.replug(from, to),
+            Action::Master { port, readdresses } => self.take_over(port, readdresses),
+            Action::Traffic { name, flows } => {
+                if flows.is_empty() {
+                    self.traffic.remove(&name);
+                } else {
+                    self.traffic.insert(name, flows);
+                }
+                self.outdate(Stale::Routes);
+            }
+        }
+    }
+
+    pub(super) fn outdate(&mut self, what: Stale) {
+        self.stale = self.stale.max(what);
+    }
+
+    /// Both ends of the cable at a port.
+    fn ends(&self, end: PortId) -> impl Iterator<Item = PortId> + use<> {
+        let far = self.port(end).cable.filter(|&far| far != end);
+        std::iter::once(end).chain(far)
+    }
+
+    fn signal(&mut self, end: PortId, up: bool) {
+        for end in self.ends(end) {
+            self.port_mut(end).signal = up;
+        }
+        self.retrain(end);
+    }
+
+    /// The link lost its signal for a moment and trains again by itself.
+    fn recover(&mut self, end: PortId) {
+        if self.port(end).trained.is_none() {
+            return;
+        }
+        for end in self.ends(end) {
+            self.port_mut(end).counts.add(Counter::LinkErrorRecoveries, 1);
+        }
+        self.retrain(end);
+    }
+
+    /// Brings a link to where it should be: down, or up at what both ends can do.
+    pub(super) fn retrain(&mut self, end: PortId) {
+        // A switch's own port has no cable, and is always there.
+        if self.net.port(end).number == 0 {
+            let is_switch = self.net.node_of(end).kind == NodeKind::Switch;
+            self.port_mut(end).state = if is_switch { state::ACTIVE } else { state::DOWN };
+            return;
+        }
+        let agreed = self.port(end).cable.and_then(|far| {
+            let ends = [end, far];
+            let alive = ends
+                .iter()
+                .all(|&end| self.port(end).signal && self.is_on(self.net.port(end).node));
+            let of = |end: PortId| (self.net.port(end), self.port(end));
+            if alive { train(of(end), of(far)) } else { None }
+        });
+        let was = self.port(end).trained;
+        if was == agreed {
+            return;
+        }
+        for end in self.ends(end) {
+            match (was, agreed) {
+                (Some(_), None) => self.lose(end),
+                (None, Some(_)) => self.port_mut(end).state = state::INIT,
+                _ => {}
+            }
+            self.port_mut(end).trained = agreed;
+            let node = self.net.port(end).node;
+            if was.is_some() != agreed.is_some() {
+                self.nodes[node.0 as usize].port_state_change = true;
+                self.call_manager(end);
+            }
+        }
+        self.shape += 1;
+        self.outdate(Stale::Routes);
+    }
+
+    /// A port loses its link: what was on its way is discarded.
+    fn lose(&mut self, end: PortId) {
+        let port = self.port_mut(end);
+        port.state = state::DOWN;
+        port.counts.add(Counter::LinkDowned, 1);
+        if port.counts.load().xmit_packets > 0.0 {
+            port.counts.add(Counter::XmitDiscards, LOST_WITH_A_LINK);
+            port.counts.add(Counter::XmitInactiveDiscards, LOST_WITH_A_LINK);
+        }
+    }
+
+    fn power(&mut self, node: NodeId, on: bool) {
+        self.nodes[node.0 as usize].on = on;
+        if on {
+            // Its counters are in the chip: they begin anew, and its agents with them.
+            let now = self.now;
+            self.nodes[node.0 as usize].manner = Manner::Well;
+            let first = self.net.node(node).first_port;
+            let own = std::iter::once(PortId(first)).chain(self.net.plugs_of(node));
+            for port in own {
+                self.port_mut(port).counts = Counts::new(now);
+            }
+        }
+        for port in self.net.plugs_of(node) {
+            self.retrain(port);
+        }
+    }
+
+    /// Pulls a cable's end out of one port and plugs it into another.
+    fn replug(&mut self, from: PortId, to: PortId) {
+        let far_ends = [self.port(from).cable, self.port(to).cable];
+        for end in [from, to] {
+            // Out of its port first: both ends see that.
+            self.signal(end, false);
+            for end in self.ends(end) {
+                self.port_mut(end).cable = None;
+                self.port_mut(end).signal = true;
+            }
+        }
+        for (end, far) in [to, from].into_iter().zip(far_ends) {
+            let Some(far) = far.filter(|&far| far != from && far != to) else { continue };
+            self.port_mut(end).cable = Some(far);
+            self.port_mut(far).cable = Some(end);
+            self.retrain(end);
+        }
+    }
+
+    fn take_over(&mut self, port: PortId, readdresses: bool) {
+        let Some(subnet) = self.subnets.get_mut(usize::from(self.plane[port.0 as usize])) else {
+            return;
+        };
+        if subnet.master != port {
+            subnet.standbys.retain(|&standby| standby != port);
+            let before = std::mem::replace(&mut subnet.master, port);
+            subnet.standbys.push(before);
+        }
+        subnet.takeovers += 1;
+        if readdresses {
+            subnet.readdress();
+            self.address();
+        }
+        self.call_manager(port);
+    }
+
+    /// Tells the ports the LIDs that their subnet has for them.
+    pub(super) fn address(&mut self) {
+        for subnet in &self.subnets {
+            for (lid, port) in subnet.lids() {
+                self.ports[port.0 as usize].lid = lid;
+            }
+        }
+    }
+
+    /// Something changed at a port: its subnet's manager will look.
+    fn call_manager(&mut self, port: PortId) {
+        let now = self.now;
+        if let Some(look) = self.looks.get_mut(usize::from(self.plane[port.0 as usize])) {
+            look.get_or_insert(now + SM_REACTS);
+        }
+    }
+
+    /// The subnet manager looks: links that have come up are put to use, and PortStateChange is
+    /// cleared. Without a manager that runs, nothing is.
+    pub(super) fn manage(&mut self, subnet: usize) {
+        let master = self.subnets[subnet].master;
+        let node = self.net.port(master).node;
+        let there = self.is_on(node)
+            && (self.port(master).trained.is_some() || self.net.port(master).number == 0);
+        if !there {
+            return;
+        }
+        for port in self.net.port_ids() {
+            if usize::from(self.plane[port.0 as usize]) != subnet {
+                continue;
+            }
+            if self.port(port).state == state::INIT {
+                self.port_mut(port).state = state::ACTIVE;
+                self.shape += 1;
+                self.outdate(Stale::Routes);
+            }
+            let node = self.net.port(port).node;
+            self.nodes[node.0 as usize].port_state_change = false;
+        }
+    }
+}
