@@ -73,7 +73,7 @@ const ALL64_SWITCH: (u16, u32) = (ALL64.0 | 0x0100, 2);
 
 /// The table. The ids are those of the PCI database and of what `ibnetdiscover` prints in the
 /// field; the last three answer for devices that no row knows, as ibsim 0.10 does for all.
-pub const MODELS: [Model; 15] = [
+pub static MODELS: [Model; 15] = [
     // mthca: the narrow, sticking counters and nothing else.
     Model { details: false, ..row("infinihost-3", NodeKind::Ca, 25218, Speed::Ddr, (0, 0)) },
     Model { tick: Some(0), ..row("connectx-3", NodeKind::Ca, 4099, Speed::Fdr, TRAFFIC64) },
@@ -107,6 +107,11 @@ impl Model {
         MODELS.iter().find(|model| model.name == name)
     }
 
+    /// Its place in the table.
+    pub fn place(&'static self) -> usize {
+        MODELS.iter().position(|row| std::ptr::eq(row, self)).unwrap_or_default()
+    }
+
     /// The generation with this id, or the one that stands for all unknown ones of its kind.
     pub fn of_device(kind: NodeKind, device_id: u16) -> &'static Model {
         let kind = if kind == NodeKind::AggregationNode { NodeKind::Ca } else { kind };
@@ -120,6 +125,14 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_stands_in_its_place() {
+        for (place, model) in MODELS.iter().enumerate() {
+            assert_eq!(model.place(), place, "{}", model.name);
+            assert_eq!(Model::named(model.name).map(Model::place), Some(place));
+        }
+    }
 
     #[test]
     fn a_device_is_known_by_its_id_and_an_unknown_one_by_its_kind() {

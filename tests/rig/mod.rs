@@ -24,6 +24,7 @@ pub mod metrics;
 pub mod opensm;
 pub mod proxy;
 pub mod seat;
+pub mod simulated;
 pub mod topology;
 
 pub use exporter::{Exporter, Response, run_to_exit};
@@ -32,6 +33,7 @@ pub use metrics::Metrics;
 pub use opensm::OpenSm;
 pub use proxy::Proxy;
 pub use seat::Seat;
+pub use simulated::Simulated;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

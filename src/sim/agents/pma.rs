@@ -76,8 +76,7 @@ pub(super) fn fill(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -
     };
     match counters {
         Some(index) => {
-            let of = MODELS.iter().position(|row| std::ptr::eq(row, model)).unwrap_or(0);
-            for (counter, place) in &LAYOUTS[of][index] {
+            for (counter, place) in &LAYOUTS[model.place()][index] {
                 let count = ports
                     .clone()
                     .map(|port| world.count(port, *counter))
