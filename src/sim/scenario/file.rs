@@ -51,7 +51,7 @@ pub enum ShapeEntry {
 /// A fat tree.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "they are those of fabric::FatTree")]
+#[expect(missing_docs, reason = "they are those of shapes::FatTree")]
 pub struct FatTreeEntry {
     pub levels: Given<u8>,
     pub hosts: Given<u32>,
@@ -67,7 +67,7 @@ pub struct FatTreeEntry {
 /// Two hosts and a cable.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "they are those of fabric::BackToBack")]
+#[expect(missing_docs, reason = "they are those of shapes::BackToBack")]
 pub struct BackToBackEntry {
     pub hca: Given<String>,
 }
@@ -75,9 +75,9 @@ pub struct BackToBackEntry {
 /// Groups of leaves and spines, each connected with each.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "they are those of fabric::DragonflyPlus")]
+#[expect(missing_docs, reason = "they are those of shapes::DragonflyPlus")]
 pub struct DragonflyPlusEntry {
-    pub groups: Given<u8>,
+    pub groups: Given<u16>,
     pub leaves: Given<u8>,
     pub spines: Given<u8>,
     pub hosts_per_leaf: Given<u8>,

@@ -15,7 +15,6 @@ mod resolve;
 pub mod source;
 mod spell;
 mod stage;
-mod standin;
 #[cfg(test)]
 mod tests;
 pub mod traffic;

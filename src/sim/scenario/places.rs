@@ -111,7 +111,7 @@ fn host_name(description: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::standin::net;
+    use super::super::tests::net;
     use super::*;
 
     #[test]
@@ -147,12 +147,16 @@ mod tests {
             let places = Places::new(net);
             same_host(net, places.node(one).unwrap(), places.node(other).unwrap())
         };
-        assert!(of(&net, "host-1", "host-1-1") && of(&net, "host-1", "host-1"));
-        assert!(!of(&net, "host-1", "host-2") && !of(&net, "leaf-0-1", "leaf-0-1"));
+        assert!(
+            of(&net, "host-1-mlx5_0", "host-1-mlx5_1")
+                && of(&net, "host-1-mlx5_0", "host-1-mlx5_0")
+        );
+        assert!(!of(&net, "host-1-mlx5_0", "host-2-mlx5_0"));
+        assert!(!of(&net, "p0-leaf-0-1", "p0-leaf-0-1"));
         // As many files have it: the maker's words and no host's.
         for node in &mut net.nodes {
             node.description = "MT4129 ConnectX7 Mellanox Technologies".into();
         }
-        assert!(!of(&net, "host-1", "host-1-1"));
+        assert!(!of(&net, "host-1-mlx5_0", "host-1-mlx5_1"));
     }
 }

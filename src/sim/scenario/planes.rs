@@ -104,7 +104,7 @@ impl<'a> Planes<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::places::Places;
-    use super::super::standin::net;
+    use super::super::tests::net;
     use super::*;
 
     #[test]
@@ -112,15 +112,15 @@ mod tests {
         let net = net("{fat-tree: {hosts: 4, radix: 4, down: 2, up: 2, planes: 2}}");
         let (planes, names) = (Planes::new(&net), Places::new(&net));
         let port = |text| names.port(text).unwrap();
-        assert_eq!(planes.of(port("host-0")), planes.of(port("spine-1[1]")));
-        assert_ne!(planes.of(port("host-0")), planes.of(port("host-0-1")));
-        let both = planes.from(port("host-2-1"));
-        assert_eq!(both, [planes.of(port("host-0-1")), planes.of(port("host-0"))]);
-        let there = planes.counterpart(both[1], port("host-2-1")).unwrap();
-        assert_eq!(net.label(there), "host-2[1]");
-        let zero = net.port_of(names.node("leaf-1-0").unwrap(), 0).unwrap();
+        assert_eq!(planes.of(port("host-0-mlx5_0")), planes.of(port("p0-spine-0[1]")));
+        assert_ne!(planes.of(port("host-0-mlx5_0")), planes.of(port("host-0-mlx5_1")));
+        let both = planes.from(port("host-2-mlx5_1"));
+        assert_eq!(both, [planes.of(port("host-0-mlx5_1")), planes.of(port("host-0-mlx5_0"))]);
+        let there = planes.counterpart(both[1], port("host-2-mlx5_1")).unwrap();
+        assert_eq!(net.label(there), "host-2-mlx5_0[1]");
+        let zero = net.port_of(names.node("p1-leaf-0-0").unwrap(), 0).unwrap();
         assert_eq!(planes.counterpart(both[0], zero), Some(zero));
-        assert_eq!(planes.counterpart(both[1], zero), Some(port("host-0")));
+        assert_eq!(planes.counterpart(both[1], zero), Some(port("host-0-mlx5_0")));
     }
 
     #[test]
@@ -130,7 +130,8 @@ mod tests {
             node.description = "HCA".into();
         }
         let (planes, names) = (Planes::new(&net), Places::new(&net));
-        let (here, there) = (names.port("host-2").unwrap(), names.port("host-2-1").unwrap());
+        let (here, there) =
+            (names.port("host-2-mlx5_0").unwrap(), names.port("host-2-mlx5_1").unwrap());
         assert_eq!(planes.counterpart(planes.of(there), here), Some(there));
     }
 

@@ -131,8 +131,10 @@ fn masters(stage: &Stage<'_>, file: &File, seats: &[PortId]) -> Result<Vec<PortI
 
 /// What flows from the beginning.
 fn flowing(stage: &Stage<'_>, entry: &TrafficEntry) -> Result<Vec<(When, Action)>, Problem> {
-    let pattern = entry.pattern.unwrap_or(PatternEntry::Random);
-    let load = entry.load.map_or(0.3, |share| share.0);
+    // Shifts of all hosts by one number spread evenly in a fat tree, and random pairs do not: so
+    // nobody waits before something happens.
+    let pattern = entry.pattern.unwrap_or(PatternEntry::Across);
+    let load = entry.load.map_or(0.2, |share| share.0);
     let to = match &entry.to {
         None => None,
         Some(to) if pattern != PatternEntry::AllToOne => {

@@ -7,8 +7,8 @@ use super::error::ScenarioError;
 use super::fabric::{self, Shape};
 use super::file::{self, File};
 use super::resolve::{SPEEDUPS, resolve};
-use super::value::line_of;
 use crate::sim::net::Net;
+use crate::sim::net::shapes::{self, ShapeError};
 
 /// What shows most of it in five minutes; its file is also the first to read.
 const DEMO: &str = include_str!("demo.yml");
@@ -91,26 +91,46 @@ impl Scenario {
         if let Some(path) = &overrides.fabric {
             return Ok(Shape::File(path.clone()));
         }
-        let shape = fabric::shape(self.file.fabric.as_ref(), &self.folder, overrides.hosts)
+        let mut shape = fabric::shape(self.file.fabric.as_ref(), &self.folder)
             .map_err(|problem| problem.in_file(&self.name))?;
-        match overrides.hosts.map(|hosts| fabric::other_hosts(&shape, hosts)) {
-            Some(Err(problem)) => Err(ScenarioError::Override { name: "hosts", problem }),
-            _ => Ok(shape),
+        match (overrides.hosts, &mut shape) {
+            (Some(hosts), Shape::Built(shapes::Shape::FatTree(tree))) => tree.hosts = hosts,
+            (Some(_), _) => {
+                let problem = "only a fat tree can have another number of hosts".into();
+                return Err(ScenarioError::Override { name: "hosts", problem });
+            }
+            (None, _) => {}
         }
+        Ok(shape)
+    }
+
+    /// That fabric, built.
+    pub fn net(&self, overrides: &Overrides) -> Result<Net, ScenarioError> {
+        match self.shape(overrides)? {
+            Shape::File(path) => fabric::read(&path),
+            Shape::Built(shape) => shape.build().map_err(|error| self.unbuilt(overrides, &error)),
+        }
+    }
+
+    /// Where it is to be told that the fabric cannot be built.
+    fn unbuilt(&self, overrides: &Overrides, error: &ShapeError) -> ScenarioError {
+        // These depend on the number of hosts, and the file's is another.
+        let problem = match error {
+            ShapeError::Range { name: "hosts", value, least, most } => {
+                format!("{value} is not between {least} and {most}")
+            }
+            ShapeError::Apart { .. } | ShapeError::Build(_) => error.to_string(),
+            _ => String::new(),
+        };
+        if overrides.hosts.is_some() && !problem.is_empty() {
+            return ScenarioError::Override { name: "hosts", problem };
+        }
+        fabric::unbuilt(self.file.fabric.as_ref(), error).in_file(&self.name)
     }
 
     /// The scenario as it happens to its fabric.
     pub fn story(&self, overrides: &Overrides) -> Result<Story, ScenarioError> {
-        let shape = self.shape(overrides)?;
-        let net = fabric::build(&shape).map_err(|problem| match &shape {
-            Shape::File(path) => ScenarioError::File { file: path.display().to_string(), problem },
-            _ => ScenarioError::Scenario {
-                file: self.name.clone(),
-                line: self.file.fabric.as_ref().map_or(1, line_of),
-                problem: format!("fabric: {problem}"),
-            },
-        })?;
-        self.story_on(net, overrides)
+        self.story_on(self.net(overrides)?, overrides)
     }
 
     /// The scenario as it happens to this fabric.

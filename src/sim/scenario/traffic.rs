@@ -63,12 +63,12 @@ pub(super) fn pairs(
 
 #[cfg(test)]
 mod tests {
-    use super::super::standin;
+    use super::super::tests;
     use super::*;
     use std::collections::HashSet;
 
     fn net(hosts: u32) -> Net {
-        standin::net(&format!("{{fat-tree: {{hosts: {hosts}}}}}"))
+        tests::net(&format!("{{fat-tree: {{hosts: {hosts}}}}}"))
     }
 
     fn numbers(pattern: PatternEntry, hosts: u32, seed: u64) -> Vec<(usize, usize)> {

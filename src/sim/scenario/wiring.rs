@@ -64,12 +64,12 @@ impl<'a> Wiring<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::places::Places;
-    use super::super::standin;
+    use super::super::tests::net;
     use super::*;
 
     #[test]
     fn cables_are_where_they_were_plugged_last() {
-        let net = standin::net("{fat-tree: {hosts: 6}}");
+        let net = net("{fat-tree: {hosts: 6}}");
         let places = Places::new(&net);
         let port = |text| places.port(text).unwrap();
         let mut wiring = Wiring::new(&net);

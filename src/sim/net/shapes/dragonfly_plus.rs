@@ -76,9 +76,9 @@ impl DragonflyPlus {
         in_range("groups", groups, (2, u64::from(u16::MAX)))?;
         in_range("leaves", leaves, (1, RADIX.1))?;
         in_range("spines", spines, (1, RADIX.1))?;
-        in_range("hosts_per_leaf", hosts_per_leaf, (1, RADIX.1))?;
+        in_range("hosts-per-leaf", hosts_per_leaf, (1, RADIX.1))?;
         in_range("global", global, (1, RADIX.1))?;
-        in_range("groups * leaves * hosts_per_leaf", self.hosts(), (1, MOST_HOSTS))?;
+        in_range("groups * leaves * hosts-per-leaf", self.hosts(), (1, MOST_HOSTS))?;
         for (what, needed) in [
             ("a leaf with its hosts and spines", u64::from(hosts_per_leaf) + u64::from(spines)),
             ("a spine with its leaves and global cables", u64::from(leaves) + u64::from(global)),

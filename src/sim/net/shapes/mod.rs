@@ -24,7 +24,7 @@ pub enum ShapeError {
     /// A parameter is out of its range.
     #[error("{name} is {value}, not {least} to {most}")]
     Range {
-        /// Its name.
+        /// Its name, as a scenario writes it.
         name: &'static str,
         /// What it is.
         value: u64,

@@ -224,7 +224,7 @@ fn what_cannot_be_built_is_told() {
             flying(|f| f.groups = 6),
             "24 global cables of a group cannot be spread evenly over 5 other",
         ),
-        (flying(|f| f.groups = 60_000), "groups * leaves * hosts_per_leaf is 960000, not"),
+        (flying(|f| f.groups = 60_000), "groups * leaves * hosts-per-leaf is 960000, not"),
     ] {
         let error = built.expect_err(says).to_string();
         assert!(error.starts_with(says), "{error}");

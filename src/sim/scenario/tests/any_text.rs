@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
-use super::super::{Action, Overrides, standin};
-use super::{TREE, story, story_of};
+use super::super::{Action, Overrides};
+use super::{TREE, net, story, story_of};
 use crate::fabric::Counter;
 
 /// A text that says most of what can be said.
@@ -54,7 +54,7 @@ proptest! {
         }
         let text: String = text.into_iter().collect();
         let overrides = Overrides { speedup, ..Overrides::default() };
-        match story_of(&text, standin::net(TREE), &overrides) {
+        match story_of(&text, net(TREE), &overrides) {
             Ok(story) => {
                 prop_assert!(story.steps.is_sorted_by_key(|step| step.at));
                 prop_assert!(story.told.is_sorted_by_key(|(at, _)| *at));

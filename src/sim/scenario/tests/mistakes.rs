@@ -1,7 +1,7 @@
 //! What is wrong is told in one line, with its place.
 
-use super::super::{Action, Overrides, Scenario, standin};
-use super::{TREE, story, story_of};
+use super::super::{Action, Overrides, Scenario};
+use super::{net, story, story_of};
 use crate::fabric::rate::{Speed, Width};
 use crate::sim::net::Net;
 
@@ -206,14 +206,14 @@ fn each_mistake_is_one_line_that_names_its_place() {
 fn a_fabric_that_cannot_be_used_says_so() {
     let error = story_of("seed: 1", Net::default(), &Overrides::default()).unwrap_err();
     assert_eq!(error, "x.yml: line 1: seat: the fabric has no host with a cable to sit at");
-    let mut net = standin::net("{back-to-back: {}}");
-    for port in &mut net.ports {
+    let mut pair = net("{back-to-back: {}}");
+    for port in &mut pair.ports {
         port.cable = None;
     }
-    assert!(story_of("", net, &Overrides::default()).is_err());
+    assert!(story_of("", pair, &Overrides::default()).is_err());
     // A link that could not come up again.
-    let mut net = standin::net("{back-to-back: {}}");
-    for port in &mut net.ports {
+    let mut pair = net("{back-to-back: {}}");
+    for port in &mut pair.ports {
         (port.widths, port.speeds) = (2, std::iter::once(Speed::Ndr).collect());
     }
     for (limit, says) in [
@@ -221,11 +221,11 @@ fn a_fabric_that_cannot_be_used_says_so() {
         ("speed: SDR", "degrade: speed: the two ends have nothing as slow as SDR"),
     ] {
         let text = one(&format!("degrade: {{link: host-0, {limit}}}"));
-        let error = story_of(&text, net.clone(), &Overrides::default()).unwrap_err();
+        let error = story_of(&text, pair.clone(), &Overrides::default()).unwrap_err();
         assert!(error.contains(says), "{error}");
     }
     let fine = one("degrade: {link: host-0, width: 8x}");
-    let story = story_of(&fine, net, &Overrides::default()).unwrap();
+    let story = story_of(&fine, pair, &Overrides::default()).unwrap();
     assert!(matches!(
         story.steps.last().unwrap().action,
         Action::Limit { width: Some(Width::X8), .. }
@@ -240,6 +240,7 @@ fn what_is_wished_for_instead_is_checked() {
         ("", Overrides { speedup: 0.0, ..usual() }, "speedup: 0 is not between 0.01 and 10000"),
         ("", Overrides { speedup: f64::NAN, ..usual() }, "speedup: NaN is not"),
         ("", Overrides { hosts: Some(0), ..usual() }, "hosts: 0 is not between 1 and 49151"),
+        ("", Overrides { hosts: Some(300), ..usual() }, "hosts: 300 hosts are too many: with 8"),
         (
             "fabric: {back-to-back: {}}",
             Overrides { hosts: Some(3), ..usual() },
@@ -251,7 +252,8 @@ fn what_is_wished_for_instead_is_checked() {
             "hosts: a topology file says itself how many hosts there are",
         ),
     ] {
-        let error = story_of(text, standin::net(TREE), &overrides).unwrap_err();
+        let scenario = Scenario::parse("x.yml", text).unwrap();
+        let error = scenario.story(&overrides).unwrap_err().to_string();
         assert!(error.starts_with(says), "{error}");
     }
     let missing = Overrides { fabric: Some("/nowhere/a.topo".into()), ..usual() };

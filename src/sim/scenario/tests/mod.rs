@@ -1,19 +1,26 @@
-//! From the text to the story, on the small fabric of the stand-in.
+//! From the text to the story, on a small fabric.
 
 mod any_text;
 mod entries;
 mod mistakes;
 mod order;
+mod waits;
 
 use std::time::Duration;
 
-use super::standin;
 use super::{Action, Overrides, Scenario, Story};
 use crate::fabric::topology::NodeKind;
 use crate::sim::net::Net;
 
-/// Two leaves (`leaf-0-0`, `leaf-0-1`) of 8 ports each with `host-0` to `host-5`, two spines.
+/// Two leaves (`leaf-0-0`, `leaf-0-1`) of 8 ports each with `host-0` to `host-5`, and
+/// a spine, with two cables to each.
 const TREE: &str = "{fat-tree: {hosts: 6, radix: 8, down: 4, up: 2}}";
+
+/// The net that a scenario's `fabric` describes.
+pub(super) fn net(fabric: &str) -> Net {
+    let scenario = Scenario::parse("x.yml", &format!("fabric: {fabric}")).unwrap();
+    scenario.net(&Overrides::default()).unwrap()
+}
 
 fn story_of(text: &str, net: Net, overrides: &Overrides) -> Result<Story, String> {
     Scenario::parse("x.yml", text)
@@ -25,7 +32,7 @@ fn story_of(text: &str, net: Net, overrides: &Overrides) -> Result<Story, String
 }
 
 fn story(text: &str) -> Result<Story, String> {
-    story_of(text, standin::net(TREE), &Overrides::default())
+    story_of(text, net(TREE), &Overrides::default())
 }
 
 /// The story of a timeline without any traffic.
@@ -82,8 +89,8 @@ fn nothing_said_is_the_defaults() {
     assert_eq!(story.way.per_hop, Duration::from_micros(1));
     assert_eq!(story.way.jitter, Duration::from_micros(10));
     let Action::Traffic { flows, .. } = &story.steps[0].action else { panic!("traffic") };
-    // 30% of NDR on four lanes.
-    assert!(flows.iter().all(|flow| (flow.offered - 15e9).abs() < 1.0 && flow.packet == 4096));
+    // 20% of NDR on four lanes.
+    assert!(flows.iter().all(|flow| (flow.offered - 10e9).abs() < 1.0 && flow.packet == 4096));
 }
 
 #[test]
@@ -106,16 +113,16 @@ fn what_is_said_of_seats_way_and_traffic_arrives() {
 
 #[test]
 fn each_plane_has_a_seat_and_a_master() {
-    let net = || standin::net("{fat-tree: {hosts: 4, radix: 4, down: 2, up: 2, planes: 2}}");
+    let planes = || net("{fat-tree: {hosts: 4, radix: 4, down: 2, up: 2, planes: 2}}");
     for (text, seats, masters) in [
-        ("", ["host-0[1]", "host-0-1[1]"], ["host-1[1]", "host-1-1[1]"]),
+        ("", ["host-0-mlx5_0[1]", "host-0-mlx5_1[1]"], ["host-1-mlx5_0[1]", "host-1-mlx5_1[1]"]),
         (
-            "seat: host-2-1\nmaster: host-3",
-            ["host-2-1[1]", "host-2[1]"],
-            ["host-3-1[1]", "host-3[1]"],
+            "seat: host-2-mlx5_1\nmaster: host-3-mlx5_0",
+            ["host-2-mlx5_1[1]", "host-2-mlx5_0[1]"],
+            ["host-3-mlx5_1[1]", "host-3-mlx5_0[1]"],
         ),
     ] {
-        let story = story_of(text, net(), &Overrides::default()).unwrap();
+        let story = story_of(text, planes(), &Overrides::default()).unwrap();
         let labels =
             |ports: &[_]| ports.iter().map(|port| story.net.label(*port)).collect::<Vec<_>>();
         assert_eq!(
@@ -124,17 +131,17 @@ fn each_plane_has_a_seat_and_a_master() {
         );
     }
     // A host goes off with all of its adapters, and is the master of all its planes.
-    let text = "traffic: {pattern: none}\ntimeline:\n- reboot: {node: host-2, down: 1s}\n- new-master: {at: 3s, host: host-3}\n";
-    let told = short(&story_of(text, net(), &Overrides::default()).unwrap());
+    let text = "traffic: {pattern: none}\ntimeline:\n- reboot: {node: host-2-mlx5_0, down: 1s}\n- new-master: {at: 3s, host: host-3-mlx5_0}\n";
+    let told = short(&story_of(text, planes(), &Overrides::default()).unwrap());
     assert_eq!(
         told,
         [
-            "0 power host-2 false",
-            "0 power host-2-1 false",
-            "1000 power host-2 true",
-            "1000 power host-2-1 true",
-            "3000 master host-3[1] false",
-            "3000 master host-3-1[1] false"
+            "0 power host-2-mlx5_0 false",
+            "0 power host-2-mlx5_1 false",
+            "1000 power host-2-mlx5_0 true",
+            "1000 power host-2-mlx5_1 true",
+            "3000 master host-3-mlx5_0[1] false",
+            "3000 master host-3-mlx5_1[1] false"
         ]
     );
 }

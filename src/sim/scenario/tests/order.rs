@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::{Action, Manner, Overrides, standin};
-use super::{TREE, played, short, story, story_of};
+use super::super::{Action, Manner, Overrides};
+use super::{TREE, net, played, short, story, story_of};
 
 #[test]
 fn steps_come_in_the_order_of_time_and_the_file() {
@@ -32,7 +32,7 @@ fn the_two_ends_of_a_link_are_one_link() {
         "- unplug: {link: 'leaf-0-0[3]', for: 10s}\n\
          - unplug: {at: 5s, link: host-2, for: 10s}\n",
     );
-    assert_eq!(short(&story), ["0 signal leaf-0-0[3] false", "15000 signal leaf-0-0[3] true"]);
+    assert_eq!(short(&story), ["0 signal host-2[1] false", "15000 signal host-2[1] true"]);
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn a_cable_that_is_moved_is_plugged_in_anew() {
     assert_eq!(
         short(&story),
         [
-            "5000 signal leaf-0-0[3] false",
-            "6000 limit leaf-0-0[3] Some(X1) None",
-            "10000 signal leaf-0-0[3] true",
-            "10000 limit leaf-0-0[3] None None",
+            "5000 signal host-2[1] false",
+            "6000 limit host-2[1] Some(X1) None",
+            "10000 signal host-2[1] true",
+            "10000 limit host-2[1] None None",
             "10000 move leaf-0-0[3] leaf-0-0[8]",
-            "19000 signal leaf-0-0[8] false",
-            "19500 signal leaf-0-0[8] true"
+            "19000 signal host-2[1] false",
+            "19500 signal host-2[1] true"
         ]
     );
 }
@@ -93,12 +93,12 @@ fn a_speed_up_shortens_times_and_leaves_the_rest() {
                 - flap: {at: 1m, link: 'leaf-0-0[3]', down: [200ms, 20ms], every: 20s, times: 2}\n\
                 - slow: {at: 2m, node: host-1, by: 800ms, for: 30s}\n";
     let overrides = Overrides { speedup: 10.0, ..Overrides::default() };
-    let story = story_of(text, standin::net(TREE), &overrides).unwrap();
+    let story = story_of(text, net(TREE), &overrides).unwrap();
     assert_eq!(
         short(&story),
         [
-            "6000 signal leaf-0-0[3] false",
-            "6020 signal leaf-0-0[3] true",
+            "6000 signal host-2[1] false",
+            "6020 signal host-2[1] true",
             // What is short stays a retraining, and what is long none.
             "8000 retrain leaf-0-0[3]",
             "12000 agents host-1 Late(800ms)",
