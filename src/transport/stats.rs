@@ -102,6 +102,11 @@ impl Stats {
         self.outcomes[class.index()][outcome as usize]
     }
 
+    /// How many MADs ended so, of all classes.
+    pub fn total(&self, outcome: Outcome) -> u64 {
+        self.outcomes.iter().map(|of| of[outcome as usize]).sum()
+    }
+
     /// How long answers of a class took.
     pub fn round_trips(&self, class: Class) -> &RoundTrips {
         &self.round_trips[class.index()]

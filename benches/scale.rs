@@ -1,0 +1,306 @@
+//! The exporter on simulated fabrics of 1,000 to 162,000 ports: what one port, and one MAD, costs.
+//!
+//! The simulator answers at once and in the same process. Its time and its memory are taken apart:
+//! the time by a clock around each call of the wire, the memory by what the heap holds before the
+//! exporter begins. What is told of the exporter has everything else in it, the rendering and
+//! compressing of each sweep's metrics included. Each size runs in a process of its own, for what one
+//! leaves behind must not be the next one's.
+//!
+//! `UPDATE_DOCS=1` writes the plot of docs/measurements.md anew.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+#[path = "scale/plot.rs"]
+mod plot;
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use fabric_exporter::config::options::{FabricOptions, Options};
+use fabric_exporter::config::{FabricSettings, Settings};
+use fabric_exporter::fabric::Moment;
+use fabric_exporter::fabric::moment::Anchor;
+use fabric_exporter::monitor::{Monitor, Observation};
+use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use fabric_exporter::sim::wire::{SimWire, Time, share};
+use fabric_exporter::sim::world::World;
+use fabric_exporter::transport::clock::Clock;
+use fabric_exporter::transport::stats::Outcome;
+use fabric_exporter::transport::{Parcel, Received, SendError, Wire, WireError};
+use fabric_exporter::web::exposition::Exposition;
+use peak_alloc::PeakAlloc;
+use tokio::sync::watch;
+
+/// Counts the heap's bytes.
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+/// Sweeps that are measured, after a first one that learns what each device can do.
+const SWEEPS: u64 = 5;
+
+/// A fabric: three levels, all of its switches alike.
+#[derive(Clone, Copy)]
+struct Size {
+    hosts: u32,
+    radix: u8,
+    down: u8,
+    up: u8,
+}
+
+/// 1,000, 5,900, 25,000, 60,000 and 162,000 connected ports.
+const SIZES: [Size; 5] = [
+    Size { hosts: 168, radix: 16, down: 8, up: 8 },
+    Size { hosts: 990, radix: 24, down: 12, up: 12 },
+    Size { hosts: 4_160, radix: 40, down: 20, up: 20 },
+    Size { hosts: 10_000, radix: 40, down: 20, up: 20 },
+    Size { hosts: 27_000, radix: 40, down: 18, up: 18 },
+];
+
+/// What one size costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Connected ports.
+    pub ports: f64,
+    nodes: f64,
+    discovery: f64,
+    sweep: f64,
+    mads: f64,
+    /// Processor time of the exporter a MAD, in µs.
+    pub own_micros: f64,
+    sim_micros: f64,
+    /// The exporter's heap at its highest, in KiB a port.
+    pub kib: f64,
+    render: f64,
+}
+
+const FIELDS: usize = 9;
+
+impl Cost {
+    fn fields(&self) -> [f64; FIELDS] {
+        [
+            self.ports,
+            self.nodes,
+            self.discovery,
+            self.sweep,
+            self.mads,
+            self.own_micros,
+            self.sim_micros,
+            self.kib,
+            self.render,
+        ]
+    }
+
+    fn from_fields(of: &[f64]) -> Cost {
+        let &[ports, nodes, discovery, sweep, mads, own_micros, sim_micros, kib, render] = of
+        else {
+            panic!("{} fields", of.len());
+        };
+        Cost { ports, nodes, discovery, sweep, mads, own_micros, sim_micros, kib, render }
+    }
+
+    /// Processor time of the exporter a port and sweep, in µs.
+    pub fn micros_a_port(&self) -> f64 {
+        self.own_micros * self.mads / self.ports
+    }
+}
+
+/// A wire that takes the simulator's time.
+struct Timed {
+    wire: SimWire,
+    nanos: Arc<AtomicU64>,
+}
+
+impl Timed {
+    fn took(&self, began: Instant) {
+        self.nanos.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Wire for Timed {
+    fn now(&self) -> Moment {
+        self.wire.now()
+    }
+
+    fn anchor(&self) -> Anchor {
+        self.wire.anchor()
+    }
+
+    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        let began = Instant::now();
+        let sent = self.wire.send(parcel);
+        self.took(began);
+        sent
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+        let began = Instant::now();
+        let received = self.wire.receive(until)?;
+        // A wait in vain is the rest between two sweeps.
+        if received.is_some() {
+            self.took(began);
+        }
+        Ok(received)
+    }
+}
+
+/// The time that this process has had on processors, in nanoseconds.
+fn cpu_nanos() -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let of = |task: std::fs::DirEntry| {
+        let told = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+        told.split(' ').next().and_then(|nanos| nanos.parse::<u64>().ok()).unwrap_or(0)
+    };
+    tasks.flatten().map(of).sum()
+}
+
+fn settings() -> FabricSettings {
+    let fabric = FabricOptions { interval: "1s".parse().ok(), ..FabricOptions::default() };
+    let options = Options { fabric, ..Options::default() };
+    Settings::load(options, None).unwrap().fabrics.remove(0)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn measure(size: Size) -> Cost {
+    let Size { hosts, radix, down, up } = size;
+    let scenario = format!(
+        "fabric: {{fat-tree: {{levels: 3, hosts: {hosts}, radix: {radix}, down: {down}, up: {up}}}}}\n\
+         traffic: {{pattern: across, load: 20%}}\n\
+         way: {{round-trip: 0s, per-hop: 0s, jitter: 0s}}\n"
+    );
+    let scenario = Scenario::parse("scale", &scenario).unwrap();
+    let story = scenario.story(&Overrides::default()).unwrap();
+    let seat = story.seats[0];
+    let (time, world) = (Time::Real(Clock::start()), share(World::new(story)));
+    let nanos = Arc::new(AtomicU64::new(0));
+    let open = || Timed { wire: SimWire::new(world.clone(), seat, time), nanos: nanos.clone() };
+    let before = HEAP.current_usage();
+    HEAP.reset_peak_usage();
+
+    let settings = settings();
+    let stop = Arc::new(AtomicBool::new(false));
+    let (board, mut seen) = watch::channel(vec![Arc::new(Observation::default())]);
+    let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let wire = open();
+    let thread = std::thread::spawn(move || {
+        monitor.run(wire, || Err::<Timed, _>("the simulated device never goes"))
+    });
+
+    let (mut sweeps, mut renders) = (Vec::new(), Vec::new());
+    let (mut begin, mut end) = (None, (0, 0, 0));
+    let mut last = Observation::default();
+    // What is served stays in memory until the next is rendered, as in the server.
+    let mut served;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    while sweeps.len() < SWEEPS as usize {
+        runtime.block_on(seen.changed()).unwrap();
+        let board = seen.borrow_and_update().clone();
+        last = (*board[0]).clone();
+        let began = Instant::now();
+        served = Exposition::render(board);
+        let took = began.elapsed().as_secs_f64();
+        std::hint::black_box(&served);
+        let Some(snapshot) = &last.snapshot else { continue };
+        let answered = last.mads.total(Outcome::Answered);
+        let now = (cpu_nanos(), nanos.load(Ordering::Relaxed), answered);
+        if begin.is_some() {
+            sweeps.push(snapshot.ended.since(snapshot.began).as_secs_f64());
+            renders.push(took);
+            end = now;
+        }
+        begin.get_or_insert(now);
+    }
+    let kib = (HEAP.peak_usage() - before) as f64 / 1024.0;
+    stop.store(true, Ordering::Relaxed);
+    thread.join().unwrap();
+
+    let fabric = last.snapshot.unwrap().fabric;
+    let ports = fabric.ports.iter().filter(|port| port.peer.is_some()).count() as f64;
+    let begin = begin.unwrap();
+    let mads = (end.2 - begin.2) as f64;
+    let (all, sim) = ((end.0 - begin.0) as f64, (end.1 - begin.1) as f64);
+    let (anchor, ended) = last.tally.discovery.unwrap();
+    Cost {
+        ports,
+        nodes: fabric.nodes.len() as f64,
+        discovery: ended.since(anchor.moment).as_secs_f64(),
+        sweep: median(sweeps),
+        mads: mads / SWEEPS as f64,
+        own_micros: (all - sim) / mads / 1e3,
+        sim_micros: sim / mads / 1e3,
+        kib: kib / ports,
+        render: median(renders),
+    }
+}
+
+fn main() {
+    let mut args = std::env::args().skip_while(|arg| arg != "--size").skip(1);
+    if let Some(index) = args.next() {
+        let cost = measure(SIZES[index.parse::<usize>().unwrap()]);
+        println!("{}", cost.fields().map(|field| field.to_string()).join(" "));
+        return;
+    }
+    // `cargo test --benches` asks for a list of tests; there are none here.
+    if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
+        return;
+    }
+    println!("The exporter on simulated fabrics, without added delay; the simulator apart");
+    println!(
+        "{:>8} {:>7} {:>11} {:>8} {:>10} {:>11} {:>12} {:>11} {:>9} {:>10}",
+        "ports",
+        "nodes",
+        "discovery",
+        "sweep",
+        "MADs",
+        "own CPU",
+        "CPU a port",
+        "memory",
+        "render",
+        "simulator"
+    );
+    let mut costs = Vec::new();
+    for index in 0..SIZES.len() {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--size", &index.to_string()])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let told = String::from_utf8(output.stdout).unwrap();
+        let fields: Vec<f64> =
+            told.split_whitespace().map(|field| field.parse().unwrap()).collect();
+        let cost = Cost::from_fields(&fields);
+        println!(
+            "{:>8} {:>7} {:>9.2} s {:>6.2} s {:>10} {:>5.2} us/MAD {:>9.2} us {:>5.2} KiB/p {:>6.0} ms {:>4.2} us/MAD",
+            cost.ports,
+            cost.nodes,
+            cost.discovery,
+            cost.sweep,
+            cost.mads,
+            cost.own_micros,
+            cost.micros_a_port(),
+            cost.kib,
+            cost.render * 1e3,
+            cost.sim_micros
+        );
+        costs.push(cost);
+    }
+    let sixty = costs[3];
+    println!("\n  60,000 ports: sweep {:.2} s, wanted: at most 1.5 s", sixty.sweep);
+    let most = |of: fn(&Cost) -> f64| costs.iter().map(of).fold(0.0, f64::max);
+    println!("  own CPU a MAD, at most {:.2} us, wanted: at most 6", most(|cost| cost.own_micros));
+    println!("  memory a port, at most {:.2} KiB, wanted: at most 4", most(|cost| cost.kib));
+    let (least, largest) = (costs[0], costs[SIZES.len() - 1]);
+    println!(
+        "  cost a port, 162,000 / 1,000: CPU {:.2}, memory {:.2}, wanted: the same",
+        largest.micros_a_port() / least.micros_a_port(),
+        largest.kib / least.kib
+    );
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/scale.svg");
+        std::fs::write(file, plot::svg(&costs)).unwrap();
+    }
+}
