@@ -1,8 +1,9 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
-# The programs a fabric is made of, and those that judge what the exporter says of it.
-FABRIC  := ibsim-utils opensm
-JUDGES  := infiniband-diags prometheus tshark
+# What `make demo` is to be told besides, such as DEMO="--hosts 500 --speedup 10".
+DEMO    ?=
+# The programs that the exporter is to agree with.
+STRANGERS := ibsim-utils opensm infiniband-diags prometheus tshark
 # Pinned: a newer release may hold an older tree to new rules.
 CARGO_DENY := 0.20.2
 # A stale Cargo.lock is refreshed while one works, and an error where the result is judged.
@@ -14,15 +15,15 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint advisories bench docs build install deps fabric tools clean
+.PHONY: help demo test lint advisories bench docs build install deps tools clean
 # cargo runs its own jobs; under `make -j` these would only queue for its lock, and for apt's.
 .NOTPARALLEL:
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: fabric build ## run the exporter on a simulated fabric with a bad cable in it
-	@scripts/demo $(TARGET)/release/fabric-exporter
+demo: build ## watch a simulated fabric in which a cable goes bad (no InfiniBand needed)
+	@$(TARGET)/release/fabric-exporter demo $(DEMO)
 
 test: deps lint ## install what is missing and run every check and test
 	cargo test $(LOCKED)
@@ -37,7 +38,8 @@ lint: tools ## formatting, clippy, dependencies
 advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: deps ## measure against ibqueryerrors, as ratios of one run
+bench: deps ## measure against ibqueryerrors, and from 1,000 to 162,000 simulated ports
+	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench fabric
 
 docs: ## write docs/metrics.md anew from the code
@@ -52,10 +54,7 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
 deps: ## install the Debian packages the tests need
-	@scripts/install-packages $(FABRIC) $(JUDGES)
-
-fabric:
-	@scripts/install-packages $(FABRIC)
+	@scripts/install-packages $(STRANGERS)
 
 tools:
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \

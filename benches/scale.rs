@@ -187,7 +187,7 @@ fn measure(size: Size) -> Cost {
     let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let wire = open();
     let thread = std::thread::spawn(move || {
-        monitor.run(wire, || Err::<Timed, _>("the simulated device never goes"))
+        monitor.run(wire, || Err::<Timed, _>("the simulated device never goes"));
     });
 
     let (mut sweeps, mut renders) = (Vec::new(), Vec::new());
@@ -200,9 +200,9 @@ fn measure(size: Size) -> Cost {
         runtime.block_on(seen.changed()).unwrap();
         let board = seen.borrow_and_update().clone();
         last = (*board[0]).clone();
-        let began = Instant::now();
+        let render = Instant::now();
         served = Exposition::render(board);
-        let took = began.elapsed().as_secs_f64();
+        let took = render.elapsed().as_secs_f64();
         std::hint::black_box(&served);
         let Some(snapshot) = &last.snapshot else { continue };
         let answered = last.mads.total(Outcome::Answered);

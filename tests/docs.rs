@@ -23,10 +23,10 @@ fn the_metrics_page_is_made_from_the_tables() {
     );
 }
 
-/// The flags that `serve --help` lists, with the defaults that it tells.
-fn flags() -> Vec<(String, String)> {
+/// The flags that a verb's help lists, with the defaults that it tells.
+fn flags(verb: &str) -> Vec<(String, String)> {
     let output = Command::new(env!("CARGO_BIN_EXE_fabric-exporter"))
-        .args(["serve", "--help"])
+        .args([verb, "--help"])
         .env("COLUMNS", "400")
         .output()
         .unwrap();
@@ -50,10 +50,12 @@ fn flags() -> Vec<(String, String)> {
 #[test]
 fn every_flag_is_in_the_configuration_page() {
     let page = document("docs/configuration.md");
-    let flags = flags();
-    assert!(flags.len() > 20, "{flags:?}");
-    for (flag, _) in flags {
-        assert!(page.contains(&format!("`{flag}`")), "{flag} is not in docs/configuration.md");
+    for verb in ["serve", "demo"] {
+        let flags = flags(verb);
+        assert!(flags.len() > 20, "{verb}: {flags:?}");
+        for (flag, _) in flags {
+            assert!(page.contains(&format!("`{flag}`")), "{flag} is not in docs/configuration.md");
+        }
     }
 }
 
@@ -85,6 +87,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/architecture.md",
         "docs/configuration.md",
         "docs/measurements.md",
+        "docs/scenarios.md",
     ] {
         let text = document(name);
         let folder = root.join(name).parent().unwrap().to_owned();

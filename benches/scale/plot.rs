@@ -13,7 +13,7 @@ const MARGINS: (f64, f64, f64, f64) = (46.0, 14.0, 40.0, 40.0);
 struct Panel {
     title: &'static str,
     of: fn(&Cost) -> f64,
-    most: f64,
+    most: u32,
     wanted: Option<f64>,
 }
 
@@ -23,10 +23,10 @@ pub fn svg(costs: &[Cost]) -> String {
         Panel {
             title: "processor time a port and sweep, µs",
             of: Cost::micros_a_port,
-            most: 14.0,
+            most: 14,
             wanted: None,
         },
-        Panel { title: "memory a port, KiB", of: |cost| cost.kib, most: 5.0, wanted: Some(4.0) },
+        Panel { title: "memory a port, KiB", of: |cost| cost.kib, most: 5, wanted: Some(4.0) },
     ];
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {HEIGHT}\" \
@@ -47,18 +47,17 @@ fn draw(svg: &mut String, panel: &Panel, costs: &[Cost]) {
     let (left, right, top, bottom) = MARGINS;
     let (low, high) = (500f64.log10(), 300_000f64.log10());
     let x = |ports: f64| left + (ports.log10() - low) / (high - low) * (WIDTH - left - right);
-    let y = |value: f64| HEIGHT - bottom - value / panel.most * (HEIGHT - top - bottom);
+    let y = |value: f64| HEIGHT - bottom - value / f64::from(panel.most) * (HEIGHT - top - bottom);
     let _ = writeln!(
         svg,
         "<text x=\"{left}\" y=\"20\" font-weight=\"bold\" fill=\"#222\">{}</text>",
         panel.title
     );
-    for step in 0..=(panel.most as u32) {
-        let value = f64::from(step);
-        if panel.most > 8.0 && step % 2 == 1 {
+    for step in 0..=panel.most {
+        if panel.most > 8 && step % 2 == 1 {
             continue;
         }
-        let at = y(value);
+        let at = y(f64::from(step));
         let _ = writeln!(
             svg,
             "<line x1=\"{left}\" x2=\"{}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/>\

@@ -18,8 +18,17 @@ use crate::transport::clock::Clock;
 use super::daemon::{Daemon, Watcher};
 use super::{Exit, Fatal};
 
-/// The arguments of `demo`.
+/// The arguments of `demo`: those of `serve` have other defaults here, and no device is asked.
 #[derive(Args, Debug)]
+#[command(
+    mut_arg("listen_address", |arg| arg.help(
+        "Address to listen on; may be repeated [default: 127.0.0.1:10315]")),
+    mut_arg("level", |arg| arg.help("Log this and what is graver [default: warn]")),
+    mut_arg("interval", |arg| arg.help(
+        "From one sweep of all counters to the next [default: 5s]")),
+    mut_arg("hca", |arg| arg.hide(true)),
+    mut_arg("port", |arg| arg.hide(true)),
+)]
 pub struct DemoArgs {
     /// YAML file with a scenario: a fabric and what happens to it [default: one cable going bad,
     /// one link flapping, one congested host]

@@ -94,12 +94,6 @@ struct Ways {
     active: Reach,
 }
 
-/// What became of a request.
-enum Fate {
-    Answered { mad: Mad, after: Duration },
-    Lost,
-}
-
 /// A wait shorter than this is spent looking at the clock: a thread that sleeps wakes up some 50 µs
 /// late.
 const SHORT_WAIT: Duration = Duration::from_micros(200);
@@ -122,42 +116,40 @@ impl SimWire {
         self.arrivals.push(Reverse(Arrival { at, number: self.sent, what }));
     }
 
-    fn fate(&mut self, parcel: &Parcel) -> Fate {
+    /// The answer to a request and how long it takes to come; `None` where either gets lost.
+    fn answer(&mut self, parcel: &Parcel) -> Option<(Mad, Duration)> {
         let now = self.now();
         let mut world = look(&self.world);
         world.advance(now);
-        let seed = world.seed();
-        let mut chance = Chance::at(seed, &[u64::from(self.seat.0), self.sent]);
-        let Some((at, hops)) = destination(&mut self.reach, &world, self.seat, parcel) else {
-            return Fate::Lost;
-        };
+        let mut chance = Chance::at(world.seed(), &[u64::from(self.seat.0), self.sent]);
+        let (at, hops) = destination(&mut self.reach, &world, self.seat, parcel)?;
         let way = *world.way();
-        if hops > 0 && chance.share() < way.loss {
-            return Fate::Lost;
-        }
         let mut after = Duration::ZERO;
+        // A request to our own port does not go out.
         if hops > 0 {
+            if chance.share() < way.loss {
+                return None;
+            }
             let jitter = way.jitter.mul_f64(chance.share());
             after = way.round_trip + way.per_hop * u32::from(hops - 1) + jitter;
         }
         let mut busy = false;
         match world.manner(world.net().port(at).node) {
             Manner::Well => {}
-            Manner::Silent => return Fate::Lost,
+            Manner::Silent => return None,
             Manner::Late(by) => after += by,
-            Manner::Lossy(share) if chance.share() < share => return Fate::Lost,
-            Manner::Busy(share) => busy = chance.share() < share,
-            Manner::Lossy(_) => {}
-        }
-        match agents::answer(&world, at, &parcel.mad) {
-            None => Fate::Lost,
-            Some(mut mad) => {
-                if busy {
-                    mad.set_status(status::BUSY);
+            Manner::Lossy(share) => {
+                if chance.share() < share {
+                    return None;
                 }
-                Fate::Answered { mad, after }
             }
+            Manner::Busy(share) => busy = chance.share() < share,
         }
+        let mut mad = agents::answer(&world, at, &parcel.mad)?;
+        if busy {
+            mad.set_status(status::BUSY);
+        }
+        Some((mad, after))
     }
 }
 
@@ -204,16 +196,15 @@ impl Wire for SimWire {
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
         self.sent += 1;
         let now = self.now();
-        match self.fate(parcel) {
-            Fate::Answered { mad, after } => {
-                let from = if parcel.mad.is_directed() { Lid::PERMISSIVE } else { parcel.lid };
-                self.deliver(now + after, Received::Mad { from, mad });
-            }
-            // The kernel says so when the time that it was given is over.
-            Fate::Lost => {
-                let transaction = parcel.mad.transaction();
-                self.deliver(now + parcel.timeout, Received::Expired { transaction });
-            }
+        // When the time that it was given is over the kernel says so, and what comes after that it
+        // throws away.
+        let in_time = self.answer(parcel).filter(|(_, after)| *after <= parcel.timeout);
+        if let Some((mad, after)) = in_time {
+            let from = if parcel.mad.is_directed() { Lid::PERMISSIVE } else { parcel.lid };
+            self.deliver(now + after, Received::Mad { from, mad });
+        } else {
+            let transaction = parcel.mad.transaction();
+            self.deliver(now + parcel.timeout, Received::Expired { transaction });
         }
         Ok(())
     }
@@ -225,8 +216,9 @@ impl Wire for SimWire {
                 Time::Virtual { .. } => self.now = self.now.max(next.min(until)),
                 Time::Real(_) => {
                     let wait = next.min(until).since(self.now());
+                    // Half of a short wait is left for looking at the clock.
                     if wait > SHORT_WAIT {
-                        std::thread::sleep(wait - SHORT_WAIT / 2);
+                        std::thread::sleep(wait.saturating_sub(SHORT_WAIT / 2));
                     }
                 }
             }

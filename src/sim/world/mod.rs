@@ -130,7 +130,7 @@ impl World {
         while let Some(next) = self.next_change().filter(|&next| next <= until) {
             self.now = self.now.max(next);
             // What happens at one moment is one change.
-            while self.to_come.front().is_some_and(|step| self.time_of(step) <= self.now) {
+            while self.to_come.front().is_some_and(|step| time_of(step) <= self.now) {
                 if let Some(step) = self.to_come.pop_front() {
                     self.happen(step.action);
                 }
@@ -157,12 +157,8 @@ impl World {
         self.reckon();
     }
 
-    fn time_of(&self, step: &Step) -> Moment {
-        Moment::default() + step.at
-    }
-
     fn next_change(&self) -> Option<Moment> {
-        let step = self.to_come.front().map(|step| self.time_of(step));
+        let step = self.to_come.front().map(time_of);
         let look = self.looks.iter().flatten().min().copied();
         // A world at rest passes over its seconds at once.
         let draw = (!self.dicey.is_empty()).then_some(self.next_draw);
@@ -242,6 +238,11 @@ impl World {
     pub fn sm_lid(&self, port: PortId) -> Lid {
         self.subnet(port).map_or(Lid(0), |subnet| self.port(subnet.master).lid)
     }
+}
+
+/// When a step of the story is due; the world begins with it.
+fn time_of(step: &Step) -> Moment {
+    Moment::default() + step.at
 }
 
 #[cfg(test)]
