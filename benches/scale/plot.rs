@@ -23,7 +23,7 @@ pub fn svg(costs: &[Cost]) -> String {
         Panel {
             title: "processor time a port and sweep, µs",
             of: Cost::micros_a_port,
-            most: 14,
+            most: 8,
             wanted: None,
         },
         Panel { title: "memory a port, KiB", of: |cost| cost.kib, most: 5, wanted: Some(4.0) },
@@ -54,9 +54,6 @@ fn draw(svg: &mut String, panel: &Panel, costs: &[Cost]) {
         panel.title
     );
     for step in 0..=panel.most {
-        if panel.most > 8 && step % 2 == 1 {
-            continue;
-        }
         let at = y(f64::from(step));
         let _ = writeln!(
             svg,

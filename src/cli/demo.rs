@@ -127,8 +127,9 @@ fn introduction(story: &Story, about: &str, addresses: &[SocketAddr]) -> String 
     let is_switch = |kind| kind == NodeKind::Switch;
     let switches = story.net.nodes.iter().filter(|node| is_switch(node.kind)).count();
     let adapters = story.net.nodes.len() - switches;
+    let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
     let mut text = format!(
-        "\n{about}.\nA simulated fabric of {adapters} adapters and {switches} switches is being \
+        "\n{about}A simulated fabric of {adapters} adapters and {switches} switches is being \
          watched; nothing of it is real. See\n"
     );
     for address in addresses {
