@@ -6,10 +6,16 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::time::{Duration, SystemTime};
 
+use crate::fabric::counter::Attribute;
 use crate::fabric::moment::Anchor;
+use crate::fabric::rate::{Speed, SpeedSet, Width};
+use crate::fabric::status::{physical, state};
 use crate::fabric::topology::NodeKind;
-use crate::fabric::{Lid, Moment, PortNumber};
-use crate::mad::{DATA, Mad, class_port_info, method};
+use crate::fabric::{Guid, Lid, Moment, PortNumber};
+use crate::mad::class_port_info::{self, Capabilities, ClassPortInfo};
+use crate::mad::port_info::PortInfo;
+use crate::mad::smp::{NODE_DESCRIPTION, NodeInfo, SwitchInfo, encode_node_description};
+use crate::mad::{DATA, Mad, method, status};
 
 use super::{Parcel, Received, SendError, Wire, WireError};
 
@@ -129,56 +135,59 @@ impl Scripted {
     fn answer(&self, parcel: &Parcel) -> Option<Mad> {
         let (index, ingress) = self.target(parcel)?;
         let node = &self.nodes[index];
-        let mut answer = parcel.mad.clone();
-        answer.0[3] = method::GET_RESPONSE;
-        if parcel.class.is_smp() && parcel.lid == Lid::PERMISSIVE {
-            answer.0[4] |= 0x80;
-        }
-        let put = |answer: &mut Mad, offset: usize, bytes: &[u8]| {
-            answer.0[DATA + offset..DATA + offset + bytes.len()].copy_from_slice(bytes);
-        };
-        let selected = answer.u8(DATA + 1);
-        let port = answer.modifier() as u8;
+        let mut answer = parcel.mad.answer();
+        let selected = answer.port_select();
         match (parcel.class.is_smp(), answer.attribute()) {
-            (true, 0x10) => put(&mut answer, 0, &node.description),
-            (true, 0x11) => {
-                let kind = match node.kind {
-                    NodeKind::Switch => 2,
-                    NodeKind::Router => 3,
-                    _ => 1,
-                };
-                put(&mut answer, 2, &[kind, node.ports]);
-                put(&mut answer, 12, &node.guid.to_be_bytes());
-                put(&mut answer, 20, &(node.guid << 8 | u64::from(ingress)).to_be_bytes());
-                put(&mut answer, 36, &[ingress, 0, 2, 0xc9]);
+            (true, NODE_DESCRIPTION) => encode_node_description(&mut answer, &node.description),
+            (true, NodeInfo::ID) => NodeInfo {
+                node_type: NodeInfo::type_of(node.kind),
+                port_count: node.ports,
+                node_guid: Guid(node.guid),
+                port_guid: Guid(node.guid << 8 | u64::from(ingress)),
+                local_port: ingress,
+                vendor_id: 0x2c9,
+                ..NodeInfo::default()
             }
-            (true, 0x12) => {
-                put(&mut answer, 11, &[if node.state_change { 4 } else { 0 }]);
+            .encode(&mut answer),
+            (true, SwitchInfo::ID) => {
+                SwitchInfo { port_state_change: node.state_change, ..SwitchInfo::default() }
+                    .encode(&mut answer);
             }
-            (true, 0x15) => {
-                let up = port == 0 || node.links.contains_key(&port);
-                let lid = node.lids.get(&port).copied().unwrap_or(0);
-                put(&mut answer, 16, &lid.to_be_bytes());
-                put(&mut answer, 18, &node.sm_lid.to_be_bytes());
-                put(&mut answer, 20, &(1u32 << 14).to_be_bytes());
-                put(&mut answer, 29, &[3, 3, 2]);
-                let down = [0x71, self.polling << 4];
-                put(&mut answer, 32, if up { &[0x74, 0x52] } else { &down });
-                put(&mut answer, 35, &[0x47]);
-                put(&mut answer, 62, &[0x23]);
+            (true, PortInfo::ID) => {
+                self.port_info(node, answer.modifier() as u8).encode(&mut answer);
             }
-            (false, class_port_info::ID) => {
-                put(&mut answer, 2, &node.capabilities.0.to_be_bytes());
-                put(&mut answer, 4, &(node.capabilities.1 << 5).to_be_bytes());
+            (false, ClassPortInfo::ID) => {
+                let (mask, mask2) = node.capabilities;
+                ClassPortInfo::of(Capabilities { mask, mask2 }, 0).encode(&mut answer);
             }
             // Symbol errors: something that tells node and port apart, at both of their places.
-            (false, 0x12) => put(&mut answer, 4, &symbol_errors(index, selected).to_be_bytes()),
-            (false, 0x1d) => {
-                put(&mut answer, 72, &u64::from(symbol_errors(index, selected)).to_be_bytes());
+            (false, attribute) if attribute == Attribute::PortCounters as u16 => {
+                answer.put_be(DATA + 4, 2, u64::from(symbol_errors(index, selected)));
             }
-            _ => answer.0[5] = 0x0c,
+            (false, attribute) if attribute == Attribute::PortCountersExtended as u16 => {
+                answer.put_be(DATA + 72, 8, u64::from(symbol_errors(index, selected)));
+            }
+            _ => answer.set_status(status::UNSUPPORTED_ATTRIBUTE),
         }
         Some(answer)
+    }
+
+    /// 4x EDR where there is a link.
+    fn port_info(&self, node: &ScriptedNode, port: PortNumber) -> PortInfo {
+        let up = port == 0 || node.links.contains_key(&port);
+        PortInfo {
+            lid: Lid(node.lids.get(&port).copied().unwrap_or(0)),
+            sm_lid: Lid(node.sm_lid),
+            width_supported: Width::X4.up_to(),
+            width_active: Width::X4.code(),
+            state: if up { state::ACTIVE } else { state::DOWN },
+            physical_state: if up { physical::LINK_UP } else { self.polling },
+            ..PortInfo::default()
+        }
+        .with_speeds(
+            Speed::ALL.into_iter().collect::<SpeedSet>().up_to(Speed::Edr),
+            Some(Speed::Edr),
+        )
     }
 }
 
