@@ -147,7 +147,8 @@ fn introduction(story: &Story, about: &str, addresses: &[SocketAddr]) -> String 
         let _ = write!(
             text,
             "Watch what goes wrong:\n  curl -s http://{address}/metrics | grep -E \
-             'symbol_errors|link_downed|transmit_wait' | grep -v ' 0$'\nCtrl-C ends it.\n\n"
+             '^infiniband.*(symbol_errors|link_downed|transmit_wait)' | grep -v ' 0$'\nCtrl-C ends \
+             it.\n\n"
         );
     }
     text
