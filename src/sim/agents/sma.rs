@@ -7,6 +7,7 @@ use crate::mad::fec::{PortInfoExtended, mode};
 use crate::mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
 use crate::mad::smp::{self, NodeInfo, PKeyTable, SmInfo, SwitchInfo, sm_state};
 use crate::mad::{Mad, status};
+use crate::sim::device::Model;
 use crate::sim::net::PortId;
 use crate::sim::world::{World, has_fec};
 
@@ -118,8 +119,7 @@ fn switch_info(world: &World, at: PortId) -> SwitchInfo {
 
 /// What a port can do, whatever is enabled. Of a device that is not known it is told as ibsim does:
 /// the old speeds always, and all of the extended ones if any of them is in use.
-fn supported(world: &World, port: PortId) -> SpeedSet {
-    let (model, enabled) = (world.net().node_of(port).model, world.net().port(port).speeds);
+fn supported(model: &Model, enabled: SpeedSet) -> SpeedSet {
     let base = if model.device_id != 0 || enabled.fastest() > Some(Speed::Fdr10) {
         model.fastest
     } else {
@@ -129,9 +129,21 @@ fn supported(world: &World, port: PortId) -> SpeedSet {
     all.chain(Speed::ALL.into_iter().filter(|&speed| enabled.has(speed))).collect()
 }
 
+/// What any port of a switch can do: its port 0 tells in its capabilities which kinds of speeds the
+/// others have, also where nothing is said of its own.
+fn supported_by_any(world: &World, switch: PortId) -> SpeedSet {
+    let (net, node) = (world.net(), world.net().port(switch).node);
+    let is_enabled = |speed: Speed| {
+        let mut ports = std::iter::once(switch).chain(net.plugs_of(node));
+        ports.any(|port| net.port(port).speeds.has(speed))
+    };
+    let enabled = Speed::ALL.into_iter().filter(|&speed| is_enabled(speed)).collect();
+    supported(net.node(node).model, enabled)
+}
+
 fn port_info(world: &World, at: PortId, port: PortId) -> PortInfo {
     let net = world.net();
-    let (built, now) = (net.port(port), world.port(port));
+    let (built, now, model) = (net.port(port), world.port(port), net.node_of(port).model);
     let is_switch = net.node_of(port).kind == NodeKind::Switch;
     let is_endpoint = !is_switch || built.number == 0;
     // PortInfo has no bit for FDR10, and calls it QDR.
@@ -143,7 +155,7 @@ fn port_info(world: &World, at: PortId, port: PortId) -> PortInfo {
         sm_lid: if is_endpoint { world.sm_lid(port) } else { Lid(0) },
         local_port: net.port(at).number,
         width_enabled: built.widths,
-        width_supported: net.node_of(port).model.widths | built.widths,
+        width_supported: model.widths | built.widths,
         width_active: now.trained.map_or(0, |(width, _)| width.code()),
         state: now.state,
         physical_state: now.physical_state(),
@@ -160,13 +172,20 @@ fn port_info(world: &World, at: PortId, port: PortId) -> PortInfo {
         overrun_errors: USUAL_THRESHOLD,
         ..PortInfo::default()
     }
-    .with_speeds(supported(world, port), speed);
+    .with_speeds(supported(model, built.speeds), speed);
     if !is_endpoint {
         // A switch's masks stand on its port 0 and hold for all of its ports.
         return PortInfo { capabilities: 0, capabilities2: 0, ..info };
     }
+    let info = if is_switch {
+        let of_any = PortInfo::default().with_speeds(supported_by_any(world, port), None);
+        let PortInfo { capabilities, capabilities2, .. } = of_any;
+        PortInfo { capabilities, capabilities2, ..info }
+    } else {
+        info
+    };
     let manager = if sm_info(world, port).is_some() { capability::IS_SM } else { 0 };
-    let fec = net.node_of(port).model.fec;
+    let fec = model.fec;
     PortInfo {
         capabilities: info.capabilities
             | manager
