@@ -1,14 +1,20 @@
 //! The program under test, running on a simulated fabric.
 
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
+
+use tempfile::TempDir;
 
 use super::capture::{self, Mad};
 use super::child::{self, Output, Running};
 use super::metrics::Metrics;
 use super::seat::Seat;
 use super::wait_until;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_fabric-exporter");
 
 /// How long the exporter may take to listen.
 const LISTEN_LIMIT: Duration = Duration::from_secs(30);
@@ -51,27 +57,61 @@ pub struct Exporter {
     dir: PathBuf,
     address: String,
     agent: ureq::Agent,
-    // Keeps the directory, so that what is left there can be read once the fabric is gone.
-    _seat: Seat,
+    // So that what is left there can be read once the fabric is gone.
+    _keeps: Arc<TempDir>,
 }
 
 impl Exporter {
     /// Starts `fabric-exporter serve` on a fabric (`&Ibsim`), behind a proxy (`&Proxy`) or on a seat,
     /// and waits until it listens. It captures its MADs, which are looked at when it stops.
     pub fn start(seat: impl Into<Seat>, flags: &[&str]) -> Self {
-        Self::spawn(seat.into(), flags, true)
+        Self::spawn(&seat.into(), flags, true)
     }
 
     /// The same without a capture, which takes time of its own, for measurements.
     pub fn start_uncaptured(seat: impl Into<Seat>, flags: &[&str]) -> Self {
-        Self::spawn(seat.into(), flags, false)
+        Self::spawn(&seat.into(), flags, false)
     }
 
-    fn spawn(seat: Seat, flags: &[&str], captured: bool) -> Self {
+    fn spawn(seat: &Seat, flags: &[&str], captured: bool) -> Self {
         let dir = seat.new_dir("exporter");
+        let command = seat.command_in(PROGRAM, &dir);
+        Self::run(command, "serve", flags, captured, dir, seat.shared_dir())
+    }
+
+    /// Starts `fabric-exporter demo`, which brings its own fabric, and waits until it listens.
+    pub fn demo(flags: &[&str]) -> Self {
+        Self::spawn_demo(flags, true)
+    }
+
+    /// The same without a capture, for a fabric of several planes.
+    pub fn demo_uncaptured(flags: &[&str]) -> Self {
+        Self::spawn_demo(flags, false)
+    }
+
+    fn spawn_demo(flags: &[&str], captured: bool) -> Self {
+        let keeps = tempfile::Builder::new()
+            .prefix("demo-")
+            .tempdir()
+            .unwrap_or_else(|e| panic!("cannot make a temporary directory for the demo: {e}"));
+        let dir = keeps.path().to_owned();
+        let mut command = Command::new(PROGRAM);
+        command.current_dir(&dir);
+        // By itself it is quiet, and where it listens is read from its log.
+        let flags = [&["--log.level=info"], flags].concat();
+        Self::run(command, "demo", &flags, captured, dir, Arc::new(keeps))
+    }
+
+    fn run(
+        mut command: Command,
+        verb: &str,
+        flags: &[&str],
+        captured: bool,
+        dir: PathBuf,
+        keeps: Arc<TempDir>,
+    ) -> Self {
         let log = dir.join("stderr");
-        let mut command = seat.command_in(env!("CARGO_BIN_EXE_fabric-exporter"), &dir);
-        command.args(["serve", "--web.listen-address=127.0.0.1:0"]);
+        command.args([verb, "--web.listen-address=127.0.0.1:0"]);
         if captured {
             command.arg(format!("--fabric.capture={}", capture_file(&dir).display()));
         }
@@ -96,7 +136,7 @@ impl Exporter {
             .timeout_global(Some(HTTP_LIMIT))
             .build()
             .into();
-        Self { running, dir, address, agent, _seat: seat }
+        Self { running, dir, address, agent, _keeps: keeps }
     }
 
     /// Waits until it says that it is ready.
@@ -207,7 +247,7 @@ impl Drop for Exporter {
 pub fn run_to_exit(seat: impl Into<Seat>, args: &[&str]) -> Output {
     let seat = seat.into();
     let dir = seat.new_dir("exporter");
-    let mut command = seat.command_in(env!("CARGO_BIN_EXE_fabric-exporter"), &dir);
+    let mut command = seat.command_in(PROGRAM, &dir);
     child::run("fabric-exporter", command.args(args), &dir, EXIT_LIMIT)
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::child::{self, Output, Running};
+use super::counters::Setting;
 use super::seat::Seat;
 use super::topology::{sizes, usable_hosts};
 use super::{require, wait_until};
@@ -112,6 +113,18 @@ impl Ibsim {
         std::fs::write(&file, text)
             .unwrap_or_else(|e| panic!("cannot write {}: {e}", file.display()));
         self.console(&format!("!{}", file.display()))
+    }
+
+    /// Sets counters.
+    pub fn set(&self, settings: &[Setting]) {
+        let commands: Vec<String> = settings
+            .iter()
+            .map(|Setting { node, port, counter, value }| {
+                let (attribute, field) = (counter.attribute, counter.console);
+                format!("PerformanceSet \"{node}\"[{port}] {attribute}.{field}={value}")
+            })
+            .collect();
+        self.console_many(&commands);
     }
 
     /// The place of this fabric's clients: the second host of the net, unless set otherwise.

@@ -17,8 +17,10 @@
 
 pub mod capture;
 pub mod child;
+pub mod counters;
 pub mod diags;
 pub mod exporter;
+pub mod ground;
 pub mod ibsim;
 pub mod metrics;
 pub mod opensm;

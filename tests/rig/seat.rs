@@ -54,6 +54,11 @@ impl Seat {
         self.dir.path()
     }
 
+    /// The same, to be kept.
+    pub(super) fn shared_dir(&self) -> Arc<TempDir> {
+        Arc::clone(&self.dir)
+    }
+
     /// A new directory for one program.
     ///
     /// One each: the preload library writes `sys-<pid>` below the working directory, and a program

@@ -53,7 +53,8 @@ pub fn example(name: &str) -> String {
     })
 }
 
-fn net(text: &str) -> Net {
+/// A net that was read.
+pub fn net(text: &str) -> Net {
     parse(text).unwrap_or_else(|e| panic!("the net cannot be read: {e}"))
 }
 
