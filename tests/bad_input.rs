@@ -112,6 +112,136 @@ fn wrong_flags_and_files() {
     refused_alone(&["dance"], USAGE, &[]);
 }
 
+/// Runs the demo to its end, which it finds by itself only when it is refused; then all that it has
+/// to say is one line.
+fn refused_demo(args: &[&str], expected: i32, says: &[&str]) {
+    let output = alone(&[&["demo"], args].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    refused(output.status.code(), &stderr, expected, says);
+    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{args:?}");
+}
+
+/// A file for the demo; its directory, and its name.
+fn file(text: &str) -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("input");
+    std::fs::write(&path, text).unwrap();
+    let name = path.display().to_string();
+    (directory, name)
+}
+
+#[test]
+fn a_demo_that_cannot_be_shown() {
+    let free = "--web.listen-address=127.0.0.1:0";
+    let (_a, unknown_key) = file("seed: 1\n\nnonsense: 2\n");
+    let (_b, unknown_place) = file("timeline:\n- unplug: {link: 'leaf-9-9[1]'}\n");
+    let (_c, no_yaml) = file("fabric: {fat-tree: {\n");
+    let (_d, loose_end) = file("Switch 8 \"S\"\n[1] \"nobody\"[1]\n");
+    let (_e, nothing) = file("# nothing\n");
+    let (_h, no_host) = file("Switch 8 \"S\"\n");
+    let (_f, lost_topology) = file("fabric: {file: not-there}\n");
+    for (flags, says) in [
+        (&["--scenario=/nowhere.yml"][..], &["/nowhere.yml", "No such file"][..]),
+        (&["--scenario", &unknown_key], &[&unknown_key, "line 3", "\"nonsense\"", "known: "]),
+        (&["--scenario", &unknown_place], &[&unknown_place, "line 2", "leaf-9-9"]),
+        (&["--scenario", &no_yaml], &[&no_yaml, "line "]),
+        (&["--scenario", &lost_topology], &["not-there", "No such file"]),
+        (&["--topology=/nowhere"], &["/nowhere", "No such file"]),
+        (&["--topology", &loose_end], &[&loose_end, "line 2", "S[1]", "\"nobody\""]),
+        (&["--topology", &nothing], &[&nothing]),
+        (&["--topology", &no_host], &[&no_host, "no host"]),
+        (&["--hosts=0"], &["hosts: 0", "between 1 and"]),
+        (&["--hosts=4000000000"], &["hosts: 4000000000", "between 1 and"]),
+        (&["--hosts=3", "--topology", &loose_end], &["hosts", "topology file"]),
+        (&["--speedup=0"], &["speedup: 0", "between"]),
+        (&["--speedup=-1"], &["speedup: -1", "between"]),
+        (&["--speedup=nan"], &["speedup: NaN", "between"]),
+        (&["--fabric.hca=mlx5_0"], &["--fabric.hca", "seat"]),
+        (&["--fabric.port=1"], &["--fabric.port", "seat"]),
+        (&["--fabric.interval=0s"], &["--fabric.interval"]),
+    ] {
+        refused_demo(&[&[free], flags].concat(), USAGE, says);
+    }
+    let (_g, planes) = file("fabric: {fat-tree: {planes: 2}}\n");
+    let flags = ["--scenario", &planes, "--fabric.capture=/nowhere.pcap", free];
+    refused_demo(&flags, USAGE, &["--fabric.capture", "several planes"]);
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = format!("--web.listen-address={}", taken.local_addr().unwrap());
+    refused_demo(&[&listen], NO_LISTENER, &["cannot listen on 127.0.0.1", "--web.listen-address"]);
+}
+
+#[test]
+fn a_demo_of_each_kind_serves_until_it_is_told_to_stop() {
+    let (_a, scenario) = file("fabric: {fat-tree: {hosts: 4, radix: 4}}\nseed: 7\n");
+    let picture = {
+        let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
+        let _opensm = OpenSm::start(&ibsim);
+        ibsim.tool("ibnetdiscover", &[])
+    };
+    let (_b, picture) = file(&picture);
+    for (flags, hosts) in [
+        (&[][..], 36),
+        (&["--scenario", &scenario], 4),
+        (&["--topology", &picture], 10),
+        (&["--hosts=100"], 100),
+        (&["--speedup=10"], 36),
+    ] {
+        let mut exporter = Exporter::demo(flags);
+        exporter.wait_ready();
+        let metrics = exporter.metrics();
+        let adapters = metrics
+            .all("infiniband_node_info")
+            .filter(|(labels, _)| labels["node_type"] == "ca")
+            .count();
+        assert_eq!(adapters, hosts, "{flags:?}");
+        assert_eq!(metrics.get("infiniband_nodes_failed", &[]), Some(0.0), "{flags:?}");
+        assert_eq!(metrics.get("infiniband_ports_failed", &[]), Some(0.0), "{flags:?}");
+        assert_eq!(exporter.get("/", &[]).status, 200);
+        assert_eq!(exporter.stop().code(), Some(0), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_demo_whose_introduction_nobody_reads_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fabric-exporter"));
+    child
+        .args(["demo", "--web.listen-address=127.0.0.1:0", "--log.level=info"])
+        .stdout(std::fs::File::options().write(true).open("/dev/full").unwrap())
+        .stderr(rig::child::create(&log));
+    let mut running = rig::child::Running::spawn("fabric-exporter", &mut child);
+    // That comes after the introduction.
+    rig::wait_until(std::time::Duration::from_secs(30), "a discovery", || {
+        let log = rig::child::read_lossy(&log);
+        assert!(!log.contains("panicked"), "{log}");
+        log.contains("discovered").then_some(())
+    });
+    assert_eq!(running.stop().code(), Some(0), "{}", rig::child::read_lossy(&log));
+}
+
+#[test]
+fn a_demo_of_two_planes_is_two_fabrics() {
+    let text = "fabric: {fat-tree: {planes: 2, hosts: 8, radix: 8, down: 4, up: 4}}\n";
+    let (_directory, scenario) = file(text);
+    let mut exporter = Exporter::demo_uncaptured(&["--scenario", &scenario]);
+    exporter.wait_ready();
+    let metrics = exporter.metrics();
+    for fabric in ["default-0", "default-1"] {
+        let is = |name: &str| metrics.get(name, &[("fabric", fabric)]);
+        // Eight adapters, two leaves and a spine, of which each tree has its own.
+        assert_eq!(is("infiniband_nodes_seen"), Some(8.0 + 2.0 + 1.0), "{fabric}");
+        assert_eq!(is("infiniband_nodes_failed"), Some(0.0), "{fabric}");
+    }
+    let guids: Vec<&String> =
+        metrics.all("infiniband_node_info").map(|(labels, _)| &labels["guid"]).collect();
+    let distinct: std::collections::BTreeSet<&&String> = guids.iter().collect();
+    assert_eq!((guids.len(), distinct.len()), (22, 22), "no node is in both");
+    assert_eq!(exporter.stop().code(), Some(0));
+}
+
 #[test]
 fn what_is_wrong_on_a_fabric_that_is_there() {
     let ibsim = Ibsim::start(&topology::example("net.1"));

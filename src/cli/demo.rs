@@ -31,7 +31,7 @@ use super::{Exit, Fatal};
 )]
 pub struct DemoArgs {
     /// YAML file with a scenario: a fabric and what happens to it [default: one cable going bad,
-    /// one link flapping, one congested host]
+    /// one link flapping, one congested host; with --topology, nothing but traffic]
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Fabric to use instead of the scenario's: a file that ibnetdiscover printed, or ibsim's
@@ -58,9 +58,14 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         let problem = "a fabric that is not there is asked from the scenario's seat";
         return Err(wrong(&format!("--fabric.hca, --fabric.port: {problem}")));
     }
-    let scenario = match &args.scenario {
-        Some(path) => Scenario::read(path),
-        None => Scenario::demo(),
+    let scenario = match (&args.scenario, &args.topology) {
+        (Some(path), _) => Scenario::read(path),
+        // The built-in story names nodes of its own fabric, which another one need not have.
+        (None, Some(path)) => Scenario::parse(
+            &path.display().to_string(),
+            "about: Traffic flows, and nothing goes wrong",
+        ),
+        (None, None) => Scenario::demo(),
     };
     let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
     let scenario = scenario.map_err(|error| wrong(&error))?;
@@ -117,7 +122,13 @@ fn watch(settings: &Settings, story: Story, about: &str) -> Result<(), Fatal> {
             })
         })
         .collect::<Result<_, Fatal>>()?;
-    daemon.run(watchers, |addresses| print!("{}", introduction(&words, about, addresses)))
+    daemon.run(watchers, |addresses| {
+        use std::io::Write;
+        // Somebody who does not listen, as behind a closed pipe, may still look.
+        let mut out = std::io::stdout().lock();
+        let text = introduction(&words, about, addresses);
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    })
 }
 
 /// Where to look, and what will happen.
