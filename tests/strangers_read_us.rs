@@ -3,7 +3,7 @@
 
 mod rig;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -534,45 +534,98 @@ fn tshark_reads_what_we_encode() {
     assert_dissected(&file, &ours);
 }
 
+/// Holds what we made of a whole capture against what tshark makes of it, names of nodes too, and
+/// that tshark finds nothing malformed in it. Gives what we made of it.
+fn assert_capture_dissected(exporter: &Exporter) -> Vec<Vec<(&'static str, u64)>> {
+    let file = exporter.dir().join("capture.pcap");
+    let mads: Vec<Mad> = exporter.capture_mads().into_iter().map(Mad).collect();
+    let ours: Vec<_> = mads.iter().map(decoded).collect();
+    assert_dissected(&file, &ours);
+    let tshark = |args: &[&str]| {
+        let mut command = Command::new(require("tshark"));
+        let output = command.args(["-n", "-r"]).arg(&file).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(tshark(&["-Y", "_ws.malformed"]), "");
+    // NodeDescription is text: there the names are held against each other.
+    let described: Vec<String> = mads
+        .iter()
+        .filter(|mad| (mad.class(), mad.method(), mad.attribute()) == (0x81, 0x81, 0x10))
+        .map(smp::decode_node_description)
+        .collect();
+    let names = tshark(&[
+        "-T",
+        "fields",
+        "-e",
+        "infiniband.nodedescription.nodestring",
+        "-Y",
+        "infiniband.mad.method == 0x81 && infiniband.mad.attributeid == 0x10",
+    ]);
+    assert_eq!(described, names.lines().collect::<Vec<_>>());
+    assert!(described.len() >= 15, "{described:?}");
+    // The attributes that both know were among them.
+    let names = names_of(&ours);
+    for prefix in ["nodeinfo.", "switchinfo.", "portinfo.", "classportinfo.", "portcounters_ext."] {
+        assert!(names.iter().any(|name| name.starts_with(prefix)), "no {prefix} in the capture");
+    }
+    ours
+}
+
+/// The values that a field has in a capture.
+fn values(mads: &[Vec<(&'static str, u64)>], field: &str) -> BTreeSet<u64> {
+    mads.iter().flatten().filter(|(name, _)| *name == field).map(|(_, value)| *value).collect()
+}
+
 #[test]
 fn tshark_decodes_a_capture_to_the_same_values() {
     let (_ibsim, _opensm, mut exporter) = scene();
     exporter.wait_sweeps(1);
     assert!(exporter.stop().success());
-    let ours: Vec<Vec<(&str, u64)>> =
-        exporter.capture_mads().iter().map(|bytes| decoded(&Mad(*bytes))).collect();
-    let names = names_of(&ours);
-    assert_dissected(&exporter.dir().join("capture.pcap"), &ours);
-    // NodeDescription is text: there the names are held against each other.
-    let described: Vec<String> = exporter
-        .capture_mads()
-        .iter()
-        .map(|bytes| Mad(*bytes))
-        .filter(|mad| (mad.class(), mad.method(), mad.attribute()) == (0x81, 0x81, 0x10))
-        .map(|mad| smp::decode_node_description(&mad))
-        .collect();
-    let output = Command::new(require("tshark"))
-        .args(["-n", "-T", "fields", "-e", "infiniband.nodedescription.nodestring"])
-        .args(["-Y", "infiniband.mad.method == 0x81 && infiniband.mad.attributeid == 0x10", "-r"])
-        .arg(exporter.dir().join("capture.pcap"))
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(described, text.lines().collect::<Vec<_>>());
-    assert_eq!(described.len(), 15);
-    // Every attribute that both know was among them, and more than one value of what matters.
-    for prefix in [
-        "nodeinfo.",
-        "switchinfo.",
-        "portinfo.",
-        "classportinfo.",
-        "portcounters.",
-        "portcounters_ext.",
-    ] {
-        assert!(names.iter().any(|name| name.starts_with(prefix)), "no {prefix} in the capture");
+    let mads = assert_capture_dissected(&exporter);
+    let errors = values(&mads, "portcounters.symbolerrorcounter");
+    assert!(errors.len() > 30, "{errors:?}");
+}
+
+/// The demo on this net, each port with a number of its own of symbol errors.
+fn demo_with_errors(net: &str) -> (tempfile::TempDir, Exporter) {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("net"), net).unwrap();
+    let ports = topology::all_connected_ports(net).into_iter().enumerate();
+    let set = ports.map(|(index, (node, port))| {
+        let value = 100 + index;
+        format!("- set: {{port: '{node}[{port}]', counters: {{SymbolErrorCounter: {value}}}}}\n")
+    });
+    let scenario: String =
+        std::iter::once("fabric: {file: net}\ntimeline:\n".to_owned()).chain(set).collect();
+    let file = directory.path().join("scenario.yml");
+    std::fs::write(&file, scenario).unwrap();
+    let scenario = format!("--scenario={}", file.display());
+    let mut exporter = Exporter::demo(&[&scenario, "--fabric.interval=1s"]);
+    exporter.wait_ready();
+    exporter.wait_sweeps(1);
+    (directory, exporter)
+}
+
+#[test]
+fn strangers_read_the_simulator_as_they_read_ibsim() {
+    let known = topology::fat_tree_2(8, 10, 4, 3);
+    // The same of a generation that has the narrow counters alone, which stick.
+    let old = known.replace("devid=4123", "devid=25218");
+    assert_ne!(old, known);
+    for (net, is_old) in [(known, false), (old, true)] {
+        let (_directory, mut exporter) = demo_with_errors(&net);
+        let text = exporter.get("/metrics", &[]).text().to_owned();
+        assert_eq!(fed("promtool", &["check", "metrics"], &text), (Some(0), String::new()));
+        // Which looks at each MAD of the capture, too: nothing but Get and its answers.
+        assert!(exporter.stop().success());
+        let mads = assert_capture_dissected(&exporter);
+        // A device that keeps its errors in 64 bits is not asked for the narrow ones.
+        let errors = values(&mads, "portcounters.symbolerrorcounter");
+        let expected = if is_old { (100..110).collect() } else { BTreeSet::new() };
+        assert_eq!(errors, expected);
+        assert_eq!(values(&mads, "nodeinfo.nodeguid").len(), 15);
+        assert_eq!(values(&mads, "portinfo.lid").len(), 15 + 1, "and 0 at switches' ports");
+        assert!(values(&mads, "mad.method").is_subset(&BTreeSet::from([0x01, 0x81])));
     }
-    let errors =
-        ours.iter().flatten().filter(|(name, _)| *name == "portcounters.symbolerrorcounter");
-    let distinct: std::collections::BTreeSet<u64> = errors.map(|(_, value)| *value).collect();
-    assert!(distinct.len() > 30, "{distinct:?}");
 }
