@@ -205,12 +205,13 @@ impl Wire for SimWire {
         self.sent += 1;
         let now = self.now();
         match self.fate(parcel) {
-            Fate::Answered { mad, after } => {
+            // The kernel drops an answer that comes when it has given up waiting.
+            Fate::Answered { mad, after } if after < parcel.timeout => {
                 let from = if parcel.mad.is_directed() { Lid::PERMISSIVE } else { parcel.lid };
                 self.deliver(now + after, Received::Mad { from, mad });
             }
             // The kernel says so when the time that it was given is over.
-            Fate::Lost => {
+            Fate::Answered { .. } | Fate::Lost => {
                 let transaction = parcel.mad.transaction();
                 self.deliver(now + parcel.timeout, Received::Expired { transaction });
             }
