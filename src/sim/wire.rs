@@ -96,7 +96,7 @@ struct Ways {
 
 /// What became of a request.
 enum Fate {
-    Answered { mad: Mad, after: Duration },
+    Answered { mad: Box<Mad>, after: Duration },
     Lost,
 }
 
@@ -142,12 +142,11 @@ impl SimWire {
         }
         let mut busy = false;
         match world.manner(world.net().port(at).node) {
-            Manner::Well => {}
             Manner::Silent => return Fate::Lost,
             Manner::Late(by) => after += by,
             Manner::Lossy(share) if chance.share() < share => return Fate::Lost,
             Manner::Busy(share) => busy = chance.share() < share,
-            Manner::Lossy(_) => {}
+            Manner::Well | Manner::Lossy(_) => {}
         }
         match agents::answer(&world, at, &parcel.mad) {
             None => Fate::Lost,
@@ -155,7 +154,7 @@ impl SimWire {
                 if busy {
                     mad.set_status(status::BUSY);
                 }
-                Fate::Answered { mad, after }
+                Fate::Answered { mad: Box::new(mad), after }
             }
         }
     }
@@ -208,7 +207,7 @@ impl Wire for SimWire {
             // The kernel drops an answer that comes when it has given up waiting.
             Fate::Answered { mad, after } if after < parcel.timeout => {
                 let from = if parcel.mad.is_directed() { Lid::PERMISSIVE } else { parcel.lid };
-                self.deliver(now + after, Received::Mad { from, mad });
+                self.deliver(now + after, Received::Mad { from, mad: *mad });
             }
             // The kernel says so when the time that it was given is over.
             Fate::Answered { .. } | Fate::Lost => {
@@ -227,7 +226,7 @@ impl Wire for SimWire {
                 Time::Real(_) => {
                     let wait = next.min(until).since(self.now());
                     if wait > SHORT_WAIT {
-                        std::thread::sleep(wait - SHORT_WAIT / 2);
+                        std::thread::sleep(wait.saturating_sub(SHORT_WAIT / 2));
                     }
                 }
             }

@@ -65,7 +65,7 @@ pub(super) fn fill(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -
         return FINE;
     }
     let counters = ATTRIBUTES.iter().position(|attribute| *attribute as u16 == asked);
-    let known = counters.map_or(false, |index| has(model, ATTRIBUTES[index]))
+    let known = counters.is_some_and(|index| has(model, ATTRIBUTES[index]))
         || (asked == PortExtendedSpeedsCounters::ID && model.fec)
         || (asked == PortSamplesControl::ID && model.tick.is_some());
     if !known {

@@ -42,8 +42,7 @@ impl Counts {
         if a_second == 0.0 {
             return total;
         }
-        // Truncated: a packet that is half sent is not counted.
-        total.saturating_add((a_second * now.since(self.since).as_secs_f64()) as u64)
+        total.saturating_add(whole(a_second * now.since(self.since).as_secs_f64()))
     }
 
     fn a_second(&self, counter: Counter) -> f64 {
@@ -66,7 +65,7 @@ impl Counts {
     /// Symbols that forward error correction mended.
     pub fn mended(&self, now: Moment) -> u64 {
         let since = now.since(self.since).as_secs_f64();
-        self.mended.saturating_add((self.mended_a_second * since) as u64)
+        self.mended.saturating_add(whole(self.mended_a_second * since))
     }
 
     /// From now on this goes on at the port.
@@ -110,6 +109,12 @@ impl Counts {
         self.mended = 0;
         self.since = now;
     }
+}
+
+/// Truncated: a packet that is half sent is not counted.
+#[expect(clippy::cast_sign_loss, reason = "nothing goes on less than never")]
+fn whole(count: f64) -> u64 {
+    count as u64
 }
 
 /// How many ticks of PortXmitWait a second of waiting is worth on a link of this many bytes a

@@ -136,7 +136,7 @@ impl World {
                 self.next_draw = self.next_draw + chances::INTERVAL;
             }
             // What happens at one moment is one change.
-            while self.to_come.front().is_some_and(|step| self.time_of(step) <= self.now) {
+            while self.to_come.front().is_some_and(|step| time_of(step) <= self.now) {
                 if let Some(step) = self.to_come.pop_front() {
                     self.happen(step.action);
                 }
@@ -159,12 +159,8 @@ impl World {
         self.reckon();
     }
 
-    fn time_of(&self, step: &Step) -> Moment {
-        Moment::default() + step.at
-    }
-
     fn next_change(&self) -> Option<Moment> {
-        let step = self.to_come.front().map(|step| self.time_of(step));
+        let step = self.to_come.front().map(time_of);
         let look = self.looks.iter().flatten().min().copied();
         // A world at rest passes over its seconds at once.
         let draw = (!self.dicey.is_empty()).then_some(self.next_draw);
@@ -244,6 +240,10 @@ impl World {
     pub fn sm_lid(&self, port: PortId) -> Lid {
         self.subnet(port).map_or(Lid(0), |subnet| self.port(subnet.master).lid)
     }
+}
+
+fn time_of(step: &Step) -> Moment {
+    Moment::default() + step.at
 }
 
 #[cfg(test)]
