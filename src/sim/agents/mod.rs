@@ -33,3 +33,6 @@ pub fn answer(world: &World, at: PortId, request: &Mad) -> Option<Mad> {
 
 /// What an agent says that has filled its answer in.
 const FINE: u16 = 0;
+
+#[cfg(test)]
+mod tests;

@@ -4,11 +4,11 @@ use crate::fabric::counter::Counter;
 use crate::fabric::status::state;
 use crate::fabric::topology::NodeKind;
 use crate::sim::net::{NodeId, PortId};
-use crate::sim::scenario::{Action, Manner};
+use crate::sim::scenario::Action;
 
 use super::counts::Counts;
 use super::link::train;
-use super::{SM_REACTS, Stale, World};
+use super::{Reach, SM_REACTS, Stale, World};
 
 /// Packets that a reliable connection has outstanding when its way breaks, and how often it sends
 /// them again before somebody routes around: 16 and 7 (IBTA 1.4, 9.9.2: a 3-bit retry count).
@@ -114,7 +114,11 @@ impl World {
         for end in self.ends(end) {
             match (was, agreed) {
                 (Some(_), None) => self.lose(end),
-                (None, Some(_)) => self.port_mut(end).state = state::INIT,
+                (None, Some(_)) => {
+                    let now = self.now;
+                    let port = self.port_mut(end);
+                    (port.state, port.trained_at) = (state::INIT, Some(now));
+                }
                 _ => {}
             }
             self.port_mut(end).trained = agreed;
@@ -130,8 +134,14 @@ impl World {
 
     /// A port loses its link: what was on its way is discarded.
     fn lose(&mut self, end: PortId) {
+        let now = self.now;
         let port = self.port_mut(end);
         port.state = state::DOWN;
+        // What happens at one moment is one change: a link that has just begun to come up was not
+        // there to be lost.
+        if port.trained_at == Some(now) {
+            return;
+        }
         port.counts.add(Counter::LinkDowned, 1);
         if port.counts.load().xmit_packets > 0.0 {
             port.counts.add(Counter::XmitDiscards, LOST_WITH_A_LINK);
@@ -140,11 +150,17 @@ impl World {
     }
 
     fn power(&mut self, node: NodeId, on: bool) {
+        // What runs is not started again: its counters and its traffic go on.
+        if self.is_on(node) == on {
+            return;
+        }
         self.nodes[node.0 as usize].on = on;
+        // Even a node without a link is reached differently: not at all, by its own host.
+        self.shape += 1;
         if on {
-            // Its counters are in the chip: they begin anew, and its agents with them.
+            // Its counters are in the chip: they begin anew. How its agents answer is another
+            // matter, which has an end of its own.
             let now = self.now;
-            self.nodes[node.0 as usize].manner = Manner::Well;
             let first = self.net.node(node).first_port;
             let own = std::iter::once(PortId(first)).chain(self.net.plugs_of(node));
             for port in own {
@@ -158,17 +174,22 @@ impl World {
 
     /// Pulls a cable's end out of one port and plugs it into another.
     fn replug(&mut self, from: PortId, to: PortId) {
+        if from == to || [from, to].iter().any(|&end| self.net.port(end).number == 0) {
+            return;
+        }
         let far_ends = [self.port(from).cable, self.port(to).cable];
         for end in [from, to] {
             // Out of its port first: both ends see that.
             self.signal(end, false);
             for end in self.ends(end) {
-                self.port_mut(end).cable = None;
-                self.port_mut(end).signal = true;
+                let port = self.port_mut(end);
+                (port.cable, port.signal, port.limit) = (None, true, (None, None));
             }
         }
         for (end, far) in [to, from].into_iter().zip(far_ends) {
-            let Some(far) = far.filter(|&far| far != from && far != to) else { continue };
+            let Some(far) = far else { continue };
+            // A cable whose two ends change places is where it was.
+            let far = if far == end { if end == to { from } else { to } } else { far };
             self.port_mut(end).cable = Some(far);
             self.port_mut(far).cable = Some(end);
             self.retrain(end);
@@ -219,10 +240,13 @@ impl World {
         if !there {
             return;
         }
+        let reach = Reach::from(self, master, false);
         for port in self.net.port_ids() {
-            if usize::from(self.plane[port.0 as usize]) != subnet {
+            // It configures what it can reach, and nothing behind a link that is down.
+            if reach.hops(self.net.manager_seat(port)).is_none() {
                 continue;
             }
+            self.admit(port, subnet);
             if self.port(port).state == state::INIT {
                 self.port_mut(port).state = state::ACTIVE;
                 self.shape += 1;
@@ -230,6 +254,18 @@ impl World {
             }
             let node = self.net.port(port).node;
             self.nodes[node.0 as usize].port_state_change = false;
+        }
+    }
+
+    /// A port that had no cable when the fabric was built has one now: it joins the subnet.
+    fn admit(&mut self, port: PortId, subnet: usize) {
+        let plane = &mut self.plane[port.0 as usize];
+        if usize::from(*plane) < self.subnets.len() {
+            return;
+        }
+        *plane = subnet as u8;
+        if let Some(lid) = self.subnets[subnet].admit(&self.net, port) {
+            self.port_mut(port).lid = lid;
         }
     }
 }

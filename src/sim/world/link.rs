@@ -1,8 +1,8 @@
 //! Links: what two ports agree on when they train, and what they are worth then.
 
-use crate::fabric::Lid;
 use crate::fabric::rate::{self, Speed, SpeedSet, Width};
 use crate::fabric::status::{physical, state};
+use crate::fabric::{Lid, Moment};
 use crate::sim::net::{Port, PortId};
 
 use super::counts::Counts;
@@ -18,6 +18,8 @@ pub struct PortState {
     pub state: u8,
     /// What the link runs at, while there is one.
     pub trained: Option<(Width, Speed)>,
+    /// When it last trained; `None` for one that was there from the beginning.
+    pub trained_at: Option<Moment>,
     /// The link trains no wider and no faster than this.
     pub limit: (Option<Width>, Option<Speed>),
     /// The bit error ratio of what comes in.
@@ -38,6 +40,7 @@ impl PortState {
             signal: true,
             state: state::DOWN,
             trained: None,
+            trained_at: None,
             limit: (None, None),
             bit_errors: 0.0,
             intake: 1.0,
@@ -46,9 +49,9 @@ impl PortState {
         }
     }
 
-    /// PortPhysicalState.
+    /// PortPhysicalState. A switch's own port never trains, and is up.
     pub fn physical_state(&self) -> u8 {
-        if self.trained.is_some() { physical::LINK_UP } else { physical::POLLING }
+        if self.state == state::DOWN { physical::POLLING } else { physical::LINK_UP }
     }
 
     /// What its link carries, in bytes a second each way.

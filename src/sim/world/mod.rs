@@ -114,7 +114,8 @@ impl World {
         for port in world.net.port_ids() {
             world.retrain(port);
             if world.port(port).state == state::INIT {
-                world.port_mut(port).state = state::ACTIVE;
+                let port = world.port_mut(port);
+                (port.state, port.trained_at) = (state::ACTIVE, None);
             }
         }
         // All that is long past: the managers have seen it.
@@ -129,6 +130,11 @@ impl World {
     pub fn advance(&mut self, until: Moment) {
         while let Some(next) = self.next_change().filter(|&next| next <= until) {
             self.now = self.now.max(next);
+            // A second that ends now was as it was before what happens now.
+            if self.next_draw <= self.now {
+                self.draw();
+                self.next_draw = self.next_draw + chances::INTERVAL;
+            }
             // What happens at one moment is one change.
             while self.to_come.front().is_some_and(|step| time_of(step) <= self.now) {
                 if let Some(step) = self.to_come.pop_front() {
@@ -140,10 +146,6 @@ impl World {
                     self.looks[subnet] = None;
                     self.manage(subnet);
                 }
-            }
-            if self.next_draw <= self.now {
-                self.draw();
-                self.next_draw = self.next_draw + chances::INTERVAL;
             }
             self.reckon();
         }

@@ -105,6 +105,19 @@ impl Subnet {
         }
     }
 
+    /// Takes in a port that was not there before, and gives it a LID if it is one to have its own
+    /// and there is one left.
+    pub fn admit(&mut self, net: &Net, port: PortId) -> Option<Lid> {
+        let is_switch = net.node_of(port).kind == NodeKind::Switch;
+        let number = net.port(port).number;
+        if is_switch != (number == 0) || self.members.contains(&port) {
+            return None;
+        }
+        self.members.push(port);
+        self.fill();
+        self.lids().find(|(_, holder)| *holder == port).map(|(lid, _)| lid)
+    }
+
     /// Gives every port another LID: the ports in the opposite order.
     pub fn readdress(&mut self) {
         self.members.reverse();
