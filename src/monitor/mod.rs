@@ -178,8 +178,11 @@ impl Monitor {
             );
             self.discover(wire)?;
             swept = self.sweep(wire)?;
-            // Two nodes with one LID would make for this each time.
-            self.readdress_after = wire.now() + self.longest_hold();
+            // Two nodes with one LID would make for this each time. One more change is another
+            // matter: what it misleads must not be told either.
+            if swept.readdressed {
+                self.readdress_after = wire.now() + self.longest_hold();
+            }
         }
         // If they are still changing, there is more to find.
         self.restless |= swept.readdressed;
