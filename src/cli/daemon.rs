@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -18,6 +19,10 @@ use crate::web::exposition::{Exposition, Latest};
 use crate::web::server::{self, Site};
 
 use super::{Exit, Fatal};
+
+/// How long the end waits for watches that are to end: they need a second at the most, but for a
+/// device that hangs, or a simulated fabric of thousands of hosts in which much happens at once.
+const MOST_FAREWELL: Duration = Duration::from_secs(5);
 
 /// A monitor that is ready to run.
 pub struct Watcher {
@@ -133,7 +138,13 @@ impl<'a> Daemon<'a> {
         let joined = tokio::task::spawn_blocking(move || {
             threads.into_iter().all(|thread| thread.join().is_ok())
         });
-        if told.is_none() || !joined.await.unwrap_or(false) {
+        let well = if let Ok(joined) = tokio::time::timeout(MOST_FAREWELL, joined).await {
+            joined.unwrap_or(false)
+        } else {
+            tracing::warn!(limit = ?MOST_FAREWELL, "a watch does not end: left as it is");
+            true
+        };
+        if told.is_none() || !well {
             let problem =
                 "a thread that watches or renders ended by itself; its panic stands above";
             return Err(Fatal::new(Exit::Failed, problem));

@@ -72,9 +72,12 @@ pub struct States {
 /// Whether a port's end of a cable is the one to ask.
 fn speaks_for_its_cable(fabric: &Fabric, port: PortIndex) -> bool {
     let here = fabric.node_of(port).is_switch();
+    let is_asked = |peer: PortIndex| fabric.lid_of(peer).is_some();
     match fabric.port(port).peer.filter(|peer| peer.connected).map(|peer| peer.port) {
         // Something may be plugged in; at our own host's port, everything.
         None => true,
+        // Whoever has just come up has no LID yet, and cannot be asked.
+        Some(peer) if !is_asked(peer) => true,
         Some(peer) if fabric.node_of(peer).is_switch() == here => port <= peer,
         // A switch speaks for its hosts: it is one for many, and always there.
         Some(_) => here,

@@ -230,15 +230,21 @@ impl PortInfo {
         }
     }
 
-    /// The port with these speeds, all of them enabled, and the one that it runs at; with the
-    /// bits of its capability masks that make the fields mean something. What no field has a code
+    /// The port with these speeds, those of them that are enabled, and the one that it runs at; with
+    /// the bits of its capability masks that make the fields mean something. What no field has a code
     /// for, as FDR10, is left out.
     #[must_use]
-    pub fn with_speeds(self, supported: SpeedSet, active: Option<Speed>) -> Self {
-        let mask = |table: &[(u8, Speed)]| {
-            let codes = table.iter().filter(|(_, speed)| supported.has(*speed));
+    pub fn with_speeds(
+        self,
+        supported: SpeedSet,
+        enabled: SpeedSet,
+        active: Option<Speed>,
+    ) -> Self {
+        let mask_of = |set: SpeedSet, table: &[(u8, Speed)]| {
+            let codes = table.iter().filter(|(_, speed)| set.has(*speed));
             codes.fold(0, |mask, (code, _)| mask | code)
         };
+        let mask = |table: &[(u8, Speed)]| mask_of(supported, table);
         let code = |table: &[(u8, Speed)]| {
             let row = table.iter().find(|(_, speed)| active == Some(*speed));
             row.map_or(0, |(code, _)| *code)
@@ -262,13 +268,13 @@ impl PortInfo {
             | if capabilities2 != 0 { capability::CAPABILITY_MASK2 } else { 0 };
         PortInfo {
             speed_supported: base,
-            speed_enabled: base,
+            speed_enabled: mask_of(enabled, &BASE_SPEEDS),
             speed_active: active_base,
             speed_ext_supported: ext,
-            speed_ext_enabled: ext,
+            speed_ext_enabled: mask_of(enabled, &EXT_SPEEDS),
             speed_ext_active: active_ext,
             speed_ext2_supported: ext2,
-            speed_ext2_enabled: ext2,
+            speed_ext2_enabled: mask_of(enabled, &EXT2_SPEEDS),
             speed_ext2_active: active_ext2,
             capabilities: self.capabilities | capabilities,
             capabilities2: self.capabilities2 | capabilities2,
@@ -370,23 +376,26 @@ mod tests {
             let supported: SpeedSet = all[..=index].iter().copied().collect();
             for active in &all[..=index] {
                 let info = PortInfo { state: state::ACTIVE, ..PortInfo::default() };
-                let info = PortInfo { physical_state: physical::LINK_UP, ..info }
-                    .with_speeds(supported, Some(*active));
+                let info = PortInfo { physical_state: physical::LINK_UP, ..info }.with_speeds(
+                    supported,
+                    supported,
+                    Some(*active),
+                );
                 let status = info.status(info.speed_fields());
                 assert_eq!(status.speed, Some(*active), "of up to {fastest:?}");
                 assert_eq!(status.speeds_supported, supported);
             }
         }
-        let none = PortInfo::default().with_speeds(SpeedSet::default(), None);
+        let none = PortInfo::default().with_speeds(SpeedSet::default(), SpeedSet::default(), None);
         assert_eq!(none, PortInfo::default());
-        let edr = PortInfo::default().with_speeds(
-            [Speed::Sdr, Speed::Qdr, Speed::Edr].into_iter().collect(),
-            Some(Speed::Edr),
-        );
+        let enabled: SpeedSet = [Speed::Sdr, Speed::Edr].into_iter().collect();
+        let edr =
+            PortInfo::default().with_speeds(enabled.with(Speed::Qdr), enabled, Some(Speed::Edr));
+        assert_eq!((edr.speed_supported, edr.speed_enabled, edr.speed_ext_enabled), (5, 1, 2));
         assert_eq!((edr.speed_active, edr.speed_ext_active, edr.speed_ext2_active), (4, 2, 0));
         assert_eq!((edr.capabilities, edr.capabilities2), (capability::EXTENDED_SPEEDS, 0));
-        let fdr10 = PortInfo::default()
-            .with_speeds([Speed::Qdr, Speed::Fdr10].into_iter().collect(), Some(Speed::Qdr));
+        let both: SpeedSet = [Speed::Qdr, Speed::Fdr10].into_iter().collect();
+        let fdr10 = PortInfo::default().with_speeds(both, both, Some(Speed::Qdr));
         assert_eq!((fdr10.speed_supported, fdr10.speed_active, fdr10.capabilities), (4, 4, 0));
     }
 

@@ -224,7 +224,6 @@ impl Monitor {
         }
         let found = discovery.finish();
         let now = wire.now();
-        self.discovery_due = now + self.until_next_discovery(found.failures > 0);
         self.tally.discoveries += 1;
         self.tally.discovery_gaps = found.failures;
         self.tally.discovery = Some((anchor, now));
@@ -246,11 +245,13 @@ impl Monitor {
         Self::tell_changes(&mut self.tally, &self.settings.name, previous, &fabric, took);
         self.agents.keep_present(&fabric);
         self.transactor.forget_redirects();
+        let has_gaps = self.tally.discovery_gaps > 0 || has_unaddressed(&fabric);
+        self.discovery_due = now + self.until_next_discovery(has_gaps);
         self.fabric = Some(Arc::new(fabric));
         Ok(())
     }
 
-    /// What is behind a gap is not known, so look again soon; but a gap that stays must not keep the
+    /// What is behind a gap is not known, and who has no LID yet cannot be asked, so look again soon; but a gap that stays must not keep the
     /// fabric busy, so each time a little later.
     fn until_next_discovery(&mut self, has_gaps: bool) -> Duration {
         let usual = self.settings.discovery_interval;
@@ -389,6 +390,14 @@ impl Monitor {
         });
         self.board.send_modify(|board| board[self.slot] = observation);
     }
+}
+
+/// Whether somebody has a link and no LID: it has just come up, and no subnet manager has seen it.
+fn has_unaddressed(fabric: &Fabric) -> bool {
+    fabric.port_indexes().any(|port| {
+        let linked = fabric.port(port).status.is_some_and(|status| status.link_up());
+        linked && fabric.node_of(port).present() && fabric.lid_of(port).is_none()
+    })
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ const ALL64_SWITCH: (u16, u32) = (ALL64.0 | 0x0100, 2);
 pub static MODELS: [Model; 15] = [
     // mthca: the narrow, sticking counters and nothing else.
     Model { details: false, ..row("infinihost-3", NodeKind::Ca, 25218, Speed::Ddr, (0, 0)) },
-    Model { tick: Some(0), ..row("connectx-3", NodeKind::Ca, 4099, Speed::Fdr, TRAFFIC64) },
+    row("connectx-3", NodeKind::Ca, 4099, Speed::Fdr, TRAFFIC64),
     row("connectx-5", NodeKind::Ca, 4119, Speed::Edr, ALL64),
     row("connectx-6", NodeKind::Ca, 4123, Speed::Hdr, ALL64),
     row("connectx-7", NodeKind::Ca, 4129, Speed::Ndr, ALL64),

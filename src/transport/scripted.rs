@@ -175,6 +175,7 @@ impl Scripted {
     /// 4x EDR where there is a link.
     fn port_info(&self, node: &ScriptedNode, port: PortNumber) -> PortInfo {
         let up = port == 0 || node.links.contains_key(&port);
+        let speeds = Speed::ALL.into_iter().collect::<SpeedSet>().up_to(Speed::Edr);
         PortInfo {
             lid: Lid(node.lids.get(&port).copied().unwrap_or(0)),
             sm_lid: Lid(node.sm_lid),
@@ -184,10 +185,7 @@ impl Scripted {
             physical_state: if up { physical::LINK_UP } else { self.polling },
             ..PortInfo::default()
         }
-        .with_speeds(
-            Speed::ALL.into_iter().collect::<SpeedSet>().up_to(Speed::Edr),
-            Some(Speed::Edr),
-        )
+        .with_speeds(speeds, speeds, Some(Speed::Edr))
     }
 }
 

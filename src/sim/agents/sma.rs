@@ -172,13 +172,14 @@ fn port_info(world: &World, at: PortId, port: PortId) -> PortInfo {
         overrun_errors: USUAL_THRESHOLD,
         ..PortInfo::default()
     }
-    .with_speeds(supported(model, built.speeds), speed);
+    .with_speeds(supported(model, built.speeds), built.speeds, speed);
     if !is_endpoint {
         // A switch's masks stand on its port 0 and hold for all of its ports.
         return PortInfo { capabilities: 0, capabilities2: 0, ..info };
     }
     let info = if is_switch {
-        let of_any = PortInfo::default().with_speeds(supported_by_any(world, port), None);
+        let of_all = supported_by_any(world, port);
+        let of_any = PortInfo::default().with_speeds(of_all, of_all, None);
         let PortInfo { capabilities, capabilities2, .. } = of_any;
         PortInfo { capabilities, capabilities2, ..info }
     } else {

@@ -10,12 +10,14 @@
 //! - A **victim** has a free way but for a port that others make wait: its packets stand in line
 //!   behind theirs (head-of-line blocking).
 //!
-//! How long a port waits is the share of its traffic that is held up, hop by hop the mean over
+//! A root always has something to send, for more is wanted than it gets rid of: it waits all the
+//! time in which it does not send. How long a port upstream waits is, hop by hop, the mean over
 //! where its flows go next, by what they want to carry; and never more than the time in which it
-//! does not send. Hence the root waits longest, and the wait fades as other traffic mixes in. What
-//! is simplified: buffers have no size and no virtual lanes, so that a tree is there at once and
-//! as a whole; and senders give way together with what they feed. Real senders of many-to-one
-//! traffic that never lets up wait longer than its root, each for its small share.
+//! does not send. Hence the root waits longest, and the wait fades as other traffic mixes in. How
+//! much the flows themselves give way is the share of their traffic that is held up. What is
+//! simplified: buffers have no size and no virtual lanes, so that a tree is there at once and as a
+//! whole; and senders give way together with what they feed. Real senders of many-to-one traffic
+//! that never lets up wait longer than its root, each for its small share.
 
 use crate::sim::net::PortId;
 
@@ -88,7 +90,7 @@ pub(super) fn settle(routes: &Routes, wants: &[f64], lanes: &Lanes) -> Outcome {
     }
     let crowd = Crowd { routes, wants, lanes, wanted: sums(routes, wants, lanes.room.len()) };
     let first = crowd.pressure(wants, &shares);
-    let waiting = crowd.waiting(&first, &crowd.sent(&shares));
+    let waiting = crowd.waiting(&first, &crowd.sent(&shares), Root::HeldUp);
 
     // Each flow is let through only while none of its ports waits.
     let longest = |way: &[PortId]| way.iter().map(|p| waiting[p.0 as usize]).fold(0.0, f64::max);
@@ -104,11 +106,20 @@ pub(super) fn settle(routes: &Routes, wants: &[f64], lanes: &Lanes) -> Outcome {
         let full = sent[port] >= lanes.room[port] * FULL;
         *pressure = if full { pressure.max(first[port]) } else { 0.0 };
     }
-    let waiting = crowd.waiting(&pressure, &sent);
+    let waiting = crowd.waiting(&pressure, &sent, Root::Backlog);
     let discards = crowd.discards(&waiting, &mut sent);
     // What is discarded was sent up to there, in time in which the port then did not wait.
-    let waiting = crowd.waiting(&pressure, &sent);
+    let waiting = crowd.waiting(&pressure, &sent, Root::Backlog);
     Outcome { rates: shares.rates, waiting, discards }
+}
+
+/// How long the root of a tree waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Root {
+    /// The share of its traffic that is held up: by so much its flows give way.
+    HeldUp,
+    /// All the time in which it does not send: so long it is seen to wait.
+    Backlog,
 }
 
 struct Crowd<'a> {
@@ -139,11 +150,15 @@ impl Crowd<'_> {
     }
 
     /// The share of time that each port waits.
-    fn waiting(&self, pressure: &[f64], sent: &[f64]) -> Vec<f64> {
+    fn waiting(&self, pressure: &[f64], sent: &[f64], root: Root) -> Vec<f64> {
         let slow = |port: usize| self.lanes.slow(port) && pressure[port] > 0.0;
         let idle = |port: usize| self.lanes.idle(port, sent[port]);
         let ports = 0..self.wanted.len();
-        let roots = ports.clone().map(|p| if slow(p) { pressure[p].min(idle(p)) } else { 0.0 });
+        let of_root = |port: usize| match root {
+            Root::HeldUp => pressure[port].min(idle(port)),
+            Root::Backlog => idle(port),
+        };
+        let roots = ports.clone().map(|port| if slow(port) { of_root(port) } else { 0.0 });
         let mut waiting: Vec<f64> = roots.collect();
         let mut held = vec![0.0; waiting.len()];
         for _ in 0..ROUNDS {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::fabric::Moment;
 use crate::fabric::counter::Counter;
 use crate::fabric::rate::Speed;
 use crate::sim::chance::Chance;
@@ -11,7 +12,7 @@ use crate::sim::net::PortId;
 use super::counts::ticks_a_second;
 use super::{PortState, Stale, World};
 
-/// Errors are drawn for so long at a time.
+/// Errors are drawn for so long at a time, and whenever something changes.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
 /// LocalPhyErrors, PortInfo's threshold: with more symbol errors than this at a time a
@@ -74,7 +75,7 @@ impl World {
             let now = self.now;
             let state = &mut self.ports[port.0 as usize];
             let bits = bits_a_second(state);
-            state.counts.carry(now, load, ticks_a_second(state.bytes_a_second(), tick));
+            state.counts.carry(now, load, ticks_a_second(state.trained, tick));
             state.counts.mend(now, if has_fec(state) { bits * raw(state.bit_errors) } else { 0.0 });
             let dicey = [
                 state.bit_errors * bits,
@@ -87,23 +88,23 @@ impl World {
                 self.dicey.push(port);
             }
         }
-        // Seconds in which chance had nothing to say are not made up for.
-        while self.next_draw <= self.now {
-            self.next_draw = self.next_draw + INTERVAL;
-        }
+        // Time in which chance had nothing to say is not made up for.
+        self.drawn = self.now;
     }
 
-    /// What chance brings in a second. Each draw is named by its port, its second and what it is
-    /// for, so it is the same whatever else happens.
+    /// What chance has brought since the last draw. Each draw is named by its port, its moment and
+    /// what it is for, so it is the same whatever else happens.
     pub(super) fn draw(&mut self) {
-        let second = self.next_draw.0 / INTERVAL.as_nanos() as u64;
+        let seconds = self.now.since(self.drawn).as_secs_f64();
+        self.drawn = self.now;
         for index in 0..self.dicey.len() {
             let port = self.dicey[index];
             let state = &mut self.ports[port.0 as usize];
             let load = *state.counts.load();
             let symbols = state.bit_errors * bits_a_second(state);
             let drawn = |what: Counter, mean: f64| {
-                let name = [u64::from(port.0), second, what as u64];
+                let name = [u64::from(port.0), self.now.0, what as u64];
+                let mean = mean * seconds;
                 if mean > 0.0 { Chance::at(self.seed, &name).poisson(mean) } else { 0 }
             };
             let symbols = drawn(Counter::SymbolErrors, symbols);
@@ -125,6 +126,12 @@ impl World {
             }
         }
     }
+}
+
+/// When the next draw is due, on the whole second, after one at this moment.
+pub fn next_after(drawn: Moment) -> Moment {
+    let interval = INTERVAL.as_nanos() as u64;
+    Moment((drawn.0 / interval + 1).saturating_mul(interval))
 }
 
 fn bits_a_second(state: &PortState) -> f64 {

@@ -3,6 +3,7 @@
 
 use crate::fabric::Moment;
 use crate::fabric::counter::{COUNT, Counter};
+use crate::fabric::rate::{Speed, Width, bytes_per_second};
 use crate::sim::load::PortLoad;
 
 /// The counters of one port.
@@ -117,11 +118,13 @@ fn whole(amount: f64) -> u64 {
     amount as u64
 }
 
-/// How many ticks of PortXmitWait a second of waiting is worth on a link of this many bytes a
-/// second. A tick N is N + 1 symbol times, which on the field's switches is as many bytes of the
-/// port's own rate (Quantum: 7; Switch-IB and older: 31).
-pub fn ticks_a_second(bytes_a_second: u64, tick: u8) -> f64 {
-    bytes_a_second as f64 / (f64::from(tick) + 1.0)
+/// How many ticks of PortXmitWait a second of waiting is worth on a link. A tick N is N + 1 bytes:
+/// of the port's own rate where it is 7 (Quantum and newer), of one lane's where it is 31 (Switch-IB
+/// and older).
+pub fn ticks_a_second(link: Option<(Width, Speed)>, tick: u8) -> f64 {
+    let Some((width, speed)) = link else { return 0.0 };
+    let width = if tick > 7 { Width::X1 } else { width };
+    bytes_per_second(width, speed) as f64 / (f64::from(tick) + 1.0)
 }
 
 #[cfg(test)]
@@ -154,6 +157,19 @@ mod tests {
         assert_eq!(counts.get(Counter::XmitData, at(99)), 4000);
         counts.clear(at(100));
         assert_eq!(counts.get(Counter::XmitData, at(101)), 0);
+    }
+
+    #[test]
+    fn a_tick_is_the_port_s_or_a_lane_s() {
+        for (link, tick, ticks) in [
+            (Some((Width::X4, Speed::Ndr)), 7, 6.25e9),
+            (Some((Width::X2, Speed::Ndr)), 7, 3.125e9),
+            (Some((Width::X4, Speed::Edr)), 31, 97_656_250.0),
+            (None, 7, 0.0),
+        ] {
+            let told = ticks_a_second(link, tick);
+            assert!((told - ticks).abs() < 1.0, "{link:?} {tick}: {told}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What happens: each action of a story, and what a subnet manager does about it.
 
+use crate::fabric::Lid;
 use crate::fabric::counter::Counter;
 use crate::fabric::status::state;
 use crate::fabric::topology::NodeKind;
@@ -158,13 +159,14 @@ impl World {
         // Even a node without a link is reached differently: not at all, by its own host.
         self.shape += 1;
         if on {
-            // Its counters are in the chip: they begin anew. How its agents answer is another
-            // matter, which has an end of its own.
+            // Its counters are in the chip: they begin anew, and it has no LID until a manager
+            // gives it one. How its agents answer is another matter, which has an end of its own.
             let now = self.now;
             let first = self.net.node(node).first_port;
             let own = std::iter::once(PortId(first)).chain(self.net.plugs_of(node));
             for port in own {
-                self.port_mut(port).counts = Counts::new(now);
+                let port = self.port_mut(port);
+                (port.counts, port.lid) = (Counts::new(now), Lid(0));
             }
         }
         for port in self.net.plugs_of(node) {
@@ -205,21 +207,19 @@ impl World {
             let before = std::mem::replace(&mut subnet.master, port);
             subnet.standbys.push(before);
         }
-        subnet.takeovers += 1;
         if readdresses {
             subnet.readdress();
-            self.address();
         }
         self.call_manager(port);
     }
 
-    /// Tells the ports the LIDs that their subnet has for them.
-    pub(super) fn address(&mut self) {
-        for subnet in &self.subnets {
-            for (lid, port) in subnet.lids() {
-                self.ports[port.0 as usize].lid = lid;
-            }
+    /// Tells the ports that are reached the LIDs that their subnet has for them.
+    pub(super) fn address(&mut self, subnet: usize, reached: impl Fn(PortId) -> bool) {
+        let subnet = &mut self.subnets[subnet];
+        for (lid, port) in subnet.lids().filter(|(_, port)| reached(*port)) {
+            self.ports[port.0 as usize].lid = lid;
         }
+        subnet.sm_lid = self.ports[subnet.master.0 as usize].lid;
     }
 
     /// Something changed at a port: its subnet's manager will look.
@@ -255,6 +255,9 @@ impl World {
             let node = self.net.port(port).node;
             self.nodes[node.0 as usize].port_state_change = false;
         }
+        self.address(subnet, |port| reach.hops(port).is_some());
+        // Whoever has another LID now is reached by other ways.
+        self.shape += 1;
     }
 
     /// A port that had no cable when the fabric was built has one now: it joins the subnet.
@@ -264,8 +267,6 @@ impl World {
             return;
         }
         *plane = subnet as u8;
-        if let Some(lid) = self.subnets[subnet].admit(&self.net, port) {
-            self.port_mut(port).lid = lid;
-        }
+        self.subnets[subnet].admit(&self.net, port);
     }
 }

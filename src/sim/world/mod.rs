@@ -69,9 +69,9 @@ pub struct World {
     traffic: BTreeMap<String, Vec<Flow>>,
     routed: Option<Routed>,
     stale: Stale,
-    /// Ports at which chance has a say, and when it next has it.
+    /// Ports at which chance has a say, and up to when it has had it.
     dicey: Vec<PortId>,
-    next_draw: Moment,
+    drawn: Moment,
     /// Goes up when some link changed: what was found out about ways holds no longer.
     shape: u64,
 }
@@ -107,10 +107,9 @@ impl World {
             routed: None,
             stale: Stale::Routes,
             dicey: Vec::new(),
-            next_draw: start + chances::INTERVAL,
+            drawn: start,
             shape: 0,
         };
-        world.address();
         for port in world.net.port_ids() {
             world.retrain(port);
             if world.port(port).state == state::INIT {
@@ -119,6 +118,9 @@ impl World {
             }
         }
         // All that is long past: the managers have seen it.
+        for subnet in 0..world.subnets.len() {
+            world.address(subnet, |_| true);
+        }
         world.nodes.fill(sound);
         world.looks.fill(None);
         world.advance(start);
@@ -130,11 +132,8 @@ impl World {
     pub fn advance(&mut self, until: Moment) {
         while let Some(next) = self.next_change().filter(|&next| next <= until) {
             self.now = self.now.max(next);
-            // A second that ends now was as it was before what happens now.
-            if self.next_draw <= self.now {
-                self.draw();
-                self.next_draw = self.next_draw + chances::INTERVAL;
-            }
+            // The time until now was as it was before what happens now.
+            self.draw();
             // What happens at one moment is one change.
             while self.to_come.front().is_some_and(|step| time_of(step) <= self.now) {
                 if let Some(step) = self.to_come.pop_front() {
@@ -155,6 +154,7 @@ impl World {
     /// Something that happens now, beside the story.
     pub fn act(&mut self, now: Moment, action: Action) {
         self.advance(now);
+        self.draw();
         self.happen(action);
         self.reckon();
     }
@@ -163,7 +163,7 @@ impl World {
         let step = self.to_come.front().map(time_of);
         let look = self.looks.iter().flatten().min().copied();
         // A world at rest passes over its seconds at once.
-        let draw = (!self.dicey.is_empty()).then_some(self.next_draw);
+        let draw = (!self.dicey.is_empty()).then(|| chances::next_after(self.drawn));
         step.into_iter().chain(look).chain(draw).min()
     }
 
@@ -231,14 +231,17 @@ impl World {
         self.subnets.get(usize::from(self.plane[port.0 as usize]))
     }
 
-    /// Whose LID this is, in the subnet of a port.
+    /// Whose LID this is, in the subnet of a port: a port that has been told so.
     pub fn holder(&self, from: PortId, lid: Lid) -> Option<PortId> {
-        self.subnet(from)?.holder(lid)
+        let holder = self.subnet(from)?.holder(lid)?;
+        // The lowest bits of a LID are its port's own affair.
+        let lmc = self.net.port(holder).lmc;
+        (self.port(holder).lid.0 >> lmc == lid.0 >> lmc).then_some(holder)
     }
 
     /// The LID of the master subnet manager, as a port knows it.
     pub fn sm_lid(&self, port: PortId) -> Lid {
-        self.subnet(port).map_or(Lid(0), |subnet| self.port(subnet.master).lid)
+        self.subnet(port).map_or(Lid(0), |subnet| subnet.sm_lid)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Subnets: which ports can reach each other, their LIDs, and the subnet manager that gave them.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use crate::fabric::Lid;
 use crate::fabric::topology::NodeKind;
@@ -11,17 +11,17 @@ use crate::sim::net::{Net, PortId};
 pub struct Subnet {
     /// The port that the master subnet manager sits at.
     pub master: PortId,
-    /// How often a master has taken over, the first included; SMInfo's ActCount starts at each.
-    pub takeovers: u32,
+    /// Its LID, as everybody knows it that it has configured.
+    pub sm_lid: Lid,
     /// Ports where a subnet manager has been the master, and stands by.
     pub standbys: Vec<PortId>,
     /// Whose a LID is.
     holders: Vec<Option<PortId>>,
-    /// Which LIDs each port with a LID got, in the order of ports.
-    members: Vec<PortId>,
+    /// The ports that are to have LIDs, with their LMC, in the order in which they get them.
+    members: Vec<(PortId, u8)>,
 }
 
-/// The ports that have LIDs of their own: an adapter's that has ever had a cable, and a switch's
+/// Whether a port has LIDs of its own: an adapter's that was built with a cable, and a switch's
 /// port 0.
 fn addressed(net: &Net, port: PortId) -> bool {
     let is_switch = net.node_of(port).kind == NodeKind::Switch;
@@ -60,62 +60,70 @@ pub fn planes(net: &Net, seats: &[PortId]) -> Vec<u8> {
 impl Subnet {
     /// A subnet of these ports, addressed: a LID that the file gives a port is kept.
     pub fn new(net: &Net, members: impl Iterator<Item = PortId>, master: PortId) -> Self {
-        let members: Vec<PortId> = members.filter(|&port| addressed(net, port)).collect();
-        let mut subnet =
-            Subnet { master, takeovers: 1, standbys: Vec::new(), holders: Vec::new(), members };
-        let kept: Vec<(Lid, PortId)> = subnet
-            .members
-            .iter()
-            .filter_map(|&port| Some((net.port(port).lid.filter(|lid| lid.is_unicast())?, port)))
-            .collect();
-        for (lid, port) in kept {
-            let place = subnet.place(lid);
+        let with_lmc = |port: PortId| (port, net.port(port).lmc);
+        let members = members.filter(|&port| addressed(net, port)).map(with_lmc);
+        let mut subnet = Subnet {
+            master,
+            sm_lid: Lid(0),
+            standbys: Vec::new(),
+            holders: Vec::new(),
+            members: members.collect(),
+        };
+        for index in 0..subnet.members.len() {
+            let (port, lmc) = subnet.members[index];
+            let lid = net.port(port).lid.filter(|lid| lid.is_unicast());
             // Of two that claim one LID the first keeps it.
-            place.get_or_insert(port);
+            if let Some(lid) = lid.filter(|&lid| subnet.is_free(lid, lmc)) {
+                subnet.give(lid, lmc, port);
+            }
         }
         subnet.fill();
         subnet
     }
 
-    fn place(&mut self, lid: Lid) -> &mut Option<PortId> {
-        let at = usize::from(lid.0);
-        if self.holders.len() <= at {
-            self.holders.resize(at + 1, None);
-        }
-        &mut self.holders[at]
+    /// Whether a port can have the LIDs from this one on, 2^lmc of them.
+    fn is_free(&self, lid: Lid, lmc: u8) -> bool {
+        let last = Lid(lid.0.saturating_add((1 << lmc) - 1));
+        last.is_unicast() && (lid.0..=last.0).all(|lid| self.holder(Lid(lid)).is_none())
     }
 
-    /// Gives a LID to every port that has none, the lowest first. There are 49,151 of them; ports
-    /// that are too many stay without.
+    fn give(&mut self, lid: Lid, lmc: u8, port: PortId) {
+        let (first, count) = (usize::from(lid.0), 1 << lmc);
+        if self.holders.len() < first + count {
+            self.holders.resize(first + count, None);
+        }
+        self.holders[first..first + count].fill(Some(port));
+    }
+
+    /// Gives LIDs to every port that has none, the lowest first.
     fn fill(&mut self) {
-        let held: std::collections::HashSet<PortId> =
-            self.holders.iter().flatten().copied().collect();
-        let mut next = 1;
+        let held: HashSet<PortId> = self.holders.iter().flatten().copied().collect();
+        let mut next = 1u16;
         for index in 0..self.members.len() {
-            let port = self.members[index];
+            let (port, lmc) = self.members[index];
             if held.contains(&port) {
                 continue;
             }
-            while self.holder(Lid(next)).is_some() {
-                next += 1;
+            // A port's LIDs are aligned, for it looks at none of their lowest bits.
+            let step = 1u16 << lmc;
+            next = next.next_multiple_of(step);
+            while Lid(next).is_unicast() && !self.is_free(Lid(next), lmc) {
+                next += step;
             }
             if Lid(next).is_unicast() {
-                *self.place(Lid(next)) = Some(port);
+                self.give(Lid(next), lmc, port);
             }
         }
     }
 
-    /// Takes in a port that was not there before, and gives it a LID if it is one to have its own
-    /// and there is one left.
-    pub fn admit(&mut self, net: &Net, port: PortId) -> Option<Lid> {
+    /// Takes in a port that was not there before, and has LIDs for it if it is one to have its own.
+    pub fn admit(&mut self, net: &Net, port: PortId) {
         let is_switch = net.node_of(port).kind == NodeKind::Switch;
         let number = net.port(port).number;
-        if is_switch != (number == 0) || self.members.contains(&port) {
-            return None;
+        if is_switch == (number == 0) {
+            self.members.push((port, net.port(port).lmc));
+            self.fill();
         }
-        self.members.push(port);
-        self.fill();
-        self.lids().find(|(_, holder)| *holder == port).map(|(lid, _)| lid)
     }
 
     /// Gives every port another LID: the ports in the opposite order.
@@ -130,12 +138,14 @@ impl Subnet {
         self.holders.get(usize::from(lid.0)).copied().flatten()
     }
 
-    /// All LIDs and whose they are.
+    /// The ports with LIDs, each with the first of its own.
     pub fn lids(&self) -> impl Iterator<Item = (Lid, PortId)> + '_ {
-        self.holders
-            .iter()
-            .enumerate()
-            .filter_map(|(lid, holder)| Some((Lid(lid as u16), (*holder)?)))
+        let mut last = None;
+        self.holders.iter().enumerate().filter_map(move |(lid, holder)| {
+            let first = *holder != last;
+            last = *holder;
+            holder.filter(|_| first).map(|port| (Lid(lid as u16), port))
+        })
     }
 
     /// The highest LID that was given.

@@ -293,6 +293,7 @@ fn a_new_master_gives_other_lids_if_it_is_told_to() {
     for (host, readdresses) in [("host-2[1]", false), ("host-2[1]", true), ("leaf-0-0[0]", true)] {
         let (port, last) = (bench.port(host), seats(&bench));
         bench.act(Action::Master { port, readdresses });
+        bench.after(1000);
         let now = seats(&bench);
         assert_eq!(master(&bench), port);
         assert_eq!(bench.world.sm_lid(bench.port("host-6[1]")), bench.world.port(port).lid);
