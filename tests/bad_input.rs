@@ -140,6 +140,7 @@ fn a_demo_that_cannot_be_shown() {
     let (_d, loose_end) = file("Switch 8 \"S\"\n[1] \"nobody\"[1]\n");
     let (_e, nothing) = file("# nothing\n");
     let (_h, no_host) = file("Switch 8 \"S\"\n");
+    let (_i, small) = file("fabric: {fat-tree: {hosts: 4}}\n");
     let (_f, lost_topology) = file("fabric: {file: not-there}\n");
     for (flags, says) in [
         (&["--scenario=/nowhere.yml"][..], &["/nowhere.yml", "No such file"][..]),
@@ -151,7 +152,9 @@ fn a_demo_that_cannot_be_shown() {
         (&["--topology", &loose_end], &[&loose_end, "line 2", "S[1]", "\"nobody\""]),
         (&["--topology", &nothing], &[&nothing]),
         (&["--topology", &no_host], &[&no_host, "no host"]),
-        (&["--hosts=0"], &["hosts: 0", "between 1 and"]),
+        (&["--hosts=0"], &["--hosts: the built-in story needs at least 29 hosts"]),
+        (&["--hosts=28", "--speedup=2"], &["--hosts: the built-in story needs at least 29 hosts"]),
+        (&["--hosts=0", "--scenario", &small], &["hosts: 0", "between 1 and"]),
         (&["--hosts=4000000000"], &["hosts: 4000000000", "between 1 and"]),
         (&["--hosts=3", "--topology", &loose_end], &["hosts", "topology file"]),
         (&["--speedup=0"], &["speedup: 0", "between"]),
@@ -185,7 +188,7 @@ fn a_demo_of_each_kind_serves_until_it_is_told_to_stop() {
         (&[][..], 36),
         (&["--scenario", &scenario], 4),
         (&["--topology", &picture], 10),
-        (&["--hosts=100"], 100),
+        (&["--hosts=29"], 29),
         (&["--speedup=10"], 36),
     ] {
         let mut exporter = Exporter::demo(flags);
@@ -200,6 +203,38 @@ fn a_demo_of_each_kind_serves_until_it_is_told_to_stop() {
         assert_eq!(metrics.get("infiniband_ports_failed", &[]), Some(0.0), "{flags:?}");
         assert_eq!(exporter.get("/", &[]).status, 200);
         assert_eq!(exporter.stop().code(), Some(0), "{flags:?}");
+    }
+}
+
+/// Each demo that the README runs, and the Makefile's example, as they stand there.
+#[test]
+fn the_demos_that_are_written_down_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    let (readme, makefile) = (text("README.md"), text("Makefile"));
+    let begin = "$ fabric-exporter demo";
+    let mut lines: Vec<&str> = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix(begin))
+        .map(|flags| flags.split('#').next().unwrap_or_default())
+        .collect();
+    assert!(lines.len() >= 3, "{lines:?}");
+    let example = makefile.split_once("such as DEMO=\"").unwrap().1.split('"').next().unwrap();
+    lines.push(example);
+    let (_picture, picture) =
+        file("Switch 8 \"s\"\n[1] \"a\"[1]\n[2] \"b\"[1]\n\nHca 1 \"a\"\n\nHca 1 \"b\"\n");
+    for line in lines {
+        let place = |word: &str| match word {
+            "my-fabric.topo" => picture.clone(),
+            path if root.join(path).is_file() => root.join(path).display().to_string(),
+            word => word.to_owned(),
+        };
+        let flags: Vec<String> = line.split_whitespace().map(place).collect();
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        // It listens when the story is told and the world is built.
+        let mut exporter = Exporter::demo(&flags);
+        assert_eq!(exporter.get("/", &[]).status, 200, "{line}");
+        assert_eq!(exporter.stop().code(), Some(0), "{line}");
     }
 }
 

@@ -69,7 +69,16 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     };
     let overrides = Overrides { fabric: args.topology, hosts: args.hosts, speedup: args.speedup };
     let scenario = scenario.map_err(|error| wrong(&error))?;
-    let story = scenario.story(&overrides).map_err(|error| wrong(&error))?;
+    let built_in = args.scenario.is_none() && overrides.fabric.is_none();
+    let story = scenario.story(&overrides).map_err(|error| {
+        let fewest = built_in.then(|| fewest_hosts(&scenario)).flatten();
+        match fewest.filter(|fewest| overrides.hosts.is_some_and(|hosts| hosts < *fewest)) {
+            Some(fewest) => {
+                wrong(&format!("--hosts: the built-in story needs at least {fewest} hosts"))
+            }
+            None => wrong(&error),
+        }
+    })?;
     let options = Options {
         web: args.web.over(WebOptions {
             listen_address: Some(vec!["127.0.0.1:10315".into()]),
@@ -85,6 +94,15 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     split_planes(&mut settings, story.seats.len())?;
     let about = scenario.about().to_owned();
     watch(&settings, story, &about)
+}
+
+/// How many hosts a story needs on its own fabric: as many as make all that it names be there.
+fn fewest_hosts(scenario: &Scenario) -> Option<u32> {
+    let plays = |hosts: &u32| {
+        let overrides = Overrides { hosts: Some(*hosts), ..Overrides::default() };
+        scenario.story(&overrides).is_ok()
+    };
+    (1..=100).find(plays)
 }
 
 /// One fabric for each plane, named after it.
@@ -104,9 +122,11 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
     Ok(())
 }
 
-fn watch(settings: &Settings, story: Story, about: &str) -> Result<(), Fatal> {
+fn watch(settings: &Settings, mut story: Story, about: &str) -> Result<(), Fatal> {
     let daemon = Daemon::new(settings);
-    let (seats, words) = (story.seats.clone(), story.clone());
+    let seats = story.seats.clone();
+    // The world takes the story, and its flows are too many to have them twice.
+    let (begin, told) = (beginning(&story, about), std::mem::take(&mut story.told));
     // The world's clock begins here: the story is at its beginning when the first answer is given.
     let time = Time::Real(Clock::start());
     let world = share(World::new(story));
@@ -126,32 +146,37 @@ fn watch(settings: &Settings, story: Story, about: &str) -> Result<(), Fatal> {
         use std::io::Write;
         // Somebody who does not listen, as behind a closed pipe, may still look.
         let mut out = std::io::stdout().lock();
-        let text = introduction(&words, about, addresses);
+        let text = introduction(&begin, &told, addresses);
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     })
 }
 
-/// Where to look, and what will happen.
-fn introduction(story: &Story, about: &str, addresses: &[SocketAddr]) -> String {
-    use std::fmt::Write;
-
+/// What is watched.
+fn beginning(story: &Story, about: &str) -> String {
     let is_switch = |kind| kind == NodeKind::Switch;
     let switches = story.net.nodes.iter().filter(|node| is_switch(node.kind)).count();
     let adapters = story.net.nodes.len() - switches;
     let about = if about.is_empty() { String::new() } else { format!("{about}.\n") };
-    let mut text = format!(
+    format!(
         "\n{about}A simulated fabric of {adapters} adapters and {switches} switches is being \
          watched; nothing of it is real. See\n"
-    );
+    )
+}
+
+/// What is watched, where to look, and what will happen.
+fn introduction(begin: &str, told: &[(Duration, String)], addresses: &[SocketAddr]) -> String {
+    use std::fmt::Write;
+
+    let mut text = begin.to_owned();
     for address in addresses {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  http://{address}/          what is watched");
         let _ = writeln!(text, "  http://{address}/metrics   everything that is known");
     }
-    if !story.told.is_empty() {
+    if !told.is_empty() {
         text.push_str("What will happen, in minutes from now:\n");
     }
-    for (at, what) in &story.told {
+    for (at, what) in told {
         let _ = writeln!(text, "  {:>6}  {what}", clock_of(*at));
     }
     if let Some(address) = addresses.first() {

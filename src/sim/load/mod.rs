@@ -68,7 +68,8 @@ pub struct PortLoad {
 }
 
 /// What the flows do to all ports, by [`PortId`].
-pub fn load(conditions: &Conditions, flows: &[Flow]) -> Vec<PortLoad> {
+#[cfg(test)]
+fn load(conditions: &Conditions, flows: &[Flow]) -> Vec<PortLoad> {
     Routed::new(conditions.net, conditions.links, flows).load(conditions)
 }
 

@@ -17,9 +17,9 @@ pub const LONGEST_PREFIX: usize = 20;
 /// The most ports of a node: port number 255 stands for all of them (IBTA 1.4, 16.1.3.2).
 pub const MOST_PORTS: u8 = 254;
 
-/// The most ports of a net. No subnet can address a tenth of it, and a file of a few megabytes
-/// could otherwise ask for all memory.
-const LARGEST: usize = 1 << 22;
+/// The most ports of a net: several times those of the largest fabrics, at a few hundred bytes each.
+/// A file of a few hundred kilobytes could otherwise ask for all memory.
+const LARGEST: usize = 1 << 20;
 
 /// Why something cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

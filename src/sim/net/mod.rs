@@ -12,6 +12,7 @@ pub mod write;
 use crate::fabric::rate::SpeedSet;
 use crate::fabric::topology::NodeKind;
 use crate::fabric::{Guid, Lid, PortNumber};
+use crate::mad::smp::is_aggregation_node;
 
 use super::device::Model;
 
@@ -48,6 +49,19 @@ pub struct Node {
     pub enhanced_port0: bool,
     /// Where its port 0 stands; every node has a place for one, though only a switch has one.
     pub first_port: u32,
+}
+
+impl Node {
+    /// Whether it is a host's adapter: an aggregation node is none, though NodeInfo calls it a CA.
+    pub fn is_host(&self) -> bool {
+        self.kind == NodeKind::Ca && !self.is_aggregation_node()
+    }
+
+    /// Whether it is the part of a switch that calls itself one.
+    pub fn is_aggregation_node(&self) -> bool {
+        self.kind == NodeKind::AggregationNode
+            || self.kind == NodeKind::Ca && is_aggregation_node(&self.description, self.vendor_id)
+    }
 }
 
 /// A port.

@@ -11,6 +11,18 @@ pub struct Rates {
     pub speeds: SpeedSet,
 }
 
+impl Rates {
+    /// All that is enabled in either.
+    #[must_use]
+    pub fn or(self, other: Rates) -> Rates {
+        let either = |speed: &Speed| self.speeds.has(*speed) || other.speeds.has(*speed);
+        Rates {
+            widths: self.widths | other.widths,
+            speeds: Speed::ALL.into_iter().filter(either).collect(),
+        }
+    }
+}
+
 impl Default for Rates {
     /// What ibsim gives a port of which nothing is said: 4x and SDR, nothing else.
     fn default() -> Self {
@@ -63,7 +75,7 @@ impl Mask {
         if self.speeds.is_empty() {
             return (rates.widths & self.most).max(self.least);
         }
-        let bit = |(bit, speed): (usize, &Speed)| u8::from(holds(rates.speeds, *speed)) << bit;
+        let bit = |(bit, speed): (usize, &Speed)| u8::from(rates.speeds.has(*speed)) << bit;
         self.speeds.iter().enumerate().map(bit).sum::<u8>().max(self.least)
     }
 
@@ -79,9 +91,9 @@ impl Mask {
         }
         let on = |speed: Speed| match self.speeds.iter().position(|of| *of == speed) {
             Some(bit) => value & 1 << bit != 0,
-            None => holds(rates.speeds, speed),
+            None => rates.speeds.has(speed),
         };
-        rates.speeds = every_speed().filter(|speed| on(*speed)).collect();
+        rates.speeds = Speed::ALL.into_iter().filter(|speed| on(*speed)).collect();
         true
     }
 }
@@ -128,14 +140,6 @@ pub(super) fn set_rate(rates: &mut Rates, rate: &str) {
     }
 }
 
-fn every_speed() -> impl Iterator<Item = Speed> {
-    MASKS.iter().flat_map(|mask| mask.speeds).copied()
-}
-
-fn holds(set: SpeedSet, speed: Speed) -> bool {
-    set.common(SpeedSet::default().with(speed)).fastest().is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +166,14 @@ mod tests {
         }
         for (letter, value) in [('w', 0), ('w', 32), ('s', 8), ('e', 16), ('x', 2), ('w', 258)] {
             assert!(!set_option(&mut rates, letter, value), "{letter}={value}");
+        }
+    }
+
+    #[test]
+    fn every_speed_is_a_bit_of_one_mask() {
+        for speed in Speed::ALL {
+            let bits = MASKS.iter().flat_map(|mask| mask.speeds).filter(|of| **of == speed);
+            assert_eq!(bits.count(), 1, "{speed:?}");
         }
     }
 

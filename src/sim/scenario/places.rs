@@ -69,11 +69,14 @@ impl<'a> Places<'a> {
     /// A host, and its port if it is named.
     pub(super) fn host(&self, text: &str) -> Result<(NodeId, Option<PortId>), String> {
         let (node, port) = self.place(text)?;
-        match self.net.node(node).kind {
-            NodeKind::Ca => Ok((node, port)),
+        let of = self.net.node(node);
+        match of.kind {
+            NodeKind::AggregationNode | NodeKind::Ca if of.is_aggregation_node() => {
+                Err(format!("{} is a part of a switch, and no host", quoted(text)))
+            }
+            NodeKind::Ca | NodeKind::AggregationNode => Ok((node, port)),
             NodeKind::Switch => Err(format!("{} is a switch, and no host", quoted(text))),
             NodeKind::Router => Err(format!("{} is a router, and no host", quoted(text))),
-            NodeKind::AggregationNode => Err(format!("{} is a part of a switch", quoted(text))),
         }
     }
 
@@ -96,8 +99,8 @@ impl<'a> Places<'a> {
 pub(super) fn same_host(net: &Net, one: NodeId, other: NodeId) -> bool {
     let (one, other) = (net.node(one), net.node(other));
     let name = host_name(&one.description);
-    one.kind == NodeKind::Ca
-        && other.kind == NodeKind::Ca
+    one.is_host()
+        && other.is_host()
         && (one.guid == other.guid
             || (one.system_guid.0 != 0 && one.system_guid == other.system_guid)
             || (name.is_some() && name == host_name(&other.description)))

@@ -1,5 +1,7 @@
 //! Planes: parts of a net between which no packet passes, for an adapter forwards none.
 
+use std::collections::HashMap;
+
 use super::places::same_host;
 use crate::fabric::topology::NodeKind;
 use crate::sim::net::{Net, NodeId, PortId};
@@ -47,9 +49,8 @@ impl<'a> Planes<'a> {
         for port in 0..roots.len() as u32 {
             roots[port as usize] = root(&mut roots, port);
         }
-        let is_host = |port: &PortId| {
-            net.port(*port).cable.is_some() && net.node_of(*port).kind == NodeKind::Ca
-        };
+        let is_host =
+            |port: &PortId| net.port(*port).cable.is_some() && net.node_of(*port).is_host();
         let hosts: Vec<PortId> = net.port_ids().filter(is_host).collect();
         let mut with_hosts: Vec<u32> = hosts.iter().map(|port| roots[port.0 as usize]).collect();
         with_hosts.sort_unstable();
@@ -60,6 +61,31 @@ impl<'a> Planes<'a> {
     /// The plane of a port.
     pub(super) fn of(&self, port: PortId) -> u32 {
         self.root[port.0 as usize]
+    }
+
+    /// The plane that a port was built into: none, if it is an adapter's without a cable.
+    pub(super) fn built(&self, port: PortId) -> Option<u32> {
+        let (of, node) = (self.net.port(port), self.net.node_of(port));
+        (of.cable.is_some() || node.kind == NodeKind::Switch).then(|| self.of(port))
+    }
+
+    /// How many planes have a host.
+    pub(super) fn count(&self) -> usize {
+        self.with_hosts.len()
+    }
+
+    /// How many LIDs the plane needs that needs most: one for a switch, and one for each port of an
+    /// adapter that has a cable.
+    pub(super) fn most_lids(&self) -> usize {
+        let mut lids: HashMap<u32, usize> = HashMap::new();
+        for port in self.net.port_ids() {
+            let is_switch = self.net.node_of(port).kind == NodeKind::Switch;
+            let of = self.net.port(port);
+            if if is_switch { of.number == 0 } else { of.cable.is_some() } {
+                *lids.entry(self.of(port)).or_default() += 1;
+            }
+        }
+        lids.into_values().max().unwrap_or_default()
     }
 
     /// The hosts' ports that have a cable, of all planes.
@@ -91,7 +117,7 @@ impl<'a> Planes<'a> {
             return Some(port);
         }
         let node = self.net.port(port).node;
-        if self.net.node(node).kind != NodeKind::Ca {
+        if !self.net.node(node).is_host() {
             return self.hosts_of(plane).next();
         }
         let before = self.hosts_of(self.of(port)).take_while(|host| *host != port).count();

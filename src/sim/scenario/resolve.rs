@@ -6,6 +6,7 @@ use serde_saphyr::Spanned;
 
 use super::error::{Problem, quoted};
 use super::file::{Entry, File, PatternEntry, TrafficEntry, WayEntry};
+use super::planes::Planes;
 use super::stage::{Scene, Stage, found, wrong};
 use super::value::{Time, line_of};
 use super::wiring::When;
@@ -18,8 +19,14 @@ const FROM_THE_BEGINNING: &str = "traffic";
 /// No MAD is under way for longer than this, whatever the file says.
 const SLOWEST: Duration = Duration::from_secs(60);
 
-/// The speed-ups that can be wished for: ten years still fit.
-pub(super) const SPEEDUPS: std::ops::RangeInclusive<f64> = 0.01..=10_000.0;
+/// The speed-ups that can be wished for. An entry may begin after ten years, be repeated for ten and
+/// last for ten: ten times as long is 300 years, and the clock goes on for 584.
+pub(super) const SPEEDUPS: std::ops::RangeInclusive<f64> = 0.1..=10_000.0;
+
+/// The most planes: each is watched by threads of its own.
+const MOST_PLANES: usize = 16;
+/// So many unicast LIDs are there (IBTA 1.4, 4.1.3).
+const MOST_LIDS: usize = 0xbfff;
 
 /// Brings them together. `speedup` is one of [`SPEEDUPS`].
 pub(super) fn resolve(file: &File, net: Net, speedup: f64) -> Result<Story, Problem> {
@@ -28,6 +35,8 @@ pub(super) fn resolve(file: &File, net: Net, speedup: f64) -> Result<Story, Prob
     let traffic = file.traffic.clone().unwrap_or_default();
     let packet = traffic.packet.map_or(4096, |packet| packet.0);
     let mut stage = Stage::new(&net, seed, way, packet, speedup);
+    fits(&stage.planes)
+        .map_err(|text| Problem::at(file.fabric.as_ref().map_or(1, line_of), text).of("fabric"))?;
     let seats = seats(&stage, file)?;
     let masters = masters(&stage, file, &seats)?;
     let mut actions = flowing(&stage, &traffic)?;
@@ -45,6 +54,22 @@ pub(super) fn resolve(file: &File, net: Net, speedup: f64) -> Result<Story, Prob
         actions.into_iter().map(|((at, _), action)| Step { at: played(at), action }).collect();
     let told = stage.told.iter().map(|((at, _), words)| (played(*at), words.clone())).collect();
     Ok(Story { net, seats, masters, seed, way, steps, told })
+}
+
+/// Whether every port can be addressed, and every plane be watched.
+fn fits(planes: &Planes<'_>) -> Result<(), String> {
+    let (count, lids) = (planes.count(), planes.most_lids());
+    if count > MOST_PLANES {
+        return Err(format!(
+            "it is {count} fabrics side by side, and at most {MOST_PLANES} can be watched"
+        ));
+    }
+    if lids > MOST_LIDS {
+        return Err(format!(
+            "its switches and its adapters' ports need {lids} LIDs, and a fabric has {MOST_LIDS}"
+        ));
+    }
+    Ok(())
 }
 
 fn way(entry: Option<&WayEntry>) -> Result<Way, Problem> {

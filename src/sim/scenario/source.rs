@@ -28,7 +28,7 @@ pub struct Scenario {
 pub struct Overrides {
     /// This topology file in place of its fabric.
     pub fabric: Option<PathBuf>,
-    /// So many hosts in place of its tree's.
+    /// So many hosts in place of its tree's; the switches of two levels grow if they must.
     pub hosts: Option<u32>,
     /// All times of its timeline are divided by this: those of `at`, `for`, `down` and `every`.
     pub speedup: f64,
@@ -94,7 +94,9 @@ impl Scenario {
         let mut shape = fabric::shape(self.file.fabric.as_ref(), &self.folder)
             .map_err(|problem| problem.in_file(&self.name))?;
         match (overrides.hosts, &mut shape) {
-            (Some(hosts), Shape::Built(shapes::Shape::FatTree(tree))) => tree.hosts = hosts,
+            (Some(hosts), Shape::Built(shapes::Shape::FatTree(tree))) => {
+                *tree = tree.clone().with_hosts(hosts);
+            }
             (Some(_), _) => {
                 let problem = "only a fat tree can have another number of hosts".into();
                 return Err(ScenarioError::Override { name: "hosts", problem });

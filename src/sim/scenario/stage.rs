@@ -13,13 +13,15 @@ use super::spell::{Spell, Thing};
 use super::value::{LONGEST, Time, line_of};
 use super::wiring::{When, Wiring};
 use super::{Action, Way, words};
+use crate::sim::load::Flow;
 use crate::sim::net::{Net, NodeId, PortId};
 
 /// So many actions may come of a timeline.
 const MOST_ACTIONS: u64 = 100_000;
-/// And so many ports and flows may stand in them: a fabric of 40,000 ports can be cleared 250
-/// times.
+/// And so many ports may stand in them: a fabric of 40,000 ports can be cleared 250 times.
 const MOST_PLACES: u64 = 10_000_000;
+/// A flow takes the room of so many ports.
+pub(super) const FLOW: usize = size_of::<Flow>() / size_of::<PortId>();
 
 /// What happens, and where.
 #[derive(Debug)]
@@ -171,8 +173,10 @@ impl Scene<'_, '_> {
             return Err(Problem::at(self.line, text));
         }
         if stage.things > MOST_PLACES {
-            let text =
-                format!("with this more than {MOST_PLACES} ports and flows are in the timeline");
+            let text = format!(
+                "with this more than {MOST_PLACES} ports, of which a flow counts as {FLOW}, are in \
+                 the timeline"
+            );
             return Err(Problem::at(self.line, text));
         }
         Ok(())
@@ -237,5 +241,43 @@ impl Scene<'_, '_> {
 
     pub(super) fn label(&self, port: PortId) -> String {
         self.stage.net.label(port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::resolve::SPEEDUPS;
+    use super::super::tests::net;
+    use super::*;
+
+    fn way() -> Way {
+        Way {
+            round_trip: Duration::ZERO,
+            per_hop: Duration::ZERO,
+            jitter: Duration::ZERO,
+            loss: 0.0,
+        }
+    }
+
+    #[test]
+    fn flows_take_more_room_than_ports() {
+        assert_eq!(FLOW, 6);
+        let net = net("{back-to-back: {}}");
+        let mut stage = Stage::new(&net, 1, way(), 4096, 1.0);
+        let mut scene = Scene { stage: &mut stage, when: (Duration::ZERO, 1), line: 7 };
+        let most = MOST_PLACES as usize / FLOW;
+        scene.spend(1, most * FLOW).unwrap();
+        let problem = scene.spend(1, FLOW).unwrap_err();
+        assert_eq!(problem.line, 7);
+        assert!(problem.text.starts_with("with this more than 10000000 ports"), "{problem:?}");
+    }
+
+    #[test]
+    fn the_slowest_story_ends_before_the_clock_does() {
+        let net = net("{back-to-back: {}}");
+        let stage = Stage::new(&net, 1, way(), 4096, *SPEEDUPS.start());
+        // It begins late, is repeated for long, and lasts.
+        let end = stage.played(LONGEST * 3);
+        assert!(end > LONGEST * 29 && end.as_nanos() < u128::from(u64::MAX) * 3 / 4, "{end:?}");
     }
 }

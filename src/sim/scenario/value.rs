@@ -136,26 +136,17 @@ impl TryFrom<String> for Lanes {
 #[serde(try_from = "String")]
 pub struct Lane(pub Speed);
 
-/// All speeds, the slowest first.
-pub(super) const SPEEDS: [Speed; 9] = [
-    Speed::Sdr,
-    Speed::Ddr,
-    Speed::Qdr,
-    Speed::Fdr10,
-    Speed::Fdr,
-    Speed::Edr,
-    Speed::Hdr,
-    Speed::Ndr,
-    Speed::Xdr,
-];
-
 impl TryFrom<String> for Lane {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
         let named = |speed: &Speed| speed.label().eq_ignore_ascii_case(&text);
-        SPEEDS.into_iter().find(named).map(Lane).ok_or_else(|| {
-            format!("no speed {}: one of {}", quoted(&text), SPEEDS.map(Speed::label).join(", "))
+        Speed::ALL.into_iter().find(named).map(Lane).ok_or_else(|| {
+            format!(
+                "no speed {}: one of {}",
+                quoted(&text),
+                Speed::ALL.map(Speed::label).join(", ")
+            )
         })
     }
 }
@@ -341,7 +332,7 @@ mod tests {
 
     #[test]
     fn the_tables_are_whole() {
-        assert!(WIDTHS.is_sorted() && SPEEDS.is_sorted());
+        assert!(WIDTHS.is_sorted() && Speed::ALL.is_sorted());
         let of_bit = |bit: u8| Width::from_code(1 << bit).unwrap();
         assert!((0..5).map(of_bit).all(|width| WIDTHS.contains(&width)));
     }

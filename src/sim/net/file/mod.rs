@@ -10,7 +10,7 @@ mod line;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::fabric::Guid;
 use crate::fabric::topology::NodeKind;
@@ -82,6 +82,10 @@ struct Reader {
     device_id: u16,
     system_guid: Option<Guid>,
     rates: Rates,
+    /// What the lines of a node's ports tell of rates in their comments, as ibnetdiscover does.
+    seen: HashMap<NodeId, Rates>,
+    /// The ports that have lines.
+    named: HashSet<PortId>,
     told: Vec<Told>,
     aliases: HashMap<String, PortId>,
 }
@@ -99,6 +103,8 @@ impl Default for Reader {
             device_id: 0,
             system_guid: None,
             rates: Rates::default(),
+            seen: HashMap::new(),
+            named: HashSet::new(),
             told: Vec::new(),
             aliases: HashMap::new(),
         }
@@ -252,7 +258,10 @@ impl Reader {
         }
         if let Some(rate) = cable.rate() {
             set_rate(&mut rates, rate);
+            let seen = self.seen.entry(node).or_insert(rates);
+            *seen = seen.or(rates);
         }
+        self.named.insert(port);
         self.builder.set_rates(port, rates);
         if kind != NodeKind::Switch {
             if let Some(guid) = cable.guid {
@@ -287,7 +296,20 @@ impl Reader {
             said.entry(told.port).or_insert(told.line);
             said.entry(peer).or_insert(told.line);
         }
+        self.fill_in();
         Ok(self.builder.finish())
+    }
+
+    /// Of a port without a link ibnetdiscover prints nothing: it can do what the node's others can.
+    fn fill_in(&mut self) {
+        for (node, rates) in std::mem::take(&mut self.seen) {
+            let of = self.builder.net().node(node);
+            for port in (of.first_port..=of.first_port + u32::from(of.port_count)).map(PortId) {
+                if !self.named.contains(&port) {
+                    self.builder.set_rates(port, rates);
+                }
+            }
+        }
     }
 
     fn plug(&mut self, told: &Told, said: &HashMap<PortId, usize>) -> Result<PortId, Problem> {

@@ -124,7 +124,9 @@ fn what_ibnetdiscover_prints() {
         ("H-0c42a103007ba4d2", 1, 3, Speed::Hdr),
         ("S-b8599f0300a1b2c0", 2, 3, Speed::Fdr10),
         ("R-0008f104", 2, 16, Speed::Edr),
-        ("R-0008f104", 1, 2, Speed::Sdr),
+        // Of ports without a line: what the node's others ran at.
+        ("R-0008f104", 1, 16, Speed::Edr),
+        ("S-b8599f0300a1b2c0", 3, 3 | 16, Speed::Hdr),
     ] {
         let port = at(&net, id, number);
         assert_eq!((port.widths, port.speeds.fastest()), (widths, Some(fastest)), "{id}[{number}]");

@@ -34,11 +34,32 @@ pub struct FatTree {
 }
 
 impl FatTree {
+    /// The same tree with another number of hosts. Of two levels it keeps what each leaf has, and
+    /// its switches get as many ports as it takes to join every leaf with every spine.
+    #[must_use]
+    pub fn with_hosts(self, hosts: u32) -> FatTree {
+        if self.levels != 2 {
+            return FatTree { hosts, ..self };
+        }
+        let (down, up) = (self.leaf_down(), self.leaf_up());
+        let leaves = u64::from(hosts).div_ceil(u64::from(down).max(1)) * u64::from(self.ports);
+        let needed = leaves.max(u64::from(down) + u64::from(up)).min(RADIX.1) as u8;
+        let radix = self.radix.max(needed);
+        FatTree { hosts, radix, down: Some(down), up: Some(up), ..self }
+    }
+
+    fn leaf_down(&self) -> u8 {
+        self.down.unwrap_or(self.radix / 2)
+    }
+
+    fn leaf_up(&self) -> u8 {
+        self.up.unwrap_or(self.radix / 2)
+    }
+
     /// Builds it.
     pub fn build(&self) -> Result<Net, ShapeError> {
         let Self { radix, hosts, ports, planes, .. } = *self;
-        let half = radix / 2;
-        let (down, up) = (self.down.unwrap_or(half), self.up.unwrap_or(half));
+        let (down, up) = (self.leaf_down(), self.leaf_up());
         in_range("levels", self.levels, (2, 3))?;
         in_range("radix", radix, RADIX)?;
         in_range("hosts", hosts, (1, MOST_HOSTS))?;

@@ -229,16 +229,6 @@ impl Maker {
 /// All that a model can do, in 1x and 4x. FDR10 is left out: it is what a vendor's devices agree on
 /// without FDR.
 fn rates_of(model: &Model) -> Rates {
-    let speeds = [
-        Speed::Sdr,
-        Speed::Ddr,
-        Speed::Qdr,
-        Speed::Fdr,
-        Speed::Edr,
-        Speed::Hdr,
-        Speed::Ndr,
-        Speed::Xdr,
-    ];
-    let speeds: SpeedSet = speeds.into_iter().filter(|speed| *speed <= model.fastest).collect();
-    Rates { widths: 1 | 2, speeds }
+    let speeds: SpeedSet = Speed::ALL.into_iter().filter(|speed| *speed != Speed::Fdr10).collect();
+    Rates { widths: 1 | 2, speeds: speeds.up_to(model.fastest) }
 }

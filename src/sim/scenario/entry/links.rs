@@ -1,15 +1,16 @@
 //! What happens to links and cables.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::super::error::Problem;
 use super::super::file::{BadCable, Degrade, Flap, MoveCable, Unplug};
 use super::super::spell::{Spell, Thing};
 use super::super::stage::{Scene, Stage, for_how_long, found, repeats, wrong};
-use super::super::value::{SPEEDS, line_of};
+use super::super::value::line_of;
 use super::super::wiring::When;
 use super::super::{Action, words};
-use crate::fabric::rate::{Speed, SpeedSet, Width};
+use crate::fabric::rate::{Speed, Width};
 use crate::sim::net::PortId;
 
 /// A link without a signal for no longer than this retrains by itself and does not go down: the line
@@ -107,14 +108,6 @@ pub(super) fn unplug(scene: &mut Scene<'_, '_>, entry: &Unplug) -> Result<(), Pr
     Ok(())
 }
 
-/// All widths up to this one, as a mask of codes.
-fn up_to(width: Width) -> u8 {
-    (0..8)
-        .map(|bit| 1 << bit)
-        .filter(|code| Width::from_code(*code).is_some_and(|other| other <= width))
-        .sum()
-}
-
 pub(super) fn degrade(scene: &mut Scene<'_, '_>, entry: &Degrade) -> Result<(), Problem> {
     let (end, peer) = scene.link(&entry.link)?;
     let lasts = for_how_long(entry.r#for.as_ref())?;
@@ -123,18 +116,16 @@ pub(super) fn degrade(scene: &mut Scene<'_, '_>, entry: &Degrade) -> Result<(), 
     let (here, there) = (scene.stage.net.port(end), scene.stage.net.port(peer));
     // A limit below all that both ends have enabled would be a link that never comes up again.
     if let Some(given) = &entry.width
-        && here.widths & there.widths & up_to(given.value.0) == 0
+        && here.widths & there.widths & given.value.0.up_to() == 0
     {
         let label = given.value.0.label();
         return wrong(given, format!("width: the two ends have nothing as narrow as {label}"));
     }
-    if let Some(given) = &entry.speed {
-        let limit = SPEEDS.into_iter().filter(|speed| *speed <= given.value.0);
-        let limit: SpeedSet = limit.collect();
-        if here.speeds.common(there.speeds).common(limit).fastest().is_none() {
-            let label = given.value.0.label();
-            return wrong(given, format!("speed: the two ends have nothing as slow as {label}"));
-        }
+    if let Some(given) = &entry.speed
+        && here.speeds.common(there.speeds).up_to(given.value.0).fastest().is_none()
+    {
+        let label = given.value.0.label();
+        return wrong(given, format!("speed: the two ends have nothing as slow as {label}"));
     }
     let limit = match (width, speed) {
         (None, None) => {
@@ -165,14 +156,28 @@ pub(in super::super) fn moves(
     mut entries: Vec<(When, &MoveCable)>,
 ) -> Result<(), Problem> {
     entries.sort_by_key(|(when, _)| *when);
+    // Adapters' ports that had no cable, and the fabric that the first one brought.
+    let mut joined: HashMap<PortId, u32> = HashMap::new();
     for (when, entry) in entries {
         let from = found(&entry.from, |text| stage.places.port(text))?;
         let to = found(&entry.to, |text| stage.places.port(text))?;
         let Some(far) = stage.wiring.peer(from, when) else {
             return wrong(&entry.from, format!("{} has no cable", stage.net.label(from)));
         };
+        let other = stage.wiring.peer(to, when);
+        let ends = [Some(from), Some(far), Some(to), other].into_iter().flatten();
+        let mut fabrics: Vec<u32> = ends
+            .clone()
+            .filter_map(|end| stage.planes.built(end).or_else(|| joined.get(&end).copied()))
+            .collect();
+        fabrics.dedup();
+        if let [fabric] = fabrics[..] {
+            joined.extend(ends.map(|end| (end, fabric)));
+        } else {
+            return wrong(&entry.to, "a cable cannot be moved to another fabric");
+        }
         stage.cuts.entry(from.min(far)).or_default().push(when);
-        if let Some(other) = stage.wiring.peer(to, when) {
+        if let Some(other) = other {
             stage.cuts.entry(to.min(other)).or_default().push(when);
         }
         found(&entry.to, |_| stage.wiring.plug(from, to, when))?;

@@ -3,7 +3,7 @@
 use super::super::error::Problem;
 use super::super::file::{Burst, SlowReceiver};
 use super::super::spell::Thing;
-use super::super::stage::{Scene, for_how_long, found, wrong};
+use super::super::stage::{FLOW, Scene, for_how_long, found, wrong};
 use super::super::traffic::flow;
 use super::super::value::{Senders, line_of};
 use super::super::{Action, words};
@@ -115,7 +115,7 @@ pub(super) fn burst(scene: &mut Scene<'_, '_>, entry: &Burst) -> Result<(), Prob
         return Err(Problem::at(line_of(&entry.load), "load: it must be more than 0"));
     }
     let packet = entry.packet.map_or(scene.stage.packet, |packet| packet.0);
-    scene.spend(1, from.len())?;
+    scene.spend(1, from.len() * FLOW)?;
     let net = scene.stage.net;
     let flows: Vec<Flow> = from.iter().map(|port| flow(net, (*port, to), load, packet)).collect();
     // No two entries have one name: they add up.

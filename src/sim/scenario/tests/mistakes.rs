@@ -1,9 +1,10 @@
 //! What is wrong is told in one line, with its place.
 
+use super::super::places::Places;
 use super::super::{Action, Overrides, Scenario};
 use super::{net, story, story_of};
 use crate::fabric::rate::{Speed, Width};
-use crate::sim::net::Net;
+use crate::sim::net::{Net, file};
 
 /// A timeline with one entry, on line 3.
 fn one(entry: &str) -> String {
@@ -233,14 +234,101 @@ fn a_fabric_that_cannot_be_used_says_so() {
 }
 
 #[test]
+fn a_cable_stays_in_its_fabric() {
+    let mut planes = net("{fat-tree: {hosts: 4, radix: 4, down: 2, up: 2, planes: 2}}");
+    // An adapter's port that never had a cable is of no fabric.
+    let place = |text| Places::new(&planes).port(text).unwrap().0 as usize;
+    let (free, peer) = (place("host-0-mlx5_1"), place("p1-leaf-0-0[1]"));
+    (planes.ports[free].cable, planes.ports[peer].cable) = (None, None);
+    let says = "x.yml: line 2: move-cable: a cable cannot be moved to another fabric";
+    let (into, back) = ("'p0-leaf-0-0[1]', to: host-0-mlx5_1", "host-0-mlx5_1, to: ");
+    for (moves, wrong) in [
+        (vec!["'p0-leaf-0-0[1]', to: 'p1-leaf-0-0[1]'".to_owned()], Some(2)),
+        (vec!["'p0-leaf-0-0[1]', to: host-1-mlx5_1".to_owned()], Some(2)),
+        (vec![into.to_owned()], None),
+        (vec![into.to_owned(), format!("{back}'p0-leaf-0-0[1]'")], None),
+        // It is of the fabric that its first cable brought.
+        (vec![into.to_owned(), format!("{back}'p1-leaf-0-0[1]'")], Some(3)),
+        (vec![into.to_owned(), "host-1-mlx5_1, to: host-0-mlx5_1".to_owned()], Some(3)),
+    ] {
+        let entry = |(at, ends): (usize, &String)| {
+            format!("- move-cable: {{at: {}s, from: {ends}}}\n", at + 1)
+        };
+        let entries: String = moves.iter().enumerate().map(entry).collect();
+        let story =
+            story_of(&format!("timeline:\n{entries}"), planes.clone(), &Overrides::default());
+        let expected = wrong.map(|line| says.replace("line 2", &format!("line {line}")));
+        assert_eq!(story.err(), expected, "{moves:?}");
+    }
+}
+
+#[test]
+fn a_fabric_that_is_too_large_to_watch_says_so() {
+    for (fabric, says) in [
+        (
+            "{fat-tree: {hosts: 49151, levels: 3, radix: 64}}",
+            "x.yml: line 2: fabric: its switches and its adapters' ports need 5",
+        ),
+        (
+            "{file: x}",
+            "x.yml: line 2: fabric: it is 17 fabrics side by side, and at most 16 can be watched",
+        ),
+    ] {
+        let net = match fabric {
+            "{file: x}" => pairs(17),
+            _ => net(fabric),
+        };
+        let text = format!("traffic: {{pattern: none}}\nfabric: {fabric}");
+        let error = story_of(&text, net, &Overrides::default()).map(|_| ()).unwrap_err();
+        assert!(error.starts_with(says), "{error}");
+    }
+    assert!(story_of("", pairs(16), &Overrides::default()).is_ok());
+}
+
+/// So many pairs of hosts, each with a cable between them.
+fn pairs(count: u32) -> Net {
+    let pair = |n| format!("Ca 1 \"a{n}\"\n[1] \"b{n}\"[1]\n\nCa 1 \"b{n}\"\n\n");
+    file::parse(&(0..count).map(pair).collect::<String>()).unwrap()
+}
+
+#[test]
+fn an_aggregation_node_is_no_host() {
+    let named = "Mellanox Technologies Aggregation Node";
+    let text = format!(
+        "Switch 8 \"s\"\n[1] \"an\"[1]\n[2] \"h1\"[1]\n[3] \"h2\"[1]\n\n\
+         vendid=0x2c9\nCa 1 \"an\" # \"{named}\"\n\nCa 1 \"h1\"\n\nCa 1 \"h2\"\n"
+    );
+    let net = || file::parse(&text).unwrap();
+    let usual = Overrides::default();
+    let story = story_of("", net(), &usual).unwrap();
+    let label = |port| story.net.label(port);
+    assert_eq!((label(story.seats[0]), label(story.masters[0])), ("h1[1]".into(), "h2[1]".into()));
+    let flows: Vec<_> = story
+        .steps
+        .iter()
+        .filter_map(|step| match &step.action {
+            Action::Traffic { flows, .. } => Some(flows.iter()),
+            _ => None,
+        })
+        .flatten()
+        .map(|flow| (label(flow.from), label(flow.to)))
+        .collect();
+    assert_eq!(flows, [("h1[1]".into(), "h2[1]".into()), ("h2[1]".into(), "h1[1]".to_owned())]);
+    for text in ["seat: an", "master: an", "timeline: [slow-receiver: {host: an, takes: 1%}]"] {
+        let error = story_of(text, net(), &usual).map(|_| ()).unwrap_err();
+        assert!(error.contains("\"an\" is a part of a switch, and no host"), "{error}");
+    }
+}
+
+#[test]
 fn what_is_wished_for_instead_is_checked() {
     let file = || Some("a.topo".into());
     let usual = Overrides::default;
     for (text, overrides, says) in [
-        ("", Overrides { speedup: 0.0, ..usual() }, "speedup: 0 is not between 0.01 and 10000"),
+        ("", Overrides { speedup: 0.0, ..usual() }, "speedup: 0 is not between 0.1 and 10000"),
         ("", Overrides { speedup: f64::NAN, ..usual() }, "speedup: NaN is not"),
         ("", Overrides { hosts: Some(0), ..usual() }, "hosts: 0 is not between 1 and 49151"),
-        ("", Overrides { hosts: Some(300), ..usual() }, "hosts: 300 hosts are too many: with 8"),
+        ("", Overrides { hosts: Some(9000), ..usual() }, "hosts: 9000 hosts are too many: with 8"),
         (
             "fabric: {back-to-back: {}}",
             Overrides { hosts: Some(3), ..usual() },

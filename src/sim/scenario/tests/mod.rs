@@ -170,6 +170,26 @@ fn a_tree_can_have_another_number_of_hosts() {
 }
 
 #[test]
+fn a_tree_of_more_hosts_gets_larger_switches() {
+    for (text, wanted, leaf, ports, spines) in [
+        ("{hosts: 36, radix: 16, down: 9, up: 6}", 500, "leaf-0-55", 56, 6),
+        ("{}", 500, "leaf-0-62", 63, 8),
+        ("{}", 30, "leaf-0-3", 16, 2),
+        ("{hosts: 4, radix: 4, ports: 2}", 100, "leaf-0-99", 100, 2),
+    ] {
+        let scenario = Scenario::parse("x.yml", &format!("fabric: {{fat-tree: {text}}}")).unwrap();
+        let overrides = Overrides { hosts: Some(wanted), ..Overrides::default() };
+        let story = scenario.story(&overrides).unwrap();
+        assert_eq!(hosts(&story), wanted as usize);
+        let node = |id: &str| story.net.nodes.iter().find(|node| node.id == id).unwrap();
+        assert_eq!(node(leaf).port_count, ports, "{text}");
+        let is_spine = |id: &str| id.starts_with("spine-");
+        let found = story.net.nodes.iter().filter(|node| is_spine(&node.id)).count();
+        assert_eq!(found, spines, "{text}");
+    }
+}
+
+#[test]
 fn the_demo_unfolds_in_five_minutes() {
     let demo = Scenario::demo().unwrap();
     assert!(!demo.about().is_empty());
