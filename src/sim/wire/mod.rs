@@ -233,3 +233,6 @@ impl Wire for SimWire {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
