@@ -1,8 +1,9 @@
 //! A fabric that is not there: nodes, cables, counters and their troubles, behind
 //! [`transport`](crate::transport)'s trait.
 //!
-//! A [`net::Net`] is what was built, a [`scenario`] what happens to it, the
-//! [`load`] what its traffic does to its ports.
+//! A [`net::Net`] is what was built, a [`scenario`] what happens to it, a [`world`] how it is at a
+//! moment, and the [`load`] what its traffic does to its ports. Its [`agents`] answer MADs, which
+//! the [`wire`] carries.
 
 pub mod agents;
 pub mod chance;
