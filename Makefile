@@ -28,9 +28,10 @@ demo: build ## watch a simulated fabric in which a cable goes bad (no InfiniBand
 test: deps lint ## install what is missing and run every check and test
 	cargo test $(LOCKED)
 
-lint: tools ## formatting, clippy, dependencies
+lint: tools ## formatting, clippy, documentation, dependencies
 	cargo fmt --check
 	cargo clippy $(LOCKED) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --no-deps --quiet
 	cargo deny $(LOCKED) check bans licenses sources
 
 # Apart from lint for two reasons: the advisory database comes from a git host that closed networks

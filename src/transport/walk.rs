@@ -45,7 +45,7 @@ const EXPIRY_CHECK: Duration = Duration::from_millis(20);
 /// Drives a walk to its end: until it has no more questions and none is open.
 ///
 /// When `stop` is set nothing new is sent, and what is open is waited for, so that the device is left
-/// clean; but not for longer than [`MOST_FAREWELL`].
+/// clean; but not for longer than a second.
 pub fn drive(
     walk: &mut impl Walk,
     transactor: &mut Transactor,
