@@ -15,6 +15,8 @@ pub struct Model {
     pub vendor_id: u32,
     /// DeviceID.
     pub device_id: u16,
+    /// The ids of its near relations, which answer as it does.
+    pub relations: &'static [u16],
     /// The fastest it can do; it can do all that is slower, but FDR10.
     pub fastest: Speed,
     /// LinkWidthSupported, a mask of codes.
@@ -52,6 +54,7 @@ const fn row(
         kind,
         vendor_id: MELLANOX,
         device_id,
+        relations: &[],
         fastest,
         widths: if matches!(fastest, Speed::Hdr | Speed::Ndr | Speed::Xdr) { X1_2_4 } else { X1_4 },
         performance: Capabilities { mask, mask2 },
@@ -76,10 +79,17 @@ const ALL64_SWITCH: (u16, u32) = (ALL64.0 | 0x0100, 2);
 pub static MODELS: [Model; 15] = [
     // mthca: the narrow, sticking counters and nothing else.
     Model { details: false, ..row("infinihost-3", NodeKind::Ca, 25218, Speed::Ddr, (0, 0)) },
-    row("connectx-3", NodeKind::Ca, 4099, Speed::Fdr, TRAFFIC64),
-    row("connectx-5", NodeKind::Ca, 4119, Speed::Edr, ALL64),
-    row("connectx-6", NodeKind::Ca, 4123, Speed::Hdr, ALL64),
-    row("connectx-7", NodeKind::Ca, 4129, Speed::Ndr, ALL64),
+    // And ConnectX-3 Pro.
+    Model { relations: &[4103], ..row("connectx-3", NodeKind::Ca, 4099, Speed::Fdr, TRAFFIC64) },
+    // And ConnectX-4, ConnectX-5 Ex and BlueField.
+    Model {
+        relations: &[4115, 4121, 41682],
+        ..row("connectx-5", NodeKind::Ca, 4119, Speed::Edr, ALL64)
+    },
+    // And BlueField-2.
+    Model { relations: &[41686], ..row("connectx-6", NodeKind::Ca, 4123, Speed::Hdr, ALL64) },
+    // And BlueField-3.
+    Model { relations: &[41692], ..row("connectx-7", NodeKind::Ca, 4129, Speed::Ndr, ALL64) },
     row("connectx-8", NodeKind::Ca, 4131, Speed::Xdr, ALL64),
     Model {
         tick: Some(31),
@@ -88,6 +98,8 @@ pub static MODELS: [Model; 15] = [
     Model { tick: Some(31), ..row("switchx", NodeKind::Switch, 51000, Speed::Fdr, (0x1300, 0)) },
     Model {
         tick: Some(31),
+        // And Switch-IB.
+        relations: &[52000],
         ..row("switch-ib-2", NodeKind::Switch, 53000, Speed::Edr, ALL64_SWITCH)
     },
     Model { tick: Some(7), ..row("quantum", NodeKind::Switch, 54000, Speed::Hdr, ALL64_SWITCH) },
@@ -116,7 +128,9 @@ impl Model {
     pub fn of_device(kind: NodeKind, device_id: u16) -> &'static Model {
         let kind = if kind == NodeKind::AggregationNode { NodeKind::Ca } else { kind };
         let of_kind = || MODELS.iter().filter(move |model| model.kind == kind);
-        let found = of_kind().find(|model| model.device_id == device_id);
+        let is =
+            |model: &&Model| model.device_id == device_id || model.relations.contains(&device_id);
+        let found = of_kind().find(is);
         // Each kind has a last row for all others.
         found.or_else(|| of_kind().next_back()).unwrap_or(&MODELS[0])
     }
@@ -137,7 +151,9 @@ mod tests {
     #[test]
     fn a_device_is_known_by_its_id_and_an_unknown_one_by_its_kind() {
         assert_eq!(Model::of_device(NodeKind::Ca, 4129).name, "connectx-7");
+        assert_eq!(Model::of_device(NodeKind::Ca, 41692).name, "connectx-7");
         assert_eq!(Model::of_device(NodeKind::Switch, 54004).name, "quantum-3");
+        assert_eq!(Model::of_device(NodeKind::Switch, 52000).name, "switch-ib-2");
         for (kind, name) in [
             (NodeKind::Ca, "any-hca"),
             (NodeKind::AggregationNode, "any-hca"),
