@@ -5,6 +5,7 @@
 
 pub mod build;
 pub mod file;
+pub mod planes;
 pub mod rates;
 pub mod shapes;
 pub mod write;
@@ -126,6 +127,16 @@ impl Net {
     pub fn manager_seat(&self, port: PortId) -> PortId {
         let node = self.node_of(port);
         if node.kind == NodeKind::Switch { PortId(node.first_port) } else { port }
+    }
+
+    /// Whether a port was built to have a LID of its own: an adapter's with a cable, and a switch's
+    /// port 0.
+    pub fn has_lid(&self, port: PortId) -> bool {
+        let of = self.port(port);
+        match self.node_of(port).kind {
+            NodeKind::Switch => of.number == 0,
+            _ => of.cable.is_some(),
+        }
     }
 
     /// All node ids.

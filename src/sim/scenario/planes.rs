@@ -1,9 +1,10 @@
-//! Planes: parts of a net between which no packet passes, for an adapter forwards none.
+//! The planes of a scenario: which there are, and who is where in each.
 
 use std::collections::HashMap;
 
 use super::places::same_host;
 use crate::fabric::topology::NodeKind;
+use crate::sim::net::planes::planes;
 use crate::sim::net::{Net, NodeId, PortId};
 
 /// The planes of a net.
@@ -11,60 +12,32 @@ use crate::sim::net::{Net, NodeId, PortId};
 pub(super) struct Planes<'a> {
     net: &'a Net,
     /// By port: the lowest port that it can be reached from, which names its plane.
-    root: Vec<u32>,
+    root: Vec<PortId>,
     /// The planes that have a host, in the order of the net.
-    with_hosts: Vec<u32>,
+    with_hosts: Vec<PortId>,
     /// The hosts' ports that have a cable, in the order of the net.
     hosts: Vec<PortId>,
 }
 
-fn root(roots: &mut [u32], port: u32) -> u32 {
-    let mut top = port;
-    while roots[top as usize] != top {
-        // Halves the way for whoever comes next.
-        roots[top as usize] = roots[roots[top as usize] as usize];
-        top = roots[top as usize];
-    }
-    top
-}
-
-fn join(roots: &mut [u32], one: u32, other: u32) {
-    let (one, other) = (root(roots, one), root(roots, other));
-    roots[one.max(other) as usize] = one.min(other);
-}
-
 impl<'a> Planes<'a> {
     pub(super) fn new(net: &'a Net) -> Planes<'a> {
-        let mut roots: Vec<u32> = (0..net.ports.len() as u32).collect();
-        for node in net.nodes.iter().filter(|node| node.kind == NodeKind::Switch) {
-            for port in 1..=u32::from(node.port_count) {
-                join(&mut roots, node.first_port, node.first_port + port);
-            }
-        }
-        for port in net.port_ids() {
-            if let Some(peer) = net.port(port).cable {
-                join(&mut roots, port.0, peer.0);
-            }
-        }
-        for port in 0..roots.len() as u32 {
-            roots[port as usize] = root(&mut roots, port);
-        }
+        let root = planes(net);
         let is_host =
             |port: &PortId| net.port(*port).cable.is_some() && net.node_of(*port).is_host();
         let hosts: Vec<PortId> = net.port_ids().filter(is_host).collect();
-        let mut with_hosts: Vec<u32> = hosts.iter().map(|port| roots[port.0 as usize]).collect();
+        let mut with_hosts: Vec<PortId> = hosts.iter().map(|port| root[port.0 as usize]).collect();
         with_hosts.sort_unstable();
         with_hosts.dedup();
-        Planes { net, root: roots, with_hosts, hosts }
+        Planes { net, root, with_hosts, hosts }
     }
 
     /// The plane of a port.
-    pub(super) fn of(&self, port: PortId) -> u32 {
+    pub(super) fn of(&self, port: PortId) -> PortId {
         self.root[port.0 as usize]
     }
 
     /// The plane that a port was built into: none, if it is an adapter's without a cable.
-    pub(super) fn built(&self, port: PortId) -> Option<u32> {
+    pub(super) fn built(&self, port: PortId) -> Option<PortId> {
         let (of, node) = (self.net.port(port), self.net.node_of(port));
         (of.cable.is_some() || node.kind == NodeKind::Switch).then(|| self.of(port))
     }
@@ -77,13 +50,9 @@ impl<'a> Planes<'a> {
     /// How many LIDs the plane needs that needs most: one for a switch, and one for each port of an
     /// adapter that has a cable.
     pub(super) fn most_lids(&self) -> usize {
-        let mut lids: HashMap<u32, usize> = HashMap::new();
-        for port in self.net.port_ids() {
-            let is_switch = self.net.node_of(port).kind == NodeKind::Switch;
-            let of = self.net.port(port);
-            if if is_switch { of.number == 0 } else { of.cable.is_some() } {
-                *lids.entry(self.of(port)).or_default() += 1;
-            }
+        let mut lids: HashMap<PortId, usize> = HashMap::new();
+        for port in self.net.port_ids().filter(|port| self.net.has_lid(*port)) {
+            *lids.entry(self.of(port)).or_default() += 1;
         }
         lids.into_values().max().unwrap_or_default()
     }
@@ -94,25 +63,25 @@ impl<'a> Planes<'a> {
     }
 
     /// Those of one plane.
-    pub(super) fn hosts_of(&self, plane: u32) -> impl Iterator<Item = PortId> + '_ {
+    pub(super) fn hosts_of(&self, plane: PortId) -> impl Iterator<Item = PortId> + '_ {
         self.hosts.iter().copied().filter(move |port| self.of(*port) == plane)
     }
 
     /// All planes that have a host, that of this port first.
-    pub(super) fn from(&self, port: PortId) -> Vec<u32> {
+    pub(super) fn from(&self, port: PortId) -> Vec<PortId> {
         let first = self.of(port);
         let others = self.with_hosts.iter().copied().filter(|plane| *plane != first);
         std::iter::once(first).chain(others).collect()
     }
 
     /// The port of this host in a plane, through whichever of its adapters.
-    pub(super) fn port_in(&self, plane: u32, host: NodeId) -> Option<PortId> {
+    pub(super) fn port_in(&self, plane: PortId, host: NodeId) -> Option<PortId> {
         self.hosts_of(plane).find(|port| same_host(self.net, self.net.port(*port).node, host))
     }
 
     /// What is in a plane what this port is in its own: the same host's, or else the one that is as
     /// many hosts from the first.
-    pub(super) fn counterpart(&self, plane: u32, port: PortId) -> Option<PortId> {
+    pub(super) fn counterpart(&self, plane: PortId, port: PortId) -> Option<PortId> {
         if self.of(port) == plane {
             return Some(port);
         }

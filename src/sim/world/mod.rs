@@ -11,8 +11,7 @@ mod link;
 mod reach;
 mod subnet;
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub use chances::has_fec;
@@ -80,7 +79,7 @@ impl World {
     /// The world at the beginning of a story: all nodes on, all links up, everybody addressed.
     pub fn new(story: Story) -> World {
         let Story { net, masters, seed, way, steps, .. } = story;
-        let plane = subnet::planes(&net, &masters);
+        let plane = subnet::subnets_of(&net, &masters);
         let subnets: Vec<Subnet> = masters
             .iter()
             .enumerate()

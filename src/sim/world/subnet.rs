@@ -1,9 +1,10 @@
 //! Subnets: which ports can reach each other, their LIDs, and the subnet manager that gave them.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 use crate::fabric::Lid;
 use crate::fabric::topology::NodeKind;
+use crate::sim::net::planes::planes;
 use crate::sim::net::{Net, PortId};
 
 /// One subnet: a plane of the fabric.
@@ -21,47 +22,25 @@ pub struct Subnet {
     members: Vec<(PortId, u8)>,
 }
 
-/// Whether a port has LIDs of its own: an adapter's that was built with a cable, and a switch's
-/// port 0.
-fn addressed(net: &Net, port: PortId) -> bool {
-    let is_switch = net.node_of(port).kind == NodeKind::Switch;
-    match (is_switch, net.port(port).number) {
-        (true, number) => number == 0,
-        (false, 0) => false,
-        (false, _) => net.port(port).cable.is_some(),
-    }
-}
+/// What belongs to no subnet that is managed.
+const NONE: u8 = u8::MAX;
 
-/// Which subnet each port is part of, by the cables as they were built: 0 for what is reached from
-/// the first port given, and so on; what none of them reaches gets numbers of its own.
-pub fn planes(net: &Net, seats: &[PortId]) -> Vec<u8> {
-    const NONE: u8 = u8::MAX;
-    let mut plane = vec![NONE; net.ports.len()];
-    for (number, &seat) in seats.iter().enumerate() {
-        let number = number.min(usize::from(NONE) - 1) as u8;
-        let mut queue = VecDeque::from([seat]);
-        while let Some(port) = queue.pop_front() {
-            if plane[port.0 as usize] != NONE {
-                continue;
-            }
-            plane[port.0 as usize] = number;
-            queue.extend(net.port(port).cable);
-            // A switch joins all of its ports; an adapter none.
-            if net.node_of(port).kind == NodeKind::Switch {
-                let node = net.port(port).node;
-                queue.extend(net.port_of(node, 0));
-                queue.extend(net.plugs_of(node));
-            }
-        }
-    }
-    plane
+/// Which subnet each port is part of, by the cables as they were built: that of the first of these
+/// ports that is in the same plane.
+pub fn subnets_of(net: &Net, masters: &[PortId]) -> Vec<u8> {
+    let planes = planes(net);
+    let plane_of = |port: PortId| planes[port.0 as usize];
+    let subnet = |port| masters.iter().position(|master| plane_of(*master) == plane_of(port));
+    net.port_ids()
+        .map(|port| subnet(port).and_then(|at| at.try_into().ok()).unwrap_or(NONE))
+        .collect()
 }
 
 impl Subnet {
     /// A subnet of these ports, addressed: a LID that the file gives a port is kept.
     pub fn new(net: &Net, members: impl Iterator<Item = PortId>, master: PortId) -> Self {
         let with_lmc = |port: PortId| (port, net.port(port).lmc);
-        let members = members.filter(|&port| addressed(net, port)).map(with_lmc);
+        let members = members.filter(|&port| net.has_lid(port)).map(with_lmc);
         let mut subnet = Subnet {
             master,
             sm_lid: Lid(0),

@@ -157,7 +157,7 @@ pub(in super::super) fn moves(
 ) -> Result<(), Problem> {
     entries.sort_by_key(|(when, _)| *when);
     // Adapters' ports that had no cable, and the fabric that the first one brought.
-    let mut joined: HashMap<PortId, u32> = HashMap::new();
+    let mut joined: HashMap<PortId, PortId> = HashMap::new();
     for (when, entry) in entries {
         let from = found(&entry.from, |text| stage.places.port(text))?;
         let to = found(&entry.to, |text| stage.places.port(text))?;
@@ -166,7 +166,7 @@ pub(in super::super) fn moves(
         };
         let other = stage.wiring.peer(to, when);
         let ends = [Some(from), Some(far), Some(to), other].into_iter().flatten();
-        let mut fabrics: Vec<u32> = ends
+        let mut fabrics: Vec<PortId> = ends
             .clone()
             .filter_map(|end| stage.planes.built(end).or_else(|| joined.get(&end).copied()))
             .collect();
