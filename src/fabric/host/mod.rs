@@ -1,0 +1,3 @@
+//! What a host sees of its own RDMA devices, as values.
+
+pub mod event;
