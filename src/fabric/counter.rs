@@ -1,7 +1,7 @@
 //! THE table of counters: one row each, from which everything else that speaks of counters is made.
 //!
-//! The PMA decoder takes the places from it, the exposition its names and help, `docs/metrics.md`
-//! its rows. To add a counter is to add a row.
+//! The PMA decoder takes the places from it, the sysfs reader its files, the exposition its names and
+//! help, `docs/metrics.md` its rows. To add a counter is to add a row.
 
 use std::ops::Range;
 
@@ -138,6 +138,9 @@ pub struct Row {
     pub scale: u64,
     /// Where it stands, the widest place first.
     pub places: &'static [Place],
+    /// What its files are called in sysfs, below a port's `counters` or, on the mlx4 of old
+    /// kernels, `counters_ext`; none where the kernel does not read it.
+    pub files: &'static [&'static str],
     /// What it counts, in a sentence.
     pub help: &'static str,
 }
@@ -168,7 +171,7 @@ const fn discard_detail(byte: u16) -> Place {
 
 macro_rules! counters {
     ($($counter:ident $ibta:literal $metric:literal $kind:ident x $scale:literal
-       [$($place:expr),+] $help:literal;)+) => {
+       [$($place:expr),+] [$($file:literal),*] $help:literal;)+) => {
         /// A counter that a port keeps; its row in the table says the rest.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
@@ -185,111 +188,113 @@ macro_rules! counters {
                 kind: Kind::$kind,
                 scale: $scale,
                 places: &[$($place),+],
+                files: &[$($file),*],
                 help: $help,
             }),+]
         };
     };
 }
 
-// Offsets: IBTA 1.4 tables 251 (PortCounters), 255 (PortRcvErrorDetails), 256
+// Files: drivers/infiniband/core/sysfs.c, and drivers/infiniband/hw/mlx4/sysfs.c of the mlx4 that had
+// counters_ext. Offsets: IBTA 1.4 tables 251 (PortCounters), 255 (PortRcvErrorDetails), 256
 // (PortXmitDiscardDetails) and 264 (PortCountersExtended); perfquery and tshark agree with each in
 // the tests.
 counters! {
     XmitData "PortXmitData" "transmit_bytes" Traffic x 4
-        [extended(8, Nothing), classic(24, 32)]
+        [extended(8, Nothing), classic(24, 32)] ["port_xmit_data", "port_xmit_data_64"]
         "Bytes of data sent, without link overhead (counted in words of 4 bytes).";
     RcvData "PortRcvData" "receive_bytes" Traffic x 4
-        [extended(16, Nothing), classic(28, 32)]
+        [extended(16, Nothing), classic(28, 32)] ["port_rcv_data", "port_rcv_data_64"]
         "Bytes of data received, without link overhead (counted in words of 4 bytes).";
     XmitPkts "PortXmitPkts" "transmit_packets" Traffic x 1
-        [extended(24, Nothing), classic(32, 32)]
+        [extended(24, Nothing), classic(32, 32)] ["port_xmit_packets", "port_xmit_packets_64"]
         "Packets sent on all virtual lanes but 15.";
     RcvPkts "PortRcvPkts" "receive_packets" Traffic x 1
-        [extended(32, Nothing), classic(36, 32)]
+        [extended(32, Nothing), classic(36, 32)] ["port_rcv_packets", "port_rcv_packets_64"]
         "Packets received on all virtual lanes but 15.";
     UnicastXmitPkts "PortUnicastXmitPkts" "unicast_transmit_packets" Traffic x 1
-        [extended(40, UnicastMulticast)]
+        [extended(40, UnicastMulticast)] ["unicast_xmit_packets", "port_unicast_xmit_packets"]
         "Unicast packets sent.";
     UnicastRcvPkts "PortUnicastRcvPkts" "unicast_receive_packets" Traffic x 1
-        [extended(48, UnicastMulticast)]
+        [extended(48, UnicastMulticast)] ["unicast_rcv_packets", "port_unicast_rcv_packets"]
         "Unicast packets received.";
     MulticastXmitPkts "PortMulticastXmitPkts" "multicast_transmit_packets" Traffic x 1
-        [extended(56, UnicastMulticast)]
+        [extended(56, UnicastMulticast)] ["multicast_xmit_packets", "port_multicast_xmit_packets"]
         "Multicast packets sent.";
     MulticastRcvPkts "PortMulticastRcvPkts" "multicast_receive_packets" Traffic x 1
-        [extended(64, UnicastMulticast)]
+        [extended(64, UnicastMulticast)] ["multicast_rcv_packets", "port_multicast_rcv_packets"]
         "Multicast packets received.";
     SymbolErrors "SymbolErrorCounter" "symbol_errors" Error x 1
-        [extended(72, Errors64), classic(4, 16)]
+        [extended(72, Errors64), classic(4, 16)] ["symbol_error"]
         "Minor link errors on one or more lanes; with FEC, symbols that it could not correct.";
     LinkErrorRecoveries "LinkErrorRecoveryCounter" "link_error_recoveries" Link x 1
-        [extended(80, Errors64), classic(6, 8)]
+        [extended(80, Errors64), classic(6, 8)] ["link_error_recovery"]
         "Times the link retrained and recovered by itself.";
     LinkDowned "LinkDownedCounter" "link_downed" Link x 1
-        [extended(88, Errors64), classic(7, 8)]
+        [extended(88, Errors64), classic(7, 8)] ["link_downed"]
         "Times the link failed to recover and went down.";
     RcvErrors "PortRcvErrors" "receive_errors" Error x 1
-        [extended(96, Errors64), classic(8, 16)]
+        [extended(96, Errors64), classic(8, 16)] ["port_rcv_errors"]
         "Packets received with an error.";
     RcvRemotePhysicalErrors "PortRcvRemotePhysicalErrors" "receive_remote_physical_errors" Error x 1
-        [extended(104, Errors64), classic(10, 16)]
+        [extended(104, Errors64), classic(10, 16)] ["port_rcv_remote_physical_errors"]
         "Packets received that were marked bad further upstream: the fault is not on this link.";
     RcvSwitchRelayErrors "PortRcvSwitchRelayErrors" "receive_switch_relay_errors" Error x 1
-        [extended(112, Errors64), classic(12, 16)]
+        [extended(112, Errors64), classic(12, 16)] ["port_rcv_switch_relay_errors"]
         "Packets received that the switch could not forward; multicast sent back by its own group counts too.";
     XmitDiscards "PortXmitDiscards" "transmit_discards" Congestion x 1
-        [extended(120, Errors64), classic(14, 16)]
+        [extended(120, Errors64), classic(14, 16)] ["port_xmit_discards"]
         "Packets discarded instead of sent, because the port was down or congested.";
     XmitConstraintErrors "PortXmitConstraintErrors" "transmit_constraint_errors" Error x 1
-        [extended(128, Errors64), classic(16, 8)]
+        [extended(128, Errors64), classic(16, 8)] ["port_xmit_constraint_errors"]
         "Packets not sent because of a partition or raw-packet rule.";
     RcvConstraintErrors "PortRcvConstraintErrors" "receive_constraint_errors" Error x 1
-        [extended(136, Errors64), classic(17, 8)]
+        [extended(136, Errors64), classic(17, 8)] ["port_rcv_constraint_errors"]
         "Packets received and discarded because of a partition or raw-packet rule.";
     LocalLinkIntegrityErrors "LocalLinkIntegrityErrors" "local_link_integrity_errors" Error x 1
-        [extended(144, Errors64), nibble(152)]
+        [extended(144, Errors64), nibble(152)] ["local_link_integrity_errors"]
         "Times the local physical errors went over the port's threshold.";
     ExcessiveBufferOverrunErrors "ExcessiveBufferOverrunErrors" "excessive_buffer_overrun_errors" Error x 1
-        [extended(152, Errors64), nibble(156)]
+        [extended(152, Errors64), nibble(156)] ["excessive_buffer_overrun_errors"]
         "Times the receive buffer was overrun in consecutive flow-control periods.";
     Qp1Dropped "QP1Dropped" "qp1_dropped" Error x 1
-        [extended(176, Errors64AndQp1Dropped), at(Attribute::PortCounters, 20, 16, Qp1Dropped)]
+        [extended(176, Errors64AndQp1Dropped), at(Attribute::PortCounters, 20, 16, Qp1Dropped)] []
         "Management packets to QP1 dropped for want of resources.";
     Vl15Dropped "VL15Dropped" "vl15_dropped" Error x 1
-        [extended(160, Errors64), classic(22, 16)]
+        [extended(160, Errors64), classic(22, 16)] ["VL15_dropped"]
         "Subnet management packets dropped for want of resources.";
     XmitWait "PortXmitWait" "transmit_wait_ticks" Congestion x 1
-        [extended(168, Errors64), at(Attribute::PortCounters, 40, 32, XmitWait)]
+        [extended(168, Errors64), at(Attribute::PortCounters, 40, 32, XmitWait)] ["port_xmit_wait"]
         "Ticks in which the port had data to send and no credit to send it with; a tick's length is the device's.";
     RcvLocalPhysicalErrors "PortLocalPhysicalErrors" "receive_local_physical_errors" Error x 1
-        [receive_detail(4)]
+        [receive_detail(4)] []
         "Of receive_errors: a bad CRC, a bad length or an error that the physical layer saw.";
     RcvMalformedPacketErrors "PortMalformedPacketErrors" "receive_malformed_packet_errors" Error x 1
-        [receive_detail(6)]
+        [receive_detail(6)] []
         "Of receive_errors: a bad header.";
     RcvBufferOverrunErrors "PortBufferOverrunErrors" "receive_buffer_overrun_errors" Error x 1
-        [receive_detail(8)]
+        [receive_detail(8)] []
         "Of receive_errors: no room in the receive buffer.";
     RcvDlidMappingErrors "PortDLIDMappingErrors" "receive_dlid_mapping_errors" Error x 1
-        [receive_detail(10)]
+        [receive_detail(10)] []
         "Of receive_switch_relay_errors: the forwarding table had no port for the destination.";
     RcvVlMappingErrors "PortVLMappingErrors" "receive_vl_mapping_errors" Error x 1
-        [receive_detail(12)]
+        [receive_detail(12)] []
         "Of receive_switch_relay_errors: the service level had no virtual lane on the way out.";
     RcvLoopingErrors "PortLoopingErrors" "receive_looping_errors" Error x 1
-        [receive_detail(14)]
+        [receive_detail(14)] []
         "Of receive_switch_relay_errors: the way out was the way in.";
     XmitInactiveDiscards "PortInactiveDiscards" "transmit_inactive_discards" Congestion x 1
-        [discard_detail(4)]
+        [discard_detail(4)] []
         "Of transmit_discards: the port was not active.";
     XmitNeighborMtuDiscards "PortNeighborMTUDiscards" "transmit_neighbor_mtu_discards" Congestion x 1
-        [discard_detail(6)]
+        [discard_detail(6)] []
         "Of transmit_discards: the packet was larger than the neighbour takes.";
     XmitLifetimeLimitDiscards "PortSwLifetimeLimitDiscards" "transmit_lifetime_limit_discards" Congestion x 1
-        [discard_detail(8)]
+        [discard_detail(8)] []
         "Of transmit_discards: the packet stayed in the switch for longer than its lifetime limit.";
     XmitHoqLimitDiscards "PortSwHOQLifetimeLimitDiscards" "transmit_hoq_limit_discards" Congestion x 1
-        [discard_detail(10)]
+        [discard_detail(10)] []
         "Of transmit_discards: the packet stood at the head of the queue for longer than its limit.";
 }
 
@@ -300,6 +305,11 @@ impl Counter {
     /// Its row in the table.
     pub fn row(self) -> &'static Row {
         &TABLE[self as usize]
+    }
+
+    /// The counter that a file of sysfs holds, if it holds one.
+    pub fn from_file(name: &str) -> Option<Counter> {
+        TABLE.iter().find(|row| row.files.contains(&name)).map(|row| row.counter)
     }
 
     /// All of them, in the table's order.
@@ -318,11 +328,15 @@ mod tests {
 
     #[test]
     fn rows_stand_where_their_counters_point_and_names_are_unique() {
-        let mut names = HashSet::new();
+        let (mut names, mut files) = (HashSet::new(), HashSet::new());
         for row in TABLE {
             assert_eq!(row.counter.row().ibta, row.ibta);
             assert!(names.insert(row.metric), "{} twice", row.metric);
             assert!(names.insert(row.ibta), "{} twice", row.ibta);
+            for file in row.files {
+                assert!(files.insert(file), "{file} twice");
+                assert_eq!(Counter::from_file(file), Some(row.counter));
+            }
             assert!(row.help.ends_with('.') && !row.help.contains(['\n', '\\']), "{}", row.help);
         }
     }

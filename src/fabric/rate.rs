@@ -43,6 +43,11 @@ impl Width {
         WIDTHS.iter().find(|row| row.code == code).map(|row| row.width)
     }
 
+    /// The width with so many lanes, if there is one.
+    pub fn from_lanes(lanes: u8) -> Option<Width> {
+        WIDTHS.iter().find(|row| row.lanes == lanes).map(|row| row.width)
+    }
+
     /// The widest of a set of codes, as in LinkWidthSupported and LinkWidthEnabled.
     pub fn widest(mask: u8) -> Option<Width> {
         WIDTHS.iter().rev().find(|row| mask & row.code != 0).map(|row| row.width)
@@ -128,6 +133,11 @@ impl Speed {
 
     fn row(self) -> &'static SpeedRow {
         &SPEEDS[self as usize]
+    }
+
+    /// The speed that the field writes so.
+    pub fn from_label(label: &str) -> Option<Speed> {
+        SPEEDS.iter().find(|row| row.label == label).map(|row| row.speed)
     }
 
     /// As the field writes it: `EDR`.

@@ -1,0 +1,121 @@
+//! A device: what it is, and its ports.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::fabric::host::{About, Device};
+use crate::fabric::{Moment, PortNumber};
+
+use super::Looking;
+use super::file::Directory;
+use super::netdev::Owner;
+use super::port::{HwReader, PortReader};
+use super::value;
+
+/// How long what seldom changes is believed: names, versions, which network interface is whose.
+const ABOUT_LIFE: Duration = Duration::from_secs(60);
+
+/// Reads a device.
+#[derive(Debug)]
+pub(super) struct DeviceReader {
+    name: Arc<str>,
+    sysfs: PathBuf,
+    directory: Directory,
+    about: Arc<About>,
+    about_until: Moment,
+    ports: Vec<PortReader>,
+    hw: Option<HwReader>,
+}
+
+impl DeviceReader {
+    /// Opens a device of `<sysfs>/class/infiniband`.
+    pub(super) fn open(sysfs: &Path, name: &str) -> io::Result<Self> {
+        let directory = Directory::open(&sysfs.join("class/infiniband").join(name))?;
+        let ports = directory.below("ports")?;
+        let mut numbers: Vec<PortNumber> =
+            ports.names()?.iter().filter_map(|name| name.parse().ok()).collect();
+        numbers.sort_unstable();
+        let ports = numbers
+            .into_iter()
+            .filter_map(|number| {
+                Some(PortReader::open(ports.below(&number.to_string()).ok()?, number))
+            })
+            .collect();
+        Ok(DeviceReader {
+            name: name.into(),
+            sysfs: sysfs.to_owned(),
+            hw: HwReader::open(&directory),
+            directory,
+            about: Arc::default(),
+            about_until: Moment::default(),
+            ports,
+        })
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What to tell of it while it does not answer.
+    pub(super) fn silent(&self) -> Device {
+        Device {
+            name: Arc::clone(&self.name),
+            about: Arc::clone(&self.about),
+            answers: false,
+            ports: Vec::new(),
+            hw: Default::default(),
+            refused: 0,
+        }
+    }
+
+    /// Lets the next look find out anew what seldom changes.
+    pub(super) fn look_closely(&mut self) {
+        self.about_until = Moment::default();
+    }
+
+    /// Reads it. Fails when it is not there any more.
+    pub(super) fn read(&mut self, looking: &Looking) -> io::Result<Device> {
+        let now = looking.clock.now();
+        if now >= self.about_until {
+            self.about_until = now + ABOUT_LIFE;
+            let about = self.about();
+            if *self.about != about {
+                self.about = Arc::new(about);
+            }
+            let owner = Owner::new(&self.sysfs, &self.directory, self.ports.len());
+            self.ports.iter_mut().for_each(|port| port.find_netdevs(&owner));
+        }
+        let ports =
+            self.ports.iter_mut().map(|port| port.read(looking)).collect::<io::Result<_>>()?;
+        let hw = self.hw.as_mut().map(|hw| hw.read(now, looking.rest)).unwrap_or_default();
+        let refused = self.ports.iter().map(PortReader::refused).sum::<usize>()
+            + self.hw.as_ref().map_or(0, HwReader::refused);
+        Ok(Device {
+            name: Arc::clone(&self.name),
+            about: Arc::clone(&self.about),
+            answers: true,
+            ports,
+            hw,
+            refused,
+        })
+    }
+
+    fn about(&self) -> About {
+        let text = |name| self.directory.text(name);
+        let guid = |name| text(name).parse().unwrap_or_default();
+        About {
+            guid: guid("node_guid"),
+            system_guid: guid("sys_image_guid"),
+            node_type: value::word(&text("node_type")),
+            description: text("node_desc"),
+            firmware: text("fw_ver"),
+            hardware: text("hw_rev"),
+            board: text("board_id"),
+            hca_type: text("hca_type"),
+            driver: self.directory.link("device/driver").unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The host's own view: all RDMA devices that its kernel shows.
+//!
+//! Works without a single MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the cloud's
+//! adapters alike. What a device refuses, and one that hangs, costs the others nothing.
+
+mod counters;
+mod device;
+mod ethtool;
+// pub mod events;
+mod file;
+mod netdev;
+mod patience;
+mod port;
+pub mod selection;
+mod value;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::fabric::host::{Device, HostSnapshot};
+use crate::transport::clock::Clock;
+
+use device::DeviceReader;
+use file::Directory;
+use patience::Patience;
+use selection::Selection;
+
+/// How long a device may take to be read. They take milliseconds; firmware that hangs, a minute.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What those who read must know.
+#[derive(Clone, Copy, Debug)]
+struct Looking {
+    clock: Clock,
+    /// How long a file that refused is left alone.
+    rest: Duration,
+}
+
+/// All devices of a host, open and ready to be looked at.
+pub struct Host {
+    sysfs: PathBuf,
+    selection: Selection,
+    clock: Clock,
+    patience: Patience<DeviceReader, io::Result<Device>>,
+    /// Those that are here.
+    readers: Vec<DeviceReader>,
+    /// Those that hang, by name, and what is told of each.
+    away: BTreeMap<Arc<str>, Device>,
+}
+
+impl Host {
+    /// The devices below a mounted sysfs. A file that refused is left alone for `rest`.
+    pub fn new(sysfs: PathBuf, selection: Selection, rest: Duration, clock: Clock) -> Self {
+        let looking = Looking { clock, rest };
+        Host {
+            sysfs,
+            selection,
+            clock,
+            patience: Patience::new(PATIENCE, move |reader: &mut DeviceReader| {
+                reader.read(&looking)
+            }),
+            readers: Vec::new(),
+            away: BTreeMap::new(),
+        }
+    }
+
+    /// Lets the next look find out anew what it seldom asks.
+    pub fn look_closely(&mut self) {
+        self.readers.iter_mut().for_each(DeviceReader::look_closely);
+    }
+
+    /// Looks at all devices that are there.
+    pub fn look(&mut self) -> HostSnapshot {
+        let anchor = self.clock.anchor();
+        for reader in self.patience.returned() {
+            tracing::info!(device = &**reader.name(), "the device answers again");
+            self.away.remove(reader.name());
+            self.readers.push(reader);
+        }
+        let (mut devices, gone) = self.read();
+        if gone {
+            // It may be back under its name at once, as after a reset.
+            (devices, _) = self.read();
+        }
+        devices.extend(self.away.values().cloned());
+        devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        HostSnapshot { anchor, began: anchor.moment, ended: self.clock.now(), devices }
+    }
+
+    /// Opens what came, closes what went, and reads all that does not hang; tells whether something
+    /// went meanwhile.
+    fn read(&mut self) -> (Vec<Device>, bool) {
+        self.find();
+        let readers = std::mem::take(&mut self.readers);
+        let mut late: BTreeMap<_, _> =
+            readers.iter().map(|reader| (Arc::clone(reader.name()), reader.silent())).collect();
+        let mut devices = Vec::with_capacity(readers.len());
+        let mut gone = false;
+        for (reader, outcome) in self.patience.run(readers) {
+            late.remove(reader.name());
+            match outcome {
+                Ok(device) => {
+                    devices.push(device);
+                    self.readers.push(reader);
+                }
+                Err(error) => {
+                    tracing::debug!(device = &**reader.name(), %error, "the device is gone");
+                    gone = true;
+                }
+            }
+        }
+        for name in late.keys() {
+            tracing::warn!(device = &**name, limit = ?PATIENCE, "the device hangs: it is left alone");
+        }
+        self.away.append(&mut late);
+        (devices, gone)
+    }
+
+    /// Finds out which devices there are. One that is left out is known by its name alone.
+    fn find(&mut self) {
+        let class = self.sysfs.join("class/infiniband");
+        let names = Directory::open(&class).and_then(|class| class.names()).unwrap_or_default();
+        let here = |name: &str| names.iter().any(|here| here == name);
+        self.readers.retain(|reader| here(reader.name()));
+        self.away.retain(|name, _| here(name));
+        for name in &names {
+            let known = self.away.contains_key(&**name)
+                || self.readers.iter().any(|reader| **reader.name() == **name);
+            if known || !self.selection.has(name) {
+                continue;
+            }
+            match DeviceReader::open(&self.sysfs, name) {
+                Ok(reader) => self.readers.push(reader),
+                Err(error) => tracing::debug!(device = name, %error, "the device cannot be opened"),
+            }
+        }
+    }
+}
