@@ -490,3 +490,88 @@ impl<'a> Line<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::counter::Counter;
+    use crate::fabric::host::HwName;
+    use crate::fabric::host::rails::Rails;
+    use crate::fabric::host::tests::{port, snapshot};
+
+    fn observation(ports: Vec<Port>) -> HostObservation {
+        HostObservation {
+            snapshot: Some(snapshot("mlx5_0", ports)),
+            rails: Rails::new(Vec::new(), "ib".into()),
+            ..HostObservation::default()
+        }
+    }
+
+    fn samples(observation: &HostObservation) -> Vec<String> {
+        let parts = render(observation);
+        parts.iter().flat_map(|part| part.samples.lines().map(str::to_owned)).collect()
+    }
+
+    const LABELS: &str = r#"{fabric="ib",guid="0x0000000000000abc",port="1",device="mlx5_0""#;
+
+    #[test]
+    fn a_port_has_the_fabrics_families_and_what_was_not_read_has_no_sample() {
+        let mut port = port(1);
+        port.reading.set(Counter::XmitData, 100);
+        let (mut silent, lines) = (port.clone(), samples(&observation(vec![port])));
+        for (name, value) in [("state", "4"), ("width_lanes", "4"), ("transmit_bytes_total", "400")]
+        {
+            let line = format!("infiniband_port_{name}{LABELS}}} {value}");
+            assert!(lines.contains(&line), "{line} in {lines:#?}");
+        }
+        assert!(!lines.iter().any(|line| line.contains("receive_bytes")));
+        (silent.state, silent.rate, silent.lid) = (None, None, None);
+        let lines = samples(&observation(vec![silent]));
+        assert!(!lines.iter().any(|line| line.starts_with("infiniband_port_state")), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.contains("port_info") && !line.contains(",lid=")));
+    }
+
+    #[test]
+    fn a_drivers_unknown_counter_keeps_its_name_and_cannot_break_out() {
+        let mut port = port(1);
+        let names = ["Rcvd Out of order packets 2", "a\",b=\"", "refused"];
+        port.hw.names = names.map(|file| HwName { file: file.into(), row: None }).into();
+        port.hw.values = vec![Some(5), Some(6), None];
+        let lines = samples(&observation(vec![port]));
+        let of_hw: Vec<_> =
+            lines.iter().filter(|line| line.starts_with("infiniband_hw_")).collect();
+        let name = format!("infiniband_hw_counter_total{LABELS}");
+        assert_eq!(
+            of_hw,
+            [
+                &format!("{name},counter=\"Rcvd Out of order packets 2\"}} 5"),
+                &format!("{name},counter=\"a\\\",b=\\\"\"}} 6"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_device_that_hangs_is_told_as_such_and_has_no_ports() {
+        let mut observation = observation(Vec::new());
+        observation.snapshot.as_mut().unwrap().devices[0].answers = false;
+        let lines = samples(&observation);
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.starts_with("infiniband_device_up{") && line.ends_with("} 0"))
+        );
+        assert!(!lines.iter().any(|line| line.contains("port=") || line.contains("refused")));
+    }
+
+    #[test]
+    fn each_family_is_told_once_and_in_the_order_of_places() {
+        let mut observation = observation(vec![port(1), port(2)]);
+        observation.tally.see(observation.snapshot.as_ref().unwrap());
+        let parts = render(&observation);
+        assert!(parts.is_sorted_by(|a, b| a.place < b.place));
+        let mut names: Vec<_> = parts.iter().map(|part| part.head.name.clone()).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), parts.len());
+    }
+}
