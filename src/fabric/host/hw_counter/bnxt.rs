@@ -1,7 +1,7 @@
 //! bnxt_re (NetXtreme-E), from bnxt_re/hw_counters.c; what it shares with mlx5, by one name or by
 //! its older one, stands there. `res` is the responder's side.
 //!
-//! The counts of objects and of doorbell pacing left `hw_counters` in 6.19.
+//! The counts of objects and of doorbell pacing are in 6.12 and were taken out of `hw_counters` later.
 
 super::rows! {
     Gauge "active_pds" ("bnxt_re") "Protection domains in use.";
@@ -24,7 +24,8 @@ super::rows! {
     Gauge "watermark_cqs" ("bnxt_re") "The most completion queues that were in use at once.";
     Gauge "watermark_mrs" ("bnxt_re") "The most memory regions that were in use at once.";
     Gauge "watermark_mws" ("bnxt_re") "The most memory windows that were in use at once.";
-    Counter "resize_cq_count" = ["resize_cq_cnt"] ("bnxt_re") "Completion queues that were resized.";
+    Counter "resize_cq_count" = ["resize_cq_cnt"] ("bnxt_re")
+        "Completion queues that were resized.";
     // hw_counters.c reads it from tx_bcast_pkts of the statistics context, where the RoCE firmware
     // seems to keep it.
     Counter "recoverable_errors" ("bnxt_re")

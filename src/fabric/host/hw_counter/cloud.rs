@@ -1,5 +1,5 @@
 //! The virtual devices of three clouds: efa (efa/efa_verbs.c), erdma (erdma/erdma_verbs.c) and mana
-//! (mana/counters.c, since 6.15).
+//! (mana/counters.c, which came after 6.12).
 
 super::rows! {
     Counter "rx_drops" ("efa") "Packets received and dropped.";
@@ -86,6 +86,7 @@ super::rows! {
         "Congestion notification packets received by the whole device.";
     Counter "received_ecns" ("mana")
         "Packets received that were marked as having met congestion, by the whole device.";
+    // The driver says no more than the names: whether these two go down again is not known.
     Counter "num_qps_congested" ("mana") "Times that a queue pair was slowed down by congestion.";
     Counter "num_qps_recovered" ("mana")
         "Times that a queue pair was back at its full rate after congestion.";
@@ -94,6 +95,7 @@ super::rows! {
     Counter "qp_recovered_events" ("mana")
         "Times that a queue pair of the whole device was back at its full rate.";
     Counter "rate_inc_events" ("mana") "Times that a rate was raised again after congestion.";
-    Gauge "current_rate" ("mana") "Rate at which congestion control lets the function send, in the device's own unit.";
+    Gauge "current_rate" ("mana")
+        "Rate at which congestion control lets the function send, in the device's own unit.";
     Counter "dup_rx_requests" ("mana") "Requests received twice.";
 }

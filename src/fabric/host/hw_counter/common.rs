@@ -16,8 +16,7 @@ super::rows! {
     Counter "np_ecn_marked_roce_packets"
         = ["np_ecn_marked_roce_packets", "RxECNMrkd", "rx_ecn_marked_pkts"] ("mlx5, irdma, bnxt_re")
         "RoCE packets received that a switch on the way had marked as having met congestion.";
-    // bnxt_re calls it np_cnp_pkts since 6.13, tx_cnp_pkts before; Broadcom's own package,
-    // np_cnp_sent.
+    // bnxt_re calls it tx_cnp_pkts, after 6.12 np_cnp_pkts; Broadcom's own package, np_cnp_sent.
     Counter "np_cnp_sent"
         = ["np_cnp_sent", "cnpSent", "tx_cnp_pkts", "np_cnp_pkts", "tx_cnp_pkt", "sent_cnps"]
         ("mlx5, irdma, bnxt_re, hns, mana")

@@ -1,14 +1,16 @@
 //! irdma (E810, X722, and IPU with generation 3) and i40iw before it, from irdma/verbs.c
-//! (irdma_hw_stat_names, irdma_hw_stat_descs). Generation 3's names came in 6.17, which also took
-//! the prefixes iw and tcp from the names of all generations.
+//! (irdma_hw_stat_names, irdma_hw_stat_descs). Generation 3's names came after 6.12, and
+//! with them the names of all generations lost the prefixes iw and tcp.
 
 super::rows! {
-    Counter "ip4_in_discards" = ["ip4InDiscards"] ("irdma, i40iw") "IPv4 packets received and discarded.";
+    Counter "ip4_in_discards" = ["ip4InDiscards"] ("irdma, i40iw")
+        "IPv4 packets received and discarded.";
     Counter "ip4_in_truncated_packets" = ["ip4InTruncatedPkts"] ("irdma, i40iw")
         "IPv4 packets received that were cut short.";
     Counter "ip4_out_no_routes" = ["ip4OutNoRoutes"] ("irdma, i40iw")
         "IPv4 packets not sent because there was no route.";
-    Counter "ip6_in_discards" = ["ip6InDiscards"] ("irdma, i40iw") "IPv6 packets received and discarded.";
+    Counter "ip6_in_discards" = ["ip6InDiscards"] ("irdma, i40iw")
+        "IPv6 packets received and discarded.";
     Counter "ip6_in_truncated_packets" = ["ip6InTruncatedPkts"] ("irdma, i40iw")
         "IPv6 packets received that were cut short.";
     Counter "ip6_out_no_routes" = ["ip6OutNoRoutes"] ("irdma, i40iw")

@@ -1,5 +1,5 @@
 //! mlx5 (ConnectX-4 and later, Connect-IB): queue, congestion, extended and optional counters, from
-//! mlx5/counters.c. bnxt_re took many of these names over in 6.13 (bnxt_re/hw_counters.c).
+//! mlx5/counters.c. bnxt_re took many of these names over after 6.12 (bnxt_re/hw_counters.c).
 //!
 //! Queue counters are 32 bits wide and wrap.
 

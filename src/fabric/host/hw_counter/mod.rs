@@ -89,7 +89,7 @@ const LEN: usize = {
     len
 };
 
-const ROWS: [HwRow; LEN] = {
+static ROWS: [HwRow; LEN] = {
     let mut rows = [PARTS[0][0]; LEN];
     let (mut row, mut part) = (0, 0);
     while part < PARTS.len() {

@@ -35,7 +35,8 @@ super::rows! {
     Counter "tx_rc_packets" = ["tx_rc_pkt"] ("hns") "Packets sent of reliable connections.";
     Counter "tx_uc_packets" = ["tx_uc_pkt"] ("hns") "Packets sent of unreliable connections.";
     Counter "tx_ud_packets" = ["tx_ud_pkt"] ("hns") "Packets sent of unreliable datagrams.";
-    Counter "tx_xrc_packets" = ["tx_xrc_pkt"] ("hns") "Packets sent of extended reliable connections.";
+    Counter "tx_xrc_packets" = ["tx_xrc_pkt"] ("hns")
+        "Packets sent of extended reliable connections.";
     Counter "tx_err_packets" = ["tx_err_pkt"] ("hns") "Packets to be sent that had an error.";
     Counter "trp_get_mpt_err_packets" = ["trp_get_mpt_err_pkt"] ("hns")
         "Packets whose memory region's entry could not be read.";
@@ -48,12 +49,16 @@ super::rows! {
     Counter "cq_poe" ("hns") "Completions pushed to the processor by the chip's order engine.";
     Counter "cq_notify" ("hns") "Notifications of completion queues.";
 
-    Counter "ip4_in_segs" = ["ip4InSegs"] ("cxgb4") "TCP segments received over IPv4, by the adapter's offload.";
-    Counter "ip4_out_segs" = ["ip4OutSegs"] ("cxgb4") "TCP segments sent over IPv4, by the adapter's offload.";
+    Counter "ip4_in_segs" = ["ip4InSegs"] ("cxgb4")
+        "TCP segments received over IPv4, by the adapter's offload.";
+    Counter "ip4_out_segs" = ["ip4OutSegs"] ("cxgb4")
+        "TCP segments sent over IPv4, by the adapter's offload.";
     Counter "ip4_retrans_segs" = ["ip4RetransSegs"] ("cxgb4") "TCP segments sent again over IPv4.";
     Counter "ip4_out_rsts" = ["ip4OutRsts"] ("cxgb4") "TCP resets sent over IPv4.";
-    Counter "ip6_in_segs" = ["ip6InSegs"] ("cxgb4") "TCP segments received over IPv6, by the adapter's offload.";
-    Counter "ip6_out_segs" = ["ip6OutSegs"] ("cxgb4") "TCP segments sent over IPv6, by the adapter's offload.";
+    Counter "ip6_in_segs" = ["ip6InSegs"] ("cxgb4")
+        "TCP segments received over IPv6, by the adapter's offload.";
+    Counter "ip6_out_segs" = ["ip6OutSegs"] ("cxgb4")
+        "TCP segments sent over IPv6, by the adapter's offload.";
     Counter "ip6_retrans_segs" = ["ip6RetransSegs"] ("cxgb4") "TCP segments sent again over IPv6.";
     Counter "ip6_out_rsts" = ["ip6OutRsts"] ("cxgb4") "TCP resets sent over IPv6.";
 }
