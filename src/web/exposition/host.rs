@@ -2,11 +2,10 @@
 //!
 //! What the fabric tells of a port, too, has the fabric's family and one label more, `device`.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::fabric::counter::TABLE as COUNTERS;
-use crate::fabric::host::ethernet::{self, Index};
+use crate::fabric::host::ethernet;
 use crate::fabric::host::event::EventKind;
 use crate::fabric::host::hw_counter;
 use crate::fabric::host::{Device, HwReading, IpoibMode, Netdev, Port};
@@ -224,15 +223,6 @@ pub fn ethernet_head(row: &ethernet::EthernetRow) -> Head {
     Head { name, kind: Kind::Counter, help: row.help.into() }
 }
 
-/// The label that tells one of a row's values from the others.
-pub fn index_label(index: Index) -> Option<&'static str> {
-    match index {
-        Index::None => None,
-        Index::Priority => Some("priority"),
-        Index::Lane => Some("lane"),
-    }
-}
-
 /// Renders what the host sees; families without samples are left out.
 pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     let Some(snapshot) = &observation.snapshot else { return Vec::new() };
@@ -345,10 +335,14 @@ impl<'a> Labelled<'a> {
             parts.host(ethernet_head(row), |text, name| {
                 for (labels, value) in of_row {
                     let mut line = Line::new(text, name, labels);
-                    if let Some((label, index)) = index_label(row.index).zip(value.index) {
+                    if let Some((label, index)) = row.index.label().zip(value.index) {
                         line.label(label, itoa::Buffer::new().format(index));
                     }
-                    line.value(value.value);
+                    if row.micros {
+                        line.micros(value.value);
+                    } else {
+                        line.value(value.value);
+                    }
                 }
             });
         }
@@ -478,10 +472,12 @@ impl<'a> Line<'a> {
     }
 
     fn seconds(&mut self, seconds: f64) {
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = write!(text, "{seconds:.3}");
-        self.write(&text);
+        self.write(&format!("{seconds:.3}"));
+    }
+
+    /// Microseconds, in seconds: exactly, for they may be more than a float can hold.
+    fn micros(&mut self, micros: u64) {
+        self.write(&format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000));
     }
 
     fn write(&mut self, value: &str) {
