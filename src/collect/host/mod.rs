@@ -1,0 +1,3 @@
+//! What a host tells of its own RDMA devices.
+
+pub mod events;
