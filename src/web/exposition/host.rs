@@ -180,6 +180,12 @@ const HW_UNKNOWN: Family = Family {
     help: "A counter of the driver that is not known here, by the name of its file.",
 };
 
+const HEARD: Family = Family {
+    name: "infiniband_device_events_heard",
+    kind: Kind::Gauge,
+    labels: DEVICE_LABELS,
+    help: "Whether the device is held open for its asynchronous events; without them a loss of link between two looks is missed.",
+};
 const LINK_LOSSES: Family = Family {
     name: "infiniband_port_link_losses",
     kind: Kind::Counter,
@@ -203,7 +209,7 @@ const EVENT_TIMES: Family = Family {
 pub fn families() -> impl Iterator<Item = Family> {
     (DEVICES.iter().map(|(family, _)| *family))
         .chain(PORTS.iter().map(|(family, _)| *family))
-        .chain([LINK_LOSSES, EVENTS, EVENT_TIMES, HW_UNKNOWN])
+        .chain([HEARD, LINK_LOSSES, EVENTS, EVENT_TIMES, HW_UNKNOWN])
         .chain(NETDEVS.iter().map(|(family, _)| *family))
 }
 
@@ -234,7 +240,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     labelled.states_and_counters(&mut parts);
     parts.each(DEVICES, &labelled.devices);
     parts.each(PORTS, &labelled.ports);
-    events(observation, &mut parts);
+    events(observation, &labelled.devices, &mut parts);
     labelled.hw(&mut parts);
     parts.each(NETDEVS, &labelled.netdevs);
     labelled.ethernet(&mut parts);
@@ -350,39 +356,46 @@ impl<'a> Labelled<'a> {
 }
 
 /// What the ports told.
-fn events(observation: &HostObservation, parts: &mut Parts) {
+fn events(observation: &HostObservation, devices: &With<'_, Device>, parts: &mut Parts) {
+    let is_heard = |device: &str| observation.heard.contains(device);
+    parts.host(HEARD.into(), |text, name| {
+        for (labels, device) in devices {
+            Line::new(text, name, labels).value(is_heard(&device.name).into());
+        }
+    });
     let places: Vec<_> = (observation.tally.places())
         .map(|((device, port), tally)| {
-            (labels(observation, device, *port, tally.guid), *port, tally)
+            (labels(observation, device, *port, tally.guid), is_heard(device), *port, tally)
         })
         .collect();
     parts.host(LINK_LOSSES.into(), |text, name| {
-        for (labels, _, tally) in places.iter().filter(|(_, port, _)| port.is_some()) {
+        for (labels, _, _, tally) in places.iter().filter(|(_, _, port, _)| port.is_some()) {
             Line::new(text, name, labels).value(tally.losses);
         }
     });
-    // A port tells of itself, a device of itself alone.
-    let told = |port: Option<PortNumber>| {
-        EventKind::ALL
-            .iter()
-            .filter(move |kind| (**kind == EventKind::DeviceFatal) == port.is_none())
-    };
     parts.host(EVENTS.into(), |text, name| {
-        for (labels, port, tally) in &places {
-            for kind in told(*port) {
-                let mut line = Line::new(text, name, labels);
-                line.label("event", kind.label());
-                line.value(tally.of(*kind).0);
+        for (labels, heard, port, tally) in &places {
+            for kind in EventKind::ALL {
+                let (count, _) = tally.of(*kind);
+                // A port tells of itself, a device of itself alone. None yet is 0 only of those
+                // that would be heard.
+                let tells = *heard && (*kind == EventKind::DeviceFatal) == port.is_none();
+                if tells || count > 0 {
+                    let mut line = Line::new(text, name, labels);
+                    line.label("event", kind.label());
+                    line.value(count);
+                }
             }
         }
     });
     parts.host(EVENT_TIMES.into(), |text, name| {
-        for (labels, port, tally) in &places {
-            for kind in told(*port) {
-                let Some(last) = tally.of(*kind).1 else { continue };
-                let mut line = Line::new(text, name, labels);
-                line.label("event", kind.label());
-                line.seconds(last.unix_seconds_of(last.moment));
+        for (labels, _, _, tally) in &places {
+            for kind in EventKind::ALL {
+                if let (_, Some(last)) = tally.of(*kind) {
+                    let mut line = Line::new(text, name, labels);
+                    line.label("event", kind.label());
+                    line.seconds(last.unix_seconds_of(last.moment));
+                }
             }
         }
     });

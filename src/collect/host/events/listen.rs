@@ -1,5 +1,6 @@
 //! The listening thread.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
@@ -39,8 +40,17 @@ pub(super) fn listen(
         .ok();
     let told = uevents.is_some() && in_first_user_namespace();
     let roll = Roll::new(sysfs, wanted, Opener);
-    let mut listening =
-        Listening { uevents, told, roll, clock, heard, stop, looked: clock.now(), goes_on: true };
+    let mut listening = Listening {
+        uevents,
+        told,
+        roll,
+        clock,
+        heard,
+        stop,
+        looked: clock.now(),
+        held: BTreeSet::new(),
+        goes_on: true,
+    };
     // The caller begins with a look of its own: what is there at the start is no change.
     listening.roll.look(clock.now());
     while listening.goes_on {
@@ -65,6 +75,8 @@ struct Listening<'a, O: Open, W, H> {
     heard: H,
     stop: &'a OwnedFd,
     looked: Moment,
+    /// The devices that were told to be heard.
+    held: BTreeSet<String>,
     goes_on: bool,
 }
 
@@ -83,6 +95,16 @@ impl<O: Open, W: Fn(&str) -> bool, H: FnMut(Heard) -> bool> Listening<'_, O, W, 
             self.look_unasked(now);
         }
         self.roll.open_one(now);
+        self.tell_held();
+    }
+
+    /// Tells which devices are heard, when they are not the same as before.
+    fn tell_held(&mut self) {
+        let held: BTreeSet<String> = self.roll.held().map(str::to_owned).collect();
+        if held != self.held {
+            self.held.clone_from(&held);
+            self.tell(Heard::Listening(held));
+        }
     }
 
     fn next_look(&self) -> Moment {

@@ -21,6 +21,7 @@ mod verbs;
 
 mod listen;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,8 @@ pub enum Heard {
     /// An RDMA device, a uverbs node or a netdev came, went or changed its name: look again now.
     /// One of these may stand for many.
     DevicesChanged,
+    /// These are the devices that are heard now: what another does, nobody tells.
+    Listening(BTreeSet<String>),
 }
 
 /// How long dropping a [`Listener`] waits for its thread. It ends within a millisecond unless a

@@ -151,6 +151,14 @@ impl<O: Open, W: Fn(&str) -> bool> Roll<O, W> {
         })
     }
 
+    /// The devices of the nodes held open.
+    pub fn held(&self) -> impl Iterator<Item = &str> {
+        self.nodes.values().filter_map(|node| match &node.standing {
+            Standing::Open(_) => Some(node.device.as_str()),
+            _ => None,
+        })
+    }
+
     /// Reads one event of a node; `None` when there is none, or no more to come, in which case it
     /// was let go.
     pub fn next(&mut self, name: &str, now: Moment) -> Option<(&str, Told)> {
