@@ -10,6 +10,7 @@ pub use slots::MOST_IN_FLIGHT;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use crate::fabric::{Lid, Moment};
@@ -37,12 +38,13 @@ const MOST_ROOM_WAIT: Duration = Duration::from_secs(2);
 /// A redirected request may be redirected once more, not for ever.
 const MOST_REDIRECTS: u8 = 2;
 
-/// Whom a window is for: a LID on a lane, or the end of a directed route.
+/// Whom a window is for: a LID on a lane, a GID, or the end of a directed route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
     Directed(Path),
     Smp(Lid),
     Gmp(Lid),
+    Global(Ipv6Addr),
 }
 
 impl Key {
@@ -51,13 +53,14 @@ impl Key {
             (Address::Directed(path), _) => Key::Directed(*path),
             (Address::Lid(lid), true) => Key::Smp(*lid),
             (Address::Lid(lid), false) => Key::Gmp(*lid),
+            (Address::Global(route), _) => Key::Global(route.gid),
         }
     }
 
     fn lane(self) -> Lane {
         match self {
             Key::Directed(_) | Key::Smp(_) => Lane::Smp,
-            Key::Gmp(_) => Lane::Gmp,
+            Key::Gmp(_) | Key::Global(_) => Lane::Gmp,
         }
     }
 }
