@@ -151,7 +151,7 @@ impl Session {
             self.wire.expired_at.since(began).as_millis(),
         );
         // What is late, or comes twice, comes in now if it comes in at all.
-        let until = self.wire.now() + 2 * port::LATE_BY;
+        let until = self.wire.now() + port::LATE_BY + Duration::from_millis(500);
         rest(until, &mut self.transactor, &mut self.wire, &AtomicBool::new(false))
             .expect("the device is there");
         self.report(&name);

@@ -31,7 +31,7 @@ mod port {
     /// Long enough for hundreds of requests to be waiting together.
     pub const SLOW_BY: Duration = Duration::from_secs(2);
     /// Later than the client waits.
-    pub const LATE_BY: Duration = Duration::from_millis(1200);
+    pub const LATE_BY: Duration = Duration::from_secs(2);
 }
 
 fn main() {
