@@ -226,6 +226,7 @@ fn what_is_not_answered_comes_back_from_the_kernel() {
     assert!(sent > 4, "{told}");
     assert_eq!(number(often, "wire port 2:", "expired"), sent, "{told}");
     for told in [once, often] {
+        assert_eq!(number(told, "stats port 2:", "stray"), 0, "{told}");
         assert_eq!(number(told, "wire port 2:", "expired_unknown"), 0, "{told}");
         assert_eq!(number(told, "wire port 2:", "open"), 0, "{told}");
         assert_eq!(number(told, "outcomes port 2:", "answered"), 0, "{told}");

@@ -341,6 +341,18 @@ fn an_answer_that_comes_too_late_is_a_stray_and_not_a_second_outcome() {
 }
 
 #[test]
+fn a_carrier_that_tells_of_a_time_out_after_our_own_deadline_tells_nothing_new() {
+    let mut transactor = Transactor::new(Pace { retries: 0, ..Pace::default() });
+    transactor.submit(counters(2, 1), 0);
+    let parcel = transactor.next_parcel(Moment(0)).unwrap();
+    let late = Moment(0) + Duration::from_millis(700);
+    transactor.expire(late);
+    transactor.received(Received::Expired { transaction: parcel.mad.transaction() }, late);
+    let told = |outcome| transactor.stats().of(Class::Performance, outcome);
+    assert_eq!((told(Outcome::TimedOut), told(Outcome::Stray)), (1, 0));
+}
+
+#[test]
 fn what_the_device_refuses_fails_alone() {
     let mut wire = star();
     wire.fate =
