@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod rig;
+#[path = "real_kernel/umad.rs"]
+mod umad;
 
 use std::time::Duration;
 
