@@ -4,6 +4,7 @@
  */
 #include "testhca.h"
 
+#include <linux/delay.h>
 #include <linux/sysfs.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -162,6 +163,8 @@ static int get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 p
 	int failure = READ_ONCE(port->hwfail);
 	unsigned int i;
 
+	while (READ_ONCE(port->hwhang))
+		msleep(10);
 	if (failure)
 		return -failure;
 	for (i = 0; i < ARRAY_SIZE(hw_counters); i++)

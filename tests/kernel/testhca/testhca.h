@@ -59,6 +59,7 @@ struct testhca_port {
 	u32 sm_lid;
 	u32 pmafail;
 	u32 hwfail;
+	u32 hwhang;
 	u64 counters[TESTHCA_COUNTERS];
 	u64 hw[TESTHCA_MAX_HW];
 	struct net_device *netdev;
