@@ -118,10 +118,10 @@ impl<O: Open, W: Fn(&str) -> bool> Roll<O, W> {
     /// Tries one node that is due, if any is. One, because each may take its time, and others may
     /// have to be let go meanwhile.
     pub fn open_one(&mut self, now: Moment) {
-        let due = |node: &&mut Node<_>| matches!(node.standing, Standing::Due(at) if at <= now);
-        let Some(node) = self.nodes.values_mut().find(due) else { return };
+        let due = |node: &Node<_>| matches!(node.standing, Standing::Due(at) if at <= now);
+        let Some((name, node)) = self.nodes.iter_mut().find(|(_, node)| due(node)) else { return };
         let device = node.device.as_str();
-        node.standing = match self.opener.open(device) {
+        node.standing = match self.opener.open(name) {
             Ok(ear) => {
                 tracing::debug!(device, "its events are heard");
                 Standing::Open(ear)
