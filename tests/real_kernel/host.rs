@@ -23,25 +23,32 @@ struct Watch {
 impl Watch {
     /// Looks each second, and whenever something is heard.
     fn start(device: &str, flags: &[&str]) -> Self {
-        let include = format!("--host.device-include={device}");
-        let all = ["--no-collector.fabric", "--host.interval=1s", &include];
-        let exporter = GuestExporter::start(&[&all, flags].concat());
-        let watch = Self { exporter, device: device.to_owned() };
-        watch.wait("the device to be seen", |now| now.get("infiniband_device_up", &[]));
-        watch
+        Self::each("1s", device, flags)
     }
 
     /// Looks only when something is heard.
-    fn start_deaf_but_for_events(device: &str) -> Self {
-        let watch = Self::start(device, &["--host.interval=1h"]);
+    fn by_events_alone(device: &str) -> Self {
+        let watch = Self::each("1h", device, &[]);
         watch.wait_heard();
         watch
     }
 
-    /// Waits until the device's events are heard.
+    fn each(interval: &str, device: &str, flags: &[&str]) -> Self {
+        let interval = format!("--host.interval={interval}");
+        let include = format!("--host.device-include={device}");
+        let all = ["--no-collector.fabric", &interval, &include];
+        let exporter = GuestExporter::start(&[&all, flags].concat());
+        let watch = Self { exporter, device: device.to_owned() };
+        watch.wait("a device to be seen", |now| now.all("infiniband_device_up").next().map(drop));
+        watch
+    }
+
+    /// Waits until all devices are heard.
     fn wait_heard(&self) {
-        self.wait("the device to be heard", |now| {
-            now.get("infiniband_device_events_heard", &[]).filter(|&heard| heard == 1.0)
+        self.wait("the devices to be heard", |now| {
+            let heard: Vec<f64> =
+                now.all("infiniband_device_events_heard").map(|(_, heard)| heard).collect();
+            (!heard.is_empty() && heard.iter().all(|&heard| heard == 1.0)).then_some(())
         });
     }
 
@@ -74,13 +81,14 @@ fn watched(name: &str, ports: u32, eth: bool) -> (Watch, TestHca) {
 /// Soft RoCE and an exporter that looks at it when it is told to.
 fn heard(name: &str) -> (Watch, Rxe) {
     let rxe = Guest::get().rxe(name);
-    (Watch::start_deaf_but_for_events(name), rxe)
+    (Watch::by_events_alone(name), rxe)
 }
 
 #[test]
 fn counters_are_told_at_the_widths_that_they_have() {
     let (watch, hca) = watched("hostwide", 2, false);
-    for (file, metric, told) in [
+    hca.hw(2, "out_of_sequence", 1 << 40);
+    let counters = [
         ("symbol_error", "symbol_errors", 65_535),
         ("link_downed", "link_downed", 255),
         ("link_error_recovery", "link_error_recoveries", 255),
@@ -91,20 +99,23 @@ fn counters_are_told_at_the_widths_that_they_have() {
         ("unicast_rcv_packets", "unicast_receive_packets", u64::MAX),
         // Words of four bytes: the metric wraps where the sum does not fit.
         ("port_rcv_data", "receive_bytes", u64::MAX - 3),
-    ] {
+    ];
+    for (file, ..) in counters {
         hca.counter(2, file, u64::MAX);
+    }
+    for (_, metric, told) in counters {
         let name = format!("infiniband_port_{metric}_total");
         watch.wait_value(&name, &[("port", "2")], told);
         assert_eq!(watch.exporter.metrics().get_u64(&name, &[("port", "1")]), Some(0), "{name}");
     }
-    hca.hw(2, "out_of_sequence", 1 << 40);
     watch.wait_value("infiniband_hw_out_of_sequence_total", &[("port", "2")], 1 << 40);
 }
 
 #[test]
 fn states_and_rates_of_all_generations() {
-    let (watch, hca) = watched("hostrates", 1, false);
-    for (speed, width, gbps) in [
+    let (watch, hca) = watched("hostrates", 4, false);
+    // As many at once as there are ports; looks are a second apart.
+    for some in [
         (1, 2, 10),     // 4x SDR
         (2, 2, 20),     // DDR
         (4, 2, 40),     // QDR
@@ -112,25 +123,36 @@ fn states_and_rates_of_all_generations() {
         (32, 2, 100),   // EDR
         (64, 2, 200),   // HDR
         (128, 16, 200), // 2x NDR
-        (128, 4, 800),  // 8x NDR
         (256, 2, 800),  // 4x XDR
-    ] {
-        hca.set(1, "speed", speed);
-        hca.set(1, "width", width);
-        let rate = gbps * 1_000_000_000 / 8;
-        watch.wait_value("infiniband_port_rate_bytes_per_second", &[], rate);
+    ]
+    .chunks(4)
+    {
+        let ports = || some.iter().zip(1..);
+        for (&(speed, width, _), port) in ports() {
+            hca.set(port, "speed", speed);
+            hca.set(port, "width", width);
+        }
+        for (&(_, _, gbps), port) in ports() {
+            let rate = gbps * 1_000_000_000 / 8;
+            let port = port.to_string();
+            watch.wait_value("infiniband_port_rate_bytes_per_second", &[("port", &port)], rate);
+        }
     }
     // A width that there is not: the kernel answers EINVAL to `rate`, and to nothing else.
     hca.set(1, "width", 3);
     watch.wait("the rate to go", |now| {
-        let rate = now.get("infiniband_port_rate_bytes_per_second", &[]);
-        (rate.is_none() && now.get(STATE, &[]) == Some(4.0)).then_some(())
+        let rate = now.get("infiniband_port_rate_bytes_per_second", &[("port", "1")]);
+        (rate.is_none() && now.get(STATE, &[("port", "1")]) == Some(4.0)).then_some(())
     });
-    for (state, physical) in [(1, 2), (2, 5), (3, 5), (5, 5), (4, 5), (1, 3)] {
-        hca.set(1, "state", state);
-        hca.set(1, "phys", physical);
-        watch.wait_value(STATE, &[], state.into());
-        watch.wait_value("infiniband_port_physical_state", &[], physical.into());
+    let states = [(1, 2), (2, 5), (3, 5), (5, 6)];
+    for ((state, physical), port) in states.into_iter().zip(1..) {
+        hca.set(port, "state", state);
+        hca.set(port, "phys", physical);
+    }
+    for ((state, physical), port) in states.into_iter().zip(1..) {
+        let port = [("port", &*format!("{port}"))];
+        watch.wait_value(STATE, &port, state.into());
+        watch.wait_value("infiniband_port_physical_state", &port, physical.into());
     }
 }
 
@@ -166,15 +188,12 @@ fn each_event_is_counted_with_its_time() {
         (12, "pkey_change"),
         (13, "sm_change"),
         (17, "client_reregister"),
-        (18, "gid_change"),
     ] {
         let labels = [("port", "2"), ("event", event)];
         let name = "infiniband_port_events_total";
-        let before = watch.exporter.metrics().get_u64(name, &labels);
         hca.event(code, 2);
-        // The kernel adds events of its own: a GID table that is read anew after a change.
         let at = watch.wait(event, |now| {
-            now.get_u64(name, &labels).filter(|&count| Some(count) > before)?;
+            now.get_u64(name, &labels).filter(|&count| count == 1)?;
             now.get("infiniband_port_event_timestamp_seconds", &labels)
         });
         let clock = Guest::get().must("date +%s").trim().parse::<f64>().unwrap();
@@ -246,7 +265,9 @@ fn a_driver_that_goes_says_so_and_is_not_held_up() {
     let (watch, hca) = watched("hostfatal", 1, false);
     watch.wait_heard();
     let guest = Guest::get();
-    guest.must(&format!("timeout {REMOVAL_LIMIT} testhca del hostfatal"));
+    guest.must(&format!(
+        "timeout {REMOVAL_LIMIT} sh -c 'echo del hostfatal >/sys/module/testhca/parameters/ctl'"
+    ));
     watch.wait_value("infiniband_port_events_total", &[("event", "device_fatal")], 1);
     watch.wait("the device to go", |now| {
         now.get("infiniband_device_up", &[]).is_none().then_some(())
