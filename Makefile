@@ -3,7 +3,7 @@ DESTDIR ?=
 # What `make demo` is to be told besides, such as DEMO="--hosts 500 --speedup 10".
 DEMO    ?=
 # The programs that the exporter is to agree with.
-STRANGERS := ibsim-utils opensm infiniband-diags prometheus tshark
+STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-node-exporter tshark
 # Pinned: a newer release may hold an older tree to new rules.
 CARGO_DENY := 0.20.2
 # A stale Cargo.lock is refreshed while one works, and an error where the result is judged.
@@ -39,9 +39,10 @@ lint: tools ## formatting, clippy, documentation, dependencies
 advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: deps ## measure against ibqueryerrors, and from 1,000 to 162,000 simulated ports
+bench: deps ## measure against ibqueryerrors and node_exporter, and from 1,000 to 162,000 simulated ports
 	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench fabric
+	cargo bench $(LOCKED) --bench host
 
 docs: ## write docs/metrics.md anew from the code
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs

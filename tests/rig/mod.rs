@@ -23,15 +23,19 @@ pub mod exporter;
 pub mod ground;
 pub mod ibsim;
 pub mod metrics;
+pub mod node_exporter;
 pub mod opensm;
+pub mod promtool;
 pub mod proxy;
 pub mod seat;
 pub mod simulated;
+pub mod sysfs;
 pub mod topology;
 
-pub use exporter::{Exporter, Response, run_to_exit};
+pub use exporter::{Exporter, Response, run_on_host_to_exit, run_to_exit};
 pub use ibsim::Ibsim;
 pub use metrics::Metrics;
+pub use node_exporter::NodeExporter;
 pub use opensm::OpenSm;
 pub use proxy::Proxy;
 pub use seat::Seat;
@@ -41,12 +45,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 5] = [
+const PACKAGES: [(&str, &str); 6] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
+    ("prometheus-node-exporter", "prometheus-node-exporter"),
 ];
 
 /// The path of a foreign program, or a panic that says how to get it.
