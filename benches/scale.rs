@@ -23,7 +23,7 @@ use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::fabric::Moment;
 use fabric_exporter::fabric::moment::Anchor;
-use fabric_exporter::monitor::{Monitor, Observation};
+use fabric_exporter::monitor::{Board, Monitor, Observation};
 use fabric_exporter::sim::scenario::{Overrides, Scenario};
 use fabric_exporter::sim::wire::{SimWire, Time, share};
 use fabric_exporter::sim::world::World;
@@ -192,7 +192,7 @@ fn measure(size: Size) -> Cost {
 
     let settings = settings();
     let stop = Arc::new(AtomicBool::new(false));
-    let (board, mut seen) = watch::channel(vec![Arc::new(Observation::default())]);
+    let (board, mut seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
     let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let wire = open();
     let thread = std::thread::spawn(move || {
@@ -208,7 +208,7 @@ fn measure(size: Size) -> Cost {
     while sweeps.len() < SWEEPS as usize {
         runtime.block_on(seen.changed()).unwrap();
         let board = seen.borrow_and_update().clone();
-        last = (*board[0]).clone();
+        last = (*board.fabrics[0]).clone();
         let render = Instant::now();
         served = Exposition::render(board);
         let took = render.elapsed().as_secs_f64();

@@ -4,16 +4,20 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
 
 use crate::config::options::{LogFormat, LogLevel};
-use crate::config::{FabricSettings, Settings};
+use crate::config::{FabricSettings, HostSettings, Settings};
+use crate::monitor::host::{HostMonitor, News};
 use crate::monitor::{Board, Monitor, Observation};
 use crate::transport::capture::Capture;
+use crate::transport::clock::Clock;
 use crate::web::exposition::about::Process;
 use crate::web::exposition::{Exposition, Latest};
 use crate::web::server::{self, Site};
@@ -30,6 +34,8 @@ pub struct Watcher {
     pub thread: String,
     /// Runs it until it is to stop.
     pub watch: Box<dyn FnOnce() + Send>,
+    /// Wakes it up to see that it is to stop, if it may sleep for longer than a second.
+    pub wake: Option<Box<dyn FnOnce() + Send>>,
 }
 
 /// Where monitors publish, and how they are told to end.
@@ -47,7 +53,9 @@ impl<'a> Daemon<'a> {
         let blank = |fabric: &FabricSettings| {
             Arc::new(Observation { fabric: fabric.name.clone(), ..Observation::default() })
         };
-        let (board, seen) = watch::channel(settings.fabrics.iter().map(blank).collect());
+        let host = settings.host.as_ref().map(|_| Arc::default());
+        let fabrics = settings.fabrics.iter().map(blank).collect();
+        let (board, seen) = watch::channel(Board { fabrics, host });
         Daemon { settings, board: Arc::new(board), seen, stop: Arc::new(AtomicBool::new(false)) }
     }
 
@@ -64,6 +72,18 @@ impl<'a> Daemon<'a> {
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
         Monitor::new(fabric.clone(), capture, board, slot, stop)
             .map_err(|error| Fatal::new(Exit::Usage, error))
+    }
+
+    /// The watch over the host's own devices.
+    pub fn host(&self, host: &HostSettings, clock: Clock) -> Watcher {
+        let (tell, news) = mpsc::channel();
+        let monitor = HostMonitor::new(host, clock, Arc::clone(&self.board), news);
+        Watcher {
+            thread: "host".into(),
+            watch: Box::new(move || monitor.run()),
+            // If it has ended already, nobody has to be woken.
+            wake: Some(Box::new(move || drop(tell.send(News::End)))),
+        }
     }
 
     /// Runs until SIGTERM or SIGINT, or until something makes it pointless to go on; tells the
@@ -115,11 +135,13 @@ impl<'a> Daemon<'a> {
             tokio::spawn(async move { axum::serve(listener, site.router()).await });
         }
         announce(&addresses);
-        let (ended_sender, mut ended) = mpsc::unbounded_channel();
-        let threads = watchers
-            .into_iter()
-            .map(|watcher| spawn(watcher, Farewell(ended_sender.clone())))
-            .collect::<Result<Vec<_>, _>>()?;
+        let (ended_sender, mut ended) = unbounded_channel();
+        let mut threads = Vec::new();
+        let mut wakes = Vec::new();
+        for mut watcher in watchers {
+            wakes.extend(watcher.wake.take());
+            threads.push(spawn(watcher, Farewell(ended_sender.clone()))?);
+        }
         let farewell = Farewell(ended_sender);
         let render = tokio::spawn(async move {
             let _farewell = farewell;
@@ -133,6 +155,7 @@ impl<'a> Daemon<'a> {
         };
         tracing::info!(signal = told, "ending");
         stop.store(true, Ordering::Relaxed);
+        wakes.into_iter().for_each(|wake| wake());
         render.abort();
         // What is in flight is waited for, but not long.
         let joined = tokio::task::spawn_blocking(move || {
@@ -154,7 +177,7 @@ impl<'a> Daemon<'a> {
 }
 
 /// Says that something ended which should not, whatever way it ended.
-struct Farewell(mpsc::UnboundedSender<()>);
+struct Farewell(UnboundedSender<()>);
 
 impl Drop for Farewell {
     fn drop(&mut self) {
@@ -183,10 +206,10 @@ fn site(settings: &Settings, latest: &Latest) -> Site {
 async fn render(mut seen: watch::Receiver<Board>, latest: watch::Sender<Arc<Exposition>>) {
     while seen.changed().await.is_ok() {
         let board = seen.borrow_and_update().clone();
-        let Ok(exposition) = tokio::task::spawn_blocking(move || Exposition::render(board)).await
-        else {
-            return;
-        };
+        let before = Arc::clone(&latest.borrow());
+        let rendered =
+            tokio::task::spawn_blocking(move || Exposition::after(Some(&before), board)).await;
+        let Ok(exposition) = rendered else { return };
         latest.send_replace(Arc::new(exposition));
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::config::Settings;
-use crate::config::options::{FabricOptions, LogLevel, LogOptions, Options, WebOptions};
+use crate::config::options::{
+    CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, WebOptions,
+};
 use crate::fabric::topology::NodeKind;
 use crate::sim::scenario::{Overrides, Scenario, Story};
 use crate::sim::wire::{SimWire, Time, share};
@@ -88,6 +90,8 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
         fabric: args
             .fabric
             .over(FabricOptions { interval: "5s".parse().ok(), ..FabricOptions::default() }),
+        // Nothing here is this host's.
+        collector: CollectorOptions { host: Some(false), ..CollectorOptions::default() },
         ..Options::default()
     };
     let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
@@ -139,6 +143,7 @@ fn watch(settings: &Settings, mut story: Story, about: &str) -> Result<(), Fatal
             Ok(Watcher {
                 thread: format!("sim-{slot}"),
                 watch: Box::new(move || monitor.run(open(), || Ok::<_, Infallible>(open()))),
+                wake: None,
             })
         })
         .collect::<Result<_, Fatal>>()?;

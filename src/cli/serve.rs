@@ -1,4 +1,4 @@
-//! `serve`: watches the fabric and serves what it sees, until it is told to end.
+//! `serve`: watches the fabric and the host, and serves what it sees, until it is told to end.
 
 use std::path::PathBuf;
 
@@ -28,9 +28,10 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
         .map_err(|error| Fatal::new(Exit::Usage, error))?;
     let daemon = Daemon::new(&settings);
     let clock = Clock::start();
-    let watchers = (0..settings.fabrics.len())
+    let mut watchers = (0..settings.fabrics.len())
         .map(|slot| prepare(&daemon, &settings, slot, clock))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<Vec<_>, _>>()?;
+    watchers.extend(settings.host.as_ref().map(|host| daemon.host(host, clock)));
     daemon.run(watchers, |_| {})
 }
 
@@ -56,5 +57,6 @@ fn prepare(
                     .map(|(_, wire)| wire)
             });
         }),
+        wake: None,
     })
 }

@@ -14,12 +14,14 @@ use std::time::Duration;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::collect::host::selection::{Selection, Side};
 use crate::fabric::PortNumber;
+use crate::fabric::host::rails::Rails;
 use crate::transport::pace::Pace;
 use crate::transport::transactor::MOST_IN_FLIGHT;
 use options::{
-    CollectorOptions, FabricOptions, LogFormat, LogLevel, LogOptions, Options, PathOptions,
-    WebOptions,
+    CollectorOptions, FabricOptions, HostOptions, LogFormat, LogLevel, LogOptions, Options,
+    PathOptions, WebOptions,
 };
 
 /// Settings that no part of the program has to check again.
@@ -37,8 +39,27 @@ pub struct Settings {
     pub log_level: LogLevel,
     /// How it is logged.
     pub log_format: LogFormat,
-    /// The fabrics to watch.
+    /// The fabrics to watch; none if the fabric is to be left alone.
     pub fabrics: Vec<FabricSettings>,
+    /// How this host's own devices are to be read, if they are.
+    pub host: Option<HostSettings>,
+}
+
+/// This host's own devices.
+#[derive(Clone, Debug)]
+pub struct HostSettings {
+    /// Where sysfs is mounted.
+    pub sysfs: PathBuf,
+    /// From the beginning of one look to that of the next.
+    pub interval: Duration,
+    /// Which devices are looked at.
+    pub selection: Selection,
+    /// How long a file that refused is left alone.
+    pub retry_refused: Duration,
+    /// Whether to hear what devices tell of themselves.
+    pub events: bool,
+    /// Which port is in which fabric.
+    pub rails: Rails,
 }
 
 /// One fabric: a port to ask from, and how.
@@ -103,11 +124,15 @@ struct File {
     log: LogOptions,
     path: PathOptions,
     collector: CollectorOptions,
+    host: HostOptions,
     fabric: FabricOptions,
     fabrics: Vec<FabricOptions>,
 }
 
 const MIB: u64 = 1 << 20;
+
+/// What a fabric is called that has no name.
+const DEFAULT_FABRIC: &str = "default";
 
 fn invalid<T>(setting: &'static str, problem: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError::Invalid { setting, problem: problem.into() })
@@ -130,9 +155,10 @@ impl Settings {
         let file = parse(text).map_err(|problem| ConfigError::Malformed { path, problem })?;
         let (web, log) = (flags.web.over(file.web), flags.log.over(file.log));
         let path = flags.path.over(file.path);
-        if !flags.collector.over(file.collector).enabled().unwrap_or(true) {
+        let collectors = flags.collector.over(file.collector);
+        if !collectors.fabric() && !collectors.host() {
             return invalid(
-                "--no-collector.fabric",
+                "--no-collector.fabric, --no-collector.host",
                 "there is no other collector: nothing would be watched",
             );
         }
@@ -144,11 +170,20 @@ impl Settings {
                 "they name one fabric, and the config file lists several: set them there",
             );
         }
-        let fabrics: Vec<FabricSettings> = fabrics
+        let mut fabrics: Vec<FabricSettings> = fabrics
             .into_iter()
             .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).validate())
             .collect::<Result<_, _>>()?;
         tell_apart(&fabrics)?;
+        let sysfs = path.sysfs.unwrap_or_else(|| "/sys".into());
+        let host = if collectors.host() {
+            Some(flags.host.over(file.host).validate(sysfs.clone(), rails(&fabrics))?)
+        } else {
+            None
+        };
+        if !collectors.fabric() {
+            fabrics.clear();
+        }
         let telemetry_path = web.telemetry_path.unwrap_or_else(|| "/metrics".into());
         if !is_free_path(&telemetry_path) {
             return invalid(
@@ -163,13 +198,27 @@ impl Settings {
         Ok(Settings {
             listen: listen.iter().map(|text| listen_address(text)).collect::<Result<_, _>>()?,
             telemetry_path,
-            sysfs: path.sysfs.unwrap_or_else(|| "/sys".into()),
+            sysfs,
             procfs: path.procfs.unwrap_or_else(|| "/proc".into()),
             log_level: log.level.unwrap_or(LogLevel::Info),
             log_format: log.format.unwrap_or(LogFormat::Logfmt),
             fabrics,
+            host,
         })
     }
+}
+
+/// Which of this host's ports is in which fabric. With one fabric all are in it, for a host's other
+/// ports are mostly its other rails; of several, those that are listed.
+fn rails(fabrics: &[FabricSettings]) -> Rails {
+    let ports = fabrics
+        .iter()
+        .filter_map(|fabric| Some((fabric.hca.clone()?, fabric.port, fabric.name.as_str().into())));
+    let usual = match fabrics {
+        [only] => only.name.as_str(),
+        _ => DEFAULT_FABRIC,
+    };
+    Rails::new(ports.collect(), usual.into())
 }
 
 /// Whether a path can be that of the metrics: one of plain segments that nothing else is served at.
@@ -239,6 +288,42 @@ fn listen_address(text: &str) -> Result<SocketAddr, ConfigError> {
     )
 }
 
+/// A length of time that is not less than `least`; `usual` is in seconds.
+fn duration(
+    setting: &'static str,
+    value: Option<options::Span>,
+    usual: u64,
+    least: Duration,
+) -> Result<Duration, ConfigError> {
+    let value = value.map_or(Duration::from_secs(usual), Duration::from);
+    if value < least {
+        return invalid(setting, format!("{value:?} is less than {least:?}"));
+    }
+    Ok(value)
+}
+
+impl HostOptions {
+    fn validate(self, sysfs: PathBuf, rails: Rails) -> Result<HostSettings, ConfigError> {
+        let second = Duration::from_secs(1);
+        let patterns = (self.device_include.as_deref(), self.device_exclude.as_deref());
+        let selection = Selection::new(patterns.0, patterns.1).map_err(|wrong| {
+            let setting = match wrong.side {
+                Side::Include => "--host.device-include",
+                Side::Exclude => "--host.device-exclude",
+            };
+            ConfigError::Invalid { setting, problem: wrong.problem }
+        })?;
+        Ok(HostSettings {
+            sysfs,
+            interval: duration("--host.interval", self.interval, 15, second)?,
+            selection,
+            retry_refused: duration("--host.retry-refused", self.retry_refused, 300, second)?,
+            events: self.events.unwrap_or(true),
+            rails,
+        })
+    }
+}
+
 impl FabricOptions {
     /// Whether something is set that only one fabric can have.
     fn names_one(&self) -> bool {
@@ -273,14 +358,6 @@ impl FabricOptions {
         if pace.retries > 10 {
             return invalid("--fabric.retries", format!("{} is more than 10", pace.retries));
         }
-        let duration = |setting, value: Option<options::Span>, usual: u64, least: Duration| {
-            let value = value.map_or(Duration::from_secs(usual), Duration::from);
-            if value < least {
-                invalid(setting, format!("{value:?} is less than {least:?}"))
-            } else {
-                Ok(value)
-            }
-        };
         if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&pace.timeout) {
             return invalid(
                 "--fabric.timeout",
@@ -288,7 +365,7 @@ impl FabricOptions {
             );
         }
         let second = Duration::from_secs(1);
-        let name = self.name.unwrap_or_else(|| "default".into());
+        let name = self.name.unwrap_or_else(|| DEFAULT_FABRIC.into());
         if name.is_empty() {
             return invalid("--fabric.name", "it must not be empty");
         }
@@ -403,7 +480,11 @@ web: {listen-address: ['127.0.0.1:1', ':2']}
                 "fabric: {capture: c}\nfabrics: [{name: a, hca: x}, {name: b, hca: y}]",
                 "write one capture",
             ),
-            (&["--no-collector.fabric"], "", "nothing would be watched"),
+            (&["--no-collector.fabric", "--no-collector.host"], "", "nothing would be watched"),
+            (&["--host.device-exclude=("], "", "--host.device-exclude: "),
+            (&["--host.device-include=["], "", "--host.device-include: "),
+            (&["--host.interval=1ms"], "", "--host.interval: 1ms is less than 1s"),
+            (&[], "host: {device: x}", "device"),
             (&[], "fabric: {intervall: 1s}", "intervall"),
             (&[], "colector: {}", "colector"),
             (&[], "fabric: {interval: soon}", "soon"),
@@ -425,8 +506,32 @@ web: {listen-address: ['127.0.0.1:1', ':2']}
 
     #[test]
     fn a_collector_can_be_switched_on_and_off_and_the_last_flag_wins() {
-        assert!(merged(&["--no-collector.fabric", "--collector.fabric"], "").is_ok());
-        assert!(merged(&["--collector.fabric"], "collector: {fabric: false}").is_ok());
-        assert!(merged(&[], "collector: {fabric: false}").is_err());
+        for (flags, text, fabric, host) in [
+            (&[][..], "", true, true),
+            (&["--no-collector.fabric"], "", false, true),
+            (&["--no-collector.host"], "", true, false),
+            (&["--no-collector.fabric", "--collector.fabric"], "", true, true),
+            (&["--collector.fabric"], "collector: {fabric: false, host: false}", true, false),
+            (&["--no-collector.host"], "collector: {host: true}", true, false),
+            (&[], "collector: {fabric: false}", false, true),
+        ] {
+            let settings = merged(flags, text).unwrap();
+            let runs = (!settings.fabrics.is_empty(), settings.host.is_some());
+            assert_eq!(runs, (fabric, host), "{flags:?} {text}");
+        }
+    }
+
+    #[test]
+    fn a_hosts_ports_are_in_the_fabric_that_names_them() {
+        let text = "fabrics: [{name: a, hca: mlx5_0}, {name: b, hca: mlx5_1, port: 2}]";
+        let rails = merged(&[], text).unwrap().host.unwrap().rails;
+        let of = |device, port| rails.fabric_of(device, port).to_string();
+        assert_eq!(
+            [of("mlx5_0", Some(1)), of("mlx5_0", None), of("mlx5_1", Some(2))],
+            ["a", "a", "b"]
+        );
+        assert_eq!([of("mlx5_1", Some(1)), of("mlx5_9", Some(1))], ["default", "default"]);
+        let one = merged(&["--fabric.name=ib", "--fabric.hca=mlx5_0"], "").unwrap().host.unwrap();
+        assert_eq!(&**one.rails.fabric_of("mlx5_9", Some(1)), "ib");
     }
 }

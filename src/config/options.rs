@@ -124,16 +124,52 @@ section! {
         #[arg(long = "no-collector.fabric", num_args = 0, default_missing_value = "true", overrides_with = "fabric")]
         #[serde(skip)]
         no_fabric: bool,
+        /// Read this host's own RDMA devices from sysfs (the default)
+        #[arg(long = "collector.host", num_args = 0, default_missing_value = "true", overrides_with = "no_host")]
+        host: bool,
+        /// Leave this host's own devices alone
+        #[arg(long = "no-collector.host", num_args = 0, default_missing_value = "true", overrides_with = "host")]
+        #[serde(skip)]
+        no_host: bool,
     }
 }
 
 impl CollectorOptions {
-    /// Whether the fabric is to be asked, if anything says so.
-    pub fn enabled(&self) -> Option<bool> {
-        match (self.fabric, self.no_fabric) {
-            (_, Some(true)) => Some(false),
-            (said, _) => said,
-        }
+    /// Whether the fabric is to be asked.
+    pub fn fabric(&self) -> bool {
+        is_on(self.fabric, self.no_fabric)
+    }
+
+    /// Whether this host's own devices are to be read.
+    pub fn host(&self) -> bool {
+        is_on(self.host, self.no_host)
+    }
+}
+
+/// On, unless a flag or the file says otherwise.
+fn is_on(on: Option<bool>, off: Option<bool>) -> bool {
+    !off.unwrap_or(false) && on.unwrap_or(true)
+}
+
+section! {
+    /// This host's own devices.
+    HostOptions {
+        /// From one look at the devices to the next [default: 15s]
+        #[arg(id = "host_interval", long = "host.interval", value_name = "TIME")]
+        interval: Span,
+        /// Read only devices whose whole name matches this regular expression
+        #[arg(long = "host.device-include", value_name = "REGEX")]
+        device_include: String,
+        /// Do not even open devices whose whole name matches this regular expression
+        #[arg(long = "host.device-exclude", value_name = "REGEX")]
+        device_exclude: String,
+        /// How long a file that gave no value when it was read is left alone [default: 5m]
+        #[arg(long = "host.retry-refused", value_name = "TIME")]
+        retry_refused: Span,
+        /// Hear what devices tell of themselves, by libibverbs and the kernel's uevents [default: true]
+        #[arg(long = "host.events", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        events: bool,
     }
 }
 
@@ -207,6 +243,9 @@ pub struct Options {
     /// Which collectors run.
     #[command(flatten)]
     pub collector: CollectorOptions,
+    /// This host's own devices.
+    #[command(flatten)]
+    pub host: HostOptions,
     /// The fabric, or what all listed ones have in common.
     #[command(flatten)]
     pub fabric: FabricOptions,

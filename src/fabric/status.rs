@@ -13,6 +13,21 @@ pub mod state {
     pub const ARMED: u8 = 3;
     /// Carries traffic.
     pub const ACTIVE: u8 = 4;
+    /// Carries traffic, and waits whether a link error comes back: the kernel's own (kernel:
+    /// `IB_PORT_ACTIVE_DEFER`).
+    pub const ACTIVE_DEFER: u8 = 5;
+
+    /// A state's name.
+    pub fn name(state: u8) -> &'static str {
+        match state {
+            DOWN => "Down",
+            INIT => "Init",
+            ARMED => "Armed",
+            ACTIVE => "Active",
+            ACTIVE_DEFER => "ActiveDefer",
+            _ => "unknown",
+        }
+    }
 }
 
 /// PortPhysicalState (IBTA 1.4, table 155).

@@ -3,6 +3,7 @@
 //! The thread outlives its device: when the port's device goes, everybody is told so, and the
 //! thread waits for it to come back.
 
+pub mod host;
 mod names;
 mod observation;
 
@@ -369,7 +370,7 @@ impl Monitor {
         for collector in Collector::ALL {
             self.tally.set_success(collector, false);
         }
-        let last = self.board.borrow()[self.slot]
+        let last = self.board.borrow().fabrics[self.slot]
             .snapshot
             .as_ref()
             .map(|last| (last.anchor, last.began, last.ended));
@@ -388,7 +389,7 @@ impl Monitor {
             tally: self.tally.clone(),
             mads: self.transactor.stats().clone(),
         });
-        self.board.send_modify(|board| board[self.slot] = observation);
+        self.board.send_modify(|board| board.fabrics[self.slot] = observation);
     }
 }
 

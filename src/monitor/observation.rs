@@ -6,8 +6,22 @@ use crate::fabric::moment::Anchor;
 use crate::fabric::{Moment, Snapshot, change};
 use crate::transport::stats::Stats;
 
-/// What each fabric's monitor said last, in the order of the settings.
-pub type Board = Vec<Arc<Observation>>;
+use super::host::HostObservation;
+
+/// What each monitor said last.
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    /// The fabrics' own, in the order of the settings.
+    pub fabrics: Vec<Arc<Observation>>,
+    /// The host's own, if that is watched.
+    pub host: Option<Arc<HostObservation>>,
+}
+
+impl From<Vec<Arc<Observation>>> for Board {
+    fn from(fabrics: Vec<Arc<Observation>>) -> Self {
+        Board { fabrics, host: None }
+    }
+}
 
 /// The state of one fabric, as it was last seen.
 #[derive(Clone, Debug, Default)]

@@ -64,7 +64,7 @@ fn settings() -> FabricSettings {
 /// Waits for something to be on the board.
 fn wait_for(board: &watch::Receiver<Board>, what: &str, is: impl Fn(&Observation) -> bool) {
     let limit = Instant::now() + Duration::from_secs(30);
-    while !is(&board.borrow()[0]) {
+    while !is(&board.borrow().fabrics[0]) {
         assert!(Instant::now() < limit, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -77,7 +77,7 @@ fn nodes_up(observation: &Observation) -> usize {
 
 #[test]
 fn a_device_that_goes_takes_everybody_down_and_brings_them_back() {
-    let (board, seen) = watch::channel(vec![Arc::new(Observation::default())]);
+    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let (pull, pulled) = mpsc::channel();
@@ -100,8 +100,11 @@ fn a_device_that_goes_takes_everybody_down_and_brings_them_back() {
     wait_for(&seen, "the loss to be told", |it| {
         nodes_up(it) == 0 && it.snapshot.as_ref().is_some_and(|last| last.fabric.nodes.len() == 3)
     });
-    assert!(!both(&seen.borrow()[0]));
-    assert_eq!(seen.borrow()[0].snapshot.as_ref().unwrap().readings.iter().flatten().count(), 0);
+    assert!(!both(&seen.borrow().fabrics[0]));
+    assert_eq!(
+        seen.borrow().fabrics[0].snapshot.as_ref().unwrap().readings.iter().flatten().count(),
+        0
+    );
     wait_for(&seen, "the device to be back", |it| nodes_up(it) == 3 && both(it));
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();
@@ -109,7 +112,7 @@ fn a_device_that_goes_takes_everybody_down_and_brings_them_back() {
 
 /// Runs a monitor over a script until the board shows what is wanted.
 fn run_until(script: impl FnOnce(&mut Cable), what: &str, is: impl Fn(&Observation) -> bool) {
-    let (board, seen) = watch::channel(vec![Arc::new(Observation::default())]);
+    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
     let (_never, breaks) = mpsc::channel();

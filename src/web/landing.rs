@@ -1,6 +1,11 @@
 //! The page at `/`: what this is, how it fares, and where the metrics are.
 
 use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::fabric::status;
+use crate::monitor::Observation;
+use crate::monitor::host::HostObservation;
 
 use super::exposition::Exposition;
 
@@ -42,16 +47,31 @@ pub fn page(exposition: &Exposition, telemetry_path: &str) -> String {
     // Writing to a string does not fail.
     let _ = write!(
         page,
-        "<p>Version {}. Reads the counters of every port of the fabric and tells them to Prometheus.</p>\n\
+        "<p>Version {}. Reads the counters of InfiniBand and RoCE ports and tells them to Prometheus.</p>\n\
          <ul>\n<li><a href=\"{path}\">Metrics</a></li>\n<li><a href=\"/-/healthy\">Healthy?</a></li>\n\
-         <li><a href=\"/-/ready\">Ready?</a></li>\n</ul>\n\
-         <table>\n<tr><th>Fabric</th><th class=\"n\">Nodes</th><th class=\"n\">Not up</th>\
-         <th class=\"n\">Ports read</th><th class=\"n\">Latest sweep</th></tr>\n",
+         <li><a href=\"/-/ready\">Ready?</a></li>\n</ul>\n",
         env!("CARGO_PKG_VERSION"),
         path = escaped(telemetry_path),
     );
-    for observation in exposition.board() {
+    let board = exposition.board();
+    if !board.fabrics.is_empty() {
+        fabrics(&mut page, &board.fabrics);
+    }
+    if let Some(host) = &board.host {
+        devices(&mut page, host);
+    }
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+fn fabrics(page: &mut String, fabrics: &[Arc<Observation>]) {
+    page.push_str(
+        "<table>\n<tr><th>Fabric</th><th class=\"n\">Nodes</th><th class=\"n\">Not up</th>\
+         <th class=\"n\">Ports read</th><th class=\"n\">Latest sweep</th></tr>\n",
+    );
+    for observation in fabrics {
         let name = escaped(&observation.fabric);
+        // Writing to a string does not fail.
         let _ = match &observation.snapshot {
             None => writeln!(page, "<tr><td>{name}</td><td colspan=\"4\">not swept yet</td></tr>"),
             Some(last) => writeln!(
@@ -64,20 +84,48 @@ pub fn page(exposition: &Exposition, telemetry_path: &str) -> String {
             ),
         };
     }
-    page.push_str("</table>\n</body>\n</html>\n");
-    page
+    page.push_str("</table>\n");
+}
+
+fn devices(page: &mut String, host: &HostObservation) {
+    let devices = host.snapshot.as_ref().map(|last| &last.devices[..]).unwrap_or_default();
+    if devices.is_empty() {
+        page.push_str("<p>No RDMA device on this host was read yet.</p>\n");
+        return;
+    }
+    page.push_str(
+        "<table>\n<tr><th>Device of this host</th><th class=\"n\">Port</th><th>Layer</th>\
+         <th>State</th><th class=\"n\">Rate</th><th>Interfaces</th></tr>\n",
+    );
+    for device in devices {
+        let name = escaped(&device.name);
+        if !device.answers {
+            let _ = writeln!(page, "<tr><td>{name}</td><td colspan=\"5\">hangs</td></tr>");
+        }
+        for port in &device.ports {
+            let gbps = port.rate.map_or(0.0, |rate| rate as f64 * 8.0 / 1e9);
+            let netdevs: Vec<_> = port.netdevs.iter().map(|netdev| &*netdev.name).collect();
+            let _ = writeln!(
+                page,
+                "<tr><td>{name}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td><td class=\"n\">{gbps} Gb/s</td><td>{}</td></tr>",
+                port.number,
+                escaped(&port.link_layer),
+                port.state.map_or("unknown", status::state::name),
+                escaped(&netdevs.join(", ")),
+            );
+        }
+    }
+    page.push_str("</table>\n");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::monitor::Observation;
-    use std::sync::Arc;
 
     #[test]
     fn names_cannot_break_out_of_the_page() {
         let observation = Observation { fabric: "<script>\"&".into(), ..Observation::default() };
-        let exposition = Exposition::render(vec![Arc::new(observation)]);
+        let exposition = Exposition::render(vec![Arc::new(observation)].into());
         let page = page(&exposition, "/m\"");
         assert!(page.contains("&lt;script&gt;&quot;&amp;") && !page.contains("<script>"));
         assert!(page.contains("href=\"/m&quot;\""));

@@ -77,7 +77,9 @@ impl Exporter {
     fn spawn(seat: &Seat, flags: &[&str], captured: bool) -> Self {
         let dir = seat.new_dir("exporter");
         let command = seat.command_in(PROGRAM, &dir);
-        Self::run(command, "serve", flags, captured, dir, seat.shared_dir())
+        // The machine that the tests run on may have devices of its own.
+        let flags = [&["--no-collector.host"], flags].concat();
+        Self::run(command, "serve", &flags, captured, dir, seat.shared_dir())
     }
 
     /// Starts `fabric-exporter demo`, which brings its own fabric, and waits until it listens.

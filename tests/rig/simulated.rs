@@ -147,7 +147,7 @@ impl Simulated {
         let gate = Arc::new(Gate::default());
         let stop = Arc::new(AtomicBool::new(false));
         let blank = Observation { fabric: settings.name.clone(), ..Observation::default() };
-        let (board, seen) = watch::channel(vec![Arc::new(blank)]);
+        let (board, seen) = watch::channel(Board::from(vec![Arc::new(blank)]));
         let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
         let time = Time::Virtual { began: SystemTime::UNIX_EPOCH + BEGAN };
         let (seat, of, at) = (story.seats[0], Arc::clone(&world), Arc::clone(&gate));
@@ -172,7 +172,7 @@ impl Simulated {
 
     /// What the monitor published last.
     pub fn observation(&self) -> Arc<Observation> {
-        Arc::clone(&self.seen.borrow()[0])
+        Arc::clone(&self.seen.borrow().fabrics[0])
     }
 
     /// The same as a scrape would tell it.

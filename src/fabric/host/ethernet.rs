@@ -1,4 +1,5 @@
 //! stub
+#[derive(Clone, Copy)]
 pub enum Index {
     None,
     Priority,

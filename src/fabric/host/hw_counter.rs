@@ -1,4 +1,5 @@
 //! stub
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Counter,
     Gauge,
@@ -7,6 +8,7 @@ pub struct HwRow {
     pub files: &'static [&'static str],
     pub metric: &'static str,
     pub kind: Kind,
+    pub scale: u64,
     pub help: &'static str,
     pub drivers: &'static str,
 }

@@ -3,6 +3,7 @@
 pub mod ethernet;
 pub mod event;
 pub mod hw_counter;
+pub mod rails;
 
 use std::sync::Arc;
 
@@ -158,4 +159,45 @@ pub struct EthernetValue {
     pub index: Option<u8>,
     /// What it says.
     pub value: u64,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// An active port of which nothing was read but its state.
+    pub(crate) fn port(number: PortNumber) -> Port {
+        Port {
+            number,
+            at: Moment::default(),
+            link_layer: "InfiniBand".into(),
+            state: Some(4),
+            physical_state: Some(5),
+            rate: Some(50_000_000_000),
+            width: Some(Width::X4),
+            speed: Some(Speed::Ndr),
+            lid: Some(Lid(7)),
+            sm_lid: Some(Lid(1)),
+            reading: Reading::empty(Moment::default()),
+            hw: HwReading::default(),
+            netdevs: Vec::new(),
+        }
+    }
+
+    /// A look at one device.
+    pub(crate) fn snapshot(device: &str, ports: Vec<Port>) -> HostSnapshot {
+        let about = About { guid: Guid(0xabc), node_type: "ca".into(), ..About::default() };
+        let device = Device {
+            name: device.into(),
+            about: Arc::new(about),
+            answers: true,
+            ports,
+            hw: HwReading::default(),
+            refused: 0,
+        };
+        let anchor = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
+        HostSnapshot { anchor, began: anchor.moment, ended: anchor.moment, devices: vec![device] }
+    }
 }

@@ -13,11 +13,12 @@ use prometheus_client::registry::Registry;
 
 use crate::fabric::change;
 use crate::mad::Class;
+use crate::monitor::host::HostObservation;
 use crate::monitor::{Board, Collector, Observation};
 use crate::transport::stats::{Outcome, ROUND_TRIP_BOUNDS};
 
 use super::Format;
-use super::family::{Family, Kind};
+use super::family::{Family, Head, Kind};
 
 /// What is known of our own process, apart from what is read anew each time.
 #[derive(Clone, Debug)]
@@ -152,9 +153,25 @@ macro_rules! families {
 families! {
     "infiniband_collector_success" Gauge ["fabric", "collector"]
         "Whether a collector came to its end and brought something in the last time."
-        => |about, out| about.each(|it| for collector in Collector::ALL {
-            out.put(&[("fabric", &it.fabric), ("collector", collector.label())], it.tally.success(collector));
+        => |about, out| {
+            about.each(|it| for collector in Collector::ALL {
+                out.put(&[("fabric", &it.fabric), ("collector", collector.label())], it.tally.success(collector));
+            });
+            about.host(|it| out.put(&[("collector", "host")], it.success()));
+        };
+    "infiniband_host_read_duration_seconds" Gauge []
+        "How long the latest look at this host's own devices took."
+        => |about, out| about.host(|it| if let Some(last) = &it.snapshot {
+            out.put(&[], last.ended.since(last.began).as_secs_f64());
         });
+    "infiniband_host_read_timestamp_seconds" Gauge []
+        "When the latest look at this host's own devices ended, in seconds since 1970: the age of what is served."
+        => |about, out| about.host(|it| if let Some(last) = &it.snapshot {
+            out.put(&[], last.anchor.unix_seconds_of(last.ended));
+        });
+    "infiniband_host_reads" Counter []
+        "Looks at this host's own devices."
+        => |about, out| about.host(|it| out.put(&[], it.looks));
     "infiniband_sweep_duration_seconds" Gauge ["fabric"]
         "How long the latest sweep took, from its first question to its last answer."
         => |about, out| about.each(|it| if let Some(last) = &it.snapshot {
@@ -264,7 +281,13 @@ pub fn families() -> impl Iterator<Item = Family> {
 
 impl About {
     fn each(&self, mut tell: impl FnMut(&Observation)) {
-        self.board.iter().for_each(|observation| tell(observation));
+        self.board.fabrics.iter().for_each(|observation| tell(observation));
+    }
+
+    fn host(&self, tell: impl FnOnce(&HostObservation)) {
+        if let Some(host) = &self.board.host {
+            tell(host);
+        }
     }
 
     fn process(&self, tell: impl FnOnce(ProcessNumbers)) {
@@ -308,7 +331,7 @@ fn with_headers_of(text: &str, format: Format) -> String {
     for line in text.lines() {
         if let Some(name) = line.strip_prefix("# HELP ").and_then(|rest| rest.split(' ').next()) {
             if let Some((family, _)) = FAMILIES.iter().find(|(family, _)| family.name == name) {
-                out.push_str(&family.header(format));
+                Head::from(*family).write(&mut out, format);
             }
         } else if !line.starts_with('#') {
             // What has no labels is written with empty braces.

@@ -1,5 +1,6 @@
 //! What a metric family is, and its header in both formats.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::Format;
@@ -51,15 +52,47 @@ impl Family {
 
     /// The name of its samples.
     pub fn sample_name(&self) -> String {
+        Head::from(*self).sample_name()
+    }
+}
+
+/// What stands before a family's samples.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The family's name, without a counter's `_total`.
+    pub name: Cow<'static, str>,
+    /// Its kind.
+    pub kind: Kind,
+    /// What it tells.
+    pub help: Cow<'static, str>,
+}
+
+impl From<Family> for Head {
+    fn from(family: Family) -> Self {
+        Head { name: family.name.into(), kind: family.kind, help: family.help.into() }
+    }
+}
+
+impl Head {
+    /// The name of its samples.
+    pub fn sample_name(&self) -> String {
         match self.kind {
             Kind::Counter => format!("{}_total", self.name),
-            _ => self.name.to_owned(),
+            _ => self.name.clone().into_owned(),
         }
     }
 
-    /// The lines before its samples.
-    pub fn header(&self, format: Format) -> String {
-        header(self.name, self.kind, self.help, format)
+    /// Writes the lines before the samples.
+    pub fn write(&self, out: &mut String, format: Format) {
+        let (name, kind, help) = (&self.name, self.kind, &self.help);
+        // In the text format a counter's family has the name of its samples.
+        let suffix = if format == Format::Text && kind == Kind::Counter { "_total" } else { "" };
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "# HELP {name}{suffix} {help}");
+        let _ = writeln!(out, "# TYPE {name}{suffix} {}", kind.label());
+        if let Some(unit) = unit_of(name).filter(|_| format == Format::OpenMetrics) {
+            let _ = writeln!(out, "# UNIT {name} {unit}");
+        }
     }
 }
 
@@ -68,16 +101,13 @@ pub fn unit_of(name: &str) -> Option<&'static str> {
     UNITS.into_iter().find(|unit| name.strip_suffix(unit).is_some_and(|rest| rest.ends_with('_')))
 }
 
-/// The lines before a family's samples.
-pub fn header(name: &str, kind: Kind, help: &str, format: Format) -> String {
-    // In the text format a counter's family has the name of its samples.
-    let suffix = if format == Format::Text && kind == Kind::Counter { "_total" } else { "" };
-    let mut header =
-        format!("# HELP {name}{suffix} {help}\n# TYPE {name}{suffix} {}\n", kind.label());
-    if let Some(unit) = unit_of(name).filter(|_| format == Format::OpenMetrics) {
-        let _ = writeln!(header, "# UNIT {name} {unit}");
-    }
-    header
+/// Writes a label; `before` is the brace or comma that it follows.
+pub fn push_label(out: &mut Vec<u8>, before: u8, name: &str, value: &str) {
+    out.push(before);
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"=\"");
+    push_escaped(out, value);
+    out.push(b'"');
 }
 
 /// Escapes a label's value: backslash, quote and newline, in both formats alike.

@@ -1,25 +1,28 @@
 //! The exposition: a snapshot as metrics.
 //!
-//! What is large, the ports, is rendered once a snapshot and kept compressed ([`bulk`]); what is
-//! small and is to be fresh, the exporter's account of itself, is rendered at each scrape
+//! What is large, the ports of fabrics, is rendered once a snapshot and kept compressed
+//! ([`fabrics`]); this host's own ports ([`host`]) are put between them, family by family
+//! ([`part`]). What is small and is to be fresh, the exporter's account of itself, is rendered at each scrape
 //! ([`about`]) and put before it. Plain text is not kept: on 25,000 ports it is 72 MB, and its
 //! gzip 4 MB. Whoever cannot take gzip gets it unpacked on the way out.
 
 pub mod about;
-pub mod bulk;
 pub mod deflated;
+pub mod fabrics;
 pub mod family;
+pub mod host;
+pub mod part;
 pub mod reference;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::monitor::Board;
-use bulk::Bulk;
 use deflated::{Block, Trailer};
+use part::Part;
 
 /// The two formats that a scraper may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +47,10 @@ impl Format {
 #[derive(Debug)]
 pub struct Exposition {
     board: Board,
-    bulk: Bulk,
+    fabrics: Arc<[Part<Block>]>,
+    host: Arc<[Part<String>]>,
+    /// Both together, for each format that somebody asked for.
+    packed: [OnceLock<Vec<Block>>; 2],
     took: Duration,
 }
 
@@ -58,11 +64,29 @@ pub struct Document {
 }
 
 impl Exposition {
-    /// Renders the ports of a board, and takes down how long that took.
+    /// Renders a board, and takes down how long that took.
     pub fn render(board: Board) -> Self {
+        Self::after(None, board)
+    }
+
+    /// Renders what is not as it was: fabrics of many ports are not rendered anew for a look at the
+    /// host.
+    pub fn after(before: Option<&Exposition>, board: Board) -> Self {
         let began = std::time::Instant::now();
-        let bulk = Bulk::render(&board);
-        Exposition { board, bulk, took: began.elapsed() }
+        let same = before.filter(|before| {
+            let (old, new) = (&before.board.fabrics, &board.fabrics);
+            old.len() == new.len() && old.iter().zip(new).all(|(old, new)| Arc::ptr_eq(old, new))
+        });
+        let fabrics = match same {
+            Some(before) => Arc::clone(&before.fabrics),
+            None => fabrics::render(&board.fabrics).into(),
+        };
+        let host = board.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();
+        let took = match same {
+            Some(before) if !before.fabrics.is_empty() => before.took,
+            _ => began.elapsed(),
+        };
+        Exposition { board, fabrics, host, packed: Default::default(), took }
     }
 
     /// The answer to a scrape now.
@@ -70,7 +94,8 @@ impl Exposition {
         let about = about::render(&self.board, self.took, process, format);
         let mut document = Document { pieces: VecDeque::new(), trailer: Trailer::default() };
         document.push(&Block::deflate(about.as_bytes()));
-        for block in self.bulk.blocks(format) {
+        let packed = &self.packed[format as usize];
+        for block in packed.get_or_init(|| part::join(&self.fabrics, &self.host, format)) {
             document.push(block);
         }
         if format == Format::OpenMetrics {
@@ -79,9 +104,10 @@ impl Exposition {
         document
     }
 
-    /// Whether every fabric was swept at least once.
+    /// Whether every fabric was swept at least once, and the host looked at.
     pub fn is_ready(&self) -> bool {
-        self.board.iter().all(|observation| observation.tally.sweeps > 0)
+        self.board.fabrics.iter().all(|observation| observation.tally.sweeps > 0)
+            && self.board.host.as_ref().is_none_or(|host| host.looks > 0)
     }
 
     /// The board that was rendered.

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use crate::fabric::counter::{Place, TABLE};
+use crate::fabric::host::{ethernet, hw_counter};
 
 use super::family::Family;
-use super::{about, bulk};
+use super::{about, fabrics, host};
 
 const INTRODUCTION: &str = "\
 # Metrics
@@ -21,8 +22,12 @@ Names, labels and meanings are a contract: a change of one is a line in CHANGELO
 - What was not read has no sample: absent is not zero. A node that does not answer has
   `infiniband_node_up` 0, and its ports have neither counters nor states. A switch's port that lost its
   link keeps its series, and on `infiniband_port_info` the end that its cable led to.
-- Values are as fresh as `infiniband_sweep_timestamp_seconds` says: the exporter sweeps on its own
-  interval, and a scrape gets the latest sweep.
+- What this host's own kernel says of its own ports has the same metric as what the fabric says of
+  them, and one label more: `device`. `max by (fabric, guid, port)` makes one of both. A virtual
+  function may have a GUID of zeros; `device` still tells it from the others.
+- Values are as fresh as `infiniband_sweep_timestamp_seconds` and
+  `infiniband_host_read_timestamp_seconds` say: the exporter reads on its own intervals, and a scrape
+  gets the latest.
 - Counters are what the device says. The classic ones stick at their highest value (the width is in
   the table), and all of them start anew when a switch or HCA reboots or somebody clears them.
 ";
@@ -31,29 +36,34 @@ Names, labels and meanings are a contract: a change of one is a line in CHANGELO
 pub fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     page.push_str("\n## Nodes and ports\n\n");
-    families(&mut page, bulk::families());
+    families(&mut page, fabrics::families());
     page.push_str(
         "\n## Counters of ports\n\n\
-         Where a device offers a wider place, that is read; the first of the places that it has.\n\n\
-         | metric | IBTA name | kind | read from | what it counts |\n|---|---|---|---|---|\n",
+         Where a device offers a wider place, that is read; the first of the places that it has. Of\n\
+         the host's own ports the files of sysfs are read, below `counters` or `counters_ext`.\n\n\
+         | metric | IBTA name | kind | read from | sysfs | what it counts |\n|---|---|---|---|---|---|\n",
     );
     for row in TABLE {
         let places: Vec<String> = row.places.iter().copied().map(place).collect();
         // Writing to a string does not fail.
         let _ = writeln!(
             page,
-            "| `{}_total` | {} | {} | {} | {} |",
-            bulk::counter_family(row.counter),
+            "| `{}_total` | {} | {} | {} | {} | {} |",
+            fabrics::counter_family(row.counter),
             row.ibta,
             row.kind.label(),
             places.join(", else "),
+            code(row.files),
             row.help,
         );
     }
     page.push_str(
         "\nPortRcvErrorDetails and PortXmitDiscardDetails are read with `--fabric.details`.\n\
-         \n## The exporter's account of itself\n\n",
+         \n## This host's own devices\n\n",
     );
+    families(&mut page, host::families());
+    drivers(&mut page);
+    page.push_str("\n## The exporter's account of itself\n\n");
     families(&mut page, about::families());
     page
 }
@@ -65,6 +75,41 @@ fn families(page: &mut String, families: impl Iterator<Item = Family>) {
         let (name, kind) = (family.sample_name(), family.kind.label());
         let _ = writeln!(page, "| `{name}` | {kind} | {} | {} |", labels.join(" "), family.help);
     }
+}
+
+/// What drivers count besides, by their tables.
+fn drivers(page: &mut String) {
+    page.push_str(
+        "\n## Drivers' own counters\n\n\
+         Every file below `hw_counters` of a port or a device is told; those that are not known here\n\
+         as `infiniband_hw_counter_total`. Labels: `fabric` `guid` `port` `device`; what is the whole\n\
+         device's has no `port`.\n\n\
+         | metric | files | drivers | what it counts |\n|---|---|---|---|\n",
+    );
+    for row in hw_counter::TABLE {
+        let name = host::hw_head(row).sample_name();
+        // Writing to a string does not fail.
+        let _ =
+            writeln!(page, "| `{name}` | {} | {} | {} |", code(row.files), row.drivers, row.help);
+    }
+    page.push_str(
+        "\n## Ethernet below RoCE\n\n\
+         What drivers tell as `ethtool -S`. Labels: `fabric` `guid` `port` `device` `netdev`, and\n\
+         where it is told for each, `priority` or `lane`.\n\n\
+         | metric | for each | drivers | what it counts |\n|---|---|---|---|\n",
+    );
+    for row in ethernet::TABLE {
+        let mut drivers: Vec<_> = row.strings.iter().map(|(driver, _)| *driver).collect();
+        drivers.dedup();
+        let (name, each) = (host::ethernet_head(row).sample_name(), host::index_label(row.index));
+        let (each, drivers) = (each.unwrap_or_default(), drivers.join(", "));
+        let _ = writeln!(page, "| `{name}` | {each} | {drivers} | {} |", row.help);
+    }
+}
+
+/// A list of names as code.
+fn code(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
 }
 
 fn place(place: Place) -> String {

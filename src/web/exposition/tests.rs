@@ -48,7 +48,7 @@ fn snapshot() -> Snapshot {
 fn board() -> Board {
     let observation =
         Observation { fabric: "f".into(), snapshot: Some(snapshot()), ..Observation::default() };
-    vec![Arc::new(observation)]
+    vec![Arc::new(observation)].into()
 }
 
 fn document(format: Format) -> Document {
@@ -132,8 +132,8 @@ fn both_formats_have_the_same_samples_and_their_own_headers() {
 #[test]
 fn several_fabrics_share_each_family() {
     let mut board = board();
-    let second = Observation { fabric: "g".into(), ..(*board[0]).clone() };
-    board.push(Arc::new(second));
+    let second = Observation { fabric: "g".into(), ..(*board.fabrics[0]).clone() };
+    board.fabrics.push(Arc::new(second));
     let process = about::Process::new(Path::new("/proc"));
     let document = Exposition::render(board).document(Format::Text, &process);
     let text = String::from_utf8(collect(Unpacked::new(document))).unwrap();
@@ -160,7 +160,7 @@ fn gzip_unpacks_to_the_plain_text() {
 
 #[test]
 fn a_board_without_a_sweep_has_no_ports_and_is_not_ready() {
-    let exposition = Exposition::render(vec![Arc::new(Observation::default())]);
+    let exposition = Exposition::render(vec![Arc::new(Observation::default())].into());
     assert!(!exposition.is_ready());
     let process = about::Process::new(Path::new("/proc"));
     let text = collect(Unpacked::new(exposition.document(Format::Text, &process)));

@@ -1,16 +1,18 @@
-//! The large part of the exposition: nodes and ports, family by family.
+//! The large part of the exposition: the fabrics' nodes and ports, family by family.
 //!
 //! Labels are escaped once a port and copied for each family. The writer is our own, for this is
 //! nearly all of the text and all of the time: a million samples take it a third of what
 //! prometheus-client's encoder takes, and both formats come from one pass.
 
-use crate::fabric::counter::{Counter, TABLE};
-use crate::fabric::{NodeIndex, PortIndex, Snapshot};
-use crate::monitor::{Board, Observation};
+use std::sync::Arc;
 
-use super::Format;
+use crate::fabric::counter::{Counter, Row, TABLE};
+use crate::fabric::{NodeIndex, PortIndex, Snapshot};
+use crate::monitor::Observation;
+
 use super::deflated::{Block, BlockWriter};
-use super::family::{Family, Kind, header, push_escaped};
+use super::family::{Family, Head, Kind, push_label};
+use super::part::{Part, Place};
 
 const NODE_LABELS: &[&str] = &["fabric", "guid"];
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
@@ -47,58 +49,52 @@ const PORT_INFO: Family = Family {
     help: "A port and the other end of its cable, as a series that is always 1; without a link the end that it last led to.",
 };
 
-/// The families that tell a port's state: its number, if it is known.
+/// The families that tell a port's state, whoever asked.
+pub const PORT_STATES: [Family; 5] = [
+    Family {
+        name: "infiniband_port_state",
+        kind: Kind::Gauge,
+        labels: PORT_LABELS,
+        help: "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; with a host's kernel 5 ActiveDefer, too.",
+    },
+    Family {
+        name: "infiniband_port_physical_state",
+        kind: Kind::Gauge,
+        labels: PORT_LABELS,
+        help: "PortPhysicalState: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest.",
+    },
+    Family {
+        name: "infiniband_port_rate_bytes_per_second",
+        kind: Kind::Gauge,
+        labels: PORT_LABELS,
+        help: "Nominal rate of the link at its present width and speed.",
+    },
+    Family {
+        name: "infiniband_port_width_lanes",
+        kind: Kind::Gauge,
+        labels: PORT_LABELS,
+        help: "Lanes that the link runs on.",
+    },
+    Family {
+        name: "infiniband_port_supported_rate_bytes_per_second",
+        kind: Kind::Gauge,
+        labels: PORT_LABELS,
+        help: "The best nominal rate that both ends of the cable can do.",
+    },
+];
+
+/// What a snapshot says for each of them: a number, if it is known.
 type PortValue = fn(&Snapshot, PortIndex) -> Option<u64>;
 
-const PORT_STATES: &[(Family, PortValue)] = &[
-    (
-        Family {
-            name: "infiniband_port_state",
-            kind: Kind::Gauge,
-            labels: PORT_LABELS,
-            help: "PortState: 1 Down, 2 Init, 3 Armed, 4 Active.",
-        },
-        |snapshot, port| Some(snapshot.status(port)?.state.into()),
-    ),
-    (
-        Family {
-            name: "infiniband_port_physical_state",
-            kind: Kind::Gauge,
-            labels: PORT_LABELS,
-            help: "PortPhysicalState: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest.",
-        },
-        |snapshot, port| Some(snapshot.status(port)?.physical_state.into()),
-    ),
-    (
-        Family {
-            name: "infiniband_port_rate_bytes_per_second",
-            kind: Kind::Gauge,
-            labels: PORT_LABELS,
-            help: "Nominal rate of the link at its present width and speed.",
-        },
-        |snapshot, port| snapshot.status(port)?.rate(),
-    ),
-    (
-        Family {
-            name: "infiniband_port_width_lanes",
-            kind: Kind::Gauge,
-            labels: PORT_LABELS,
-            help: "Lanes that the link runs on.",
-        },
-        |snapshot, port| Some(snapshot.status(port)?.width?.lanes().into()),
-    ),
-    (
-        Family {
-            name: "infiniband_port_supported_rate_bytes_per_second",
-            kind: Kind::Gauge,
-            labels: PORT_LABELS,
-            help: "The best nominal rate that both ends of the cable can do.",
-        },
-        |snapshot, port| {
-            let peer = snapshot.fabric.port(port).peer?;
-            snapshot.status(port)?.best_rate_with(snapshot.status(peer.port)?)
-        },
-    ),
+const PORT_VALUES: [PortValue; PORT_STATES.len()] = [
+    |snapshot, port| Some(snapshot.status(port)?.state.into()),
+    |snapshot, port| Some(snapshot.status(port)?.physical_state.into()),
+    |snapshot, port| snapshot.status(port)?.rate(),
+    |snapshot, port| Some(snapshot.status(port)?.width?.lanes().into()),
+    |snapshot, port| {
+        let peer = snapshot.fabric.port(port).peer?;
+        snapshot.status(port)?.best_rate_with(snapshot.status(peer.port)?)
+    },
 ];
 
 /// The name of a counter's family.
@@ -106,88 +102,66 @@ pub fn counter_family(counter: Counter) -> String {
     format!("infiniband_port_{}", counter.row().metric)
 }
 
-/// The HELP of a counter's family: what it counts, and what the specification calls it.
-pub fn counter_help(counter: Counter) -> String {
-    format!("{} IBTA: {}.", counter.row().help, counter.row().ibta)
+/// What stands before a counter's samples: what it counts, and what the specification calls it.
+pub fn counter_head(counter: Counter) -> Head {
+    let help = format!("{} IBTA: {}.", counter.row().help, counter.row().ibta);
+    Head { name: counter_family(counter).into(), kind: Kind::Counter, help: help.into() }
 }
 
 /// All families of this part but the counters.
 pub fn families() -> impl Iterator<Item = Family> {
-    [NODE_INFO, NODE_UP, PORT_INFO].into_iter().chain(PORT_STATES.iter().map(|(family, _)| *family))
-}
-
-/// One family, ready to be sent in either format.
-#[derive(Debug)]
-struct Ready {
-    open_metrics: Block,
-    text: Block,
-    samples: Block,
+    [NODE_INFO, NODE_UP, PORT_INFO].into_iter().chain(PORT_STATES)
 }
 
 /// Writes the samples of a family.
 type WriteFamily = fn(&Labelled<'_>, &mut BlockWriter);
 
-/// All nodes and ports of a board, ready to be sent.
-#[derive(Debug)]
-pub struct Bulk(Vec<Ready>);
-
-impl Bulk {
-    /// Renders a board.
-    pub fn render(board: &Board) -> Bulk {
-        let fabrics: Vec<Labelled<'_>> =
-            board.iter().filter_map(|observation| Labelled::new(observation)).collect();
-        let mut writer = BlockWriter::new();
-        let mut ready = Vec::new();
-        let mut family = |name: &str, kind, help: &str, samples: Block| {
-            if !samples.is_empty() {
-                let head = |format| Block::stored(header(name, kind, help, format).as_bytes());
-                ready.push(Ready {
-                    open_metrics: head(Format::OpenMetrics),
-                    text: head(Format::Text),
-                    samples,
-                });
-            }
-        };
-        let whole: [(Family, WriteFamily); 3] = [
-            (NODE_INFO, |fabric, writer| fabric.node_info(writer)),
-            (NODE_UP, |fabric, writer| fabric.node_up(writer)),
-            (PORT_INFO, |fabric, writer| fabric.port_info(writer)),
-        ];
-        for (about, write) in whole {
-            for fabric in &fabrics {
-                write(fabric, &mut writer);
-            }
-            family(about.name, about.kind, about.help, writer.finish());
+/// Renders all nodes and ports of the fabrics; families without samples are left out.
+pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
+    let fabrics: Vec<Labelled<'_>> =
+        observations.iter().filter_map(|observation| Labelled::new(observation)).collect();
+    let mut writer = BlockWriter::new();
+    let mut parts = Vec::new();
+    let mut part = |place, head: Head, samples: Block| {
+        if !samples.is_empty() {
+            parts.push(Part { place, head, samples });
         }
-        for (about, value) in PORT_STATES {
-            for fabric in &fabrics {
-                fabric.values(&mut writer, about.name, |port| value(fabric.snapshot, port));
-            }
-            family(about.name, about.kind, about.help, writer.finish());
+    };
+    let whole: [(Family, WriteFamily); 3] = [
+        (NODE_INFO, |fabric, writer| fabric.node_info(writer)),
+        (NODE_UP, |fabric, writer| fabric.node_up(writer)),
+        (PORT_INFO, |fabric, writer| fabric.port_info(writer)),
+    ];
+    for (index, (family, write)) in whole.into_iter().enumerate() {
+        for fabric in &fabrics {
+            write(fabric, &mut writer);
         }
-        for row in TABLE {
-            let name = counter_family(row.counter);
-            let sample = format!("{name}_total");
-            for fabric in &fabrics {
-                fabric.values(&mut writer, &sample, |port| {
-                    let reading = fabric.snapshot.reading(port)?;
-                    // Wraps after 2^64 bytes, as counters do; words beyond 2^62 are a device's nonsense.
-                    reading.get(row.counter).map(|raw| raw.wrapping_mul(row.scale))
-                });
-            }
-            family(&name, Kind::Counter, &counter_help(row.counter), writer.finish());
-        }
-        Bulk(ready)
+        part(Place::Node(index), family.into(), writer.finish());
     }
-
-    /// The blocks in the order in which they are sent.
-    pub fn blocks(&self, format: Format) -> impl Iterator<Item = &Block> {
-        self.0.iter().flat_map(move |ready| {
-            let head =
-                if format == Format::OpenMetrics { &ready.open_metrics } else { &ready.text };
-            [head, &ready.samples]
-        })
+    for (index, (family, value)) in PORT_STATES.into_iter().zip(PORT_VALUES).enumerate() {
+        for fabric in &fabrics {
+            fabric.values(&mut writer, family.name, |port| value(fabric.snapshot, port));
+        }
+        part(Place::State(index), family.into(), writer.finish());
     }
+    for row in TABLE {
+        let head = counter_head(row.counter);
+        let sample = head.sample_name();
+        for fabric in &fabrics {
+            fabric.values(&mut writer, &sample, |port| {
+                let reading = fabric.snapshot.reading(port)?;
+                reading.get(row.counter).map(|raw| scaled(row, raw))
+            });
+        }
+        part(Place::Counter(row.counter as usize), head, writer.finish());
+    }
+    parts
+}
+
+/// A raw value in its metric's unit. Wraps after 2^64 bytes, as counters do; words beyond 2^62 are a
+/// device's nonsense.
+pub fn scaled(row: &Row, raw: u64) -> u64 {
+    raw.wrapping_mul(row.scale)
 }
 
 /// A fabric's snapshot with the labels of its ports.
@@ -307,12 +281,4 @@ impl<'a> Labelled<'a> {
             writer.settle();
         }
     }
-}
-
-fn push_label(out: &mut Vec<u8>, before: u8, name: &str, value: &str) {
-    out.push(before);
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"=\"");
-    push_escaped(out, value);
-    out.push(b'"');
 }

@@ -1,0 +1,231 @@
+//! What ports went through, counted: by the events that they told, and by looking.
+//!
+//! An event has its time and is never missed between two looks; but not every driver tells, and
+//! not every kernel lets one hear. So both are followed, and the same loss is counted once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::fabric::host::event::{Event, EventKind};
+use crate::fabric::host::{Device, HostSnapshot};
+use crate::fabric::moment::Anchor;
+use crate::fabric::status::state;
+use crate::fabric::{Guid, Moment, PortNumber};
+
+/// A port's name: the device, and the port's number; none for what concerns the whole device.
+pub type Place = (Arc<str>, Option<PortNumber>);
+
+/// What happened to all ports that were ever seen. A device that is reset keeps its counts.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    places: BTreeMap<Place, PortTally>,
+}
+
+/// What happened to a port.
+#[derive(Clone, Debug, Default)]
+pub struct PortTally {
+    /// The node GUID that its device had when it was last seen.
+    pub guid: Guid,
+    /// How often it stopped being Active.
+    pub losses: u64,
+    counts: [u64; EventKind::ALL.len()],
+    last: [Option<Anchor>; EventKind::ALL.len()],
+    active: Active,
+}
+
+/// Whether a port is Active, and since when that is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Active {
+    is: Option<bool>,
+    as_of: Moment,
+}
+
+impl PortTally {
+    /// How often it told this, and when last.
+    pub fn of(&self, kind: EventKind) -> (u64, Option<Anchor>) {
+        (self.counts[kind as usize], self.last[kind as usize])
+    }
+
+    fn count(&mut self, event: &Event) {
+        self.counts[event.kind as usize] += 1;
+        self.last[event.kind as usize] = Some(event.at);
+    }
+
+    /// Takes down whether it was Active at a moment; what is older than what is known says nothing.
+    fn is_active(&mut self, is: bool, at: Moment) {
+        if at < self.active.as_of {
+            return;
+        }
+        if !is && self.active.is == Some(true) {
+            self.losses += 1;
+        }
+        self.active = Active { is: Some(is), as_of: at };
+    }
+}
+
+impl Tally {
+    /// All ports, and devices without a port, in the order of their names.
+    pub fn places(&self) -> impl Iterator<Item = (&Place, &PortTally)> {
+        self.places.iter()
+    }
+
+    /// Counts an event.
+    pub fn hear(&mut self, event: &Event) {
+        let device: Arc<str> = event.device.as_str().into();
+        let at = event.at.moment;
+        let place = self.places.entry((Arc::clone(&device), event.port)).or_default();
+        place.count(event);
+        match event.kind {
+            EventKind::PortError => {
+                // What was never seen and says that it broke was whole.
+                let was_active = *place.active.is.get_or_insert(true);
+                if at >= place.active.as_of {
+                    place.is_active(false, at);
+                } else if was_active {
+                    // A look that is newer than the event found it back already.
+                    place.losses += 1;
+                }
+            }
+            EventKind::PortActive => place.is_active(true, at),
+            // Its ports go with it and do not say so.
+            EventKind::DeviceFatal => {
+                for (_, port) in self
+                    .places
+                    .iter_mut()
+                    .filter(|((name, port), _)| *name == device && port.is_some())
+                {
+                    port.is_active(false, at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Follows what a look found. A device that is not there, or hangs, says nothing.
+    pub fn see(&mut self, snapshot: &HostSnapshot) {
+        for device in &snapshot.devices {
+            self.place(device, None);
+            for port in &device.ports {
+                let place = self.place(device, Some(port.number));
+                // ACTIVE_DEFER waits for a while after a link error and carries traffic again.
+                if let Some(known) = port.state {
+                    place
+                        .is_active(known == state::ACTIVE || known == state::ACTIVE_DEFER, port.at);
+                }
+            }
+        }
+    }
+
+    fn place(&mut self, device: &Device, port: Option<PortNumber>) -> &mut PortTally {
+        let place = self.places.entry((Arc::clone(&device.name), port)).or_default();
+        place.guid = device.about.guid;
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::fabric::host::tests::{port, snapshot};
+
+    fn at(millis: u64) -> Anchor {
+        let moment = Moment::default() + Duration::from_millis(millis);
+        Anchor { moment, wall: SystemTime::UNIX_EPOCH + Duration::from_millis(millis) }
+    }
+
+    fn hear(tally: &mut Tally, millis: u64, kind: EventKind) {
+        let port = (kind != EventKind::DeviceFatal).then_some(1);
+        tally.hear(&Event { at: at(millis), device: "rxe0".into(), port, kind });
+    }
+
+    fn see(tally: &mut Tally, millis: u64, state: u8) {
+        let mut port = port(1);
+        (port.at, port.state) = (at(millis).moment, Some(state));
+        tally.see(&snapshot("rxe0", vec![port]));
+    }
+
+    fn losses(tally: &Tally) -> u64 {
+        tally.places().map(|(_, port)| port.losses).sum()
+    }
+
+    #[test]
+    fn a_flap_shorter_than_any_look_is_counted_once() {
+        let mut tally = Tally::default();
+        see(&mut tally, 0, state::ACTIVE);
+        hear(&mut tally, 500, EventKind::PortError);
+        // Soft RoCE says twice that it is back.
+        hear(&mut tally, 600, EventKind::PortActive);
+        hear(&mut tally, 600, EventKind::PortActive);
+        see(&mut tally, 1000, state::ACTIVE);
+        assert_eq!(losses(&tally), 1);
+        let (_, port) = tally.places().last().unwrap();
+        assert_eq!(port.of(EventKind::PortActive).0, 2);
+        let (count, last) = port.of(EventKind::PortError);
+        assert_eq!((count, last.unwrap().moment), (1, at(500).moment));
+    }
+
+    #[test]
+    fn what_is_heard_and_seen_is_one_loss() {
+        let mut tally = Tally::default();
+        see(&mut tally, 0, state::ACTIVE);
+        see(&mut tally, 100, state::DOWN);
+        hear(&mut tally, 101, EventKind::PortError);
+        assert_eq!(losses(&tally), 1, "seen first");
+        hear(&mut tally, 200, EventKind::PortActive);
+        hear(&mut tally, 300, EventKind::PortError);
+        see(&mut tally, 301, state::DOWN);
+        assert_eq!(losses(&tally), 2, "heard first");
+    }
+
+    #[test]
+    fn what_was_seen_before_an_event_says_nothing_after_it() {
+        let mut tally = Tally::default();
+        see(&mut tally, 0, state::ACTIVE);
+        hear(&mut tally, 100, EventKind::PortError);
+        hear(&mut tally, 200, EventKind::PortActive);
+        see(&mut tally, 150, state::DOWN);
+        see(&mut tally, 300, state::ACTIVE);
+        assert_eq!(losses(&tally), 1);
+    }
+
+    #[test]
+    fn an_event_that_comes_in_after_a_newer_look_counts() {
+        let mut tally = Tally::default();
+        see(&mut tally, 0, state::ACTIVE);
+        see(&mut tally, 200, state::ACTIVE);
+        hear(&mut tally, 50, EventKind::PortError);
+        hear(&mut tally, 150, EventKind::PortActive);
+        see(&mut tally, 300, state::ACTIVE);
+        assert_eq!(losses(&tally), 1);
+        see(&mut tally, 500, state::DOWN);
+        hear(&mut tally, 490, EventKind::PortError);
+        assert_eq!(losses(&tally), 2);
+    }
+
+    #[test]
+    fn losses_are_seen_where_nothing_is_heard_and_the_other_way_round() {
+        let mut tally = Tally::default();
+        for (millis, state) in [(0, 4), (1, 5), (2, 1), (3, 1), (4, 2), (5, 4), (6, 2)] {
+            see(&mut tally, millis, state);
+        }
+        assert_eq!(losses(&tally), 2);
+        let mut tally = Tally::default();
+        hear(&mut tally, 1, EventKind::PortError);
+        assert_eq!(losses(&tally), 1, "of a port that was never looked at");
+    }
+
+    #[test]
+    fn a_device_that_dies_takes_its_ports_along_once() {
+        let mut tally = Tally::default();
+        see(&mut tally, 0, state::ACTIVE);
+        hear(&mut tally, 1, EventKind::PortError);
+        hear(&mut tally, 2, EventKind::DeviceFatal);
+        assert_eq!(losses(&tally), 1);
+        see(&mut tally, 3, state::ACTIVE);
+        hear(&mut tally, 4, EventKind::DeviceFatal);
+        assert_eq!(losses(&tally), 2);
+        assert_eq!(tally.places().next().unwrap().1.of(EventKind::DeviceFatal).0, 2);
+    }
+}

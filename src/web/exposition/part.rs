@@ -1,0 +1,67 @@
+//! The families that come from several sources, put together: each stands once, with all of its samples.
+
+use super::Format;
+use super::deflated::Block;
+use super::family::Head;
+
+/// Where a family stands among the others. What a family is told of by the fabric and by the host has
+/// one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Of nodes, and who is who.
+    Node(usize),
+    /// Of [`PORT_STATES`](super::fabrics::PORT_STATES).
+    State(usize),
+    /// Of the table of counters.
+    Counter(usize),
+    /// What the host alone knows, in the order in which it tells it.
+    Host(usize),
+}
+
+/// A family with a source's samples.
+#[derive(Clone, Debug)]
+pub struct Part<S> {
+    /// Where it stands.
+    pub place: Place,
+    /// What stands before the samples.
+    pub head: Head,
+    /// The samples: lines that both formats share.
+    pub samples: S,
+}
+
+/// What is worth compressing by itself: below it, starting anew costs more than it saves.
+const WORTH_PACKING: usize = 4096;
+
+/// Puts the fabrics' part and the host's together, each in the order of places. Neighbouring texts
+/// are compressed as one.
+pub fn join(fabrics: &[Part<Block>], host: &[Part<String>], format: Format) -> Vec<Block> {
+    let (mut fabrics, mut host) = (fabrics.iter().peekable(), host.iter().peekable());
+    let mut blocks = Vec::new();
+    let mut text = String::new();
+    loop {
+        let next = [fabrics.peek().map(|part| part.place), host.peek().map(|part| part.place)];
+        let Some(place) = next.into_iter().flatten().min() else { break };
+        let of_fabrics = fabrics.next_if(|part| part.place == place);
+        let of_host = host.next_if(|part| part.place == place);
+        if let Some(head) = of_fabrics.map(|part| &part.head).or(of_host.map(|part| &part.head)) {
+            head.write(&mut text, format);
+        }
+        if let Some(part) = of_fabrics {
+            blocks.push(pack(&text));
+            text.clear();
+            blocks.push(part.samples.clone());
+        }
+        if let Some(part) = of_host {
+            text.push_str(&part.samples);
+        }
+    }
+    if !text.is_empty() {
+        blocks.push(pack(&text));
+    }
+    blocks
+}
+
+fn pack(text: &str) -> Block {
+    let text = text.as_bytes();
+    if text.len() < WORTH_PACKING { Block::stored(text) } else { Block::deflate(text) }
+}
