@@ -26,7 +26,10 @@ fn look_with(tree: &Tree, flags: &[&str]) -> Metrics {
     let mut exporter = Exporter::on_host(tree, flags);
     exporter.wait_ready();
     let metrics = exporter.metrics();
-    assert_eq!(metrics.get("infiniband_collector_success", &[("collector", "host")]), Some(1.0));
+    // It succeeds where there is anything to see.
+    let seen = metrics.all("infiniband_device_up").any(|(_, up)| up == 1.0);
+    let success = metrics.get("infiniband_collector_success", &[("collector", "host")]);
+    assert_eq!(success, Some(f64::from(u8::from(seen))));
     assert!(exporter.stop().success());
     metrics
 }

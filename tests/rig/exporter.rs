@@ -107,16 +107,12 @@ impl Exporter {
 
     /// Starts `fabric-exporter serve` on a host's own devices alone, and waits until it listens.
     pub fn on_host(tree: &Tree, flags: &[&str]) -> Self {
-        let keeps = tempfile::Builder::new()
-            .prefix("host-")
-            .tempdir()
-            .unwrap_or_else(|e| panic!("cannot make a temporary directory for the exporter: {e}"));
-        let dir = keeps.path().to_owned();
+        let (dir, keeps) = tree.dir_for("exporter");
         let mut command = Command::new(PROGRAM);
         command.current_dir(&dir);
         let of_tree = tree.flag();
         let flags = [&["--no-collector.fabric", &of_tree], flags].concat();
-        Self::run(command, "serve", &flags, false, dir, Arc::new(keeps))
+        Self::run(command, "serve", &flags, false, dir, keeps)
     }
 
     fn run(
@@ -280,10 +276,10 @@ pub fn run_to_exit(seat: impl Into<Seat>, args: &[&str]) -> Output {
 
 /// Runs `serve` on a host's own devices, for starts that fail.
 pub fn run_on_host_to_exit(tree: &Tree, flags: &[&str]) -> Output {
-    let dir = tempfile::tempdir().unwrap();
+    let (dir, _keeps) = tree.dir_for("exporter");
     let mut command = Command::new(PROGRAM);
     command.args(["serve", "--web.listen-address=127.0.0.1:0", "--no-collector.fabric"]);
-    child::run("fabric-exporter", command.arg(tree.flag()).args(flags), dir.path(), EXIT_LIMIT)
+    child::run("fabric-exporter", command.arg(tree.flag()).args(flags), &dir, EXIT_LIMIT)
 }
 
 fn capture_file(dir: &Path) -> PathBuf {

@@ -1,6 +1,8 @@
 //! Debian's node_exporter, for what it says of the same sysfs.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -16,14 +18,15 @@ pub struct NodeExporter {
     running: Running,
     address: String,
     agent: ureq::Agent,
-    _dir: TempDir,
+    log: PathBuf,
+    _keeps: Arc<TempDir>,
 }
 
 impl NodeExporter {
     /// Starts it, and waits until it listens.
     pub fn start(tree: &Tree) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory for node_exporter");
-        let log = dir.path().join("stderr");
+        let (dir, keeps) = tree.dir_for("node_exporter");
+        let log = dir.join("stderr");
         let mut command = Command::new(require("prometheus-node-exporter"));
         command
             .args(["--collector.disable-defaults", "--collector.infiniband"])
@@ -43,7 +46,7 @@ impl NodeExporter {
             Some(address.split_whitespace().next()?.to_owned())
         });
         let agent = ureq::Agent::config_builder().timeout_global(Some(LIMIT)).build().into();
-        NodeExporter { running, address, agent, _dir: dir }
+        NodeExporter { running, address, agent, log, _keeps: keeps }
     }
 
     /// What a scrape brings.
@@ -54,6 +57,11 @@ impl NodeExporter {
             .call()
             .unwrap_or_else(|e| panic!("node_exporter: {e}"));
         Metrics::parse(&response.body_mut().read_to_string().unwrap())
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        child::read_lossy(&self.log)
     }
 
     /// Where it listens.

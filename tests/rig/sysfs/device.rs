@@ -133,6 +133,14 @@ impl Device {
         self
     }
 
+    /// Gives one of its interfaces another name.
+    #[must_use]
+    pub fn named_anew(mut self, before: &str, after: &str) -> Self {
+        let netdev = self.netdevs.iter_mut().find(|netdev| netdev.name == before);
+        after.clone_into(&mut netdev.unwrap_or_else(|| panic!("no {before}")).name);
+        self
+    }
+
     /// Where it lies, below sysfs.
     pub(super) fn home(&self) -> PathBuf {
         match &self.function {

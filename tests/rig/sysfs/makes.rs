@@ -241,6 +241,8 @@ impl Device {
         Device::irdma(name)
             .on("0000:32:00.0", "idpf")
             .guid(0x6a05_caff_fe12_3457)
+            .gid_on(1, "ens4f0")
+            .named_anew("ens3f0", "ens4f0")
             .without("ports/1/hw_counters")
             .counts(
                 "ports/1/hw_counters",

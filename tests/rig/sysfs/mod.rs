@@ -14,15 +14,17 @@ mod makes;
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
 pub use device::{Content, Device, Netdev};
 pub use hosts::{Host, every_host, hgx};
 
-/// A sysfs of its own, gone with this value.
+/// A sysfs of its own, gone with this value and those who read it.
 pub struct Tree {
-    dir: TempDir,
+    path: PathBuf,
+    dir: Arc<TempDir>,
 }
 
 impl Tree {
@@ -35,9 +37,10 @@ impl Tree {
 
     /// One of a host that has the classes and no device in them.
     pub fn empty() -> Self {
-        let tree = Tree { dir: tempfile::tempdir().expect("a temporary directory for a sysfs") };
+        let dir = tempfile::tempdir().expect("a temporary directory for a sysfs");
+        let tree = Tree { path: dir.path().join("sys"), dir: Arc::new(dir) };
         for class in ["class/infiniband", "class/net", "bus/pci/drivers"] {
-            tree.make_dir(&tree.path().join(class));
+            make_dir(&tree.path().join(class));
         }
         tree
     }
@@ -59,7 +62,15 @@ impl Tree {
 
     /// What `--path.sysfs` is to be.
     pub fn path(&self) -> &Path {
-        self.dir.path()
+        &self.path
+    }
+
+    /// A new directory for a program that reads it; the tree is there for as long as it is kept.
+    pub fn dir_for(&self, program: &str) -> (PathBuf, Arc<TempDir>) {
+        let dir = tempfile::Builder::new().prefix(program).tempdir_in(self.dir.path());
+        let dir =
+            dir.unwrap_or_else(|e| panic!("no temporary directory for {program}: {e}")).keep();
+        (dir, Arc::clone(&self.dir))
     }
 
     /// The flag that makes a program read this tree.
@@ -113,7 +124,7 @@ impl Tree {
     /// Writes a file of a device's again, at once: nobody reads half of it.
     pub fn set(&self, device: &str, file: &str, text: &str) {
         let path = self.path().join("class/infiniband").join(device).join(file);
-        let new = self.path().join("new");
+        let new = self.dir.path().join("new");
         std::fs::write(&new, text).unwrap();
         std::fs::rename(&new, &path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     }
