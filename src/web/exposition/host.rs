@@ -175,7 +175,7 @@ const NETDEVS: &[(Family, Tell<Netdev>)] = &[
 ];
 
 const HW_UNKNOWN: Family = Family {
-    name: "infiniband_hw_counter",
+    name: "infiniband_hw_other",
     kind: Kind::Counter,
     labels: &["fabric", "guid", "port", "device", "counter"],
     help: "A counter of the driver that is not known here, by the name of its file.",
