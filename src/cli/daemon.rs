@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -76,8 +75,8 @@ impl<'a> Daemon<'a> {
 
     /// The watch over the host's own devices.
     pub fn host(&self, host: &HostSettings, clock: Clock) -> Watcher {
-        let (tell, news) = mpsc::channel();
-        let monitor = HostMonitor::new(host, clock, Arc::clone(&self.board), news);
+        let monitor = HostMonitor::new(host, clock, Arc::clone(&self.board));
+        let tell = monitor.teller();
         Watcher {
             thread: "host".into(),
             watch: Box::new(move || monitor.run()),

@@ -15,7 +15,7 @@ use super::sysfs::Tree;
 use super::wait_until;
 
 /// The program under test.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_fabric-exporter");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_fabric-exporter");
 
 /// How long the exporter may take to listen.
 const LISTEN_LIMIT: Duration = Duration::from_secs(30);
@@ -144,12 +144,7 @@ impl Exporter {
             }
             address
         });
-        let agent = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(HTTP_LIMIT))
-            .build()
-            .into();
-        Self { running, dir, address, agent, _keeps: keeps }
+        Self { running, dir, address, agent: agent(HTTP_LIMIT), _keeps: keeps }
     }
 
     /// Waits until it says that it is ready.
@@ -170,19 +165,7 @@ impl Exporter {
 
     /// Gets a path, for the case that it cannot answer.
     pub fn try_get(&self, path: &str, headers: &[(&str, &str)]) -> Result<Response, ureq::Error> {
-        let request = self.agent.get(format!("http://{}{path}", self.address));
-        let request =
-            headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        let (parts, mut body) = request.call()?.into_parts();
-        let headers = parts.headers.iter().map(|(name, value)| {
-            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-        });
-        Ok(Response {
-            status: parts.status.as_u16(),
-            headers: headers.collect(),
-            // A fabric of 25,000 ports gives some 100 MB, far above the usual limit.
-            body: body.with_config().limit(1 << 30).read_to_vec()?,
-        })
+        get(&self.agent, &self.address, path, headers)
     }
 
     /// Scrapes it.
@@ -280,6 +263,42 @@ pub fn run_on_host_to_exit(tree: &Tree, flags: &[&str]) -> Output {
     let mut command = Command::new(PROGRAM);
     command.args(["serve", "--web.listen-address=127.0.0.1:0", "--no-collector.fabric"]);
     child::run("fabric-exporter", command.arg(tree.flag()).args(flags), &dir, EXIT_LIMIT)
+}
+
+/// A client to which every status is an answer, and each answer takes `limit` at most.
+pub fn agent(limit: Duration) -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(limit))
+        .build()
+        .into()
+}
+
+/// Gets a path from `address` with these request headers.
+pub fn get(
+    agent: &ureq::Agent,
+    address: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> Result<Response, ureq::Error> {
+    let request = agent.get(format!("http://{address}{path}"));
+    let request =
+        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    response(request.call()?)
+}
+
+/// The whole of an answer.
+pub fn response(answer: ureq::http::Response<ureq::Body>) -> Result<Response, ureq::Error> {
+    let (parts, mut body) = answer.into_parts();
+    let headers = parts.headers.iter().map(|(name, value)| {
+        (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+    });
+    Ok(Response {
+        status: parts.status.as_u16(),
+        headers: headers.collect(),
+        // A fabric of 25,000 ports gives some 100 MB, far above the usual limit.
+        body: body.with_config().limit(1 << 30).read_to_vec()?,
+    })
 }
 
 fn capture_file(dir: &Path) -> PathBuf {

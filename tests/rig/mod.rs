@@ -3,7 +3,8 @@
 //!
 //! Every piece keeps its files in a temporary directory of its own and its sockets under a name of
 //! its own, so tests run side by side in threads and in processes. Hold the values in locals: a
-//! `static` is never dropped and would leave its programs running.
+//! `static` is never dropped and would leave its programs running. (The guest is one, for its boot
+//! takes seconds, and has its own way to end with the process.)
 //!
 //! A program or file that is missing is a failure, not a reason to skip: a test that silently does
 //! not run proves nothing.
@@ -21,6 +22,7 @@ pub mod counters;
 pub mod diags;
 pub mod exporter;
 pub mod ground;
+pub mod guest;
 pub mod ibsim;
 pub mod metrics;
 pub mod node_exporter;
@@ -33,6 +35,7 @@ pub mod sysfs;
 pub mod topology;
 
 pub use exporter::{Exporter, Response, run_on_host_to_exit, run_to_exit};
+pub use guest::{Guest, GuestExporter};
 pub use ibsim::Ibsim;
 pub use metrics::Metrics;
 pub use node_exporter::NodeExporter;
@@ -45,13 +48,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 9] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
     ("prometheus-node-exporter", "prometheus-node-exporter"),
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("setpriv", "util-linux"),
+    ("strip", "binutils"),
 ];
 
 /// The path of a foreign program, or a panic that says how to get it.

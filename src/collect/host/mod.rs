@@ -6,7 +6,7 @@
 mod counters;
 mod device;
 mod ethtool;
-// pub mod events;
+pub mod events;
 mod file;
 mod netdev;
 mod patience;

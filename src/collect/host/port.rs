@@ -106,13 +106,17 @@ pub(super) struct HwReader {
 impl HwReader {
     /// Looks what a port or device has; `None` if it has no `hw_counters`.
     pub(super) fn open(above: &Directory) -> Option<Self> {
-        let mut names = Vec::new();
+        let mut names: Vec<HwName> = Vec::new();
         let counters = Counters::find(above.below("hw_counters").ok()?, |file| {
             // How long the kernel keeps what it read, in ms: a setting, and no counter.
             if file == "lifespan" {
                 return None;
             }
-            names.push(HwName { file: file.into(), row: hw_counter::find(file) });
+            // A row has all spellings of a counter. Should a driver show two of them, the second
+            // goes by its own name, or one series would be told twice.
+            let row = hw_counter::find(file)
+                .filter(|row| !names.iter().any(|name| name.row == Some(*row)));
+            names.push(HwName { file: file.into(), row });
             Some(names.len() - 1)
         });
         Some(HwReader { names: names.into(), counters })

@@ -5,17 +5,20 @@ mod tally;
 
 pub use tally::{PortTally, Tally};
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::collect::host::Host;
+use crate::collect::host::events::{Heard, Listener};
+use crate::collect::host::selection::Selection;
 use crate::config::HostSettings;
 use crate::fabric::Moment;
 use crate::fabric::host::HostSnapshot;
-use crate::fabric::host::event::Event;
 use crate::fabric::host::rails::Rails;
 use crate::transport::clock::Clock;
 
@@ -28,10 +31,8 @@ const LEAST_REST: Duration = Duration::from_secs(1);
 /// What the watch is told from outside.
 #[derive(Debug)]
 pub enum News {
-    /// A device told of a port.
-    Event(Event),
-    /// Devices or network interfaces came or went.
-    Changed,
+    /// What devices and the kernel tell.
+    Heard(Heard),
     /// It is to end.
     End,
 }
@@ -45,6 +46,8 @@ pub struct HostObservation {
     pub looks: u64,
     /// What the ports went through.
     pub tally: Tally,
+    /// The devices whose events are heard.
+    pub heard: BTreeSet<String>,
     /// Which port is in which fabric.
     pub rails: Rails,
 }
@@ -61,34 +64,49 @@ impl HostObservation {
 /// Watches the host's own devices; see the module.
 pub struct HostMonitor {
     interval: Duration,
+    /// What to listen to devices by, if they are to be heard.
+    listen: Option<(PathBuf, Selection)>,
     host: Host,
     clock: Clock,
     board: Arc<watch::Sender<Board>>,
+    tell: Sender<News>,
     news: Receiver<News>,
     seen: HostObservation,
 }
 
 impl HostMonitor {
-    /// One that publishes to a board and listens to news.
-    pub fn new(
-        settings: &HostSettings,
-        clock: Clock,
-        board: Arc<watch::Sender<Board>>,
-        news: Receiver<News>,
-    ) -> Self {
-        let selection = settings.selection.clone();
+    /// One that publishes to a board.
+    pub fn new(settings: &HostSettings, clock: Clock, board: Arc<watch::Sender<Board>>) -> Self {
+        let (sysfs, selection) = (settings.sysfs.clone(), settings.selection.clone());
+        let (tell, news) = mpsc::channel();
         HostMonitor {
             interval: settings.interval,
-            host: Host::new(settings.sysfs.clone(), selection, settings.retry_refused, clock),
+            listen: settings.events.then(|| (sysfs.clone(), selection.clone())),
+            host: Host::new(sysfs, selection, settings.retry_refused, clock),
             clock,
             board,
+            tell,
             news,
             seen: HostObservation { rails: settings.rails.clone(), ..HostObservation::default() },
         }
     }
 
-    /// Watches until it is told to end, or nobody is left who could.
+    /// Where it takes news.
+    pub fn teller(&self) -> Sender<News> {
+        self.tell.clone()
+    }
+
+    /// Watches until it is told to end.
     pub fn run(mut self) {
+        // Before the first look, so that nothing happens between the two that neither tells.
+        let _listener = self.listen.take().and_then(|(sysfs, selection)| {
+            let tell = self.tell.clone();
+            let wanted = move |device: &str| selection.has(device);
+            let heard = move |heard| tell.send(News::Heard(heard)).is_ok();
+            Listener::start(&sysfs, wanted, self.clock, heard)
+                .inspect_err(|error| tracing::warn!(%error, "no events are heard"))
+                .ok()
+        });
         let mut due = self.clock.now();
         loop {
             let began = self.clock.now();
@@ -121,16 +139,23 @@ impl HostMonitor {
     fn rest(&mut self, mut due: Moment, soon: Moment) -> bool {
         loop {
             match self.news.recv_timeout(due.since(self.clock.now())) {
-                Ok(News::Event(event)) => {
-                    let (device, port, kind) = (&event.device, event.port, event.kind.label());
-                    tracing::info!(device, port, event = kind, "a device told");
-                    self.seen.tally.hear(&event);
-                }
-                Ok(News::Changed) => self.host.look_closely(),
+                Ok(News::Heard(heard)) => self.hear(heard),
                 Ok(News::End) | Err(RecvTimeoutError::Disconnected) => return false,
                 Err(RecvTimeoutError::Timeout) => return true,
             }
             due = due.min(soon);
+        }
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Event(event) => {
+                let (device, port, kind) = (&event.device, event.port, event.kind.label());
+                tracing::info!(device, port, event = kind, "a device told");
+                self.seen.tally.hear(&event);
+            }
+            Heard::DevicesChanged => self.host.look_closely(),
+            Heard::Listening(devices) => self.seen.heard = devices,
         }
     }
 }

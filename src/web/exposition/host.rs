@@ -2,11 +2,10 @@
 //!
 //! What the fabric tells of a port, too, has the fabric's family and one label more, `device`.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::fabric::counter::TABLE as COUNTERS;
-use crate::fabric::host::ethernet::{self, Index};
+use crate::fabric::host::ethernet;
 use crate::fabric::host::event::EventKind;
 use crate::fabric::host::hw_counter;
 use crate::fabric::host::{Device, HwReading, IpoibMode, Netdev, Port};
@@ -181,6 +180,12 @@ const HW_UNKNOWN: Family = Family {
     help: "A counter of the driver that is not known here, by the name of its file.",
 };
 
+const HEARD: Family = Family {
+    name: "infiniband_device_events_heard",
+    kind: Kind::Gauge,
+    labels: DEVICE_LABELS,
+    help: "Whether the device is held open for its asynchronous events; without them a loss of link between two looks is missed.",
+};
 const LINK_LOSSES: Family = Family {
     name: "infiniband_port_link_losses",
     kind: Kind::Counter,
@@ -204,7 +209,7 @@ const EVENT_TIMES: Family = Family {
 pub fn families() -> impl Iterator<Item = Family> {
     (DEVICES.iter().map(|(family, _)| *family))
         .chain(PORTS.iter().map(|(family, _)| *family))
-        .chain([LINK_LOSSES, EVENTS, EVENT_TIMES, HW_UNKNOWN])
+        .chain([HEARD, LINK_LOSSES, EVENTS, EVENT_TIMES, HW_UNKNOWN])
         .chain(NETDEVS.iter().map(|(family, _)| *family))
 }
 
@@ -224,15 +229,6 @@ pub fn ethernet_head(row: &ethernet::EthernetRow) -> Head {
     Head { name, kind: Kind::Counter, help: row.help.into() }
 }
 
-/// The label that tells one of a row's values from the others.
-pub fn index_label(index: Index) -> Option<&'static str> {
-    match index {
-        Index::None => None,
-        Index::Priority => Some("priority"),
-        Index::Lane => Some("lane"),
-    }
-}
-
 /// Renders what the host sees; families without samples are left out.
 pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     let Some(snapshot) = &observation.snapshot else { return Vec::new() };
@@ -244,7 +240,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     labelled.states_and_counters(&mut parts);
     parts.each(DEVICES, &labelled.devices);
     parts.each(PORTS, &labelled.ports);
-    events(observation, &mut parts);
+    events(observation, &labelled.devices, &mut parts);
     labelled.hw(&mut parts);
     parts.each(NETDEVS, &labelled.netdevs);
     labelled.ethernet(&mut parts);
@@ -345,10 +341,14 @@ impl<'a> Labelled<'a> {
             parts.host(ethernet_head(row), |text, name| {
                 for (labels, value) in of_row {
                     let mut line = Line::new(text, name, labels);
-                    if let Some((label, index)) = index_label(row.index).zip(value.index) {
+                    if let Some((label, index)) = row.index.label().zip(value.index) {
                         line.label(label, itoa::Buffer::new().format(index));
                     }
-                    line.value(value.value);
+                    if row.micros {
+                        line.micros(value.value);
+                    } else {
+                        line.value(value.value);
+                    }
                 }
             });
         }
@@ -356,39 +356,46 @@ impl<'a> Labelled<'a> {
 }
 
 /// What the ports told.
-fn events(observation: &HostObservation, parts: &mut Parts) {
+fn events(observation: &HostObservation, devices: &With<'_, Device>, parts: &mut Parts) {
+    let is_heard = |device: &str| observation.heard.contains(device);
+    parts.host(HEARD.into(), |text, name| {
+        for (labels, device) in devices {
+            Line::new(text, name, labels).value(is_heard(&device.name).into());
+        }
+    });
     let places: Vec<_> = (observation.tally.places())
         .map(|((device, port), tally)| {
-            (labels(observation, device, *port, tally.guid), *port, tally)
+            (labels(observation, device, *port, tally.guid), is_heard(device), *port, tally)
         })
         .collect();
     parts.host(LINK_LOSSES.into(), |text, name| {
-        for (labels, _, tally) in places.iter().filter(|(_, port, _)| port.is_some()) {
+        for (labels, _, _, tally) in places.iter().filter(|(_, _, port, _)| port.is_some()) {
             Line::new(text, name, labels).value(tally.losses);
         }
     });
-    // A port tells of itself, a device of itself alone.
-    let told = |port: Option<PortNumber>| {
-        EventKind::ALL
-            .iter()
-            .filter(move |kind| (**kind == EventKind::DeviceFatal) == port.is_none())
-    };
     parts.host(EVENTS.into(), |text, name| {
-        for (labels, port, tally) in &places {
-            for kind in told(*port) {
-                let mut line = Line::new(text, name, labels);
-                line.label("event", kind.label());
-                line.value(tally.of(*kind).0);
+        for (labels, heard, port, tally) in &places {
+            for kind in EventKind::ALL {
+                let (count, _) = tally.of(*kind);
+                // A port tells of itself, a device of itself alone. None yet is 0 only of those
+                // that would be heard.
+                let tells = *heard && (*kind == EventKind::DeviceFatal) == port.is_none();
+                if tells || count > 0 {
+                    let mut line = Line::new(text, name, labels);
+                    line.label("event", kind.label());
+                    line.value(count);
+                }
             }
         }
     });
     parts.host(EVENT_TIMES.into(), |text, name| {
-        for (labels, port, tally) in &places {
-            for kind in told(*port) {
-                let Some(last) = tally.of(*kind).1 else { continue };
-                let mut line = Line::new(text, name, labels);
-                line.label("event", kind.label());
-                line.seconds(last.unix_seconds_of(last.moment));
+        for (labels, _, _, tally) in &places {
+            for kind in EventKind::ALL {
+                if let (_, Some(last)) = tally.of(*kind) {
+                    let mut line = Line::new(text, name, labels);
+                    line.label("event", kind.label());
+                    line.seconds(last.unix_seconds_of(last.moment));
+                }
             }
         }
     });
@@ -478,15 +485,102 @@ impl<'a> Line<'a> {
     }
 
     fn seconds(&mut self, seconds: f64) {
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = write!(text, "{seconds:.3}");
-        self.write(&text);
+        self.write(&format!("{seconds:.3}"));
+    }
+
+    /// Microseconds, in seconds: exactly, for they may be more than a float can hold.
+    fn micros(&mut self, micros: u64) {
+        self.write(&format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000));
     }
 
     fn write(&mut self, value: &str) {
         for part in [self.name.as_bytes(), self.labels, &self.own, b"} ", value.as_bytes(), b"\n"] {
             self.text.extend_from_slice(part);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::counter::Counter;
+    use crate::fabric::host::HwName;
+    use crate::fabric::host::rails::Rails;
+    use crate::fabric::host::tests::{port, snapshot};
+
+    fn observation(ports: Vec<Port>) -> HostObservation {
+        HostObservation {
+            snapshot: Some(snapshot("mlx5_0", ports)),
+            rails: Rails::new(Vec::new(), "ib".into()),
+            ..HostObservation::default()
+        }
+    }
+
+    fn samples(observation: &HostObservation) -> Vec<String> {
+        let parts = render(observation);
+        parts.iter().flat_map(|part| part.samples.lines().map(str::to_owned)).collect()
+    }
+
+    const LABELS: &str = r#"{fabric="ib",guid="0x0000000000000abc",port="1",device="mlx5_0""#;
+
+    #[test]
+    fn a_port_has_the_fabrics_families_and_what_was_not_read_has_no_sample() {
+        let mut port = port(1);
+        port.reading.set(Counter::XmitData, 100);
+        let (mut silent, lines) = (port.clone(), samples(&observation(vec![port])));
+        for (name, value) in [("state", "4"), ("width_lanes", "4"), ("transmit_bytes_total", "400")]
+        {
+            let line = format!("infiniband_port_{name}{LABELS}}} {value}");
+            assert!(lines.contains(&line), "{line} in {lines:#?}");
+        }
+        assert!(!lines.iter().any(|line| line.contains("receive_bytes")));
+        (silent.state, silent.rate, silent.lid) = (None, None, None);
+        let lines = samples(&observation(vec![silent]));
+        assert!(!lines.iter().any(|line| line.starts_with("infiniband_port_state")), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.contains("port_info") && !line.contains(",lid=")));
+    }
+
+    #[test]
+    fn a_drivers_unknown_counter_keeps_its_name_and_cannot_break_out() {
+        let mut port = port(1);
+        let names = ["Rcvd Out of order packets 2", "a\",b=\"", "refused"];
+        port.hw.names = names.map(|file| HwName { file: file.into(), row: None }).into();
+        port.hw.values = vec![Some(5), Some(6), None];
+        let lines = samples(&observation(vec![port]));
+        let of_hw: Vec<_> =
+            lines.iter().filter(|line| line.starts_with("infiniband_hw_")).collect();
+        let name = format!("infiniband_hw_other_total{LABELS}");
+        assert_eq!(
+            of_hw,
+            [
+                &format!("{name},counter=\"Rcvd Out of order packets 2\"}} 5"),
+                &format!("{name},counter=\"a\\\",b=\\\"\"}} 6"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_device_that_hangs_is_told_as_such_and_has_no_ports() {
+        let mut observation = observation(Vec::new());
+        observation.snapshot.as_mut().unwrap().devices[0].answers = false;
+        let lines = samples(&observation);
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.starts_with("infiniband_device_up{") && line.ends_with("} 0"))
+        );
+        assert!(!lines.iter().any(|line| line.contains("port=") || line.contains("refused")));
+    }
+
+    #[test]
+    fn each_family_is_told_once_and_in_the_order_of_places() {
+        let mut observation = observation(vec![port(1), port(2)]);
+        observation.tally.see(observation.snapshot.as_ref().unwrap());
+        let parts = render(&observation);
+        assert!(parts.is_sorted_by(|a, b| a.place < b.place));
+        let mut names: Vec<_> = parts.iter().map(|part| part.head.name.clone()).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), parts.len());
     }
 }

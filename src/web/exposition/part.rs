@@ -65,3 +65,47 @@ fn pack(text: &str) -> Block {
     let text = text.as_bytes();
     if text.len() < WORTH_PACKING { Block::stored(text) } else { Block::deflate(text) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+    use crate::web::exposition::family::Kind;
+
+    fn part<S>(place: Place, name: &'static str, samples: S) -> Part<S> {
+        let head = Head { name: name.into(), kind: Kind::Gauge, help: "Told.".into() };
+        Part { place, head, samples }
+    }
+
+    fn text(blocks: &[Block]) -> String {
+        let mut stream: Vec<u8> = blocks.iter().flat_map(|block| block.bytes.to_vec()).collect();
+        stream.extend([3, 0]);
+        let mut text = String::new();
+        flate2::read::DeflateDecoder::new(&stream[..]).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn a_family_of_both_stands_once_with_all_of_its_samples() {
+        let fabrics = [
+            part(Place::Node(0), "n", Block::stored(b"n 1\n")),
+            part(Place::State(0), "s", Block::stored(b"s 1\n")),
+        ];
+        let long = format!("h{} 3\n", "x".repeat(2 * WORTH_PACKING));
+        let host = [
+            part(Place::State(0), "s", "s 2\n".to_owned()),
+            part(Place::Host(1), "h", long.clone()),
+        ];
+        let head = |name| format!("# HELP {name} Told.\n# TYPE {name} gauge\n");
+        let (n, s, h) = (head("n"), head("s"), head("h"));
+        for (fabrics, host, wanted) in [
+            (&fabrics[..], &host[..], format!("{n}n 1\n{s}s 1\ns 2\n{h}{long}")),
+            (&fabrics[..], &[], format!("{n}n 1\n{s}s 1\n")),
+            (&[], &host[..], format!("{s}s 2\n{h}{long}")),
+            (&[], &[], String::new()),
+        ] {
+            assert_eq!(text(&join(fabrics, host, Format::Text)), wanted);
+        }
+    }
+}

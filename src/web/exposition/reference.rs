@@ -95,13 +95,13 @@ fn drivers(page: &mut String) {
     page.push_str(
         "\n## Ethernet below RoCE\n\n\
          What drivers tell as `ethtool -S`. Labels: `fabric` `guid` `port` `device` `netdev`, and\n\
-         where it is told for each, `priority` or `lane`.\n\n\
+         where it is told for each, `priority`, `lane` or `class`.\n\n\
          | metric | for each | drivers | what it counts |\n|---|---|---|---|\n",
     );
     for row in ethernet::TABLE {
         let mut drivers: Vec<_> = row.strings.iter().map(|(driver, _)| *driver).collect();
         drivers.dedup();
-        let (name, each) = (host::ethernet_head(row).sample_name(), host::index_label(row.index));
+        let (name, each) = (host::ethernet_head(row).sample_name(), row.index.label());
         let (each, drivers) = (each.unwrap_or_default(), drivers.join(", "));
         let _ = writeln!(page, "| `{name}` | {each} | {drivers} | {} |", row.help);
     }

@@ -1,0 +1,109 @@
+//! The calls of libibverbs.
+#![expect(unsafe_code, reason = "libibverbs is a library of C")]
+
+use std::ffi::{CStr, c_int};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+
+use rdma_sys::{
+    ibv_ack_async_event, ibv_async_event, ibv_close_device, ibv_context, ibv_device,
+    ibv_free_device_list, ibv_get_async_event, ibv_get_device_list, ibv_get_device_name,
+    ibv_open_device,
+};
+
+// An event is read through these, because a kind of event newer than rdma-sys would not be a value
+// of its enum.
+const _: () = assert!(size_of::<rdma_sys::ibv_event_type>() == size_of::<u32>());
+const _: () = assert!(size_of::<ibv_async_event>() == 16);
+
+/// libibverbs' devices, as they are now.
+pub(super) struct List(NonNull<*mut ibv_device>);
+
+impl List {
+    /// Asks the kernel for the devices, and loads the providers of those that have one.
+    pub fn new() -> io::Result<List> {
+        // SAFETY: the count is optional.
+        let list = unsafe { ibv_get_device_list(std::ptr::null_mut()) };
+        NonNull::new(list).map(List).ok_or_else(io::Error::last_os_error)
+    }
+
+    /// Opens the device of this name; `None` if it is not among them.
+    pub fn open(&self, name: &str) -> Option<io::Result<Context>> {
+        let mut at = self.0.as_ptr();
+        loop {
+            // SAFETY: the list is ours until it is dropped and ends with a null, which is not
+            // gone past.
+            let device = unsafe { *at };
+            if device.is_null() {
+                return None;
+            }
+            // SAFETY: a device of a list that was not freed; its name is part of it.
+            let found = unsafe {
+                let told = ibv_get_device_name(device);
+                !told.is_null() && CStr::from_ptr(told).to_bytes() == name.as_bytes()
+            };
+            if found {
+                // SAFETY: as above. The context keeps a reference to the device by itself.
+                let context = unsafe { ibv_open_device(device) };
+                let context = NonNull::new(context).ok_or_else(io::Error::last_os_error);
+                return Some(context.map(Context));
+            }
+            // SAFETY: this was not the null at its end, so there is one more.
+            at = unsafe { at.add(1) };
+        }
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        // SAFETY: the list came of ibv_get_device_list and is freed once.
+        unsafe { ibv_free_device_list(self.0.as_ptr()) };
+    }
+}
+
+/// An open device.
+pub(super) struct Context(NonNull<ibv_context>);
+
+impl Context {
+    /// What becomes readable when the device told something.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the context is open until it is dropped, and its descriptor with it.
+        unsafe { BorrowedFd::borrow_raw((*self.0.as_ptr()).async_fd) }
+    }
+
+    /// The code of the next event and the number of its port (which means something only for
+    /// events of ports).
+    pub fn next(&self) -> io::Result<(u32, c_int)> {
+        let mut event = MaybeUninit::<ibv_async_event>::zeroed();
+        // SAFETY: errno is the thread's own. libibverbs leaves it alone on a short read, and an old
+        // EAGAIN in it would make such a one look like an empty queue.
+        unsafe { *libc::__errno_location() = 0 };
+        // SAFETY: an open context, and room for one event.
+        if unsafe { ibv_get_async_event(self.0.as_ptr(), event.as_mut_ptr()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let event = event.as_mut_ptr();
+        // SAFETY: both fields were zeroed and then written, and any bits make an integer. No
+        // reference is made, neither to the enum nor to the event: what has not been checked is
+        // never taken for one of its values. The port stands first in the union.
+        let told = unsafe {
+            let code = (&raw const (*event).event_type).cast::<u32>().read();
+            let port = (&raw const (*event).element).cast::<c_int>().read();
+            (code, port)
+        };
+        // SAFETY: the event as it came, acknowledged once; an event of a queue carries the queue
+        // by which libibverbs finds its count of them.
+        unsafe { ibv_ack_async_event(event) };
+        Ok(told)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: the context came of ibv_open_device, is closed once and is used no more. Nothing
+        // was made from it. Its result says nothing that one could act on.
+        unsafe { ibv_close_device(self.0.as_ptr()) };
+    }
+}
