@@ -161,14 +161,19 @@ fn counters_of_hfi1_keep_their_odd_names_and_those_of_the_device_have_no_port() 
     let metrics = look(&tree);
     let of_port = tree.numbers("hfi1_0", "ports/1/hw_counters");
     let of_device = tree.numbers("hfi1_0", "hw_counters");
-    let family = "infiniband_hw_other_total";
-    assert_eq!(
-        metrics.get_u64(family, &[("counter", "SwLinkUp,32"), ("port", "1")]),
-        Some(of_port["SwLinkUp,32"])
-    );
-    let sample = metrics.sample(family, &[("counter", "SDMAIdInt1,32")]).unwrap();
-    assert_eq!(sample.u64(), of_device["SDMAIdInt1,32"]);
-    assert_eq!(sample.labels.get("port"), None);
+    let number = |name: &str, labels: &[(&str, &str)]| {
+        let sample = metrics.sample(&format!("infiniband_hw_{name}_total"), labels)?;
+        Some((sample.u64(), sample.labels.get("port").map(String::as_str)))
+    };
+    assert_eq!(number("sw_link_up", &[]), Some((of_port["SwLinkUp,32"], Some("1"))));
+    // Counted in words of 4 bytes.
+    assert_eq!(number("tx_data_bytes", &[]), Some((of_port["TxWords"] * 4, Some("1"))));
+    // One that is a lane's has no metric of its own.
+    let lane = [("counter", "RxPktVL0")];
+    assert_eq!(number("other", &lane), Some((of_port["RxPktVL0"], Some("1"))));
+    assert_eq!(number("rcv_overflow", &[]), Some((of_device["RcvOverflow"], None)));
+    let engine = [("counter", "SDMAIdInt1,32")];
+    assert_eq!(number("other", &engine), Some((of_device["SDMAIdInt1,32"], None)));
     // A LID beyond InfiniBand's 16 bits is none here; that of the subnet manager is one.
     let info = labels(&metrics, "infiniband_device_port_info", &[]);
     assert!(!info.iter().any(|(name, _)| name == "lid"), "{info:?}");
@@ -194,17 +199,32 @@ fn a_device_without_counters_tells_what_it_has() {
 }
 
 #[test]
-fn names_with_blanks_are_told_as_they_are() {
-    let tree = Tree::new([Device::irdma_gen3("rocep50s0")]);
-    let number = tree.numbers("rocep50s0", "ports/1/hw_counters")["Rcvd Out of order packets"];
+fn what_drivers_call_otherwise_has_one_name() {
+    let tree = Tree::new([
+        Device::mlx5_bond("mlx5_bond_0", 0),
+        Device::irdma("irdma0"),
+        Device::irdma_gen3("rocep50s0"),
+        Device::efa("rdmap0s30"),
+    ]);
     let metrics = look(&tree);
-    let sample = metrics
-        .samples
-        .iter()
-        .find(|sample| sample.name.starts_with("infiniband_hw_") && sample.u64() == number)
-        .unwrap();
-    let label = sample.labels.get("counter").map(String::as_str);
-    assert!(matches!(label, None | Some("Rcvd Out of order packets")), "{sample:?}");
+    for (device, file, metric) in [
+        ("mlx5_bond_0", "ports/1/hw_counters/np_cnp_sent", "np_cnp_sent"),
+        ("irdma0", "ports/1/hw_counters/cnpSent", "np_cnp_sent"),
+        ("rocep50s0", "ports/1/hw_counters/cnpSent", "np_cnp_sent"),
+        ("mlx5_bond_0", "ports/1/hw_counters/rp_cnp_handled", "rp_cnp_handled"),
+        ("irdma0", "ports/1/hw_counters/cnpHandled", "rp_cnp_handled"),
+        ("mlx5_bond_0", "ports/1/hw_counters/out_of_sequence", "out_of_sequence"),
+        ("rocep50s0", "ports/1/hw_counters/Rcvd Out of order packets", "rcvd_out_of_order_packets"),
+        ("rdmap0s30", "ports/1/hw_counters/rdma_read_bytes", "rdma_read_bytes"),
+        ("rdmap0s30", "hw_counters/keep_alive_rcvd", "keep_alive_rcvd"),
+    ] {
+        let (directory, name) = file.rsplit_once('/').unwrap();
+        let sample =
+            metrics.sample(&format!("infiniband_hw_{metric}_total"), &[("device", device)]);
+        let sample = sample.unwrap_or_else(|| panic!("no {metric} of {device}"));
+        assert_eq!(sample.u64(), tree.numbers(device, directory)[name], "{device} {file}");
+        assert_eq!(sample.labels.contains_key("port"), file.starts_with("ports/"), "{sample:?}");
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn look_with(tree: &Tree, flags: &[&str]) -> Metrics {
     exporter.wait_ready();
     let metrics = exporter.metrics();
     // It succeeds where there is anything to see.
-    let seen = metrics.all("infiniband_device_up").any(|(_, up)| up == 1.0);
+    let seen = metrics.all("infiniband_device_up").any(|(_, up)| up > 0.0);
     let success = metrics.get("infiniband_collector_success", &[("collector", "host")]);
     assert_eq!(success, Some(f64::from(u8::from(seen))));
     assert!(exporter.stop().success());

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::child::{self, Running};
+use super::exporter;
 use super::sysfs::Tree;
 use super::{Metrics, require, wait_until};
 
@@ -45,18 +46,16 @@ impl NodeExporter {
             let (_, address) = line.split_once("address=")?;
             Some(address.split_whitespace().next()?.to_owned())
         });
-        let agent = ureq::Agent::config_builder().timeout_global(Some(LIMIT)).build().into();
+        let agent = exporter::agent(LIMIT);
         NodeExporter { running, address, agent, log, _keeps: keeps }
     }
 
     /// What a scrape brings.
     pub fn metrics(&self) -> Metrics {
-        let mut response = self
-            .agent
-            .get(format!("http://{}/metrics", self.address))
-            .call()
+        let response = exporter::get(&self.agent, &self.address, "/metrics", &[])
             .unwrap_or_else(|e| panic!("node_exporter: {e}"));
-        Metrics::parse(&response.body_mut().read_to_string().unwrap())
+        assert_eq!(response.status, 200, "node_exporter: {}", response.text());
+        Metrics::parse(response.text())
     }
 
     /// What it has logged so far.

@@ -204,7 +204,7 @@ impl Device {
             .counters(1)
             .counts(
                 "ports/1/hw_counters",
-                &["TxPkt", "TxWait", "RxPktVL0", "SwLinkUp,32", "LinkDown,32"],
+                &["TxPkt", "TxWords", "RxPktVL0", "SwLinkUp,32", "LinkDown,32"],
             )
             .lifespan("ports/1/hw_counters")
             .counts("hw_counters", &["RcvOverflow", "SDMAIdInt1,32", "SDMAIdInt2,32"])
