@@ -28,10 +28,10 @@ fn told(metrics: &Metrics) -> Vec<String> {
     samples.map(line).collect()
 }
 
-/// The file beside the manifest holds what is expected, read through once by a person: the HCA's two
-/// ports at 200 Gb/s with the 21 counters of their PMA, LIDs 8 and 9; soft RoCE with its 15 counters
-/// and none of a PMA, at what the kernel calls 1X FDR10 for its 10 Gb/s veth; siw with neither. The
-/// interfaces of soft RoCE were in another namespace, and so in no `class/net`.
+/// The file beside the manifest holds what is expected, and was read through (`UPDATE_FIXTURES=1`
+/// writes it anew, to be read through again): the HCA's two ports at 200 Gb/s with the 21 counters of
+/// their PMA, LIDs 8 and 9; soft RoCE with its 15 counters and none of a PMA, at what the kernel calls
+/// 1X FDR10 for its 10 Gb/s veth; siw with neither. `class/net` was not captured.
 #[test]
 fn a_real_kernel_is_told_as_it_was_read_through() {
     let metrics = look(&captured());

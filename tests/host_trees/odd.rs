@@ -100,6 +100,31 @@ fn states_without_a_name_are_told_by_their_number() {
 }
 
 #[test]
+fn numbers_of_64_bits_are_told_exactly_and_no_larger_ones() {
+    let odd = Device::mlx5_ndr("mlx5_0", 0)
+        .file("ports/1/counters/port_rcv_packets", "18446744073709551615")
+        .file("ports/1/counters/port_xmit_packets", "18446744073709551616")
+        // Words of 4 bytes: the most that 64 bits of bytes hold.
+        .file("ports/1/counters/port_rcv_data", "4611686018427387903")
+        // Full, as they stay: 16 and 8 bits.
+        .file("ports/1/counters/symbol_error", "65535")
+        .file("ports/1/counters/link_downed", "255")
+        .file("ports/1/hw_counters/out_of_sequence", "18446744073709551615");
+    let metrics = beside_a_sound_one([odd]);
+    for (family, number) in [
+        ("infiniband_port_receive_packets_total", Some("18446744073709551615")),
+        ("infiniband_port_transmit_packets_total", None),
+        ("infiniband_port_receive_bytes_total", Some("18446744073709551612")),
+        ("infiniband_port_symbol_errors_total", Some("65535")),
+        ("infiniband_port_link_downed_total", Some("255")),
+        ("infiniband_hw_out_of_sequence_total", Some("18446744073709551615")),
+    ] {
+        let sample = metrics.sample(family, &[("device", "mlx5_0")]);
+        assert_eq!(sample.map(|sample| sample.raw.as_str()), number, "{family}");
+    }
+}
+
+#[test]
 fn what_is_no_device_is_passed_over() {
     let tree = Tree::new([sound()]);
     // A link that leads nowhere, one to itself, a device with nothing in it, one whose port has
