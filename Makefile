@@ -4,6 +4,10 @@ DESTDIR ?=
 DEMO    ?=
 # The programs that the exporter is to agree with.
 STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-node-exporter tshark
+# What the guest of tests/kernel runs on, and what its module and its file system are made with.
+GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
+# What the cargo feature `verbs`, on by default, is built with.
+VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config
 # Pinned: a newer release may hold an older tree to new rules.
 CARGO_DENY := 0.20.2
 # A stale Cargo.lock is refreshed while one works, and an error where the result is judged.
@@ -21,9 +25,15 @@ export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "build and install need Debian's $(VERBS);"
+	@echo "demo needs none of them; test installs what it needs."
 
-demo: build ## watch a simulated fabric in which a cable goes bad (no InfiniBand needed)
-	@$(TARGET)/release/fabric-exporter demo $(DEMO)
+# There are no devices in it, so it does without the libraries for them. It has a directory of its
+# own, lest `make install` take it for the whole program.
+demo: ## watch a simulated fabric in which a cable goes bad (no InfiniBand needed)
+	cargo build $(LOCKED) --release --no-default-features --target-dir $(TARGET)/demo
+	@$(TARGET)/demo/release/fabric-exporter demo $(DEMO)
 
 test: deps lint ## install what is missing and run every check and test
 	cargo test $(LOCKED)
@@ -55,8 +65,9 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	@if command -v cargo >/dev/null; then $(MAKE) --no-print-directory build; fi
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
-deps: ## install the Debian packages the tests need
-	@scripts/install-packages $(STRANGERS)
+deps: ## install the Debian packages the tests need, and fetch the kernel they boot
+	@scripts/install-packages $(STRANGERS) $(GUEST) $(VERBS)
+	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare
 
 tools:
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \

@@ -5,11 +5,15 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "real_kernel/host.rs"]
+mod host;
 mod rig;
+#[path = "real_kernel/umad.rs"]
+mod umad;
 
 use std::time::Duration;
 
-use rig::guest::{self, Guest};
+use rig::guest::{self, Guest, GuestExporter};
 use rig::wait_until;
 
 #[test]
@@ -27,7 +31,6 @@ fn counters_stick_at_the_widths_of_their_fields() {
         let file = format!("counters/{name}");
         assert_eq!(hca.read(1, &file).text, "0", "{name} at first");
         hca.counter(1, name, 7);
-        // The kernel tells bytes' worth of nothing: words, as the MAD does.
         assert_eq!(hca.read(1, &file).text, "7", "{name}");
         hca.counter(1, name, u64::MAX);
         assert_eq!(hca.read(1, &file).text, most, "{name} at its end");
@@ -66,10 +69,7 @@ fn a_port_tells_what_it_is_told() {
     assert_eq!(hca.read(1, "phys_state").text, "2: Polling");
     hca.set(1, "lid", 0x2a);
     hca.set(1, "sm_lid", 0x10);
-    wait_until(Duration::from_secs(30), "the kernel to ask anew for its LIDs", || {
-        hca.event(11, 1); // LID_CHANGE
-        (hca.read(1, "lid").text == "0x2a").then_some(())
-    });
+    assert_eq!(hca.read(1, "lid").text, "0x2a");
     assert_eq!(hca.read(1, "sm_lid").text, "0x10");
     hca.hw(1, "out_of_sequence", 1 << 40);
     assert_eq!(hca.read(1, "hw_counters/out_of_sequence").text, (1u64 << 40).to_string());
@@ -83,7 +83,10 @@ fn a_roce_port_has_an_interface_with_the_statistics_of_its_driver() {
     assert_eq!(hca.read(1, "link_layer").text, "Ethernet");
     assert_eq!(hca.read(1, "gid_attrs/ndevs/0").text, netdev);
     assert_eq!(guest.must("ls /sys/class/infiniband/roce/device/net").trim(), netdev);
+    assert!(guest.must(&format!("ethtool -i {netdev}")).contains("driver: mlx5_core\n"));
     hca.ethtool(1, "rx_prio3_pause", 5);
+    let statistics = guest.must(&format!("ethtool -S {netdev}"));
+    assert!(statistics.contains(" rx_prio3_pause: 5\n"), "{statistics}");
     hca.set(1, "state", 1);
     assert_eq!(guest.must(&format!("cat /sys/class/net/{netdev}/carrier")).trim(), "0");
 }
@@ -113,7 +116,25 @@ fn devices_come_and_go() {
     assert_eq!(soft.read("state").text, "4: ACTIVE");
     assert_eq!(soft.read("gid_attrs/ndevs/0").text, soft.netdev());
     drop(soft);
-    wait_until(Duration::from_secs(30), "rxe to go", || (!list().contains("soft")).then_some(()));
+    assert!(!list().contains("soft"));
+}
+
+/// The events are those of the kernel's ib_uverbs, read by libibverbs and the provider of rxe.
+#[test]
+fn a_program_is_told_events_and_the_removal_of_what_it_holds_open() {
+    let guest = Guest::get();
+    let hca = guest.testhca("events", 1, false);
+    // To the console, for it keeps to itself what it prints to a file.
+    guest.must("ibv_asyncwatch -d events >/dev/ttyS0 2>&1 &");
+    let wait = |line: &str| {
+        wait_until(Duration::from_secs(30), line, || guest.console().contains(line).then_some(()));
+    };
+    wait("events: async event FD");
+    hca.event(10, 1);
+    wait("IBV_EVENT_PORT_ERR (10), port 1");
+    hca.remove();
+    wait("IBV_EVENT_DEVICE_FATAL (8), port 0");
+    guest.must("kill $(pidof ibv_asyncwatch)");
 }
 
 #[test]
@@ -130,4 +151,12 @@ fn the_exporter_runs_in_the_guest() {
     let output = guest::run_to_exit(&["serve"]);
     assert_eq!(output.status, 3, "{output:?}");
     assert_eq!(output.text.lines().count(), 1, "{output:?}");
+}
+
+#[test]
+fn an_exporter_in_the_guest_is_asked_from_outside() {
+    let mut exporter = GuestExporter::demo(&[]);
+    let metrics = exporter.metrics();
+    assert!(metrics.types.contains_key("fabric_exporter_build_info"), "{:?}", metrics.types);
+    assert_eq!(exporter.stop(), 0, "{}", exporter.log());
 }

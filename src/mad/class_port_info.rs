@@ -144,8 +144,9 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// Reads it from an answer; `None` where it does not name a LID (redirection by GID crosses
-    /// subnets, and nothing in the field does that).
+    /// Reads it from an answer; `None` where it does not name a LID. Redirection by GID alone crosses
+    /// subnets: the LID to begin with is then the subnet administrator's to tell (IBTA 1.4, 13.4.8),
+    /// whom nobody here asks, and nothing in the field does that.
     pub fn decode(mad: &Mad) -> Option<Self> {
         let info = ClassPortInfo::decode(mad);
         let redirect = Redirect {

@@ -3,7 +3,7 @@
 //! Wireshark does not know LINKTYPE_INFINIBAND (247) but dissects InfiniBand in ERF records
 //! (pcap link type 197; record type 21). A packet is made up around each MAD, with the headers
 //! that Wireshark needs to find it: LRH, BTH, DETH and zeroed CRCs. The pcap frame is 40 bytes of
-//! constants, less than a crate for it would ask to be told.
+//! constants, less than a crate for it would ask to be told. A global route header is left out.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -15,6 +15,7 @@ pub mod transactor;
 pub mod umad;
 pub mod walk;
 
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -40,6 +41,26 @@ pub enum Address {
     Directed(Path),
     /// By LID.
     Lid(Lid),
+    /// By GID, for general management alone: an SMP never leaves its subnet.
+    Global(GlobalRoute),
+}
+
+/// The way to a port by its GID: what the global route header says (IBTA 1.4, 8.3). It is how MADs
+/// reach other subnets, and on RoCE the only way there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlobalRoute {
+    /// Where it begins: the LID of the router, or of the port. RoCE has none: 0.
+    pub lid: Lid,
+    /// The port's GID. It has an IPv6 address' form, on RoCE version 2 it is one.
+    pub gid: Ipv6Addr,
+    /// Our own GID, by its place in our port's table of them.
+    pub gid_index: u8,
+    /// How many routers may stand between.
+    pub hop_limit: u8,
+    /// TClass.
+    pub traffic_class: u8,
+    /// FlowLabel, 20 bits.
+    pub flow_label: u32,
 }
 
 /// A question to one node.
@@ -95,6 +116,8 @@ pub struct Parcel {
     pub class: Class,
     /// The destination's LID; the permissive one for a directed route.
     pub lid: Lid,
+    /// The global route header, if there is to be one.
+    pub route: Option<GlobalRoute>,
     /// The destination's queue pair.
     pub qp: u32,
     /// Its key; 0 on QP0.
@@ -115,14 +138,16 @@ impl Parcel {
         timeout: Duration,
     ) -> Self {
         let class = request.class();
-        let (path, lid) = match &request.to {
-            Address::Directed(path) => (Some(path), Lid::PERMISSIVE),
-            Address::Lid(lid) => (None, *lid),
+        let (path, lid, route) = match &request.to {
+            Address::Directed(path) => (Some(path), Lid::PERMISSIVE, None),
+            Address::Lid(lid) => (None, *lid, None),
+            Address::Global(route) => (None, route.lid, Some(*route)),
         };
         let (qp, qkey) = if class.is_smp() { (0, 0) } else { GSI };
         let plain = Parcel {
             class,
             lid,
+            route,
             qp,
             qkey,
             sl: 0,

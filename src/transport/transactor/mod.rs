@@ -10,6 +10,7 @@ pub use slots::MOST_IN_FLIGHT;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use crate::fabric::{Lid, Moment};
@@ -37,12 +38,13 @@ const MOST_ROOM_WAIT: Duration = Duration::from_secs(2);
 /// A redirected request may be redirected once more, not for ever.
 const MOST_REDIRECTS: u8 = 2;
 
-/// Whom a window is for: a LID on a lane, or the end of a directed route.
+/// Whom a window is for: a LID on a lane, a GID, or the end of a directed route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Key {
     Directed(Path),
     Smp(Lid),
     Gmp(Lid),
+    Global(Ipv6Addr),
 }
 
 impl Key {
@@ -51,13 +53,14 @@ impl Key {
             (Address::Directed(path), _) => Key::Directed(*path),
             (Address::Lid(lid), true) => Key::Smp(*lid),
             (Address::Lid(lid), false) => Key::Gmp(*lid),
+            (Address::Global(route), _) => Key::Global(route.gid),
         }
     }
 
     fn lane(self) -> Lane {
         match self {
             Key::Directed(_) | Key::Smp(_) => Lane::Smp,
-            Key::Gmp(_) => Lane::Gmp,
+            Key::Gmp(_) | Key::Global(_) => Lane::Gmp,
         }
     }
 }
@@ -221,10 +224,14 @@ impl Transactor {
     pub fn received(&mut self, received: Received, now: Moment) {
         match received {
             Received::Mad { from: _, mad } => self.answered(mad, now),
-            Received::Expired { transaction } => match self.land(transaction) {
-                Some(flight) => self.missed(flight, now),
-                None => self.stray(None),
-            },
+            Received::Expired { transaction } => {
+                // One that is not known any more is counted already: our own deadline was first.
+                // The kernel's timers are coarse: at 250 Hz up to 32 ms late after half a second, and
+                // 256 ms after more than two (kernel/time/timer.c).
+                if let Some(flight) = self.land(transaction) {
+                    self.missed(flight, now);
+                }
+            }
             Received::Malformed { bytes } => {
                 tracing::debug!(bytes, "not a whole MAD");
                 // Which class it was meant for cannot be told.
@@ -240,7 +247,7 @@ impl Transactor {
             flight.pending.request.query.is_answered_by(&mad, directed)
         });
         let Some(mut flight) = known.then(|| self.land(transaction)).flatten() else {
-            return self.stray(Some(&mad));
+            return self.stray(&mad);
         };
         let class = flight.pending.request.class();
         self.stats.round_trip(class, now.since(flight.sent));
@@ -332,11 +339,11 @@ impl Transactor {
         Some(flight)
     }
 
-    fn stray(&mut self, mad: Option<&Mad>) {
+    fn stray(&mut self, mad: &Mad) {
         tracing::debug!(?mad, "an answer to nothing that is waited for");
         let class = Class::ALL
             .into_iter()
-            .find(|class| mad.is_some_and(|mad| mad.class() == *class as u8))
+            .find(|class| mad.class() == *class as u8)
             .unwrap_or(Class::Performance);
         self.stats.count(class, Outcome::Stray);
     }

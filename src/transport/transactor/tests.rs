@@ -12,7 +12,7 @@ use crate::fabric::topology::NodeKind;
 use crate::mad::{Path, pma, smp};
 use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric};
 use crate::transport::walk::{Broken, Walk, drive};
-use crate::transport::{Wire, WireError};
+use crate::transport::{GlobalRoute, Wire, WireError};
 
 const NODES: usize = 40;
 
@@ -286,6 +286,27 @@ fn redirects_are_followed_and_remembered() {
 }
 
 #[test]
+fn behind_one_router_each_gid_has_a_window_of_its_own_and_is_not_sent_to_a_lid() {
+    let global = |gid: u16| {
+        let gid = Ipv6Addr::new(0xfec0, 0, 0, 1, 0, 0, 0, gid);
+        let (lid, gid_index, hop_limit) = (Lid(2), 0, 64);
+        let route = GlobalRoute { lid, gid, gid_index, hop_limit, traffic_class: 0, flow_label: 0 };
+        Request { to: Address::Global(route), ..counters(0, 1) }
+    };
+    let mut wire = star();
+    let (walk, _) = asked(&mut wire, (0..40).map(|n| global(n % 3)).collect());
+    assert!(walk.outcomes().iter().all(Result::is_ok));
+    let window = usize::from(Pace::default().gmp_lid_window);
+    assert_eq!(wire.most_to_one_lid, 3 * window);
+    assert!(wire.sent.iter().all(|parcel| parcel.route.is_some() && parcel.qp == 1));
+
+    // A LID means nothing where the one who names it is in another subnet.
+    wire.fate = Box::new(|_| Fate::Redirected(Lid(3), 7));
+    let (walk, _) = asked(&mut wire, vec![global(1)]);
+    assert!(matches!(walk.outcomes()[..], [Err(Failure::Status(2))]));
+}
+
+#[test]
 fn answers_that_answer_nothing_are_counted_and_change_nothing() {
     let mut wire = star();
     let mut number = 0;
@@ -317,6 +338,18 @@ fn an_answer_that_comes_too_late_is_a_stray_and_not_a_second_outcome() {
     let (walk, transactor) = asked(&mut wire, vec![counters(2, 1)]);
     assert_eq!(walk.outcomes(), [Ok(())]);
     assert_eq!(transactor.stats().of(Class::Performance, Outcome::Stray), 1);
+}
+
+#[test]
+fn a_carrier_that_tells_of_a_time_out_after_our_own_deadline_tells_nothing_new() {
+    let mut transactor = Transactor::new(Pace { retries: 0, ..Pace::default() });
+    transactor.submit(counters(2, 1), 0);
+    let parcel = transactor.next_parcel(Moment(0)).unwrap();
+    let late = Moment(0) + Duration::from_millis(700);
+    transactor.expire(late);
+    transactor.received(Received::Expired { transaction: parcel.mad.transaction() }, late);
+    let told = |outcome| transactor.stats().of(Class::Performance, outcome);
+    assert_eq!((told(Outcome::TimedOut), told(Outcome::Stray)), (1, 0));
 }
 
 #[test]

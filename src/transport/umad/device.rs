@@ -160,6 +160,16 @@ impl UmadPort {
         choose(ports(sysfs), &sysfs.join("class/infiniband_mad"), hca, port)
     }
 
+    /// The port that was named, whatever its link layer and state; of several the first.
+    pub(super) fn named(
+        sysfs: &Path,
+        hca: &str,
+        port: Option<PortNumber>,
+    ) -> Result<UmadPort, DeviceError> {
+        named(ports(sysfs), &sysfs.join("class/infiniband_mad"), Some(hca), port)
+            .map(|(first, _)| first)
+    }
+
     fn usable(&self) -> Result<(), DeviceError> {
         let (hca, port) = (self.hca.clone(), self.port);
         if self.link_layer.as_deref() == Some("Ethernet") {
@@ -180,12 +190,13 @@ fn list(items: impl IntoIterator<Item = String>) -> String {
     items.join(", ")
 }
 
-fn choose(
+/// The ports that were named; the first also by itself, for there is one at least.
+fn named(
     all: Vec<UmadPort>,
     directory: &Path,
     hca: Option<&str>,
     port: Option<PortNumber>,
-) -> Result<Vec<UmadPort>, DeviceError> {
+) -> Result<(UmadPort, Vec<UmadPort>), DeviceError> {
     if all.is_empty() {
         return Err(DeviceError::NoDevice { directory: directory.display().to_string() });
     }
@@ -198,10 +209,20 @@ fn choose(
     let numbers = list(of_hca.iter().map(|port| port.port.to_string()));
     let candidates: Vec<UmadPort> =
         of_hca.into_iter().filter(|found| port.is_none_or(|port| found.port == port)).collect();
-    let Some(first) = candidates.first() else {
+    let Some(first) = candidates.first().cloned() else {
         let asked = port.unwrap_or_default();
         return Err(DeviceError::UnknownPort { hca: first_hca, asked, known: numbers });
     };
+    Ok((first, candidates))
+}
+
+fn choose(
+    all: Vec<UmadPort>,
+    directory: &Path,
+    hca: Option<&str>,
+    port: Option<PortNumber>,
+) -> Result<Vec<UmadPort>, DeviceError> {
+    let (first, candidates) = named(all, directory, hca, port)?;
     first.usable().or_else(|error| {
         if candidates.iter().any(|port| port.usable().is_ok()) { Ok(()) } else { Err(error) }
     })?;

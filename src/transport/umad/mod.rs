@@ -56,7 +56,16 @@ mod field {
     pub const QKEY: Range<usize> = 24..28;
     pub const LID: Range<usize> = 28..30;
     pub const SL: usize = 30;
+    pub const GRH_PRESENT: usize = 32;
+    pub const GID_INDEX: usize = 33;
+    pub const HOP_LIMIT: usize = 34;
+    pub const TRAFFIC_CLASS: usize = 35;
+    pub const GID: Range<usize> = 36..52;
+    pub const FLOW_LABEL: Range<usize> = 52..56;
 }
+
+/// The kernel's numbers for us, by class; none for a class that is not spoken on this port.
+type Agents = [Option<u32>; Class::ALL.len()];
 
 /// An open port.
 #[derive(Debug)]
@@ -64,7 +73,7 @@ pub struct Umad {
     name: String,
     descriptor: Descriptor,
     header: Header,
-    agents: [u32; Class::ALL.len()],
+    agents: Agents,
     clock: Clock,
     buffer: Vec<u8>,
 }
@@ -79,7 +88,7 @@ impl Umad {
     ) -> Result<(UmadPort, Umad), DeviceError> {
         let mut refusal = None;
         for port in UmadPort::candidates(sysfs, hca, port)? {
-            match Umad::open(&port, clock) {
+            match Umad::open(&port, &Class::ALL, clock) {
                 Ok(umad) => return Ok((port, umad)),
                 // Another port may be one that can.
                 Err(error @ DeviceError::NoSubnetManagement { .. }) => {
@@ -91,19 +100,35 @@ impl Umad {
         Err(refusal.unwrap_or(DeviceError::NoDevice { directory: sysfs.display().to_string() }))
     }
 
-    /// Opens a port and registers for the classes that are spoken.
-    fn open(port: &UmadPort, clock: Clock) -> Result<Umad, DeviceError> {
+    /// Opens the port that was named for general management alone. Any port can send that: also a
+    /// RoCE port, which has no QP0 and asks by GID.
+    pub fn open_for_gmps(
+        sysfs: &Path,
+        hca: &str,
+        port: Option<PortNumber>,
+        clock: Clock,
+    ) -> Result<(UmadPort, Umad), DeviceError> {
+        let port = UmadPort::named(sysfs, hca, port)?;
+        let umad = Umad::open(&port, &[Class::Performance], clock)?;
+        Ok((port, umad))
+    }
+
+    /// Opens a port and registers for the classes that are to be spoken.
+    fn open(port: &UmadPort, classes: &[Class], clock: Clock) -> Result<Umad, DeviceError> {
         let device = port.device.display().to_string();
         let descriptor = Descriptor::open(&port.device)
             .map_err(|error| DeviceError::of_open(device.clone(), error))?;
-        let (header, agents) = register_all(&descriptor).map_err(|error| {
+        let (header, agents) = register_all(&descriptor, classes).map_err(|error| {
             // The kernel has no QP0 there (ib_mad: no such special QP).
-            if error.raw_os_error() == Some(libc::EPROTONOSUPPORT) {
+            if error.raw_os_error() == Some(libc::EPROTONOSUPPORT)
+                && classes.iter().any(|class| class.is_smp())
+            {
                 DeviceError::NoSubnetManagement { hca: port.hca.clone(), port: port.port }
             } else {
                 DeviceError::Unusable { device: device.clone(), action: "register", error }
             }
         })?;
+        tracing::debug!(%device, header = header.len(), "opened and registered");
         Ok(Umad {
             name: format!("{} port {} ({device})", port.hca, port.port),
             descriptor,
@@ -140,10 +165,10 @@ impl Umad {
 }
 
 /// Registers for each class. The first answer tells which form of the header is right.
-fn register_all(descriptor: &Descriptor) -> io::Result<(Header, [u32; Class::ALL.len()])> {
-    let mut agents = [0; Class::ALL.len()];
+fn register_all(descriptor: &Descriptor, classes: &[Class]) -> io::Result<(Header, Agents)> {
+    let mut agents = Agents::default();
     let mut header = Header::Long;
-    for class in Class::ALL {
+    for (already, &class) in classes.iter().enumerate() {
         let qpn = u8::from(!class.is_smp());
         if header == Header::Long {
             let mut request = RegisterAgent2 {
@@ -154,12 +179,12 @@ fn register_all(descriptor: &Descriptor) -> io::Result<(Header, [u32; Class::ALL
             };
             match descriptor.register2(&mut request) {
                 Ok(()) => {
-                    agents[class.index()] = request.id;
+                    agents[class.index()] = Some(request.id);
                     continue;
                 }
                 // Kernels before 3.18 and ibsim do not know the call.
                 Err(error)
-                    if class.index() == 0
+                    if already == 0
                         && matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTTY)) =>
                 {
                     header = Header::Short;
@@ -170,7 +195,7 @@ fn register_all(descriptor: &Descriptor) -> io::Result<(Header, [u32; Class::ALL
         let mut request =
             RegisterAgent { qpn, class: class as u8, class_version: 1, ..RegisterAgent::default() };
         descriptor.register(&mut request)?;
-        agents[class.index()] = request.id;
+        agents[class.index()] = Some(request.id);
     }
     Ok((header, agents))
 }
@@ -185,6 +210,14 @@ fn encode(parcel: &Parcel, header: Header, agent: u32) -> ([u8; 64 + mad::LEN], 
     bytes[field::QKEY].copy_from_slice(&parcel.qkey.to_be_bytes());
     bytes[field::LID].copy_from_slice(&parcel.lid.0.to_be_bytes());
     bytes[field::SL] = parcel.sl;
+    if let Some(route) = &parcel.route {
+        bytes[field::GRH_PRESENT] = 1;
+        bytes[field::GID_INDEX] = route.gid_index;
+        bytes[field::HOP_LIMIT] = route.hop_limit;
+        bytes[field::TRAFFIC_CLASS] = route.traffic_class;
+        bytes[field::GID].copy_from_slice(&route.gid.octets());
+        bytes[field::FLOW_LABEL].copy_from_slice(&route.flow_label.to_be_bytes());
+    }
     let start = header.len();
     bytes[start..start + mad::LEN].copy_from_slice(&parcel.mad.0);
     (bytes, start + mad::LEN)
@@ -219,7 +252,10 @@ impl Wire for Umad {
     }
 
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
-        let (bytes, length) = encode(parcel, self.header, self.agents[parcel.class.index()]);
+        let Some(agent) = self.agents[parcel.class.index()] else {
+            return Err(SendError::Refused(io::Error::from_raw_os_error(libc::EPROTONOSUPPORT)));
+        };
+        let (bytes, length) = encode(parcel, self.header, agent);
         match self.descriptor.write(&bytes[..length]) {
             Ok(_) => Ok(()),
             Err(error) => Err(match error.raw_os_error() {
@@ -246,8 +282,8 @@ impl Wire for Umad {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mad::{Path, smp};
-    use crate::transport::{Address, Request};
+    use crate::mad::{Path, pma, smp};
+    use crate::transport::{Address, GlobalRoute, Request};
 
     fn parcel(to: Address) -> Parcel {
         let request = Request { to, query: smp::node_info() };
@@ -273,6 +309,36 @@ mod tests {
         let (bytes, _) = encode(&parcel(Address::Directed(Path::HERE)), Header::Long, 0);
         assert_eq!(bytes[28..30], [0xff, 0xff]);
     }
+
+    #[test]
+    fn a_global_route_stands_between_the_service_level_and_the_pkey() {
+        let route = GlobalRoute {
+            lid: Lid(0x0304),
+            gid: "fec0::2:c903:ab:cdef".parse().unwrap(),
+            gid_index: 5,
+            hop_limit: 63,
+            traffic_class: 0x20,
+            flow_label: 0x0f_edcb,
+        };
+        let request = Request { to: Address::Global(route), query: pma::class_port_info() };
+        let parcel = Parcel::new(&request, None, 1, Duration::from_millis(250));
+        for header in [Header::Long, Header::Short] {
+            let (bytes, length) = encode(&parcel, header, 7);
+            assert_eq!(length, header.len() + 256);
+            assert_eq!(bytes[20..30], [0, 0, 0, 1, 0x80, 1, 0, 0, 3, 4]);
+            assert_eq!(bytes[30..36], [0, 0, 1, 5, 63, 0x20]);
+            assert_eq!(bytes[36..44], [0xfe, 0xc0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(bytes[44..52], [0, 2, 0xc9, 3, 0, 0xab, 0xcd, 0xef]);
+            assert_eq!(bytes[52..56], [0, 0x0f, 0xed, 0xcb]);
+            assert_eq!(bytes[56..64], if header == Header::Long { [0; 8] } else { FIRST }, "P_Key");
+        }
+        let plain = Request { to: Address::Lid(Lid(1)), ..request };
+        let (bytes, _) = encode(&Parcel::new(&plain, None, 1, Duration::ZERO), Header::Long, 7);
+        assert_eq!(bytes[30..64], [0; 34], "none where none is wanted");
+    }
+
+    /// How a Get of performance management begins.
+    const FIRST: [u8; 8] = [1, 0x04, 1, 0x01, 0, 0, 0, 0];
 
     #[test]
     fn what_comes_in_is_an_answer_a_time_out_or_not_a_mad() {

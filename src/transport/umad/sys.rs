@@ -1,4 +1,4 @@
-//! The system calls below umad. One of the two files with `unsafe` in it.
+//! The system calls below umad. The one file here with `unsafe` in it.
 //!
 //! They are libc's own on purpose: ibsim's preload library stands between a program and libc's
 //! `open`, `read`, `write`, `ioctl`, `poll` and `close`, and the descriptors that it hands out are

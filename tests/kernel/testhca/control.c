@@ -10,6 +10,7 @@
  *	NAME port P hw COUNTER N		as the file below hw_counters/ is called, or its number
  *	NAME port P pmafail 0|1			makes what is below counters/ unreadable, with EINVAL
  *	NAME port P hwfail ERRNO		the same for hw_counters/, 0 to end it
+ *	NAME port P hwhang 0|1		who reads hw_counters/ waits, as for firmware that is stuck
  *	NAME port P ethtool STATISTIC N		only with eth
  *
  * Numbers are those of the InfiniBand specification and <rdma/ib_verbs.h>. A command that cannot be
@@ -134,6 +135,7 @@ static int set_plain(struct testhca_port *port, const char *what, u32 value)
 		{ "speed", &port->speed },     { "width", &port->width },
 		{ "lid", &port->lid },	       { "sm_lid", &port->sm_lid },
 		{ "pmafail", &port->pmafail }, { "hwfail", &port->hwfail },
+		{ "hwhang", &port->hwhang },
 	};
 	unsigned int i;
 

@@ -4,6 +4,7 @@
  */
 #include "testhca.h"
 
+#include <linux/delay.h>
 #include <linux/sysfs.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -124,6 +125,20 @@ static int del_gid(const struct ib_gid_attr *attr, void **context)
 	return 0;
 }
 
+/*
+ * Not by ib_device_set_netdev: rxe looks up the interfaces set so, by its own driver_id, whenever one
+ * changes, and would take this device for one of its.
+ */
+static struct net_device *get_netdev(struct ib_device *ib, u32 port_num)
+{
+	struct net_device *netdev = testhca_port(ib, port_num)->netdev;
+
+	if (!to_testhca(ib)->eth)
+		return NULL;
+	dev_hold(netdev);
+	return netdev;
+}
+
 static void get_dev_fw_str(struct ib_device *ib, char *text)
 {
 	snprintf(text, IB_FW_VERSION_NAME_MAX, "%d.%d.%d", FW_MAJOR, FW_MINOR, FW_SUB);
@@ -162,6 +177,8 @@ static int get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 p
 	int failure = READ_ONCE(port->hwfail);
 	unsigned int i;
 
+	while (READ_ONCE(port->hwhang))
+		msleep(10);
 	if (failure)
 		return -failure;
 	for (i = 0; i < ARRAY_SIZE(hw_counters); i++)
@@ -217,6 +234,7 @@ static const struct ib_device_ops device_ops = {
 	.get_dev_fw_str = get_dev_fw_str,
 	.get_hw_stats = get_hw_stats,
 	.get_link_layer = get_link_layer,
+	.get_netdev = get_netdev,
 	.get_port_immutable = get_port_immutable,
 	.process_mad = testhca_process_mad,
 	.query_device = query_device,
@@ -281,11 +299,6 @@ struct testhca *testhca_create(const char *name, u32 ports, bool eth)
 		err = testhca_netdev_create(hca, port_num);
 		if (err)
 			goto destroy_netdevs;
-		if (eth)
-			err = ib_device_set_netdev(&hca->ib, hca->ports[port_num - 1].netdev,
-						   port_num);
-		if (err)
-			goto destroy_netdevs;
 	}
 
 	err = ib_register_device(&hca->ib, name, NULL);
@@ -295,13 +308,8 @@ struct testhca *testhca_create(const char *name, u32 ports, bool eth)
 
 destroy_netdevs:
 	for (port_num = 1; port_num <= ports; port_num++) {
-		struct net_device *netdev = hca->ports[port_num - 1].netdev;
-
-		if (!netdev)
-			continue;
-		if (eth)
-			ib_device_set_netdev(&hca->ib, NULL, port_num);
-		testhca_netdev_destroy(netdev);
+		if (hca->ports[port_num - 1].netdev)
+			testhca_netdev_destroy(hca->ports[port_num - 1].netdev);
 	}
 	platform_device_unregister(hca->parent);
 free_device:
@@ -320,8 +328,8 @@ void testhca_destroy(struct testhca *hca)
 	for (i = 0; i < ports; i++)
 		netdevs[i] = hca->ports[i].netdev;
 
+	/* First, for ib_core holds the netdevs, and their removal would wait for it. */
 	ib_unregister_device(&hca->ib);
-	/* ib_core holds the netdevs until here, and their removal would wait for it. */
 	ib_dealloc_device(&hca->ib);
 	for (i = 0; i < ports; i++)
 		testhca_netdev_destroy(netdevs[i]);

@@ -61,6 +61,8 @@ int testhca_netdev_set_stat(struct net_device *netdev, const char *name, u64 val
 	struct testhca_netdev *priv = netdev_priv(netdev);
 	unsigned int i;
 
+	if (netdev->type != ARPHRD_ETHER)
+		return -EOPNOTSUPP;
 	for (i = 0; i < ARRAY_SIZE(stat_names); i++) {
 		if (strcmp(stat_names[i], name))
 			continue;

@@ -17,7 +17,7 @@
 #define TESTHCA_MAX_PORTS 4
 /* The name of a port's netdev, "NAMEnetP", must fit IFNAMSIZ. */
 #define TESTHCA_NAME_LEN 11
-/* At least as many as hw_counters.names has. */
+/* No fewer than the hw_counters of device.c. */
 #define TESTHCA_MAX_HW 16
 
 /* The counters of a port as sysfs names them, in the order of testhca_counter_names. */
@@ -59,6 +59,7 @@ struct testhca_port {
 	u32 sm_lid;
 	u32 pmafail;
 	u32 hwfail;
+	u32 hwhang;
 	u64 counters[TESTHCA_COUNTERS];
 	u64 hw[TESTHCA_MAX_HW];
 	struct net_device *netdev;

@@ -28,10 +28,20 @@ pub struct GuestExporter {
 impl GuestExporter {
     /// Starts `fabric-exporter serve` with these flags, and waits until it listens.
     pub fn start(flags: &[&str]) -> Self {
+        Self::run("serve", flags)
+    }
+
+    /// Starts `fabric-exporter demo`, which has no need of the guest's devices, and waits the same.
+    pub fn demo(flags: &[&str]) -> Self {
+        // By itself it is quiet, and that it listens is read from its log.
+        Self::run("demo", &[&["--log.level=info"], flags].concat())
+    }
+
+    fn run(verb: &str, flags: &[&str]) -> Self {
         let guest = Guest::get();
         let forward = guest.forward();
         let listen = format!("--web.listen-address=0.0.0.0:{}", forward.guest_port);
-        let command = command(&[&["serve", &listen], flags].concat());
+        let command = command(&[&[verb, &listen], flags].concat());
         let started = guest.must(&format!(
             "set -e; dir=$(mktemp -d /tmp/exporter.XXXXXX); cd \"$dir\"
             {{ {command} >stdout 2>stderr & echo $! >pid; wait $!; echo $? >status; }} &

@@ -120,12 +120,19 @@ impl Rxe {
 
 impl Drop for Rxe {
     fn drop(&mut self) {
-        // The device waits for those who hold it open, and for nothing else. A test that leaves one
-        // behind shall not wait with it.
+        // One after the other: at the same time, they can wait for each other for ever, and with
+        // them everybody who wants an interface. The first, in turn, waits in the kernel for those
+        // who hold the device open; it is not to be interrupted, and therefore left alone.
         drop_by(&format!(
-            "rdma link del {} 2>/tmp/{0}.del & ip link del {}",
-            self.name,
-            self.netdev()
+            "rdma link del {name} >/tmp/{name}.del 2>&1 &
+            left=1000
+            while [ -e /sys/class/infiniband/{name} ]; do
+                left=$((left - 1)); [ $left -gt 0 ] || {{ echo {name} is held open; exit 1; }}
+                sleep 0.01
+            done
+            wait && ip link del {}",
+            self.netdev(),
+            name = self.name
         ));
     }
 }

@@ -24,6 +24,10 @@ use crate::transport::clock::Clock;
 pub(super) const LOOK: Duration = Duration::from_secs(2);
 /// The same where the kernel tells: for the uevent that is lost all the same.
 const LOOK_TOLD: Duration = Duration::from_secs(30);
+/// How long a node that goes is waited for to say so itself. The kernel tells first that it goes, and
+/// then its holders (`ib_uverbs_remove_one`: DEVICE_FATAL, of drivers that can let go of a device that
+/// is held); of the others nothing comes, and their removal waits for so long.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 /// Events of one device read before the others have their turn.
 const MOST_AT_ONCE: usize = 64;
 
@@ -152,13 +156,13 @@ impl<O: Open, W: Fn(&str) -> bool, H: FnMut(Heard) -> bool> Listening<'_, O, W, 
 
     fn hear_kernel(&mut self) {
         let Some(uevents) = &self.uevents else { return };
-        let (roll, now) = (&mut self.roll, self.clock.now());
-        let (mut changed, mut anew) = (false, Vec::new());
+        let now = self.clock.now();
+        let (mut changed, mut gone, mut anew) = (false, Vec::new(), Vec::new());
         let read = uevents.read(|change| {
             changed = true;
             match change {
-                Change::NodeGone(node) => roll.node_gone(&node),
-                Change::DeviceGone(device) => roll.device_gone(&device),
+                Change::NodeGone(node) => gone.push(node),
+                Change::DeviceGone(device) => self.roll.device_gone(&device),
                 Change::Node(node) => anew.push(node),
                 Change::Other => {}
             }
@@ -171,12 +175,26 @@ impl<O: Open, W: Fn(&str) -> bool, H: FnMut(Heard) -> bool> Listening<'_, O, W, 
                 changed = true;
             }
         }
+        for node in gone {
+            self.hear_last(&node);
+            self.roll.node_gone(&node);
+        }
         if changed {
             self.look(now);
             for node in anew {
                 self.roll.try_anew(&node, now);
             }
             self.tell(Heard::DevicesChanged);
+        }
+    }
+
+    /// Hears what a node that goes has still to say.
+    fn hear_last(&mut self, node: &str) {
+        let Some((_, fd)) = self.roll.open().find(|(name, _)| *name == node) else { return };
+        let mut poll = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+        let rest = Timespec::try_from(LAST_WORDS).ok();
+        if rustix::event::poll(&mut poll, rest.as_ref()).is_ok_and(|ready| ready > 0) {
+            self.hear_node(node, false);
         }
     }
 

@@ -7,7 +7,7 @@
 //! **Holding a device open has a price**: drivers that cannot disassociate (rxe, siw and other soft
 //! ones) make whoever removes the device wait in the kernel until the last holder lets go. So this
 //! thread lets go when the kernel says that the node goes, and it looks now and then in case it
-//! was not told (see [`LOOK`]).
+//! was not told.
 
 mod ear;
 mod kernel;

@@ -12,8 +12,8 @@ use super::ear::{Deaf, Ear, Open, Told};
 use crate::fabric::Moment;
 
 /// The first pause before a device that could not be opened is tried again; each one after is twice
-/// as long. udev sets a new node's permissions some 10 ms after the kernel told of it, and a minute
-/// later on a host that boots.
+/// as long. udev sets a new node's permissions shortly after the kernel told of it, and on a host
+/// that boots much later.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// How often a device is tried: the last time 51 s after the first.
 const MOST_TRIES: u32 = 11;
@@ -90,7 +90,7 @@ impl<O: Open, W: Fn(&str) -> bool> Roll<O, W> {
         self.nodes.remove(name);
     }
 
-    /// As [`Roll::node_gone`], by the device's name.
+    /// As `node_gone`, by the device's name.
     pub fn device_gone(&mut self, device: &str) {
         self.nodes.retain(|_, node| node.device != device);
     }
@@ -118,10 +118,10 @@ impl<O: Open, W: Fn(&str) -> bool> Roll<O, W> {
     /// Tries one node that is due, if any is. One, because each may take its time, and others may
     /// have to be let go meanwhile.
     pub fn open_one(&mut self, now: Moment) {
-        let due = |node: &&mut Node<_>| matches!(node.standing, Standing::Due(at) if at <= now);
-        let Some(node) = self.nodes.values_mut().find(due) else { return };
+        let due = |node: &Node<_>| matches!(node.standing, Standing::Due(at) if at <= now);
+        let Some((name, node)) = self.nodes.iter_mut().find(|(_, node)| due(node)) else { return };
         let device = node.device.as_str();
-        node.standing = match self.opener.open(device) {
+        node.standing = match self.opener.open(name) {
             Ok(ear) => {
                 tracing::debug!(device, "its events are heard");
                 Standing::Open(ear)

@@ -11,7 +11,7 @@ pub(super) struct Opener;
 impl Open for Opener {
     type Ear = Infallible;
 
-    fn open(&mut self, _device: &str) -> Result<Infallible, Deaf> {
+    fn open(&mut self, _node: &str) -> Result<Infallible, Deaf> {
         Err(Deaf::Built)
     }
 }

@@ -17,8 +17,8 @@ pub(super) struct Opener;
 impl Open for Opener {
     type Ear = Verbs;
 
-    fn open(&mut self, device: &str) -> Result<Verbs, Deaf> {
-        let context = match sys::List::new().map_err(Deaf::NoList)?.open(device) {
+    fn open(&mut self, node: &str) -> Result<Verbs, Deaf> {
+        let context = match sys::List::new().map_err(Deaf::NoList)?.open(node) {
             Some(opened) => opened.map_err(Deaf::Refused)?,
             None => return Err(Deaf::Unlisted),
         };

@@ -1,7 +1,7 @@
 //! The calls of libibverbs.
 #![expect(unsafe_code, reason = "libibverbs is a library of C")]
 
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
@@ -9,8 +9,7 @@ use std::ptr::NonNull;
 
 use rdma_sys::{
     ibv_ack_async_event, ibv_async_event, ibv_close_device, ibv_context, ibv_device,
-    ibv_free_device_list, ibv_get_async_event, ibv_get_device_list, ibv_get_device_name,
-    ibv_open_device,
+    ibv_free_device_list, ibv_get_async_event, ibv_get_device_list, ibv_open_device,
 };
 
 // An event is read through these, because a kind of event newer than rdma-sys would not be a value
@@ -29,8 +28,8 @@ impl List {
         NonNull::new(list).map(List).ok_or_else(io::Error::last_os_error)
     }
 
-    /// Opens the device of this name; `None` if it is not among them.
-    pub fn open(&self, name: &str) -> Option<io::Result<Context>> {
+    /// Opens the device behind this node (`uverbs0`); `None` if it is not among them.
+    pub fn open(&self, node: &str) -> Option<io::Result<Context>> {
         let mut at = self.0.as_ptr();
         loop {
             // SAFETY: the list is ours until it is dropped and ends with a null, which is not
@@ -39,11 +38,11 @@ impl List {
             if device.is_null() {
                 return None;
             }
-            // SAFETY: a device of a list that was not freed; its name is part of it.
-            let found = unsafe {
-                let told = ibv_get_device_name(device);
-                !told.is_null() && CStr::from_ptr(told).to_bytes() == name.as_bytes()
-            };
+            // SAFETY: a device of a list that was not freed, and its name is an array in it of which
+            // only the elements are read.
+            let name = unsafe { (&raw const (*device).dev_name).read() };
+            let found =
+                name.iter().take_while(|&&c| c != 0).flat_map(|c| c.to_ne_bytes()).eq(node.bytes());
             if found {
                 // SAFETY: as above. The context keeps a reference to the device by itself.
                 let context = unsafe { ibv_open_device(device) };

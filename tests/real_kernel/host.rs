@@ -1,0 +1,323 @@
+//! The exporter in the guest, watching the guest's own devices, and asked from outside.
+
+use std::time::Duration;
+
+use crate::rig::guest::{Guest, GuestExporter, Rxe, TestHca};
+use crate::rig::metrics::Metrics;
+use crate::rig::wait_until;
+
+/// How long something that is to be seen may take: the guest is slow, and looks are a second apart.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Numbers of events, from `<infiniband/verbs.h>`.
+const PORT_ACTIVE: u32 = 9;
+const PORT_ERROR: u32 = 10;
+const LID_CHANGE: u32 = 11;
+
+/// An exporter that looks at one device alone.
+struct Watch {
+    exporter: GuestExporter,
+    device: String,
+}
+
+impl Watch {
+    /// Looks each second, and whenever something is heard.
+    fn start(device: &str, flags: &[&str]) -> Self {
+        let include = format!("--host.device-include={device}");
+        let all = ["--no-collector.fabric", "--host.interval=1s", &include];
+        let exporter = GuestExporter::start(&[&all, flags].concat());
+        let watch = Self { exporter, device: device.to_owned() };
+        watch.wait("the device to be seen", |now| now.get("infiniband_device_up", &[]));
+        watch
+    }
+
+    /// Looks only when something is heard.
+    fn start_deaf_but_for_events(device: &str) -> Self {
+        let watch = Self::start(device, &["--host.interval=1h"]);
+        watch.wait_heard();
+        watch
+    }
+
+    /// Waits until the device's events are heard.
+    fn wait_heard(&self) {
+        self.wait("the device to be heard", |now| {
+            now.get("infiniband_device_events_heard", &[]).filter(|&heard| heard == 1.0)
+        });
+    }
+
+    /// Waits until the metrics have what is looked for.
+    fn wait<T>(&self, what: &str, found: impl Fn(&Metrics) -> Option<T>) -> T {
+        wait_until(LIMIT, what, || found(&self.exporter.metrics()))
+    }
+
+    /// Waits until a metric of a port has a value.
+    fn wait_value(&self, name: &str, labels: &[(&str, &str)], value: u64) {
+        let what = format!("{name}{labels:?} of {} to be {value}", self.device);
+        self.wait(&what, |now| now.get_u64(name, labels).filter(|&it| it == value));
+    }
+
+    fn events(&self, event: &str) -> u64 {
+        let labels = [("event", event)];
+        self.exporter.metrics().get_u64("infiniband_port_events_total", &labels).unwrap()
+    }
+}
+
+const STATE: &str = "infiniband_port_state";
+const LOSSES: &str = "infiniband_port_link_losses_total";
+
+/// A device of testhca and an exporter that looks at it.
+fn watched(name: &str, ports: u32, eth: bool) -> (Watch, TestHca) {
+    let hca = Guest::get().testhca(name, ports, eth);
+    (Watch::start(name, &[]), hca)
+}
+
+/// Soft RoCE and an exporter that looks at it when it is told to.
+fn heard(name: &str) -> (Watch, Rxe) {
+    let rxe = Guest::get().rxe(name);
+    (Watch::start_deaf_but_for_events(name), rxe)
+}
+
+#[test]
+fn counters_are_told_at_the_widths_that_they_have() {
+    let (watch, hca) = watched("hostwide", 2, false);
+    for (file, metric, told) in [
+        ("symbol_error", "symbol_errors", 65_535),
+        ("link_downed", "link_downed", 255),
+        ("link_error_recovery", "link_error_recoveries", 255),
+        ("excessive_buffer_overrun_errors", "excessive_buffer_overrun_errors", 15),
+        ("local_link_integrity_errors", "local_link_integrity_errors", 15),
+        ("port_xmit_wait", "transmit_wait_ticks", 4_294_967_295),
+        ("VL15_dropped", "vl15_dropped", 65_535),
+        ("unicast_rcv_packets", "unicast_receive_packets", u64::MAX),
+        // Words of four bytes: the metric wraps where the sum does not fit.
+        ("port_rcv_data", "receive_bytes", u64::MAX - 3),
+    ] {
+        hca.counter(2, file, u64::MAX);
+        let name = format!("infiniband_port_{metric}_total");
+        watch.wait_value(&name, &[("port", "2")], told);
+        assert_eq!(watch.exporter.metrics().get_u64(&name, &[("port", "1")]), Some(0), "{name}");
+    }
+    hca.hw(2, "out_of_sequence", 1 << 40);
+    watch.wait_value("infiniband_hw_out_of_sequence_total", &[("port", "2")], 1 << 40);
+}
+
+#[test]
+fn states_and_rates_of_all_generations() {
+    let (watch, hca) = watched("hostrates", 1, false);
+    for (speed, width, gbps) in [
+        (1, 2, 10),     // 4x SDR
+        (2, 2, 20),     // DDR
+        (4, 2, 40),     // QDR
+        (16, 2, 56),    // FDR
+        (32, 2, 100),   // EDR
+        (64, 2, 200),   // HDR
+        (128, 16, 200), // 2x NDR
+        (128, 4, 800),  // 8x NDR
+        (256, 2, 800),  // 4x XDR
+    ] {
+        hca.set(1, "speed", speed);
+        hca.set(1, "width", width);
+        let rate = gbps * 1_000_000_000 / 8;
+        watch.wait_value("infiniband_port_rate_bytes_per_second", &[], rate);
+    }
+    // A width that there is not: the kernel answers EINVAL to `rate`, and to nothing else.
+    hca.set(1, "width", 3);
+    watch.wait("the rate to go", |now| {
+        let rate = now.get("infiniband_port_rate_bytes_per_second", &[]);
+        (rate.is_none() && now.get(STATE, &[]) == Some(4.0)).then_some(())
+    });
+    for (state, physical) in [(1, 2), (2, 5), (3, 5), (5, 5), (4, 5), (1, 3)] {
+        hca.set(1, "state", state);
+        hca.set(1, "phys", physical);
+        watch.wait_value(STATE, &[], state.into());
+        watch.wait_value("infiniband_port_physical_state", &[], physical.into());
+    }
+}
+
+#[test]
+fn a_pma_that_fails_takes_its_counters_alone_and_brings_them_back() {
+    let hca = Guest::get().testhca("hostpma", 2, false);
+    let watch = Watch::start("hostpma", &["--host.retry-refused=1s"]);
+    let symbol_errors = "infiniband_port_symbol_errors_total";
+    watch.wait_value(symbol_errors, &[("port", "1")], 0);
+    hca.set(1, "pmafail", 1);
+    let refusing = watch.wait("the counters to go", |now| {
+        let refused = now.get("infiniband_device_refused_files", &[]);
+        (refused == Some(21.0)).then(|| now.get(symbol_errors, &[("port", "1")]))
+    });
+    assert_eq!(refusing, None, "what was not read has no sample");
+    let now = watch.exporter.metrics();
+    assert_eq!(now.get(symbol_errors, &[("port", "2")]), Some(0.0));
+    assert_eq!(now.get(STATE, &[("port", "1")]), Some(4.0));
+    assert_eq!(now.get("infiniband_hw_out_of_sequence_total", &[("port", "1")]), Some(0.0));
+    hca.set(1, "pmafail", 0);
+    watch.wait_value(symbol_errors, &[("port", "1")], 0);
+    watch.wait_value("infiniband_device_refused_files", &[], 0);
+}
+
+#[test]
+fn each_event_is_counted_with_its_time() {
+    let (watch, hca) = watched("hostevents", 2, false);
+    watch.wait_heard();
+    for (code, event) in [
+        (PORT_ERROR, "port_error"),
+        (PORT_ACTIVE, "port_active"),
+        (LID_CHANGE, "lid_change"),
+        (12, "pkey_change"),
+        (13, "sm_change"),
+        (17, "client_reregister"),
+        (18, "gid_change"),
+    ] {
+        let labels = [("port", "2"), ("event", event)];
+        let name = "infiniband_port_events_total";
+        let before = watch.exporter.metrics().get_u64(name, &labels);
+        hca.event(code, 2);
+        // The kernel adds events of its own: a GID table that is read anew after a change.
+        let at = watch.wait(event, |now| {
+            now.get_u64(name, &labels).filter(|&count| Some(count) > before)?;
+            now.get("infiniband_port_event_timestamp_seconds", &labels)
+        });
+        let clock = Guest::get().must("date +%s").trim().parse::<f64>().unwrap();
+        assert!((clock - at).abs() < 60.0, "{event} at {at}, and it is {clock}");
+        let other = [("port", "1"), ("event", event)];
+        assert_eq!(watch.exporter.metrics().get_u64(name, &other), Some(0), "{event}");
+    }
+    assert!(watch.exporter.log().contains("event=port_error"));
+}
+
+#[test]
+fn an_interface_that_goes_down_takes_the_port_along() {
+    let (watch, rxe) = heard("hostdown");
+    let guest = Guest::get();
+    watch.wait_value(STATE, &[], 4);
+    guest.must(&format!("ip link set {} down", rxe.netdev()));
+    watch.wait_value(STATE, &[], 1);
+    watch.wait_value(LOSSES, &[], 1);
+    watch.wait_value("infiniband_netdev_up", &[], 0);
+    guest.must(&format!("ip link set {} up", rxe.netdev()));
+    watch.wait_value(STATE, &[], 4);
+    // The far end of the cable: the interface stays up, and loses its carrier.
+    guest.must(&format!("ip link set {} down", rxe.peer()));
+    watch.wait_value(STATE, &[], 1);
+    watch.wait_value(LOSSES, &[], 2);
+    assert_eq!(watch.events("port_error"), 2);
+}
+
+#[test]
+fn a_flap_of_a_tenth_of_a_second_is_counted_once() {
+    let (watch, rxe) = heard("hostflap");
+    let netdev = rxe.netdev();
+    Guest::get().must(&format!("ip link set {netdev} down; sleep 0.1; ip link set {netdev} up"));
+    watch.wait_value(LOSSES, &[], 1);
+    watch.wait_value(STATE, &[], 4);
+    // One more event, to be sure that all of the flap's own have been heard.
+    let before = watch.events("gid_change");
+    Guest::get().must(&format!("ip addr add 192.0.2.1/24 dev {netdev}"));
+    watch.wait("a new address", |now| {
+        let changes = now.get_u64("infiniband_port_events_total", &[("event", "gid_change")]);
+        (changes > Some(before)).then_some(())
+    });
+    let now = watch.exporter.metrics();
+    assert_eq!(now.get_u64(LOSSES, &[]), Some(1));
+    assert_eq!((watch.events("port_error"), now.get_u64(STATE, &[])), (1, Some(4)));
+}
+
+/// Removing a device takes the guest milliseconds; whoever is waited for, it would take for ever.
+const REMOVAL_LIMIT: u32 = 10;
+
+#[test]
+fn soft_roce_is_let_go_when_it_is_removed_and_heard_again_when_it_is_back() {
+    let (watch, rxe) = heard("hostgone");
+    let (guest, netdev) = (Guest::get(), rxe.netdev());
+    for _ in 0..2 {
+        guest.must(&format!("timeout {REMOVAL_LIMIT} rdma link del hostgone"));
+        watch.wait("the device to go", |now| {
+            now.get("infiniband_device_up", &[]).is_none().then_some(())
+        });
+        guest.must(&format!("rdma link add hostgone type rxe netdev {netdev}"));
+        watch.wait_heard();
+        watch.wait_value(STATE, &[], 4);
+    }
+    assert_eq!(watch.exporter.metrics().get_u64(LOSSES, &[]), Some(0), "a removal is no loss");
+}
+
+#[test]
+fn a_driver_that_goes_says_so_and_is_not_held_up() {
+    let (watch, hca) = watched("hostfatal", 1, false);
+    watch.wait_heard();
+    let guest = Guest::get();
+    guest.must(&format!("timeout {REMOVAL_LIMIT} testhca del hostfatal"));
+    watch.wait_value("infiniband_port_events_total", &[("event", "device_fatal")], 1);
+    watch.wait("the device to go", |now| {
+        now.get("infiniband_device_up", &[]).is_none().then_some(())
+    });
+    guest.must("testhca add hostfatal ports 1");
+    watch.wait_heard();
+    watch.wait_value(STATE, &[], 4);
+    drop(hca);
+}
+
+#[test]
+fn a_device_that_hangs_costs_the_others_nothing() {
+    let guest = Guest::get();
+    let (sick, well) = (guest.testhca("hostsick", 1, false), guest.testhca("hostwell", 1, false));
+    let watch = Watch::start("hostsick|hostwell", &[]);
+    let up = |device| [("device", device)];
+    sick.set(1, "hwhang", 1);
+    watch.wait_value("infiniband_device_up", &up("hostsick"), 0);
+    well.counter(1, "symbol_error", 77);
+    watch.wait_value("infiniband_port_symbol_errors_total", &up("hostwell"), 77);
+    let now = watch.exporter.metrics();
+    assert_eq!(now.get(STATE, &up("hostsick")), None, "what is not read is not told");
+    assert_eq!(now.get("infiniband_collector_success", &[("collector", "host")]), Some(1.0));
+    sick.set(1, "hwhang", 0);
+    watch.wait_value("infiniband_device_up", &up("hostsick"), 1);
+    watch.wait_value(STATE, &up("hostsick"), 4);
+}
+
+#[test]
+fn a_device_that_is_excluded_is_not_held() {
+    let guest = Guest::get();
+    let (_left, _seen) = (guest.testhca("hostleft", 1, false), guest.testhca("hostseen", 1, false));
+    let watch = Watch::start("hostleft|hostseen", &["--host.device-exclude=hostleft"]);
+    watch.wait_heard();
+    let held = guest.must(&format!(
+        "for fd in /proc/{}/fd/*; do case $(readlink $fd) in
+            /dev/infiniband/uverbs*) cat /sys/class/infiniband_verbs/$(basename $(readlink $fd))/ibdev;;
+            */infiniband/*) readlink $fd;;
+        esac; done",
+        watch.exporter.pid()
+    ));
+    assert!(held.contains("hostseen") && !held.contains("hostleft"), "{held}");
+    assert_eq!(watch.exporter.metrics().all("infiniband_device_up").count(), 1);
+}
+
+#[test]
+fn interfaces_are_told_with_their_ports() {
+    let guest = Guest::get();
+    let (ib, eth) = (guest.testhca("hostipoib", 2, false), guest.testhca("hostroce", 1, true));
+    let watch = Watch::start("hostipoib|hostroce", &[]);
+    let (first, second, roce) = (ib.netdev(1), ib.netdev(2), eth.netdev(1));
+    let of = |netdev: &'static str| [("netdev", netdev)];
+    let [first, second, roce] = [first, second, roce].map(|name| of(name.leak()));
+    let datagram = "infiniband_netdev_ipoib_datagram";
+    watch.wait_value(datagram, &first, 1);
+    let port = |labels: &[(&str, &str)]| {
+        let now = watch.exporter.metrics();
+        now.sample("infiniband_netdev_info", labels).unwrap().labels["port"].clone()
+    };
+    assert_eq!([port(&first), port(&second), port(&roce)], ["1", "2", "1"]);
+    let name = second[0].1;
+    guest.must(&format!("ip link set {name} mtu 2044; echo connected >/sys/class/net/{name}/mode"));
+    watch.wait_value("infiniband_netdev_mtu_bytes", &second, 2044);
+    watch.wait_value(datagram, &second, 0);
+    // Ethernet has no such mode, and statistics of its own.
+    assert_eq!(watch.exporter.metrics().get(datagram, &roce), None);
+    eth.ethtool(1, "rx_prio3_pause", 5);
+    eth.ethtool(1, "rx_corrected_bits_phy", 1 << 33);
+    let pause = "infiniband_netdev_priority_receive_pause_frames_total";
+    watch.wait_value(pause, &[("priority", "3"), roce[0]], 5);
+    assert_eq!(watch.exporter.metrics().get(pause, &[("priority", "2"), roce[0]]), Some(0.0));
+    eth.set(1, "state", 1);
+    watch.wait_value("infiniband_netdev_up", &roce, 0);
+}
