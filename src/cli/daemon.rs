@@ -157,7 +157,9 @@ impl<'a> Daemon<'a> {
         };
         tracing::info!(signal = told, "ending");
         stop.store(true, Ordering::Relaxed);
-        wakes.into_iter().for_each(|wake| wake());
+        for wake in wakes {
+            wake();
+        }
         render.abort();
         // What is in flight is waited for, but not long.
         let joined = tokio::task::spawn_blocking(move || {

@@ -126,7 +126,7 @@ fn each_value_of_node_exporters_has_its_equal() {
 #[test]
 fn where_node_exporter_tells_nothing_at_all_because_of_one_device_ours_tells_the_rest() {
     let mlx5 = || Device::mlx5_ndr("mlx5_0", 0);
-    for odd in [
+    let missing = [
         // No board.
         Device::bnxt_re("bnxt_re0"),
         Device::efa("rdmap0s30"),
@@ -136,15 +136,19 @@ fn where_node_exporter_tells_nothing_at_all_because_of_one_device_ours_tells_the
         Device::siw("siw0"),
         // A board and no counters.
         Device::irdma("irdma0").file("board_id", "a board"),
-        // Texts that are none.
+        // Nothing in it.
+        Device::bare("mlx5_0").has("ports/1", Content::Refuses),
+    ];
+    let garbled = [
         mlx5().file("ports/1/rate", "garbage"),
         mlx5().file("ports/1/state", "ACTIVE"),
         mlx5().file("ports/1/counters/symbol_error", "many"),
-        // Nothing in it.
-        Device::bare("mlx5_0").has("ports/1", Content::Refuses),
-    ] {
+    ];
+    let all = missing.map(|odd| (odd, false)).into_iter().chain(garbled.map(|odd| (odd, true)));
+    for (odd, says_so) in all {
         let tree = Tree::new([odd.clone(), Device::mlx5_ndr("mlx5_9", 9)]);
-        assert!(theirs(&tree).is_err(), "node_exporter manages now: {odd:?}");
+        let log = theirs(&tree).expect_err("node_exporter manages now");
+        assert_eq!(log.contains("collector failed"), says_so, "{odd:?}: {log}");
         let ours = look(&tree);
         let sound = [("device", "mlx5_9")];
         assert_eq!(ours.get("infiniband_port_state", &sound), Some(4.0), "{odd:?}");
