@@ -3,7 +3,7 @@ DESTDIR ?=
 # What `make demo` is to be told besides, such as DEMO="--hosts 500 --speedup 10".
 DEMO    ?=
 # The programs that the exporter is to agree with.
-STRANGERS := ibsim-utils opensm infiniband-diags prometheus tshark
+STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-node-exporter tshark
 # What the guest of tests/kernel runs on, and what its module and its file system are made with.
 GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 # What the cargo feature `verbs`, on by default, is built with.
@@ -49,9 +49,10 @@ lint: tools ## formatting, clippy, documentation, dependencies
 advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: deps ## measure against ibqueryerrors, and from 1,000 to 162,000 simulated ports
+bench: deps ## measure against ibqueryerrors and node_exporter, and from 1,000 to 162,000 simulated ports
 	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench fabric
+	cargo bench $(LOCKED) --bench host
 
 docs: ## write docs/metrics.md anew from the code
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs

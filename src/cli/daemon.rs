@@ -92,8 +92,11 @@ impl<'a> Daemon<'a> {
         watchers: Vec<Watcher>,
         announce: impl FnOnce(&[SocketAddr]),
     ) -> Result<(), Fatal> {
+        // Each keeps what it once needed to compress an answer, some 800 KiB; a host's own devices
+        // have little to tell, and a second one is for those who wait behind a fabric's.
+        let servers = if self.settings.fabrics.is_empty() { 1 } else { 2 };
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(servers)
             .enable_all()
             .build()
             .map_err(|error| {
@@ -154,7 +157,9 @@ impl<'a> Daemon<'a> {
         };
         tracing::info!(signal = told, "ending");
         stop.store(true, Ordering::Relaxed);
-        wakes.into_iter().for_each(|wake| wake());
+        for wake in wakes {
+            wake();
+        }
         render.abort();
         // What is in flight is waited for, but not long.
         let joined = tokio::task::spawn_blocking(move || {

@@ -11,6 +11,7 @@ use super::capture::{self, Mad};
 use super::child::{self, Output, Running};
 use super::metrics::Metrics;
 use super::seat::Seat;
+use super::sysfs::Tree;
 use super::wait_until;
 
 /// The program under test.
@@ -104,6 +105,16 @@ impl Exporter {
         Self::run(command, "demo", &flags, captured, dir, Arc::new(keeps))
     }
 
+    /// Starts `fabric-exporter serve` on a host's own devices alone, and waits until it listens.
+    pub fn on_host(tree: &Tree, flags: &[&str]) -> Self {
+        let (dir, keeps) = tree.dir_for("exporter");
+        let mut command = Command::new(PROGRAM);
+        command.current_dir(&dir);
+        let of_tree = tree.flag();
+        let flags = [&["--no-collector.fabric", &of_tree], flags].concat();
+        Self::run(command, "serve", &flags, false, dir, keeps)
+    }
+
     fn run(
         mut command: Command,
         verb: &str,
@@ -171,6 +182,16 @@ impl Exporter {
         wait_until(READY_LIMIT, "the next sweeps", || (sweeps() >= goal).then_some(()));
     }
 
+    /// Waits until so many more looks at the host are told of than at the call, and scrapes. The last
+    /// of two began after it.
+    pub fn wait_reads(&self, count: u64) -> Metrics {
+        let reads = |metrics: &Metrics| metrics.get_u64("infiniband_host_reads_total", &[]);
+        let goal = reads(&self.metrics()).unwrap_or(0) + count;
+        wait_until(READY_LIMIT, "the next looks at the host", || {
+            Some(self.metrics()).filter(|metrics| reads(metrics) >= Some(goal))
+        })
+    }
+
     /// Where it listens, as `127.0.0.1:PORT`.
     pub fn address(&self) -> &str {
         &self.address
@@ -234,6 +255,14 @@ pub fn run_to_exit(seat: impl Into<Seat>, args: &[&str]) -> Output {
     let dir = seat.new_dir("exporter");
     let mut command = seat.command_in(PROGRAM, &dir);
     child::run("fabric-exporter", command.args(args), &dir, EXIT_LIMIT)
+}
+
+/// Runs `serve` on a host's own devices, for starts that fail.
+pub fn run_on_host_to_exit(tree: &Tree, flags: &[&str]) -> Output {
+    let (dir, _keeps) = tree.dir_for("exporter");
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--web.listen-address=127.0.0.1:0", "--no-collector.fabric"]);
+    child::run("fabric-exporter", command.arg(tree.flag()).args(flags), &dir, EXIT_LIMIT)
 }
 
 /// A client to which every status is an answer, and each answer takes `limit` at most.

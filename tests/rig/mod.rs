@@ -25,16 +25,20 @@ pub mod ground;
 pub mod guest;
 pub mod ibsim;
 pub mod metrics;
+pub mod node_exporter;
 pub mod opensm;
+pub mod promtool;
 pub mod proxy;
 pub mod seat;
 pub mod simulated;
+pub mod sysfs;
 pub mod topology;
 
-pub use exporter::{Exporter, Response, run_to_exit};
+pub use exporter::{Exporter, Response, run_on_host_to_exit, run_to_exit};
 pub use guest::{Guest, GuestExporter};
 pub use ibsim::Ibsim;
 pub use metrics::Metrics;
+pub use node_exporter::NodeExporter;
 pub use opensm::OpenSm;
 pub use proxy::Proxy;
 pub use seat::Seat;
@@ -44,12 +48,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 8] = [
+const PACKAGES: [(&str, &str); 9] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
+    ("prometheus-node-exporter", "prometheus-node-exporter"),
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("setpriv", "util-linux"),
     ("strip", "binutils"),

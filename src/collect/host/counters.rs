@@ -85,7 +85,9 @@ mod tests {
     impl Tree {
         fn new(files: &[(&str, &str)]) -> Self {
             let tree = Tree(tempfile::tempdir().unwrap());
-            files.iter().for_each(|(name, text)| tree.put(name, text));
+            for (name, text) in files {
+                tree.put(name, text);
+            }
             tree
         }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fabric::host::{About, Device};
+use crate::fabric::host::{About, Device, HwReading};
 use crate::fabric::{Moment, PortNumber};
 
 use super::Looking;
@@ -66,7 +66,7 @@ impl DeviceReader {
             about: Arc::clone(&self.about),
             answers: false,
             ports: Vec::new(),
-            hw: Default::default(),
+            hw: HwReading::default(),
             refused: 0,
         }
     }

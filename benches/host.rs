@@ -1,0 +1,181 @@
+//! The exporter beside node_exporter, on a host with eight HCAs and a bond.
+//!
+//! Both read the same tree, and ours the drivers' own counters besides, which Debian's node_exporter
+//! does not have. Ours looks by itself and answers with what it found; so that each scrape stands for
+//! one look, it looks once a second and is scraped once a second, in turn with node_exporter. Both are
+//! pinned to processor 0 and whoever scrapes to processor 1. A tree of plain files costs less to read
+//! than the kernel's own, for which a driver asks its device; it costs both the same.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+#[path = "../tests/rig/mod.rs"]
+mod rig;
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rig::sysfs::hgx;
+use rig::{Exporter, Metrics, NodeExporter, exporter};
+
+const ROUNDS: usize = 3;
+const SCRAPES: u32 = 40;
+const EVERY: Duration = Duration::from_secs(1);
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Pins this thread, and the children and threads that it starts from now on.
+fn pin(cpu: usize) {
+    let thread = std::fs::read_link("/proc/thread-self").unwrap();
+    let id = thread.file_name().unwrap().to_owned();
+    let pinned = Command::new("taskset")
+        .args(["-pc", &cpu.to_string()])
+        .arg(id)
+        .stdout(Stdio::null())
+        .status()
+        .expect("taskset (package util-linux)");
+    assert!(pinned.success());
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The time that the threads of a process have had on processors, in µs.
+fn cpu_micros(pid: u32) -> f64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    // The first number is in ns: stat's ticks of 10 ms are longer than a scrape.
+    let of_task = |task: std::io::Result<std::fs::DirEntry>| {
+        let text = std::fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap();
+        text.split_whitespace().next().unwrap().parse::<f64>().unwrap()
+    };
+    tasks.map(of_task).sum::<f64>() / 1e3
+}
+
+/// What a process has in RAM, in KiB: all of it, and its share of what it has in common with others.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    resident: f64,
+    proportional: f64,
+    private: f64,
+    anonymous: f64,
+}
+
+impl Memory {
+    fn of(pid: u32) -> Self {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+        let of = |name: &str| -> f64 {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
+        };
+        Memory {
+            resident: of("Rss"),
+            proportional: of("Pss"),
+            private: of("Private_Clean") + of("Private_Dirty"),
+            anonymous: of("Anonymous"),
+        }
+    }
+}
+
+/// One side of a round.
+#[derive(Clone, Copy, Debug)]
+struct Side {
+    /// A scrape.
+    cpu: f64,
+    memory: Memory,
+    bytes: usize,
+}
+
+struct Round {
+    ours: Side,
+    theirs: Side,
+    /// A second, as often as there are scrapes.
+    looks: f64,
+}
+
+/// A scrape as Prometheus does it.
+fn scrape(agent: &ureq::Agent, address: &str) -> Vec<u8> {
+    let headers = [("Accept-Encoding", "gzip")];
+    let response = exporter::get(agent, address, "/metrics", &headers).unwrap();
+    assert_eq!(response.header("content-encoding"), Some("gzip"));
+    response.body
+}
+
+/// How often ours has looked, by a scrape that is packed, too: one that is not costs it the memory
+/// to unpack it.
+fn looks(agent: &ureq::Agent, address: &str) -> f64 {
+    let mut text = String::new();
+    let packed = scrape(agent, address);
+    flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+    Metrics::parse(&text).get("infiniband_host_reads_total", &[]).unwrap()
+}
+
+fn round() -> Round {
+    let tree = hgx();
+    pin(0);
+    let mut ours = Exporter::on_host(&tree, &["--host.interval=1s"]);
+    let theirs = NodeExporter::start(&tree);
+    pin(1);
+    ours.wait_ready();
+    let agent = exporter::agent(LIMIT);
+    for _ in 0..3 {
+        scrape(&agent, theirs.address());
+        scrape(&agent, ours.address());
+    }
+    let (looks_before, asked) = (looks(&agent, ours.address()), Instant::now());
+    let before = (cpu_micros(ours.pid()), cpu_micros(theirs.pid()));
+    let began = Instant::now();
+    let mut bytes = (0, 0);
+    for turn in 0..SCRAPES {
+        let wait_until = |when: Duration| {
+            std::thread::sleep((began + when).saturating_duration_since(Instant::now()));
+        };
+        wait_until(EVERY * turn);
+        bytes.1 = scrape(&agent, theirs.address()).len();
+        wait_until(EVERY * turn + EVERY / 2);
+        bytes.0 = scrape(&agent, ours.address()).len();
+    }
+    let after = (cpu_micros(ours.pid()), cpu_micros(theirs.pid()));
+    let memory = (Memory::of(ours.pid()), Memory::of(theirs.pid()));
+    let looks = (looks(&agent, ours.address()) - looks_before) / asked.elapsed().as_secs_f64();
+    assert!(ours.stop().success());
+    let a_scrape = |micros: f64| micros / f64::from(SCRAPES);
+    Round {
+        ours: Side { cpu: a_scrape(after.0 - before.0), memory: memory.0, bytes: bytes.0 },
+        theirs: Side { cpu: a_scrape(after.1 - before.1), memory: memory.1, bytes: bytes.1 },
+        looks,
+    }
+}
+
+fn main() {
+    // `cargo test --benches` asks for a list of tests; there are none here.
+    if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
+        return;
+    }
+    let rounds: Vec<Round> = (0..ROUNDS)
+        .map(|number| {
+            eprintln!("round {} of {ROUNDS}", number + 1);
+            round()
+        })
+        .collect();
+    let row = |what: &str, unit: &str, value: fn(&Side) -> f64, wanted: &str| {
+        let of = |side: fn(&Round) -> &Side| {
+            median(rounds.iter().map(|round| value(side(round))).collect())
+        };
+        let (ours, theirs) = (of(|round| &round.ours), of(|round| &round.theirs));
+        let ratio =
+            median(rounds.iter().map(|round| value(&round.ours) / value(&round.theirs)).collect());
+        println!("  {what:<34} {ours:>8.0} {theirs:>8.0} {unit:<4} {ratio:>7.3}   {wanted}");
+    };
+    println!("{SCRAPES} scrapes with gzip in each of {ROUNDS} rounds; medians");
+    println!("  {:<34} {:>8} {:>8} {:<4} {:>7}   wanted", "", "ours", "theirs", "", "ratio");
+    row("processor time a scrape", "µs", |side| side.cpu, "at most 1");
+    row("memory: resident", "KiB", |side| side.memory.resident, "at most 0.5");
+    row("memory: proportional share", "KiB", |side| side.memory.proportional, "-");
+    row("memory: private", "KiB", |side| side.memory.private, "-");
+    row("memory: anonymous (heap, stacks)", "KiB", |side| side.memory.anonymous, "-");
+    row("an answer, packed", "B", |side| side.bytes as f64, "-");
+    println!(
+        "  looks a second: {:.2}; scrapes: 1",
+        median(rounds.iter().map(|round| round.looks).collect())
+    );
+}
