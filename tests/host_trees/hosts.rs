@@ -170,10 +170,10 @@ fn counters_of_hfi1_keep_their_odd_names_and_those_of_the_device_have_no_port() 
     assert_eq!(number("tx_data_bytes", &[]), Some((of_port["TxWords"] * 4, Some("1"))));
     // One that is a lane's has no metric of its own.
     let lane = [("counter", "RxPktVL0")];
-    assert_eq!(number("other", &lane), Some((of_port["RxPktVL0"], Some("1"))));
+    assert_eq!(number("counter", &lane), Some((of_port["RxPktVL0"], Some("1"))));
     assert_eq!(number("rcv_overflow", &[]), Some((of_device["RcvOverflow"], None)));
     let engine = [("counter", "SDMAIdInt1,32")];
-    assert_eq!(number("other", &engine), Some((of_device["SDMAIdInt1,32"], None)));
+    assert_eq!(number("counter", &engine), Some((of_device["SDMAIdInt1,32"], None)));
     // A LID beyond InfiniBand's 16 bits is none here; that of the subnet manager is one.
     let info = labels(&metrics, "infiniband_device_port_info", &[]);
     assert!(!info.iter().any(|(name, _)| name == "lid"), "{info:?}");

@@ -123,7 +123,7 @@ fn states_and_rates_of_all_generations() {
         (32, 2, 100),   // EDR
         (64, 2, 200),   // HDR
         (128, 16, 200), // 2x NDR
-        (256, 2, 800),  // 4x XDR
+        (128, 4, 800),  // 8x; XDR came with Linux 6.7
     ]
     .chunks(4)
     {

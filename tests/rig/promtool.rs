@@ -23,10 +23,23 @@ pub fn fed(program: &str, args: &[&str], text: &str) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&said).into_owned())
 }
 
+/// What promtool says of a name that is meant to be so: what it counts is a counter of a driver.
+const MEANT: &str = "infiniband_hw_counter_total metric name should not include type 'counter'\n";
+
+/// What promtool has against a text, but for [`MEANT`].
+fn complaints(text: &str) -> (Option<i32>, String) {
+    let told = text.contains("infiniband_hw_counter_total{");
+    match fed("promtool", &["check", "metrics"], text) {
+        // Its code for a text that is right, and not to its taste.
+        (Some(3), said) if told && said == MEANT => (Some(0), String::new()),
+        other => other,
+    }
+}
+
 /// Panics unless promtool has nothing to say against a scrape in either format.
 pub fn assert_accepts(exporter: &Exporter) {
     let text = exporter.get("/metrics", &[]).text().to_owned();
-    assert_eq!(fed("promtool", &["check", "metrics"], &text), (Some(0), String::new()), "0.0.4");
+    assert_eq!(complaints(&text), (Some(0), String::new()), "0.0.4");
 
     // promtool's linter knows 0.0.4 alone, where a counter's family is called as its samples are.
     // So it gets the samples of the other format with its families so named, ...
@@ -52,11 +65,7 @@ pub fn assert_accepts(exporter: &Exporter) {
             words.join(" ") + "\n"
         })
         .collect();
-    assert_eq!(
-        fed("promtool", &["check", "metrics"], &linted),
-        (Some(0), String::new()),
-        "OpenMetrics"
-    );
+    assert_eq!(complaints(&linted), (Some(0), String::new()), "OpenMetrics");
 
     // ... and its OpenMetrics parser, which wants a time on each sample, the text as it is.
     let directory = tempfile::tempdir().unwrap();

@@ -174,7 +174,7 @@ const NETDEVS: &[(Family, Tell<Netdev>)] = &[
 ];
 
 const HW_UNKNOWN: Family = Family {
-    name: "infiniband_hw_other",
+    name: "infiniband_hw_counter",
     kind: Kind::Counter,
     labels: &["fabric", "guid", "port", "device", "counter"],
     help: "A counter of the driver that is not known here, by the name of its file.",
@@ -549,7 +549,7 @@ mod tests {
         let lines = samples(&observation(vec![port]));
         let of_hw: Vec<_> =
             lines.iter().filter(|line| line.starts_with("infiniband_hw_")).collect();
-        let name = format!("infiniband_hw_other_total{LABELS}");
+        let name = format!("infiniband_hw_counter_total{LABELS}");
         assert_eq!(
             of_hw,
             [

@@ -82,7 +82,7 @@ fn drivers(page: &mut String) {
     page.push_str(
         "\n## Drivers' own counters\n\n\
          Every file below `hw_counters` of a port or a device is told; those that are not known here\n\
-         as `infiniband_hw_other_total`. Labels: `fabric` `guid` `port` `device`; what is the whole\n\
+         as `infiniband_hw_counter_total`. Labels: `fabric` `guid` `port` `device`; what is the whole\n\
          device's has no `port`.\n\n\
          | metric | files | drivers | what it counts |\n|---|---|---|---|\n",
     );

@@ -238,9 +238,13 @@ static const struct kernel_param_ops ctl_ops = {
 };
 module_param_cb(ctl, &ctl_ops, NULL, 0200);
 
+static struct platform_driver driver = {
+	.driver = { .name = TESTHCA_DRIVER },
+};
+
 static int __init testhca_init(void)
 {
-	return 0;
+	return platform_driver_register(&driver);
 }
 
 static void __exit testhca_exit(void)
@@ -249,6 +253,7 @@ static void __exit testhca_exit(void)
 
 	list_for_each_entry_safe(hca, next, &devices, list)
 		del(hca);
+	platform_driver_unregister(&driver);
 }
 
 module_init(testhca_init);

@@ -263,6 +263,29 @@ static void init_port(struct testhca_port *port, u32 port_num, bool eth)
 	port->sm_lid = eth ? 0 : 1;
 }
 
+/*
+ * A card is one function, the parent of both its RDMA device and its netdevs. It says that mlx5's
+ * driver runs it, for programs go by that to know what its statistics mean.
+ */
+static struct platform_device *create_function(const char *name)
+{
+	struct platform_device *function;
+	int err;
+
+	function = platform_device_alloc(name, PLATFORM_DEVID_NONE);
+	if (!function)
+		return ERR_PTR(-ENOMEM);
+	err = driver_set_override(&function->dev, &function->driver_override, TESTHCA_DRIVER,
+				  strlen(TESTHCA_DRIVER));
+	if (!err)
+		err = platform_device_add(function);
+	if (err) {
+		platform_device_put(function);
+		return ERR_PTR(err);
+	}
+	return function;
+}
+
 struct testhca *testhca_create(const char *name, u32 ports, bool eth)
 {
 	struct testhca *hca;
@@ -279,8 +302,7 @@ struct testhca *testhca_create(const char *name, u32 ports, bool eth)
 	for (port_num = 1; port_num <= ports; port_num++)
 		init_port(&hca->ports[port_num - 1], port_num, eth);
 
-	/* A card is one function, the parent of both its RDMA device and its netdevs. */
-	hca->parent = platform_device_register_simple(name, PLATFORM_DEVID_NONE, NULL, 0);
+	hca->parent = create_function(name);
 	if (IS_ERR(hca->parent)) {
 		err = PTR_ERR(hca->parent);
 		goto free_device;

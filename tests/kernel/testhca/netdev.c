@@ -92,7 +92,7 @@ static const struct net_device_ops netdev_ops = {
 
 static void get_drvinfo(struct net_device *netdev, struct ethtool_drvinfo *info)
 {
-	strscpy(info->driver, "mlx5_core", sizeof(info->driver));
+	strscpy(info->driver, TESTHCA_DRIVER, sizeof(info->driver));
 	strscpy(info->fw_version, "20.36.1010 (MT_0000000223)", sizeof(info->fw_version));
 	strscpy(info->bus_info, dev_name(netdev->dev.parent), sizeof(info->bus_info));
 }

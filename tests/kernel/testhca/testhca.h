@@ -14,6 +14,8 @@
 #include <rdma/ib_mad.h>
 #include <rdma/ib_verbs.h>
 
+/* What the cards say runs them. */
+#define TESTHCA_DRIVER "mlx5_core"
 #define TESTHCA_MAX_PORTS 4
 /* The name of a port's netdev, "NAMEnetP", must fit IFNAMSIZ. */
 #define TESTHCA_NAME_LEN 11
