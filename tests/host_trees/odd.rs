@@ -148,6 +148,23 @@ fn what_is_no_device_is_passed_over() {
     ] {
         assert_eq!(devices(&metrics, family), ["mlx5_9"], "{family}");
     }
+    // What cannot be opened is seen not to be; what has no ports is only poor.
+    let ups: Vec<_> = (metrics.all("infiniband_device_up"))
+        .map(|(labels, up)| (labels["device"].as_str(), up))
+        .collect();
+    let [one, none] = [1.0, 0.0];
+    assert_eq!(
+        ups,
+        [
+            ("mlx5_1", none),
+            ("mlx5_2", none),
+            ("mlx5_3", one),
+            ("mlx5_4", one),
+            ("mlx5_5", one),
+            ("mlx5_6", none),
+            ("mlx5_9", one),
+        ]
+    );
 }
 
 #[test]

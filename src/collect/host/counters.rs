@@ -1,82 +1,56 @@
 //! A directory of counters: one file each, some of which refuse.
 //!
-//! Files answer EINVAL, EPERM, EOPNOTSUPP or `N/A (no PMA)`, one or all, for ever or for a while. On
-//! a restricted function of an mlx5 each such read also writes a line to the kernel's log, so what
-//! refused is left alone for a while; and if all files of a directory did, one of them is asked, and
-//! the others only if that one answers.
+//! If all files of a directory did, as with a PMA that fails, one of them is asked when the time has
+//! come, and the others only if that one answers: each that refuses can cost a line in the kernel's
+//! log.
 
-use std::ffi::{CStr, CString};
-use std::time::Duration;
-
-use crate::fabric::Moment;
-
-use super::file::{Buffer, Directory};
+use super::asked::{Asked, Asking};
+use super::file::Directory;
 
 /// The counters of a directory, each with what it is known by.
 #[derive(Debug)]
 pub(super) struct Counters<K> {
     directory: Directory,
-    files: Vec<File<K>>,
-}
-
-#[derive(Debug)]
-struct File<K> {
-    key: K,
-    name: CString,
-    /// It refused, and is left alone until then.
-    left_alone: Option<Moment>,
+    files: Vec<(K, Asked)>,
 }
 
 impl<K: Copy> Counters<K> {
     /// Looks which files a directory has; `key` says by what each is known, or that it is none.
     pub(super) fn find(directory: Directory, mut key: impl FnMut(&str) -> Option<K>) -> Self {
         let names = directory.names().unwrap_or_default();
-        let files = names
-            .into_iter()
-            .filter_map(|name| {
-                Some(File { key: key(&name)?, name: CString::new(name).ok()?, left_alone: None })
-            })
-            .collect();
+        let files = names.iter().filter_map(|name| Some((key(name)?, Asked::new(name)?))).collect();
         Counters { directory, files }
     }
 
-    /// Reads each file that is not left alone at present. One that refuses is, for `rest`.
-    pub(super) fn read(&mut self, now: Moment, rest: Duration, mut take: impl FnMut(K, u64)) {
-        let until = Some(now + rest);
+    /// Reads each file that is not left alone at present.
+    pub(super) fn read(&mut self, asking: Asking, mut take: impl FnMut(K, u64)) {
         // Nobody has answered since the last time: one is asked for all.
         let mut scout = !self.files.is_empty() && self.refused() == self.files.len();
-        for file in &mut self.files {
-            if file.left_alone.is_some_and(|until| now < until) {
-                continue;
-            }
-            match value(&self.directory, &file.name) {
-                Some(value) => {
-                    take(file.key, value);
-                    file.left_alone = None;
-                    scout = false;
-                }
-                None if scout => {
-                    self.files.iter_mut().for_each(|file| file.left_alone = until);
-                    return;
-                }
-                None => file.left_alone = until,
+        for (key, file) in &mut self.files {
+            let may_ask = file.may_be_asked(asking);
+            let value = file.ask(&self.directory, asking, |text| text.parse().ok());
+            if let Ok(Some(value)) = value {
+                take(*key, value);
+                scout = false;
+            } else if scout && may_ask {
+                self.files.iter_mut().for_each(|(_, file)| file.leave_alone(asking));
+                return;
             }
         }
     }
 
     /// How many of them gave no value when they were last asked.
     pub(super) fn refused(&self) -> usize {
-        self.files.iter().filter(|file| file.left_alone.is_some()).count()
+        self.files.iter().filter(|(_, file)| file.refused()).count()
     }
-}
-
-fn value(directory: &Directory, name: &CStr) -> Option<u64> {
-    directory.read(name, &mut Buffer::new()).ok()?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::fabric::Moment;
 
     const REST: Duration = Duration::from_secs(60);
 
@@ -104,9 +78,8 @@ mod tests {
 
     fn read(counters: &mut Counters<char>, seconds: u64) -> Vec<(char, u64)> {
         let mut values = Vec::new();
-        counters.read(Moment::default() + Duration::from_secs(seconds), REST, |key, value| {
-            values.push((key, value));
-        });
+        let now = Moment::default() + Duration::from_secs(seconds);
+        counters.read(Asking { now, rest: REST }, |key, value| values.push((key, value)));
         values
     }
 

@@ -9,6 +9,7 @@ use crate::fabric::host::{About, Device, HwReading};
 use crate::fabric::{Moment, PortNumber};
 
 use super::Looking;
+use super::asked::Asking;
 use super::file::Directory;
 use super::netdev::Owner;
 use super::port::{HwReader, PortReader};
@@ -16,6 +17,11 @@ use super::value;
 
 /// How long what seldom changes is believed: names, versions, which network interface is whose.
 const ABOUT_LIFE: Duration = Duration::from_secs(60);
+
+/// What to tell of a device that cannot be read.
+pub(super) fn silent(name: Arc<str>, about: Arc<About>) -> Device {
+    Device { name, about, answers: false, ports: Vec::new(), hw: HwReading::default(), refused: 0 }
+}
 
 /// Reads a device.
 #[derive(Debug)]
@@ -39,9 +45,7 @@ impl DeviceReader {
         numbers.sort_unstable();
         let ports = numbers
             .into_iter()
-            .filter_map(|number| {
-                Some(PortReader::open(ports.below(&number.to_string()).ok()?, number))
-            })
+            .filter_map(|number| PortReader::open(ports.below(&number.to_string()).ok()?, number))
             .collect();
         Ok(DeviceReader {
             name: name.into(),
@@ -61,14 +65,7 @@ impl DeviceReader {
 
     /// What to tell of it while it does not answer.
     pub(super) fn silent(&self) -> Device {
-        Device {
-            name: Arc::clone(&self.name),
-            about: Arc::clone(&self.about),
-            answers: false,
-            ports: Vec::new(),
-            hw: HwReading::default(),
-            refused: 0,
-        }
+        silent(Arc::clone(&self.name), Arc::clone(&self.about))
     }
 
     /// Lets the next look find out anew what seldom changes.
@@ -90,7 +87,11 @@ impl DeviceReader {
         }
         let ports =
             self.ports.iter_mut().map(|port| port.read(looking)).collect::<io::Result<_>>()?;
-        let hw = self.hw.as_mut().map(|hw| hw.read(now, looking.rest)).unwrap_or_default();
+        let hw = self
+            .hw
+            .as_mut()
+            .map(|hw| hw.read(Asking { now, rest: looking.rest }))
+            .unwrap_or_default();
         let refused = self.ports.iter().map(PortReader::refused).sum::<usize>()
             + self.hw.as_ref().map_or(0, HwReader::refused);
         Ok(Device {

@@ -3,6 +3,7 @@
 //! Works without a single MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the cloud's
 //! adapters alike. What a device refuses, and one that hangs, costs the others nothing.
 
+mod asked;
 mod counters;
 mod device;
 mod ethtool;
@@ -49,6 +50,8 @@ pub struct Host {
     readers: Vec<DeviceReader>,
     /// Those that hang, by name, and what is told of each.
     away: BTreeMap<Arc<str>, Device>,
+    /// Those that could not be opened.
+    closed: BTreeMap<Arc<str>, Device>,
 }
 
 impl Host {
@@ -64,6 +67,7 @@ impl Host {
             }),
             readers: Vec::new(),
             away: BTreeMap::new(),
+            closed: BTreeMap::new(),
         }
     }
 
@@ -85,7 +89,7 @@ impl Host {
             // It may be back under its name at once, as after a reset.
             (devices, _) = self.read();
         }
-        devices.extend(self.away.values().cloned());
+        devices.extend(self.away.values().chain(self.closed.values()).cloned());
         devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         HostSnapshot { anchor, began: anchor.moment, ended: self.clock.now(), devices }
     }
@@ -126,6 +130,7 @@ impl Host {
         let here = |name: &str| names.iter().any(|here| here == name);
         self.readers.retain(|reader| here(reader.name()));
         self.away.retain(|name, _| here(name));
+        self.closed.retain(|name, _| here(name));
         for name in &names {
             let known = self.away.contains_key(&**name)
                 || self.readers.iter().any(|reader| **reader.name() == **name);
@@ -133,8 +138,19 @@ impl Host {
                 continue;
             }
             match DeviceReader::open(&self.sysfs, name) {
-                Ok(reader) => self.readers.push(reader),
-                Err(error) => tracing::debug!(device = name, %error, "the device cannot be opened"),
+                Ok(reader) => {
+                    self.closed.remove(&**name);
+                    self.readers.push(reader);
+                }
+                // A file beside the devices, which are directories.
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+                Err(error) => {
+                    if !self.closed.contains_key(&**name) {
+                        tracing::warn!(device = name, %error, "the device cannot be opened");
+                    }
+                    let name: Arc<str> = name.as_str().into();
+                    self.closed.insert(Arc::clone(&name), device::silent(name, Arc::default()));
+                }
             }
         }
     }

@@ -120,6 +120,11 @@ impl NetdevReader {
         &self.name
     }
 
+    /// Whether it is still there: another one may have its name.
+    pub(super) fn is_here(&self) -> bool {
+        !self.directory.text("ifindex").is_empty()
+    }
+
     /// Reads it.
     pub(super) fn read(&mut self) -> Netdev {
         let mut buffer = Buffer::new();

@@ -1,14 +1,14 @@
 //! A port of a device.
 
 use std::io;
-use std::time::Duration;
 
 use crate::fabric::host::{HwName, HwReading, Port, hw_counter};
-use crate::fabric::{Counter, Moment, PortNumber, Reading};
+use crate::fabric::{Counter, PortNumber, Reading};
 
 use super::Looking;
+use super::asked::{Asked, Asking};
 use super::counters::Counters;
-use super::file::{Buffer, Directory};
+use super::file::Directory;
 use super::netdev::{NetdevReader, Owner};
 use super::value;
 
@@ -17,53 +17,107 @@ use super::value;
 pub(super) struct PortReader {
     number: PortNumber,
     directory: Directory,
+    about: About,
     /// `counters`, and then the wider `counters_ext` of the mlx4 of old kernels, which wins.
     counters: Vec<Counters<Counter>>,
     hw: Option<HwReader>,
     netdevs: Vec<NetdevReader>,
 }
 
+/// The files that say how it stands with a port. Which of them there are is the kernel's age.
+#[derive(Debug)]
+struct About {
+    state: Option<Asked>,
+    physical_state: Option<Asked>,
+    rate: Option<Asked>,
+    link_layer: Option<Asked>,
+    lid: Option<Asked>,
+    sm_lid: Option<Asked>,
+}
+
+impl About {
+    fn of(names: &[String]) -> Self {
+        let file =
+            |name: &str| names.iter().any(|here| here == name).then(|| Asked::new(name)).flatten();
+        About {
+            state: file("state"),
+            physical_state: file("phys_state"),
+            rate: file("rate"),
+            link_layer: file("link_layer"),
+            lid: file("lid"),
+            sm_lid: file("sm_lid"),
+        }
+    }
+
+    fn refused(&self) -> usize {
+        let files = [
+            &self.state,
+            &self.physical_state,
+            &self.rate,
+            &self.link_layer,
+            &self.lid,
+            &self.sm_lid,
+        ];
+        files.into_iter().flatten().filter(|file| file.refused()).count()
+    }
+}
+
+/// What a file says, if it is there and says it.
+fn ask<T>(
+    file: &mut Option<Asked>,
+    directory: &Directory,
+    asking: Asking,
+    value: impl FnOnce(&str) -> Option<T>,
+) -> Option<T> {
+    file.as_mut()?.ask(directory, asking, value).ok().flatten()
+}
+
 impl PortReader {
-    /// Opens a port and looks what it has.
-    pub(super) fn open(directory: Directory, number: PortNumber) -> Self {
+    /// Opens a port and looks what it has; `None` if it has nothing.
+    pub(super) fn open(directory: Directory, number: PortNumber) -> Option<Self> {
+        let names = directory.names().ok().filter(|names| !names.is_empty())?;
         let counters = ["counters", "counters_ext"]
             .into_iter()
             .filter_map(|name| directory.below(name).ok())
             .map(|directory| Counters::find(directory, Counter::from_file))
             .collect();
-        let hw = HwReader::open(&directory);
-        PortReader { number, directory, counters, hw, netdevs: Vec::new() }
+        let (hw, about) = (HwReader::open(&directory), About::of(&names));
+        Some(PortReader { number, directory, about, counters, hw, netdevs: Vec::new() })
     }
 
     /// Looks which network interfaces are on it now.
     pub(super) fn find_netdevs(&mut self, owner: &Owner<'_>) {
         let layer = self.directory.text("link_layer");
         let names = owner.netdevs_of(&self.directory, self.number, &layer);
-        if !self.netdevs.iter().map(NetdevReader::name).eq(names.iter().map(String::as_str)) {
-            self.netdevs =
-                names.iter().filter_map(|name| NetdevReader::open(owner, name).ok()).collect();
+        self.netdevs
+            .retain(|netdev| names.iter().any(|name| name == netdev.name()) && netdev.is_here());
+        for name in names {
+            if !self.netdevs.iter().any(|netdev| netdev.name() == name) {
+                self.netdevs.extend(NetdevReader::open(owner, &name));
+            }
         }
     }
 
     /// Reads it. Fails when it is not there any more; whatever else refuses is left out.
     pub(super) fn read(&mut self, looking: &Looking) -> io::Result<Port> {
-        let mut buffer = Buffer::new();
         // Before the state, so that an event that comes while it is read counts as later.
         let at = looking.clock.now();
-        let state = match self.directory.read(c"state", &mut buffer) {
-            Ok(text) => value::state(text),
-            Err(error) if is_gone(&error) => return Err(error),
-            Err(_) => None,
+        let asking = Asking { now: at, rest: looking.rest };
+        let (about, directory) = (&mut self.about, &self.directory);
+        let state = match about.state.as_mut().map(|file| file.ask(directory, asking, value::state))
+        {
+            Some(Err(error)) if is_gone(&error) => return Err(error),
+            state => state.and_then(Result::ok).flatten(),
         };
-        let mut text = |name| self.directory.read(name, &mut buffer).ok().map(str::to_owned);
-        let rate = text(c"rate").and_then(|text| value::rate(&text)).unwrap_or_default();
-        let physical_state = text(c"phys_state").and_then(|text| value::state(&text));
-        let link_layer = text(c"link_layer").unwrap_or_default();
-        let lid = text(c"lid").and_then(|text| value::lid(&text));
-        let sm_lid = text(c"sm_lid").and_then(|text| value::lid(&text));
+        let rate = ask(&mut about.rate, directory, asking, value::rate).unwrap_or_default();
+        let whole = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let physical_state = ask(&mut about.physical_state, directory, asking, value::state);
+        let link_layer = ask(&mut about.link_layer, directory, asking, whole).unwrap_or_default();
+        let lid = ask(&mut about.lid, directory, asking, value::lid).flatten();
+        let sm_lid = ask(&mut about.sm_lid, directory, asking, value::lid).flatten();
         let mut reading = Reading::empty(at);
         for counters in &mut self.counters {
-            counters.read(at, looking.rest, |counter, value| reading.set(counter, value));
+            counters.read(asking, |counter, value| reading.set(counter, value));
         }
         reading.at = looking.clock.now();
         Ok(Port {
@@ -78,7 +132,7 @@ impl PortReader {
             lid,
             sm_lid,
             reading,
-            hw: self.hw.as_mut().map(|hw| hw.read(at, looking.rest)).unwrap_or_default(),
+            hw: self.hw.as_mut().map(|hw| hw.read(asking)).unwrap_or_default(),
             netdevs: self.netdevs.iter_mut().map(NetdevReader::read).collect(),
         })
     }
@@ -86,7 +140,7 @@ impl PortReader {
     /// How many of its files are left alone.
     pub(super) fn refused(&self) -> usize {
         let hw = self.hw.as_ref().map_or(0, HwReader::refused);
-        self.counters.iter().map(Counters::refused).sum::<usize>() + hw
+        self.counters.iter().map(Counters::refused).sum::<usize>() + hw + self.about.refused()
     }
 }
 
@@ -123,9 +177,9 @@ impl HwReader {
     }
 
     /// Reads them.
-    pub(super) fn read(&mut self, now: Moment, rest: Duration) -> HwReading {
+    pub(super) fn read(&mut self, asking: Asking) -> HwReading {
         let mut values = vec![None; self.names.len()];
-        self.counters.read(now, rest, |index, value| values[index] = Some(value));
+        self.counters.read(asking, |index, value| values[index] = Some(value));
         HwReading { names: self.names.clone(), values }
     }
 

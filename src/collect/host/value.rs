@@ -13,10 +13,12 @@ pub(super) fn word(text: &str) -> String {
     text.split_once(':').map_or("", |(_, word)| word.trim()).to_ascii_lowercase()
 }
 
-/// A LID: `0x1a`, or 0 while the port has none. Omni-Path's may have more than 16 bits.
-pub(super) fn lid(text: &str) -> Option<Lid> {
-    let lid = u16::from_str_radix(text.strip_prefix("0x")?, 16).ok()?;
-    Some(Lid(lid)).filter(|lid| lid.is_unicast())
+/// A LID, if the port has one: `0x1a`, or 0 while it has none. Omni-Path's may have more than 16
+/// bits, which is none of InfiniBand's.
+#[expect(clippy::option_option, reason = "no LID is something that a file can say")]
+pub(super) fn lid(text: &str) -> Option<Option<Lid>> {
+    let lid = u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()?;
+    Some(u16::try_from(lid).ok().map(Lid).filter(|lid| lid.is_unicast()))
 }
 
 /// What a port's `rate` says.
@@ -98,9 +100,12 @@ mod tests {
             (word("1: CA"), word("4: RNIC"), word("CA")),
             ("ca".into(), "rnic".into(), String::new())
         );
-        assert_eq!(lid("0x1a"), Some(Lid(0x1a)));
-        for none in ["0x0", "0xffff", "0x10000", "12", ""] {
-            assert_eq!(lid(none), None, "{none}");
+        assert_eq!(lid("0x1a"), Some(Some(Lid(0x1a))));
+        for none in ["0x0", "0xffff", "0x10000"] {
+            assert_eq!(lid(none), Some(None), "{none}");
+        }
+        for nonsense in ["12", "0x", "0x100000000", ""] {
+            assert_eq!(lid(nonsense), None, "{nonsense}");
         }
     }
 }

@@ -53,11 +53,13 @@ pub struct HostObservation {
 }
 
 impl HostObservation {
-    /// Whether the latest look found a device that could be read.
+    /// Whether the latest look could read a device, if there are any. A host without one is none
+    /// that something is wrong with.
     pub fn success(&self) -> bool {
-        self.snapshot
-            .as_ref()
-            .is_some_and(|snapshot| snapshot.devices.iter().any(|device| device.answers))
+        self.snapshot.as_ref().is_some_and(|snapshot| {
+            let devices = &snapshot.devices;
+            devices.is_empty() || devices.iter().any(|device| device.answers)
+        })
     }
 }
 

@@ -12,6 +12,10 @@ use crate::fabric::moment::Anchor;
 use crate::fabric::status::state;
 use crate::fabric::{Guid, Moment, PortNumber};
 
+/// How many ports and devices are remembered while not all of them are there. Those of containers or
+/// virtual machines may get new names each time, for years.
+const MOST_PLACES: usize = 1024;
+
 /// A port's name: the device, and the port's number; none for what concerns the whole device.
 pub type Place = (Arc<str>, Option<PortNumber>);
 
@@ -103,6 +107,10 @@ impl Tally {
 
     /// Follows what a look found. A device that is not there, or hangs, says nothing.
     pub fn see(&mut self, snapshot: &HostSnapshot) {
+        if self.places.len() > MOST_PLACES {
+            let here = |name: &str| snapshot.devices.iter().any(|device| *device.name == *name);
+            self.places.retain(|(name, _), _| here(name));
+        }
         for device in &snapshot.devices {
             self.place(device, None);
             for port in &device.ports {
@@ -214,6 +222,19 @@ mod tests {
         let mut tally = Tally::default();
         hear(&mut tally, 1, EventKind::PortError);
         assert_eq!(losses(&tally), 1, "of a port that was never looked at");
+    }
+
+    #[test]
+    fn names_that_do_not_come_back_are_not_remembered_for_ever() {
+        let mut tally = Tally::default();
+        see(&mut tally, 0, state::ACTIVE);
+        hear(&mut tally, 1, EventKind::PortError);
+        for device in 0..2 * MOST_PLACES {
+            tally.see(&snapshot(&format!("vf{device}"), vec![port(1)]));
+            see(&mut tally, 2, state::DOWN);
+        }
+        assert!(tally.places.len() <= MOST_PLACES + 4, "{}", tally.places.len());
+        assert_eq!(losses(&tally), 1, "what is there keeps its count");
     }
 
     #[test]

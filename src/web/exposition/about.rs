@@ -325,15 +325,17 @@ pub fn render(board: &Board, took: Duration, process: &Process, format: Format) 
 }
 
 /// Puts each family's header in the format that is wanted: prometheus-client writes OpenMetrics
-/// alone, without units. The samples are the same in both.
+/// alone, without units, and headers of families without samples. The samples are the same in both.
 fn with_headers_of(text: &str, format: Format) -> String {
     let mut out = String::with_capacity(text.len() + 1024);
+    let mut next = None;
     for line in text.lines() {
         if let Some(name) = line.strip_prefix("# HELP ").and_then(|rest| rest.split(' ').next()) {
-            if let Some((family, _)) = FAMILIES.iter().find(|(family, _)| family.name == name) {
-                Head::from(*family).write(&mut out, format);
-            }
+            next = FAMILIES.iter().map(|(family, _)| *family).find(|family| family.name == name);
         } else if !line.starts_with('#') {
+            if let Some(family) = next.take() {
+                Head::from(family).write(&mut out, format);
+            }
             // What has no labels is written with empty braces.
             let (name, rest) =
                 line.split_once("{} ").map_or((line, None), |(name, rest)| (name, Some(rest)));

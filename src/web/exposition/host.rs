@@ -71,7 +71,7 @@ const DEVICES: &[(Family, Tell<Device>)] = &[
             name: "infiniband_device_refused_files",
             kind: Kind::Gauge,
             labels: DEVICE_LABELS,
-            help: "Files of counters that gave no value when they were last read, and are left alone for a while.",
+            help: "Files of the device that gave no value when they were last read, and are left alone for a while.",
         },
         |device, line| {
             if device.answers {

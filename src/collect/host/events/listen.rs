@@ -157,12 +157,13 @@ impl<O: Open, W: Fn(&str) -> bool, H: FnMut(Heard) -> bool> Listening<'_, O, W, 
     fn hear_kernel(&mut self) {
         let Some(uevents) = &self.uevents else { return };
         let now = self.clock.now();
-        let (mut changed, mut gone, mut anew) = (false, Vec::new(), Vec::new());
+        let (mut changed, mut anew) = (false, Vec::new());
+        let (mut nodes_gone, mut devices_gone) = (Vec::new(), Vec::new());
         let read = uevents.read(|change| {
             changed = true;
             match change {
-                Change::NodeGone(node) => gone.push(node),
-                Change::DeviceGone(device) => self.roll.device_gone(&device),
+                Change::NodeGone(node) => nodes_gone.push(node),
+                Change::DeviceGone(device) => devices_gone.push(device),
                 Change::Node(node) => anew.push(node),
                 Change::Other => {}
             }
@@ -175,9 +176,12 @@ impl<O: Open, W: Fn(&str) -> bool, H: FnMut(Heard) -> bool> Listening<'_, O, W, 
                 changed = true;
             }
         }
-        for node in gone {
+        for node in nodes_gone {
             self.hear_last(&node);
             self.roll.node_gone(&node);
+        }
+        for device in devices_gone {
+            self.roll.device_gone(&device);
         }
         if changed {
             self.look(now);
