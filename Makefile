@@ -36,11 +36,13 @@ demo: ## watch a simulated fabric in which a cable goes bad (no InfiniBand neede
 	@$(TARGET)/demo/release/fabric-exporter demo $(DEMO)
 
 test: deps lint ## install what is missing and run every check and test
+	cargo test $(LOCKED) --no-default-features --lib host
 	cargo test $(LOCKED)
 
 lint: tools ## formatting, clippy, documentation, dependencies
 	cargo fmt --check
 	cargo clippy $(LOCKED) --all-targets -- -D warnings
+	cargo clippy $(LOCKED) --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --no-deps --quiet
 	cargo deny $(LOCKED) check bans licenses sources
 
