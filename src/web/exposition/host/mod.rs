@@ -2,232 +2,26 @@
 //!
 //! What the fabric tells of a port, too, has the fabric's family and one label more, `device`.
 
+mod families;
+mod line;
+
+pub use families::{ethernet_head, families, hw_head};
+
 use std::sync::Arc;
 
 use crate::fabric::counter::TABLE as COUNTERS;
-use crate::fabric::host::ethernet;
 use crate::fabric::host::event::EventKind;
-use crate::fabric::host::hw_counter;
-use crate::fabric::host::{Device, HwReading, IpoibMode, Netdev, Port};
+use crate::fabric::host::{Device, HwReading, Netdev, Port, ethernet, hw_counter};
 use crate::fabric::{Guid, PortNumber};
 use crate::monitor::host::HostObservation;
 
 use super::fabrics::{PORT_STATES, counter_head, scaled};
-use super::family::{Family, Head, Kind, push_label};
+use super::family::push_label;
 use super::part::{Part, Place};
-
-const DEVICE_LABELS: &[&str] = &["fabric", "guid", "device"];
-const PORT_LABELS: &[&str] = &["fabric", "guid", "port", "device"];
-const EVENT_LABELS: &[&str] = &["fabric", "guid", "port", "device", "event"];
-const NETDEV_LABELS: &[&str] = &["fabric", "guid", "port", "device", "netdev"];
-
-/// What is told of one thing: the labels that it has besides, and the value; or nothing.
-type Tell<T> = fn(&T, &mut Line<'_>);
-
-const DEVICES: &[(Family, Tell<Device>)] = &[
-    (
-        Family {
-            name: "infiniband_device_info",
-            kind: Kind::Gauge,
-            labels: &[
-                "fabric",
-                "guid",
-                "device",
-                "node",
-                "node_type",
-                "system_guid",
-                "firmware",
-                "hardware",
-                "board",
-                "hca_type",
-                "driver",
-            ],
-            help: "What an RDMA device of this host is, as a series that is always 1.",
-        },
-        |device, line| {
-            let about = &device.about;
-            line.label("node", &about.description);
-            line.label("node_type", &about.node_type);
-            line.label("system_guid", &about.system_guid.to_string());
-            line.label("firmware", &about.firmware);
-            line.label("hardware", &about.hardware);
-            line.label("board", &about.board);
-            line.label("hca_type", &about.hca_type);
-            line.label("driver", &about.driver);
-            line.value(1);
-        },
-    ),
-    (
-        Family {
-            name: "infiniband_device_up",
-            kind: Kind::Gauge,
-            labels: DEVICE_LABELS,
-            help: "Whether the device could be read; 0 while it hangs.",
-        },
-        |device, line| line.value(device.answers.into()),
-    ),
-    (
-        Family {
-            name: "infiniband_device_refused_files",
-            kind: Kind::Gauge,
-            labels: DEVICE_LABELS,
-            help: "Files of the device that gave no value when they were last read, and are left alone for a while.",
-        },
-        |device, line| {
-            if device.answers {
-                line.value(device.refused as u64);
-            }
-        },
-    ),
-];
-
-/// The fabric's families of states, in their order.
-const PORT_VALUES: [fn(&Port) -> Option<u64>; PORT_STATES.len()] = [
-    |port| port.state.map(u64::from),
-    |port| port.physical_state.map(u64::from),
-    |port| port.rate,
-    |port| port.width.map(|width| width.lanes().into()),
-    // The host knows one end of the cable.
-    |_| None,
-];
-
-const PORTS: &[(Family, Tell<Port>)] = &[(
-    Family {
-        name: "infiniband_device_port_info",
-        kind: Kind::Gauge,
-        labels: &[
-            "fabric",
-            "guid",
-            "port",
-            "device",
-            "link_layer",
-            "lid",
-            "sm_lid",
-            "speed",
-            "width",
-        ],
-        help: "What a port of this host is at present, as a series that is always 1.",
-    },
-    |port, line| {
-        line.label("link_layer", &port.link_layer);
-        for (name, lid) in [("lid", port.lid), ("sm_lid", port.sm_lid)] {
-            lid.inspect(|lid| line.label(name, &lid.to_string()));
-        }
-        port.speed.inspect(|speed| line.label("speed", speed.label()));
-        port.width.inspect(|width| line.label("width", width.label()));
-        line.value(1);
-    },
-)];
-
-const NETDEVS: &[(Family, Tell<Netdev>)] = &[
-    (
-        Family {
-            name: "infiniband_netdev_info",
-            kind: Kind::Gauge,
-            labels: &["fabric", "guid", "port", "device", "netdev", "operstate", "ipoib_mode"],
-            help: "A network interface of a port, IPoIB or the Ethernet side of RoCE, as a series that is always 1.",
-        },
-        |netdev, line| {
-            line.label("operstate", &netdev.operstate);
-            line.label("ipoib_mode", netdev.ipoib.map_or("", IpoibMode::label));
-            line.value(1);
-        },
-    ),
-    (
-        Family {
-            name: "infiniband_netdev_up",
-            kind: Kind::Gauge,
-            labels: NETDEV_LABELS,
-            help: "Whether the interface's operational state is up.",
-        },
-        |netdev, line| line.value((netdev.operstate == "up").into()),
-    ),
-    (
-        Family {
-            name: "infiniband_netdev_mtu_bytes",
-            kind: Kind::Gauge,
-            labels: NETDEV_LABELS,
-            help: "The largest packet that the interface takes.",
-        },
-        |netdev, line| line.value_of(netdev.mtu),
-    ),
-    (
-        Family {
-            name: "infiniband_netdev_ipoib_datagram",
-            kind: Kind::Gauge,
-            labels: NETDEV_LABELS,
-            help: "1 if IPoIB sends datagrams, 0 if it is in connected mode; datagrams with an MTU of 2044 cost most of the bandwidth.",
-        },
-        |netdev, line| {
-            line.value_of(netdev.ipoib.map(|mode| (mode == IpoibMode::Datagram).into()));
-        },
-    ),
-    (
-        Family {
-            name: "infiniband_netdev_carrier_changes",
-            kind: Kind::Counter,
-            labels: NETDEV_LABELS,
-            help: "Times the interface's carrier came or went.",
-        },
-        |netdev, line| line.value_of(netdev.carrier_changes),
-    ),
-];
-
-const HW_UNKNOWN: Family = Family {
-    name: "infiniband_hw_counter",
-    kind: Kind::Counter,
-    labels: &["fabric", "guid", "port", "device", "counter"],
-    help: "A counter of the driver that is not known here, by the name of its file.",
+use families::{
+    DEVICES, EVENT_TIMES, EVENTS, HEARD, HW_UNKNOWN, LINK_LOSSES, NETDEVS, PORT_VALUES, PORTS,
 };
-
-const HEARD: Family = Family {
-    name: "infiniband_device_events_heard",
-    kind: Kind::Gauge,
-    labels: DEVICE_LABELS,
-    help: "Whether the device is held open for its asynchronous events; without them a loss of link between two looks is missed.",
-};
-const LINK_LOSSES: Family = Family {
-    name: "infiniband_port_link_losses",
-    kind: Kind::Counter,
-    labels: PORT_LABELS,
-    help: "Times that the port stopped being Active, heard or seen: one that is shorter than any look counts, too.",
-};
-const EVENTS: Family = Family {
-    name: "infiniband_port_events",
-    kind: Kind::Counter,
-    labels: EVENT_LABELS,
-    help: "Asynchronous events of the port, or of the whole device, since the exporter began.",
-};
-const EVENT_TIMES: Family = Family {
-    name: "infiniband_port_event_timestamp_seconds",
-    kind: Kind::Gauge,
-    labels: EVENT_LABELS,
-    help: "When the latest event of each kind came in, in seconds since 1970.",
-};
-
-/// All families that only the host tells, but for those of the drivers' tables.
-pub fn families() -> impl Iterator<Item = Family> {
-    (DEVICES.iter().map(|(family, _)| *family))
-        .chain(PORTS.iter().map(|(family, _)| *family))
-        .chain([HEARD, LINK_LOSSES, EVENTS, EVENT_TIMES, HW_UNKNOWN])
-        .chain(NETDEVS.iter().map(|(family, _)| *family))
-}
-
-/// What stands before the samples of a row of the drivers' own counters.
-pub fn hw_head(row: &hw_counter::HwRow) -> Head {
-    let kind = match row.kind {
-        hw_counter::Kind::Counter => Kind::Counter,
-        hw_counter::Kind::Gauge => Kind::Gauge,
-    };
-    let help = format!("{} hw_counters: {} ({}).", row.help, row.files.join(", "), row.drivers);
-    Head { name: format!("infiniband_hw_{}", row.metric).into(), kind, help: help.into() }
-}
-
-/// What stands before the samples of a row of Ethernet's statistics.
-pub fn ethernet_head(row: &ethernet::EthernetRow) -> Head {
-    let name = format!("infiniband_netdev_{}", row.metric).into();
-    Head { name, kind: Kind::Counter, help: row.help.into() }
-}
+use line::{Line, Parts};
 
 /// Renders what the host sees; families without samples are left out.
 pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
@@ -416,88 +210,6 @@ fn labels(
     }
     push_label(&mut labels, b',', "device", device);
     labels
-}
-
-/// The families that are done.
-#[derive(Default)]
-struct Parts {
-    done: Vec<Part<String>>,
-    own: usize,
-}
-
-impl Parts {
-    /// Adds a family that only the host tells.
-    fn host(&mut self, head: Head, write: impl FnOnce(&mut Vec<u8>, &str)) {
-        self.own += 1;
-        self.add(Place::Host(self.own), head, write);
-    }
-
-    /// Adds families of things of one kind.
-    fn each<T>(&mut self, families: &[(Family, Tell<T>)], things: &With<'_, T>) {
-        for (family, tell) in families {
-            self.host((*family).into(), |text, name| {
-                for (labels, thing) in things {
-                    tell(thing, &mut Line::new(text, name, labels));
-                }
-            });
-        }
-    }
-
-    fn add(&mut self, place: Place, head: Head, write: impl FnOnce(&mut Vec<u8>, &str)) {
-        let mut samples = Vec::new();
-        write(&mut samples, &head.sample_name());
-        // Labels are text, and all else is ASCII.
-        let samples = String::from_utf8(samples).unwrap_or_default();
-        if !samples.is_empty() {
-            self.done.push(Part { place, head, samples });
-        }
-    }
-}
-
-/// A sample in the making. What gets no value is not written.
-struct Line<'a> {
-    text: &'a mut Vec<u8>,
-    name: &'a str,
-    labels: &'a [u8],
-    own: Vec<u8>,
-}
-
-impl<'a> Line<'a> {
-    fn new(text: &'a mut Vec<u8>, name: &'a str, labels: &'a [u8]) -> Self {
-        Line { text, name, labels, own: Vec::new() }
-    }
-
-    /// Adds a label; one without a value is as good as none.
-    fn label(&mut self, name: &str, value: &str) {
-        if !value.is_empty() {
-            push_label(&mut self.own, b',', name, value);
-        }
-    }
-
-    fn value(&mut self, value: u64) {
-        self.write(itoa::Buffer::new().format(value));
-    }
-
-    fn value_of(&mut self, value: Option<u64>) {
-        if let Some(value) = value {
-            self.value(value);
-        }
-    }
-
-    fn seconds(&mut self, seconds: f64) {
-        self.write(&format!("{seconds:.3}"));
-    }
-
-    /// Microseconds, in seconds: exactly, for they may be more than a float can hold.
-    fn micros(&mut self, micros: u64) {
-        self.write(&format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000));
-    }
-
-    fn write(&mut self, value: &str) {
-        for part in [self.name.as_bytes(), self.labels, &self.own, b"} ", value.as_bytes(), b"\n"] {
-            self.text.extend_from_slice(part);
-        }
-    }
 }
 
 #[cfg(test)]
