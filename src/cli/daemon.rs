@@ -49,6 +49,7 @@ impl<'a> Daemon<'a> {
     /// One that has not begun yet: its log has.
     pub fn new(settings: &'a Settings) -> Self {
         start_log(settings.log_level, settings.log_format);
+        raise_descriptors();
         let blank = |fabric: &FabricSettings| {
             Arc::new(Observation { fabric: fabric.name.clone(), ..Observation::default() })
         };
@@ -215,6 +216,19 @@ async fn render(mut seen: watch::Receiver<Board>, latest: watch::Sender<Arc<Expo
             tokio::task::spawn_blocking(move || Exposition::after(Some(&before), board)).await;
         let Ok(exposition) = rendered else { return };
         latest.send_replace(Arc::new(exposition));
+    }
+}
+
+/// Takes as many descriptors as the system lets us have. A device of this host takes eight with its
+/// interface and its events, and a host may have hundreds of virtual functions; the usual 1,024 are
+/// that low for the sake of programs that use select().
+fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) =
+        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
+    {
+        tracing::debug!(%error, "the limit of descriptors stays as it is");
     }
 }
 

@@ -25,12 +25,14 @@ pub(super) struct Asked {
     name: CString,
     /// It refused, and is left alone until then.
     left_alone: Option<Moment>,
+    /// It has said something once.
+    answered: bool,
 }
 
 impl Asked {
     /// A file that has not been asked yet; `None` for what cannot be a file's name.
     pub(super) fn new(name: &str) -> Option<Self> {
-        Some(Asked { name: CString::new(name).ok()?, left_alone: None })
+        Some(Asked { name: CString::new(name).ok()?, left_alone: None, answered: false })
     }
 
     /// What it says, if it may be asked now and `value` makes something of it. The error is the
@@ -47,9 +49,11 @@ impl Asked {
         let mut buffer = Buffer::new();
         let read = directory.read(&self.name, &mut buffer);
         let found = read.as_ref().ok().and_then(|text| value(text));
-        match found {
-            Some(_) => self.left_alone = None,
-            None => self.leave_alone(asking),
+        match (&found, &read) {
+            (Some(_), _) => (self.left_alone, self.answered) = (None, true),
+            // We could not ask, which is nothing that it said.
+            (None, Err(error)) if is_our_own(error) => {}
+            (None, _) => self.leave_alone(asking),
         }
         read.map(|_| found)
     }
@@ -64,10 +68,25 @@ impl Asked {
         self.left_alone = Some(asking.now + asking.rest);
     }
 
+    /// Lets it be asked at once: something happened that may have changed its mind.
+    pub(super) fn forgive(&mut self) {
+        self.left_alone = self.left_alone.map(|_| Moment::default());
+    }
+
+    /// Whether it has ever said something.
+    pub(super) fn answered(&self) -> bool {
+        self.answered
+    }
+
     /// Whether it refused when it was last asked.
     pub(super) fn refused(&self) -> bool {
         self.left_alone.is_some()
     }
+}
+
+/// Whether a read failed for want of descriptors or memory, or was interrupted.
+fn is_our_own(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A directory of counters: one file each, some of which refuse.
 //!
 //! If all files of a directory did, as with a PMA that fails, one of them is asked when the time has
-//! come, and the others only if that one answers: each that refuses can cost a line in the kernel's
-//! log.
+//! come, another one each time, and the others only if that one answers: each that refuses can cost a
+//! line in the kernel's log.
 
 use super::asked::{Asked, Asking};
 use super::file::Directory;
@@ -12,6 +12,8 @@ use super::file::Directory;
 pub(super) struct Counters<K> {
     directory: Directory,
     files: Vec<(K, Asked)>,
+    /// How often one was asked for all, in vain.
+    in_vain: usize,
 }
 
 impl<K: Copy> Counters<K> {
@@ -19,23 +21,47 @@ impl<K: Copy> Counters<K> {
     pub(super) fn find(directory: Directory, mut key: impl FnMut(&str) -> Option<K>) -> Self {
         let names = directory.names().unwrap_or_default();
         let files = names.iter().filter_map(|name| Some((key(name)?, Asked::new(name)?))).collect();
-        Counters { directory, files }
+        Counters { directory, files, in_vain: 0 }
+    }
+
+    /// What it can tell.
+    pub(super) fn keys(&self) -> impl Iterator<Item = K> {
+        self.files.iter().map(|(key, _)| *key)
     }
 
     /// Reads each file that is not left alone at present.
     pub(super) fn read(&mut self, asking: Asking, mut take: impl FnMut(K, u64)) {
-        // Nobody has answered since the last time: one is asked for all.
-        let mut scout = !self.files.is_empty() && self.refused() == self.files.len();
-        for (key, file) in &mut self.files {
-            let may_ask = file.may_be_asked(asking);
-            let value = file.ask(&self.directory, asking, |text| text.parse().ok());
-            if let Ok(Some(value)) = value {
-                take(*key, value);
-                scout = false;
-            } else if scout && may_ask {
+        if let Some(scout) = self.scout() {
+            let (_, file) = &mut self.files[scout];
+            if !file.may_be_asked(asking) {
+                return;
+            }
+            if !matches!(number(file, &self.directory, asking), Ok(Some(_))) {
+                self.in_vain += 1;
                 self.files.iter_mut().for_each(|(_, file)| file.leave_alone(asking));
                 return;
             }
+            self.in_vain = 0;
+            self.files.iter_mut().for_each(|(_, file)| file.forgive());
+        }
+        for (key, file) in &mut self.files {
+            if let Ok(Some(value)) = number(file, &self.directory, asking) {
+                take(*key, value);
+            }
+        }
+    }
+
+    /// Who is asked for all, if nobody has answered since the last time: one that once did, if there
+    /// is one, for some files never do.
+    fn scout(&self) -> Option<usize> {
+        if self.refused() < self.files.len() {
+            return None;
+        }
+        let answered = || (0..self.files.len()).filter(|&at| self.files[at].1.answered());
+        let turn = |among: usize| self.in_vain.checked_rem(among);
+        match turn(answered().count()) {
+            Some(turn) => answered().nth(turn),
+            None => turn(self.files.len()),
         }
     }
 
@@ -43,6 +69,10 @@ impl<K: Copy> Counters<K> {
     pub(super) fn refused(&self) -> usize {
         self.files.iter().filter(|(_, file)| file.refused()).count()
     }
+}
+
+fn number(file: &mut Asked, directory: &Directory, asking: Asking) -> std::io::Result<Option<u64>> {
+    file.ask(directory, asking, |text| text.parse().ok())
 }
 
 #[cfg(test)]
@@ -67,6 +97,12 @@ mod tests {
 
         fn put(&self, name: &str, text: &str) {
             std::fs::write(self.0.path().join(name), text).unwrap();
+        }
+
+        fn put_all(&self, names: &[&str], text: &str) {
+            for name in names {
+                self.put(name, text);
+            }
         }
 
         fn counters(&self) -> Counters<char> {
@@ -96,15 +132,27 @@ mod tests {
     }
 
     #[test]
-    fn where_all_refuse_one_is_asked_for_all() {
+    fn where_all_refuse_one_is_asked_for_all_and_another_one_each_time() {
         let tree = Tree::new(&[("a", ""), ("b", "-1"), ("c", "18446744073709551616")]);
         let mut counters = tree.counters();
         assert_eq!(read(&mut counters, 0), []);
         tree.put("b", "2");
-        assert_eq!(read(&mut counters, 60), [], "the first still refuses, so b is not asked");
-        tree.put("a", "18446744073709551615");
-        assert_eq!(read(&mut counters, 120), [('a', u64::MAX), ('b', 2)]);
-        assert_eq!(counters.refused(), 1);
+        assert_eq!(read(&mut counters, 59), [], "nobody is asked");
+        assert_eq!(read(&mut counters, 60), [], "a is, and refuses");
+        assert_eq!(read(&mut counters, 119), [], "nobody is asked");
+        assert_eq!(read(&mut counters, 120), [('b', 2)], "b is, and then the others");
+        assert_eq!(counters.refused(), 2);
+    }
+
+    #[test]
+    fn one_that_has_never_answered_does_not_stand_for_those_that_have() {
+        let tree = Tree::new(&[("a", "N/A"), ("b", "2"), ("c", "3")]);
+        let mut counters = tree.counters();
+        assert_eq!(read(&mut counters, 0), [('b', 2), ('c', 3)]);
+        tree.put_all(&["b", "c"], "N/A");
+        assert_eq!(read(&mut counters, 1), []);
+        tree.put_all(&["b", "c"], "4");
+        assert_eq!(read(&mut counters, 61), [('b', 4), ('c', 4)]);
     }
 
     #[test]

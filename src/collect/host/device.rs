@@ -28,6 +28,7 @@ pub(super) fn silent(name: Arc<str>, about: Arc<About>) -> Device {
 pub(super) struct DeviceReader {
     name: Arc<str>,
     sysfs: PathBuf,
+    path: PathBuf,
     directory: Directory,
     about: Arc<About>,
     about_until: Moment,
@@ -38,7 +39,8 @@ pub(super) struct DeviceReader {
 impl DeviceReader {
     /// Opens a device of `<sysfs>/class/infiniband`.
     pub(super) fn open(sysfs: &Path, name: &str) -> io::Result<Self> {
-        let directory = Directory::open(&sysfs.join("class/infiniband").join(name))?;
+        let path = sysfs.join("class/infiniband").join(name);
+        let directory = Directory::open(&path)?;
         let ports = directory.below("ports")?;
         let mut numbers: Vec<PortNumber> =
             ports.names()?.iter().filter_map(|name| name.parse().ok()).collect();
@@ -50,6 +52,7 @@ impl DeviceReader {
         Ok(DeviceReader {
             name: name.into(),
             sysfs: sysfs.to_owned(),
+            path,
             hw: HwReader::open(&directory),
             directory,
             about: Arc::default(),
@@ -68,9 +71,16 @@ impl DeviceReader {
         silent(Arc::clone(&self.name), Arc::clone(&self.about))
     }
 
-    /// Lets the next look find out anew what seldom changes.
+    /// Whether it still has its name, and is still there.
+    pub(super) fn is_here(&self) -> bool {
+        self.directory.is_at(&self.path)
+    }
+
+    /// Lets the next look find out anew what seldom changes, and ask what refused to say how the
+    /// ports stand.
     pub(super) fn look_closely(&mut self) {
         self.about_until = Moment::default();
+        self.ports.iter_mut().for_each(PortReader::forgive);
     }
 
     /// Reads it. Fails when it is not there any more.
@@ -82,11 +92,14 @@ impl DeviceReader {
             if *self.about != about {
                 self.about = Arc::new(about);
             }
-            let owner = Owner::new(&self.sysfs, &self.directory, self.ports.len());
+            let owner = Owner::new(&self.sysfs, &self.name, &self.directory, self.ports.len());
             self.ports.iter_mut().for_each(|port| port.find_netdevs(&owner));
         }
-        let ports =
-            self.ports.iter_mut().map(|port| port.read(looking)).collect::<io::Result<_>>()?;
+        let (ports, may_be_gone): (Vec<_>, Vec<_>) =
+            self.ports.iter_mut().map(|port| port.read(looking)).unzip();
+        if may_be_gone.contains(&true) && !self.is_here() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         let hw = self
             .hw
             .as_mut()

@@ -41,6 +41,15 @@ impl Directory {
         Ok(Directory(openat(&self.0, path, DIRECTORY, Mode::empty())?))
     }
 
+    /// Whether this is what a path leads to now. A directory that is open stays the device's own,
+    /// whatever its device is called by now, and whoever has its name.
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        match (rustix::fs::fstat(&self.0), rustix::fs::stat(path)) {
+            (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
+            _ => false,
+        }
+    }
+
     /// The names in it, sorted; those that are no text or start with a dot left out.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let mut names: Vec<String> = rustix::fs::Dir::read_from(&self.0)?
@@ -98,6 +107,19 @@ mod tests {
         assert_eq!(told, ["12", "3", "", "7", "", ""]);
         assert_eq!(open.text("long").len(), LONGEST, "cut off, and no number any more");
         assert_eq!(open.names().unwrap(), ["a", "b", "c", "d", "latin", "long"]);
+    }
+
+    #[test]
+    fn a_directory_is_not_at_a_path_that_another_one_took() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name| dir.path().join(name);
+        std::fs::create_dir(path("a")).unwrap();
+        let open = Directory::open(&path("a")).unwrap();
+        assert!(open.is_at(&path("a")));
+        std::fs::rename(path("a"), path("b")).unwrap();
+        assert!(!open.is_at(&path("a")) && open.is_at(&path("b")));
+        std::fs::create_dir(path("a")).unwrap();
+        assert!(!open.is_at(&path("a")));
     }
 
     #[test]

@@ -76,6 +76,12 @@ impl Host {
         self.readers.iter_mut().for_each(DeviceReader::look_closely);
     }
 
+    /// The same for one device.
+    pub fn look_closely_at(&mut self, device: &str) {
+        let is_it = |reader: &&mut DeviceReader| **reader.name() == *device;
+        self.readers.iter_mut().filter(is_it).for_each(DeviceReader::look_closely);
+    }
+
     /// Looks at all devices that are there.
     pub fn look(&mut self) -> HostSnapshot {
         let anchor = self.clock.anchor();
@@ -126,9 +132,17 @@ impl Host {
     /// Finds out which devices there are. One that is left out is known by its name alone.
     fn find(&mut self) {
         let class = self.sysfs.join("class/infiniband");
-        let names = Directory::open(&class).and_then(|class| class.names()).unwrap_or_default();
+        let names = match Directory::open(&class).and_then(|class| class.names()) {
+            Ok(names) => names,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            // Not to know who is there is no reason to let go of anybody.
+            Err(error) => {
+                tracing::warn!(directory = %class.display(), %error, "devices cannot be listed");
+                return;
+            }
+        };
         let here = |name: &str| names.iter().any(|here| here == name);
-        self.readers.retain(|reader| here(reader.name()));
+        self.readers.retain(|reader| here(reader.name()) && reader.is_here());
         self.away.retain(|name, _| here(name));
         self.closed.retain(|name, _| here(name));
         for name in &names {
@@ -155,3 +169,6 @@ impl Host {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

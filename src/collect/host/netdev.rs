@@ -19,13 +19,15 @@ pub(super) struct Owner<'a> {
     /// `<sysfs>/class/net`.
     class: PathBuf,
     device: &'a Directory,
+    /// The device's name.
+    name: &'a str,
     ports: usize,
 }
 
 impl<'a> Owner<'a> {
     /// A device with so many ports.
-    pub(super) fn new(sysfs: &Path, device: &'a Directory, ports: usize) -> Self {
-        Owner { class: sysfs.join("class/net"), device, ports }
+    pub(super) fn new(sysfs: &Path, name: &'a str, device: &'a Directory, ports: usize) -> Self {
+        Owner { class: sysfs.join("class/net"), device, name, ports }
     }
 
     /// The interfaces of one of its ports, by name.
@@ -49,14 +51,26 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// A bond and the interfaces below it, which are those that have a cable; or the name alone.
+    /// A bond and those of the interfaces below it that are this device's, for these have a cable; or
+    /// the name alone.
     fn with_slaves(&self, name: String) -> Vec<String> {
         let slaves = Directory::open(&self.class.join(&name).join("bonding"))
             .map(|bond| bond.text("slaves"))
             .unwrap_or_default();
         let mut names = vec![name];
-        names.extend(slaves.split_whitespace().filter(|name| is_name(name)).map(str::to_owned));
+        let ours =
+            slaves.split_whitespace().filter(|name| is_name(name) && !self.is_anothers(name));
+        names.extend(ours.map(str::to_owned));
         names
+    }
+
+    /// Whether an interface's function has RDMA devices, and this is none of them. Of two functions
+    /// whose ports mlx5 joins to one device, one has none.
+    fn is_anothers(&self, netdev: &str) -> bool {
+        let devices = Directory::open(&self.class.join(netdev).join("device/infiniband"))
+            .and_then(|devices| devices.names())
+            .unwrap_or_default();
+        !devices.is_empty() && !devices.iter().any(|device| device == self.name)
     }
 
     /// What the driver made for this port of the function.
@@ -121,8 +135,8 @@ impl NetdevReader {
     }
 
     /// Whether it is still there: another one may have its name.
-    pub(super) fn is_here(&self) -> bool {
-        !self.directory.text("ifindex").is_empty()
+    pub(super) fn is_here(&self, owner: &Owner<'_>) -> bool {
+        self.directory.is_at(&owner.class.join(&*self.name))
     }
 
     /// Reads it.

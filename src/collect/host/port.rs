@@ -18,7 +18,7 @@ pub(super) struct PortReader {
     number: PortNumber,
     directory: Directory,
     about: About,
-    /// `counters`, and then the wider `counters_ext` of the mlx4 of old kernels, which wins.
+    /// The wide `counters_ext` of the mlx4 of old kernels, and `counters`.
     counters: Vec<Counters<Counter>>,
     hw: Option<HwReader>,
     netdevs: Vec<NetdevReader>,
@@ -60,6 +60,18 @@ impl About {
         ];
         files.into_iter().flatten().filter(|file| file.refused()).count()
     }
+
+    fn forgive(&mut self) {
+        let files = [
+            &mut self.state,
+            &mut self.physical_state,
+            &mut self.rate,
+            &mut self.link_layer,
+            &mut self.lid,
+            &mut self.sm_lid,
+        ];
+        files.into_iter().flatten().for_each(Asked::forgive);
+    }
 }
 
 /// What a file says, if it is there and says it.
@@ -76,11 +88,18 @@ impl PortReader {
     /// Opens a port and looks what it has; `None` if it has nothing.
     pub(super) fn open(directory: Directory, number: PortNumber) -> Option<Self> {
         let names = directory.names().ok().filter(|names| !names.is_empty())?;
-        let counters = ["counters", "counters_ext"]
-            .into_iter()
-            .filter_map(|name| directory.below(name).ok())
-            .map(|directory| Counters::find(directory, Counter::from_file))
-            .collect();
+        let mut counters = Vec::new();
+        // What the wide ones have is not read from the others, not even while they refuse: that
+        // would be another number.
+        let mut wide = Vec::new();
+        for name in ["counters_ext", "counters"] {
+            let Ok(directory) = directory.below(name) else { continue };
+            let found = Counters::find(directory, |file| {
+                Counter::from_file(file).filter(|counter| !wide.contains(counter))
+            });
+            wide.extend(found.keys());
+            counters.push(found);
+        }
         let (hw, about) = (HwReader::open(&directory), About::of(&names));
         Some(PortReader { number, directory, about, counters, hw, netdevs: Vec::new() })
     }
@@ -89,8 +108,9 @@ impl PortReader {
     pub(super) fn find_netdevs(&mut self, owner: &Owner<'_>) {
         let layer = self.directory.text("link_layer");
         let names = owner.netdevs_of(&self.directory, self.number, &layer);
-        self.netdevs
-            .retain(|netdev| names.iter().any(|name| name == netdev.name()) && netdev.is_here());
+        self.netdevs.retain(|netdev| {
+            names.iter().any(|name| name == netdev.name()) && netdev.is_here(owner)
+        });
         for name in names {
             if !self.netdevs.iter().any(|netdev| netdev.name() == name) {
                 self.netdevs.extend(NetdevReader::open(owner, &name));
@@ -98,17 +118,20 @@ impl PortReader {
         }
     }
 
-    /// Reads it. Fails when it is not there any more; whatever else refuses is left out.
-    pub(super) fn read(&mut self, looking: &Looking) -> io::Result<Port> {
+    /// Lets what says how it stands be asked at once, whatever it said last.
+    pub(super) fn forgive(&mut self) {
+        self.about.forgive();
+    }
+
+    /// Reads it, and tells whether it may be gone; what refuses is left out.
+    pub(super) fn read(&mut self, looking: &Looking) -> (Port, bool) {
         // Before the state, so that an event that comes while it is read counts as later.
         let at = looking.clock.now();
         let asking = Asking { now: at, rest: looking.rest };
         let (about, directory) = (&mut self.about, &self.directory);
-        let state = match about.state.as_mut().map(|file| file.ask(directory, asking, value::state))
-        {
-            Some(Err(error)) if is_gone(&error) => return Err(error),
-            state => state.and_then(Result::ok).flatten(),
-        };
+        let state = about.state.as_mut().map(|file| file.ask(directory, asking, value::state));
+        let may_be_gone = matches!(&state, Some(Err(error)) if is_gone(error));
+        let state = state.and_then(Result::ok).flatten();
         let rate = ask(&mut about.rate, directory, asking, value::rate).unwrap_or_default();
         let whole = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let physical_state = ask(&mut about.physical_state, directory, asking, value::state);
@@ -120,7 +143,7 @@ impl PortReader {
             counters.read(asking, |counter, value| reading.set(counter, value));
         }
         reading.at = looking.clock.now();
-        Ok(Port {
+        let port = Port {
             number: self.number,
             at,
             link_layer,
@@ -134,7 +157,8 @@ impl PortReader {
             reading,
             hw: self.hw.as_mut().map(|hw| hw.read(asking)).unwrap_or_default(),
             netdevs: self.netdevs.iter_mut().map(NetdevReader::read).collect(),
-        })
+        };
+        (port, may_be_gone)
     }
 
     /// How many of its files are left alone.
@@ -145,7 +169,8 @@ impl PortReader {
 }
 
 /// Whether an error says that the device went: its directory is not found any more, or a file of it
-/// that was just opened is dead.
+/// that was just opened is dead. Or it has no network interface at present: iWARP's and soft RoCE's
+/// ports answer ENODEV then (kernel: `iw_query_port`).
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::ENXIO))
 }

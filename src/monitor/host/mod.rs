@@ -19,6 +19,7 @@ use crate::collect::host::selection::Selection;
 use crate::config::HostSettings;
 use crate::fabric::Moment;
 use crate::fabric::host::HostSnapshot;
+use crate::fabric::host::event::{Event, EventKind};
 use crate::fabric::host::rails::Rails;
 use crate::transport::clock::Clock;
 
@@ -141,23 +142,43 @@ impl HostMonitor {
     fn rest(&mut self, mut due: Moment, soon: Moment) -> bool {
         loop {
             match self.news.recv_timeout(due.since(self.clock.now())) {
-                Ok(News::Heard(heard)) => self.hear(heard),
+                Ok(News::Heard(heard)) => {
+                    if self.hear(heard) {
+                        due = due.min(soon);
+                    }
+                }
                 Ok(News::End) | Err(RecvTimeoutError::Disconnected) => return false,
                 Err(RecvTimeoutError::Timeout) => return true,
             }
-            due = due.min(soon);
         }
     }
 
-    fn hear(&mut self, heard: Heard) {
+    /// Takes down what was heard, and tells whether to look soon.
+    fn hear(&mut self, heard: Heard) -> bool {
         match heard {
             Heard::Event(event) => {
-                let (device, port, kind) = (&event.device, event.port, event.kind.label());
-                tracing::info!(device, port, event = kind, "a device told");
+                log(&event);
+                self.host.look_closely_at(&event.device);
                 self.seen.tally.hear(&event);
             }
             Heard::DevicesChanged => self.host.look_closely(),
+            Heard::NetdevsChanged => {
+                self.host.look_closely();
+                return false;
+            }
             Heard::Listening(devices) => self.seen.heard = devices,
         }
+        true
+    }
+}
+
+/// A link that is lost or comes back is worth a line; tables of GIDs may change many times a second.
+fn log(event: &Event) {
+    let (device, port, kind) = (&event.device, event.port, event.kind.label());
+    match event.kind {
+        EventKind::PortError | EventKind::PortActive | EventKind::DeviceFatal => {
+            tracing::info!(device, port, event = kind, "a device told");
+        }
+        _ => tracing::debug!(device, port, event = kind, "a device told"),
     }
 }

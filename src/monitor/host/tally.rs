@@ -35,6 +35,8 @@ pub struct PortTally {
     counts: [u64; EventKind::ALL.len()],
     last: [Option<Anchor>; EventKind::ALL.len()],
     active: Active,
+    /// When it was lost last, as far as that has been counted.
+    lost: Moment,
 }
 
 /// Whether a port is Active, and since when that is known.
@@ -61,9 +63,14 @@ impl PortTally {
             return;
         }
         if !is && self.active.is == Some(true) {
-            self.losses += 1;
+            self.lose(at);
         }
         self.active = Active { is: Some(is), as_of: at };
+    }
+
+    fn lose(&mut self, at: Moment) {
+        self.losses += 1;
+        self.lost = at;
     }
 }
 
@@ -85,9 +92,9 @@ impl Tally {
                 let was_active = *place.active.is.get_or_insert(true);
                 if at >= place.active.as_of {
                     place.is_active(false, at);
-                } else if was_active {
+                } else if was_active && at > place.lost {
                     // A look that is newer than the event found it back already.
-                    place.losses += 1;
+                    place.lose(at);
                 }
             }
             EventKind::PortActive => place.is_active(true, at),

@@ -157,15 +157,16 @@ impl<O: Open, W: Fn(&str) -> bool, H: FnMut(Heard) -> bool> Listening<'_, O, W, 
     fn hear_kernel(&mut self) {
         let Some(uevents) = &self.uevents else { return };
         let now = self.clock.now();
-        let (mut changed, mut anew) = (false, Vec::new());
+        let (mut changed, mut netdevs, mut anew) = (false, false, Vec::new());
         let (mut nodes_gone, mut devices_gone) = (Vec::new(), Vec::new());
         let read = uevents.read(|change| {
-            changed = true;
+            changed |= change != Change::Netdev;
             match change {
                 Change::NodeGone(node) => nodes_gone.push(node),
                 Change::DeviceGone(device) => devices_gone.push(device),
                 Change::Node(node) => anew.push(node),
-                Change::Other => {}
+                Change::Device => {}
+                Change::Netdev => netdevs = true,
             }
         });
         match read {
@@ -189,6 +190,8 @@ impl<O: Open, W: Fn(&str) -> bool, H: FnMut(Heard) -> bool> Listening<'_, O, W, 
                 self.roll.try_anew(&node, now);
             }
             self.tell(Heard::DevicesChanged);
+        } else if netdevs {
+            self.tell(Heard::NetdevsChanged);
         }
     }
 
@@ -207,12 +210,6 @@ impl<O: Open, W: Fn(&str) -> bool, H: FnMut(Heard) -> bool> Listening<'_, O, W, 
             let now = self.clock.now();
             let Some((device, told)) = self.roll.next(node, now) else { break };
             let Some(event) = event(&self.clock, device, told) else { continue };
-            tracing::debug!(
-                device = event.device,
-                port = event.port,
-                event = event.kind.label(),
-                "a device told"
-            );
             let fatal = event.kind == EventKind::DeviceFatal;
             self.tell(Heard::Event(event));
             if fatal {

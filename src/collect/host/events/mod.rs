@@ -40,9 +40,12 @@ use crate::transport::clock::Clock;
 pub enum Heard {
     /// A device told of a port or of itself.
     Event(Event),
-    /// An RDMA device, a uverbs node or a netdev came, went or changed its name: look again now.
-    /// One of these may stand for many.
+    /// An RDMA device or a uverbs node came, went or changed its name: look again now. One of these
+    /// may stand for many.
     DevicesChanged,
+    /// A network interface did. It may be anybody's, and where containers come and go they do so all
+    /// the time: look closely the next time.
+    NetdevsChanged,
     /// These are the devices that are heard now: what another does, nobody tells.
     Listening(BTreeSet<String>),
 }

@@ -12,8 +12,10 @@ pub(super) enum Change {
     NodeGone(String),
     /// An RDMA device goes.
     DeviceGone(String),
-    /// An RDMA device came or changed its name, or a netdev came, went or changed its name.
-    Other,
+    /// An RDMA device came or changed its name.
+    Device,
+    /// A network interface came, went or changed its name.
+    Netdev,
 }
 
 /// What this datagram means to us, if anything.
@@ -27,7 +29,8 @@ pub(super) fn change(datagram: &[u8]) -> Option<Change> {
         (b"infiniband_verbs", _) => Some(Change::Node(name)),
         (b"infiniband", "remove") => Some(Change::DeviceGone(name)),
         // A device that stays tells nothing of a port this way; its events do.
-        (b"infiniband" | b"net", "add" | "remove" | "move") => Some(Change::Other),
+        (b"infiniband", "add" | "move") => Some(Change::Device),
+        (b"net", "add" | "remove" | "move") => Some(Change::Netdev),
         _ => None,
     }
 }
@@ -71,11 +74,11 @@ mod tests {
                 Some(Change::NodeGone(name("uverbs0"))),
             ),
             ("remove", "infiniband/mlx5_0", "infiniband", Some(Change::DeviceGone(name("mlx5_0")))),
-            ("add", "infiniband/mlx5_0", "infiniband", Some(Change::Other)),
-            ("move", "infiniband/mlx5_ib0", "infiniband", Some(Change::Other)),
+            ("add", "infiniband/mlx5_0", "infiniband", Some(Change::Device)),
+            ("move", "infiniband/mlx5_ib0", "infiniband", Some(Change::Device)),
             ("change", "infiniband/mlx5_0", "infiniband", None),
-            ("add", "net/ib0", "net", Some(Change::Other)),
-            ("remove", "net/ib0", "net", Some(Change::Other)),
+            ("add", "net/ib0", "net", Some(Change::Netdev)),
+            ("remove", "net/ib0", "net", Some(Change::Netdev)),
             ("change", "net/ib0", "net", None),
             ("add", "net/ib0/queues/rx-0", "queues", None),
             ("add", "infiniband_mad/umad0", "infiniband_mad", None),
@@ -103,7 +106,7 @@ mod tests {
             assert_eq!(change(bytes), None, "{}", bytes.escape_ascii());
         }
         // The last NUL may be missing.
-        assert_eq!(change(b"add@/x/eth0\0SUBSYSTEM=net"), Some(Change::Other));
+        assert_eq!(change(b"add@/x/eth0\0SUBSYSTEM=net"), Some(Change::Netdev));
     }
 
     proptest! {

@@ -70,8 +70,13 @@ pub fn knows(driver: &str) -> bool {
 
 /// A port's PCI function is mlx4_core's, its network device's driver calls itself mlx4_en
 /// (mlx4/en_ethtool.c, mlx4_en_get_drvinfo).
+/// A subfunction's is mlx5_core.sf's (mlx5/core/sf/dev/driver.c).
 fn canonical(driver: &str) -> &str {
-    if driver == "mlx4_core" { "mlx4_en" } else { driver }
+    match driver {
+        "mlx4_core" => "mlx4_en",
+        "mlx5_core.sf" => "mlx5_core",
+        driver => driver,
+    }
 }
 
 /// The meaning of a driver's string.
