@@ -26,8 +26,8 @@ export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "build and install need Debian's $(VERBS);"
-	@echo "demo needs none of them; test installs what it needs."
+	@echo "All that compiles but demo needs Debian's $(VERBS);"
+	@echo "test, bench and deps install them."
 
 # There are no devices in it, so it does without the libraries for them. It has a directory of its
 # own, lest `make install` take it for the whole program.

@@ -181,7 +181,7 @@ pub(super) const LINK_LOSSES: Family = Family {
     name: "infiniband_port_link_losses",
     kind: Kind::Counter,
     labels: PORT_LABELS,
-    help: "Times that the port stopped being Active, heard or seen: one that is shorter than any look counts, too.",
+    help: "Times that the port stopped being Active, heard or seen, its driver going included: one that is shorter than any look counts, too.",
 };
 pub(super) const EVENTS: Family = Family {
     name: "infiniband_port_events",
