@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use super::ear::{Deaf, Ear, Open, Told};
 use crate::fabric::Moment;
-use crate::fabric::host::event::EventKind;
 
 /// The first pause before a device that could not be opened is tried again; each one after is twice
 /// as long. udev sets a new node's permissions shortly after the kernel told of it, and on a host
@@ -166,13 +165,7 @@ impl<O: Open, W: Fn(&str) -> bool> Roll<O, W> {
         let node = self.nodes.get_mut(name)?;
         let Standing::Open(ear) = &mut node.standing else { return None };
         match ear.next() {
-            Ok(told) => {
-                // One that tells of its ports is well, whatever it was before.
-                if EventKind::from_code(told.code) != Some(EventKind::DeviceFatal) {
-                    node.tries = 0;
-                }
-                Some((node.device.as_str(), told))
-            }
+            Ok(told) => Some((node.device.as_str(), told)),
             Err(error) if is_nothing(&error) => None,
             Err(error) => {
                 tracing::debug!(device = node.device, %error, "it says no more");
