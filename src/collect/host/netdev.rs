@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::fabric::PortNumber;
 use crate::fabric::host::{IpoibMode, Netdev};
 
+use super::asked::Asking;
 use super::ethtool::EthernetReader;
 use super::file::{Buffer, Directory};
 
@@ -140,7 +141,7 @@ impl NetdevReader {
     }
 
     /// Reads it.
-    pub(super) fn read(&mut self) -> Netdev {
+    pub(super) fn read(&mut self, asking: Asking) -> Netdev {
         let mut buffer = Buffer::new();
         let mut text = |name| self.directory.read(name, &mut buffer).ok().map(str::to_owned);
         let mode = text(c"mode").filter(|_| self.is_ipoib);
@@ -154,7 +155,7 @@ impl NetdevReader {
             operstate: text(c"operstate").unwrap_or_default(),
             mtu: text(c"mtu").and_then(|text| text.parse().ok()),
             carrier_changes: text(c"carrier_changes").and_then(|text| text.parse().ok()),
-            ethernet: self.ethernet.read(),
+            ethernet: self.ethernet.read(asking),
         }
     }
 }

@@ -156,7 +156,7 @@ impl PortReader {
             sm_lid,
             reading,
             hw: self.hw.as_mut().map(|hw| hw.read(asking)).unwrap_or_default(),
-            netdevs: self.netdevs.iter_mut().map(NetdevReader::read).collect(),
+            netdevs: self.netdevs.iter_mut().map(|netdev| netdev.read(asking)).collect(),
         };
         (port, may_be_gone)
     }
