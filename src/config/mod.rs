@@ -58,6 +58,8 @@ pub struct HostSettings {
     pub retry_refused: Duration,
     /// Whether to hear what devices tell of themselves.
     pub events: bool,
+    /// Whether to read what Ethernet drivers count on the wire.
+    pub ethtool: bool,
     /// Which port is in which fabric.
     pub rails: Rails,
 }
@@ -319,6 +321,7 @@ impl HostOptions {
             selection,
             retry_refused: duration("--host.retry-refused", self.retry_refused, 300, second)?,
             events: self.events.unwrap_or(true),
+            ethtool: self.ethtool.unwrap_or(true),
             rails,
         })
     }

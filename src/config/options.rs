@@ -170,6 +170,10 @@ section! {
         #[arg(long = "host.events", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
         events: bool,
+        /// Read what Ethernet drivers count on the wire, as `ethtool -S` does [default: true]
+        #[arg(long = "host.ethtool", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        ethtool: bool,
     }
 }
 

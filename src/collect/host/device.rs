@@ -9,7 +9,6 @@ use crate::fabric::host::{About, Device, HwReading};
 use crate::fabric::{Moment, PortNumber};
 
 use super::Looking;
-use super::asked::Asking;
 use super::file::Directory;
 use super::netdev::Owner;
 use super::port::{HwReader, PortReader};
@@ -92,7 +91,13 @@ impl DeviceReader {
             if *self.about != about {
                 self.about = Arc::new(about);
             }
-            let owner = Owner::new(&self.sysfs, &self.name, &self.directory, self.ports.len());
+            let owner = Owner {
+                class: self.sysfs.join("class/net"),
+                device: &self.directory,
+                name: &self.name,
+                ports: self.ports.len(),
+                ethtool: looking.manner.ethtool,
+            };
             self.ports.iter_mut().for_each(|port| port.find_netdevs(&owner));
         }
         let (ports, may_be_gone): (Vec<_>, Vec<_>) =
@@ -100,11 +105,7 @@ impl DeviceReader {
         if may_be_gone.contains(&true) && !self.is_here() {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let hw = self
-            .hw
-            .as_mut()
-            .map(|hw| hw.read(Asking { now, rest: looking.rest }))
-            .unwrap_or_default();
+        let hw = self.hw.as_mut().map(|hw| hw.read(looking.asking())).unwrap_or_default();
         let refused = self.ports.iter().map(PortReader::refused).sum::<usize>()
             + self.hw.as_ref().map_or(0, HwReader::refused);
         Ok(Device {

@@ -24,6 +24,7 @@ use std::time::Duration;
 use crate::fabric::host::{Device, HostSnapshot};
 use crate::transport::clock::Clock;
 
+use asked::Asking;
 use device::DeviceReader;
 use file::Directory;
 use patience::Patience;
@@ -32,12 +33,27 @@ use selection::Selection;
 /// How long a device may take to be read. They take milliseconds; firmware that hangs, a minute.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How devices are to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// How long a file that refused is left alone.
+    pub rest: Duration,
+    /// Whether Ethernet drivers are asked what they count on the wire.
+    pub ethtool: bool,
+}
+
 /// What those who read must know.
 #[derive(Clone, Copy, Debug)]
 struct Looking {
     clock: Clock,
-    /// How long a file that refused is left alone.
-    rest: Duration,
+    manner: Manner,
+}
+
+impl Looking {
+    /// For what is asked now.
+    fn asking(&self) -> Asking {
+        Asking { now: self.clock.now(), rest: self.manner.rest }
+    }
 }
 
 /// All devices of a host, open and ready to be looked at.
@@ -55,9 +71,9 @@ pub struct Host {
 }
 
 impl Host {
-    /// The devices below a mounted sysfs. A file that refused is left alone for `rest`.
-    pub fn new(sysfs: PathBuf, selection: Selection, rest: Duration, clock: Clock) -> Self {
-        let looking = Looking { clock, rest };
+    /// The devices below a mounted sysfs.
+    pub fn new(sysfs: PathBuf, selection: Selection, manner: Manner, clock: Clock) -> Self {
+        let looking = Looking { clock, manner };
         Host {
             sysfs,
             selection,

@@ -1,7 +1,7 @@
 //! The network interfaces of a port: which they are, and what sysfs says of each.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::fabric::PortNumber;
@@ -18,19 +18,18 @@ const TYPE_INFINIBAND: &str = "32";
 #[derive(Debug)]
 pub(super) struct Owner<'a> {
     /// `<sysfs>/class/net`.
-    class: PathBuf,
-    device: &'a Directory,
+    pub class: PathBuf,
+    /// Its own directory.
+    pub device: &'a Directory,
     /// The device's name.
-    name: &'a str,
-    ports: usize,
+    pub name: &'a str,
+    /// How many ports it has.
+    pub ports: usize,
+    /// Whether its Ethernet driver is asked what it counts on the wire.
+    pub ethtool: bool,
 }
 
-impl<'a> Owner<'a> {
-    /// A device with so many ports.
-    pub(super) fn new(sysfs: &Path, name: &'a str, device: &'a Directory, ports: usize) -> Self {
-        Owner { class: sysfs.join("class/net"), device, name, ports }
-    }
-
+impl Owner<'_> {
     /// The interfaces of one of its ports, by name.
     ///
     /// The port's first GID names the one that RoCE runs on, be it a bond; the PCI function lists
@@ -118,7 +117,7 @@ pub(super) struct NetdevReader {
     name: Arc<str>,
     directory: Directory,
     is_ipoib: bool,
-    ethernet: EthernetReader,
+    ethernet: Option<EthernetReader>,
 }
 
 impl NetdevReader {
@@ -126,7 +125,7 @@ impl NetdevReader {
     pub(super) fn open(owner: &Owner<'_>, name: &str) -> io::Result<Self> {
         let directory = Directory::open(&owner.class.join(name))?;
         let is_ipoib = directory.text("type") == TYPE_INFINIBAND;
-        let ethernet = EthernetReader::open(&directory, name);
+        let ethernet = owner.ethtool.then(|| EthernetReader::open(&directory, name));
         Ok(NetdevReader { name: name.into(), directory, is_ipoib, ethernet })
     }
 
@@ -155,7 +154,11 @@ impl NetdevReader {
             operstate: text(c"operstate").unwrap_or_default(),
             mtu: text(c"mtu").and_then(|text| text.parse().ok()),
             carrier_changes: text(c"carrier_changes").and_then(|text| text.parse().ok()),
-            ethernet: self.ethernet.read(asking),
+            ethernet: self
+                .ethernet
+                .as_mut()
+                .map(|ethernet| ethernet.read(asking))
+                .unwrap_or_default(),
         }
     }
 }

@@ -127,7 +127,7 @@ impl PortReader {
     pub(super) fn read(&mut self, looking: &Looking) -> (Port, bool) {
         // Before the state, so that an event that comes while it is read counts as later.
         let at = looking.clock.now();
-        let asking = Asking { now: at, rest: looking.rest };
+        let asking = Asking { now: at, rest: looking.manner.rest };
         let (about, directory) = (&mut self.about, &self.directory);
         let state = about.state.as_mut().map(|file| file.ask(directory, asking, value::state));
         let may_be_gone = matches!(&state, Some(Err(error)) if is_gone(error));

@@ -41,8 +41,8 @@ impl Sysfs {
     }
 
     fn host(&self) -> Host {
-        let rest = Duration::from_secs(3600);
-        Host::new(self.0.path().to_owned(), Selection::default(), rest, Clock::start())
+        let manner = Manner { rest: Duration::from_secs(3600), ethtool: true };
+        Host::new(self.0.path().to_owned(), Selection::default(), manner, Clock::start())
     }
 }
 

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::collect::host::Host;
 use crate::collect::host::events::{Heard, Listener};
 use crate::collect::host::selection::Selection;
+use crate::collect::host::{Host, Manner};
 use crate::config::HostSettings;
 use crate::fabric::Moment;
 use crate::fabric::host::HostSnapshot;
@@ -81,11 +81,12 @@ impl HostMonitor {
     /// One that publishes to a board.
     pub fn new(settings: &HostSettings, clock: Clock, board: Arc<watch::Sender<Board>>) -> Self {
         let (sysfs, selection) = (settings.sysfs.clone(), settings.selection.clone());
+        let manner = Manner { rest: settings.retry_refused, ethtool: settings.ethtool };
         let (tell, news) = mpsc::channel();
         HostMonitor {
             interval: settings.interval,
             listen: settings.events.then(|| (sysfs.clone(), selection.clone())),
-            host: Host::new(sysfs, selection, settings.retry_refused, clock),
+            host: Host::new(sysfs, selection, manner, clock),
             clock,
             board,
             tell,
