@@ -7,12 +7,14 @@
 //! is pinned: ibsim and its client to processor 0, the proxy to processor 1.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod measure;
 #[path = "../tests/rig/mod.rs"]
 mod rig;
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use measure::{median, pin};
 use rig::diags::Discovery;
 use rig::{Exporter, Ibsim, OpenSm, Proxy, Seat, topology};
 
@@ -30,24 +32,6 @@ const IBQUERYERRORS: [&str; 8] = [
     "--switch",
     "--ca",
 ];
-
-/// Pins this thread, and the children and threads that it starts from now on.
-fn pin(cpu: usize) {
-    let thread = std::fs::read_link("/proc/thread-self").unwrap();
-    let id = thread.file_name().unwrap().to_owned();
-    let pinned = Command::new("taskset")
-        .args(["-pc", &cpu.to_string()])
-        .arg(id)
-        .stdout(Stdio::null())
-        .status()
-        .expect("taskset (package util-linux)");
-    assert!(pinned.success());
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
 
 /// A client's figures: the median over the rounds, and all of them.
 struct Figures(Vec<f64>);

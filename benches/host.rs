@@ -7,13 +7,14 @@
 //! than the kernel's own, for which a driver asks its device; it costs both the same.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod measure;
 #[path = "../tests/rig/mod.rs"]
 mod rig;
 
 use std::io::Read;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use measure::{median, pin};
 use rig::sysfs::hgx;
 use rig::{Exporter, Metrics, NodeExporter, exporter};
 
@@ -21,24 +22,6 @@ const ROUNDS: usize = 3;
 const SCRAPES: u32 = 40;
 const EVERY: Duration = Duration::from_secs(1);
 const LIMIT: Duration = Duration::from_secs(30);
-
-/// Pins this thread, and the children and threads that it starts from now on.
-fn pin(cpu: usize) {
-    let thread = std::fs::read_link("/proc/thread-self").unwrap();
-    let id = thread.file_name().unwrap().to_owned();
-    let pinned = Command::new("taskset")
-        .args(["-pc", &cpu.to_string()])
-        .arg(id)
-        .stdout(Stdio::null())
-        .status()
-        .expect("taskset (package util-linux)");
-    assert!(pinned.success());
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
 
 /// The time that the threads of a process have had on processors, in µs.
 fn cpu_micros(pid: u32) -> f64 {

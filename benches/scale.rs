@@ -11,6 +11,7 @@
 //! `UPDATE_DOCS=1` writes the plot of docs/measurements.md anew.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod measure;
 #[path = "scale/plot.rs"]
 mod plot;
 
@@ -31,6 +32,7 @@ use fabric_exporter::transport::clock::Clock;
 use fabric_exporter::transport::stats::Outcome;
 use fabric_exporter::transport::{Parcel, Received, SendError, Wire, WireError};
 use fabric_exporter::web::exposition::Exposition;
+use measure::median;
 use peak_alloc::PeakAlloc;
 use tokio::sync::watch;
 
@@ -167,11 +169,6 @@ fn settings() -> FabricSettings {
     let fabric = FabricOptions { interval: "1s".parse().ok(), ..FabricOptions::default() };
     let options = Options { fabric, ..Options::default() };
     Settings::load(options, None).unwrap().fabrics.remove(0)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn measure(size: Size) -> Cost {
