@@ -5,15 +5,12 @@ use crate::fabric::host::{Device, IpoibMode, Netdev, Port, ethernet, hw_counter}
 use crate::web::exposition::fabrics::PORT_STATES;
 use crate::web::exposition::family::{Family, Head, Kind};
 
-use super::line::Line;
+use super::line::Tell;
 
 pub(super) const DEVICE_LABELS: &[&str] = &["fabric", "guid", "device"];
 pub(super) const PORT_LABELS: &[&str] = &["fabric", "guid", "port", "device"];
 pub(super) const EVENT_LABELS: &[&str] = &["fabric", "guid", "port", "device", "event"];
 pub(super) const NETDEV_LABELS: &[&str] = &["fabric", "guid", "port", "device", "netdev"];
-
-/// What is told of one thing: the labels that it has besides, and the value; or nothing.
-pub(super) type Tell<T> = fn(&T, &mut Line<'_>);
 
 pub(super) const DEVICES: &[(Family, Tell<Device>)] = &[
     (

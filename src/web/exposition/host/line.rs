@@ -3,8 +3,11 @@
 use crate::web::exposition::family::{Family, Head, push_label};
 use crate::web::exposition::part::{Part, Place};
 
-use super::With;
-use super::families::Tell;
+/// Things with their labels, rendered up to where a family's own begin.
+pub(super) type With<'a, T> = Vec<(Vec<u8>, &'a T)>;
+
+/// What is told of one thing: the labels that it has besides, and the value; or nothing.
+pub(super) type Tell<T> = fn(&T, &mut Line<'_>);
 
 /// The families that are done.
 #[derive(Default)]

@@ -21,7 +21,7 @@ use super::part::{Part, Place};
 use families::{
     DEVICES, EVENT_TIMES, EVENTS, HEARD, HW_UNKNOWN, LINK_LOSSES, NETDEVS, PORT_VALUES, PORTS,
 };
-use line::{Line, Parts};
+use line::{Line, Parts, With};
 
 /// Renders what the host sees; families without samples are left out.
 pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
@@ -40,9 +40,6 @@ pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     labelled.ethernet(&mut parts);
     parts.done
 }
-
-/// Things with their labels, rendered up to where a family's own begin.
-type With<'a, T> = Vec<(Vec<u8>, &'a T)>;
 
 /// All that is in a snapshot, one list for each kind of thing.
 #[derive(Default)]

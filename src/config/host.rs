@@ -1,0 +1,70 @@
+//! How this host's own devices are watched.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::collect::host::selection::{Selection, Side};
+use crate::fabric::host::rails::Rails;
+
+use super::fabric::{DEFAULT_FABRIC, FabricSettings};
+use super::options::HostOptions;
+use super::{ConfigError, duration};
+
+/// This host's own devices.
+#[derive(Clone, Debug)]
+pub struct HostSettings {
+    /// Where sysfs is mounted.
+    pub sysfs: PathBuf,
+    /// From the beginning of one look to that of the next.
+    pub interval: Duration,
+    /// Which devices are looked at.
+    pub selection: Selection,
+    /// How long a file that refused is left alone.
+    pub retry_refused: Duration,
+    /// Whether to hear what devices tell of themselves.
+    pub events: bool,
+    /// Whether to read what Ethernet drivers count on the wire.
+    pub ethtool: bool,
+    /// Which port is in which fabric.
+    pub rails: Rails,
+}
+
+impl HostOptions {
+    pub(super) fn validate(
+        self,
+        sysfs: PathBuf,
+        rails: Rails,
+    ) -> Result<HostSettings, ConfigError> {
+        let second = Duration::from_secs(1);
+        let patterns = (self.device_include.as_deref(), self.device_exclude.as_deref());
+        let selection = Selection::new(patterns.0, patterns.1).map_err(|wrong| {
+            let setting = match wrong.side {
+                Side::Include => "--host.device-include",
+                Side::Exclude => "--host.device-exclude",
+            };
+            ConfigError::Invalid { setting, problem: wrong.problem }
+        })?;
+        Ok(HostSettings {
+            sysfs,
+            interval: duration("--host.interval", self.interval, 15, second)?,
+            selection,
+            retry_refused: duration("--host.retry-refused", self.retry_refused, 300, second)?,
+            events: self.events.unwrap_or(true),
+            ethtool: self.ethtool.unwrap_or(true),
+            rails,
+        })
+    }
+}
+
+/// Which of this host's ports is in which fabric. With one fabric all are in it, for a host's other
+/// ports are mostly its other rails; of several, those that are listed.
+pub(super) fn rails(fabrics: &[FabricSettings]) -> Rails {
+    let ports = fabrics
+        .iter()
+        .filter_map(|fabric| Some((fabric.hca.clone()?, fabric.port, fabric.name.as_str().into())));
+    let usual = match fabrics {
+        [only] => only.name.as_str(),
+        _ => DEFAULT_FABRIC,
+    };
+    Rails::new(ports.collect(), usual.into())
+}

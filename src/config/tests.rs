@@ -1,0 +1,132 @@
+//! Flags, files, and what is wrong with them.
+
+use super::*;
+use crate::transport::pace::Pace;
+use clap::Parser;
+
+#[derive(Parser)]
+struct Flags {
+    #[command(flatten)]
+    options: Options,
+}
+
+fn merged(flags: &[&str], text: &str) -> Result<Settings, String> {
+    let flags =
+        Flags::try_parse_from([&["x"], flags].concat()).map_err(|error| error.to_string())?;
+    Settings::merge(flags.options, text, "f.yml".into()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn nothing_set_is_the_defaults() {
+    let settings = merged(&[], "# nothing\n").unwrap();
+    assert_eq!(settings.listen, ["[::]:10315".parse().unwrap()]);
+    assert_eq!(settings.telemetry_path, "/metrics");
+    let [fabric] = &settings.fabrics[..] else { panic!("one fabric") };
+    assert_eq!((fabric.name.as_str(), fabric.interval), ("default", Duration::from_secs(15)));
+    assert_eq!(fabric.pace, Pace::default());
+    assert!(fabric.capture.is_none());
+}
+
+#[test]
+fn flags_win_over_entries_over_the_section() {
+    let text = "\
+fabric:
+  interval: 1m
+  timeout: 200ms
+  retries: 1
+fabrics:
+  - {name: rail0, hca: mlx5_0, retries: 5}
+  - {name: rail1, hca: mlx5_1, port: 2}
+web: {listen-address: ['127.0.0.1:1', ':2']}
+";
+    let settings = merged(&["--fabric.timeout=300ms"], text).unwrap();
+    let told: Vec<_> = settings
+        .fabrics
+        .iter()
+        .map(|f| {
+            (
+                f.name.as_str(),
+                f.hca.as_deref(),
+                f.port,
+                f.interval.as_secs(),
+                f.pace.timeout.as_millis(),
+                f.pace.retries,
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("rail0", Some("mlx5_0"), None, 60, 300, 5),
+            ("rail1", Some("mlx5_1"), Some(2), 60, 300, 1)
+        ]
+    );
+    assert_eq!(settings.listen.len(), 2);
+}
+
+#[test]
+fn each_mistake_is_one_line_that_names_its_place() {
+    for (flags, text, says) in [
+        (&["--fabric.gmp-window=0"][..], "", "--fabric.gmp-window: 0 is not between 1 and"),
+        (&["--fabric.interval=10ms"], "", "--fabric.interval: 10ms is less than 1s"),
+        (&["--fabric.timeout=2h"], "", "--fabric.timeout"),
+        (&["--fabric.retries=11"], "", "--fabric.retries"),
+        (&["--web.listen-address=host"], "", "\"host\" is not an address and port"),
+        (&["--web.telemetry-path=metrics"], "", "no path such as /metrics"),
+        (&["--web.telemetry-path=/"], "", "no path"),
+        (&["--web.telemetry-path=/-/healthy"], "", "is taken"),
+        (&["--web.telemetry-path=/:m"], "", "no path"),
+        (&["--web.telemetry-path=/{m}"], "", "no path"),
+        (&["--web.telemetry-path=/a b"], "", "no path"),
+        (
+            &[],
+            "fabric: {capture: c}\nfabrics: [{name: a, hca: x}, {name: b, hca: y}]",
+            "write one capture",
+        ),
+        (&["--no-collector.fabric", "--no-collector.host"], "", "nothing would be watched"),
+        (&["--host.device-exclude=("], "", "--host.device-exclude: "),
+        (&["--host.device-include=["], "", "--host.device-include: "),
+        (&["--host.interval=1ms"], "", "--host.interval: 1ms is less than 1s"),
+        (&[], "host: {device: x}", "device"),
+        (&[], "fabric: {intervall: 1s}", "intervall"),
+        (&[], "colector: {}", "colector"),
+        (&[], "fabric: {interval: soon}", "soon"),
+        (&[], "fabric: [", "f.yml"),
+        (&[], "fabrics: [{name: a, hca: x}, {name: a, hca: y}]", "two of them have the name \"a\""),
+        (&[], "fabrics: [{name: a, hca: x}, {name: b}]", "\"b\" names no hca"),
+        (&[], "fabrics: [{name: a, hca: x, port: 1}, {name: b, hca: x}]", "the same port"),
+        (&["--fabric.hca=x"], "fabrics: [{name: a}, {name: b}]", "lists several"),
+    ] {
+        let error = merged(flags, text).map(|_| ()).expect_err(text);
+        assert!(error.contains(says), "{flags:?} {text:?}: {error}");
+        assert!(!error.contains('\n'), "one line: {error}");
+    }
+}
+
+#[test]
+fn a_collector_can_be_switched_on_and_off_and_the_last_flag_wins() {
+    for (flags, text, fabric, host) in [
+        (&[][..], "", true, true),
+        (&["--no-collector.fabric"], "", false, true),
+        (&["--no-collector.host"], "", true, false),
+        (&["--no-collector.fabric", "--collector.fabric"], "", true, true),
+        (&["--collector.fabric"], "collector: {fabric: false, host: false}", true, false),
+        (&["--no-collector.host"], "collector: {host: true}", true, false),
+        (&[], "collector: {fabric: false}", false, true),
+    ] {
+        let settings = merged(flags, text).unwrap();
+        let runs = (!settings.fabrics.is_empty(), settings.host.is_some());
+        assert_eq!(runs, (fabric, host), "{flags:?} {text}");
+    }
+}
+
+#[test]
+fn a_hosts_ports_are_in_the_fabric_that_names_them() {
+    let text = "fabrics: [{name: a, hca: mlx5_0}, {name: b, hca: mlx5_1, port: 2}]";
+    let rails = merged(&[], text).unwrap().host.unwrap().rails;
+    let of = |device, port| rails.fabric_of(device, port).to_string();
+    assert_eq!([of("mlx5_0", Some(1)), of("mlx5_0", None), of("mlx5_1", Some(2))], ["a", "a", "b"]);
+    assert_eq!([of("mlx5_1", Some(1)), of("mlx5_9", Some(1))], ["default", "default"]);
+    let one = merged(&["--fabric.name=ib", "--fabric.hca=mlx5_0"], "").unwrap().host.unwrap();
+    assert_eq!(&**one.rails.fabric_of("mlx5_9", Some(1)), "ib");
+}
