@@ -54,16 +54,18 @@ fn unload(module: &str) {
     Guest::get().must(&format!("timeout {REMOVAL_LIMIT} rmmod {module}"));
 }
 
-/// rdma_rxe is one for all tests that take it away.
-fn alone_with_rxe() -> MutexGuard<'static, ()> {
-    static RXE: Mutex<()> = Mutex::new(());
-    RXE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Modules are one for all tests that take them away; and rdma_rxe, as it goes, removes all devices
+/// of its driver id, which are testhca's as well (`ib_unregister_driver`).
+fn alone() -> MutexGuard<'static, ()> {
+    static MODULES: Mutex<()> = Mutex::new(());
+    MODULES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// mlx5_ib and most others are such: ib_uverbs takes their devices from who holds them open
 /// (`disassociate_ucontext`), so the removal waits for nobody.
 #[test]
 fn a_driver_that_can_take_its_devices_back_is_removed_at_once() {
+    let _alone = alone();
     let guest = Guest::get();
     let hca = guest.testhca("unload", 1, false);
     let exporter = start("unload", &[]);
@@ -89,7 +91,7 @@ fn a_driver_that_can_take_its_devices_back_is_removed_at_once() {
 /// way out is to remove the devices first, which is told of.
 #[test]
 fn a_driver_that_cannot_is_removed_once_its_devices_are() {
-    let _alone = alone_with_rxe();
+    let _alone = alone();
     let guest = Guest::get();
     let rxe = guest.rxe("pinned");
     let exporter = start("pinned", &[]);
@@ -113,7 +115,7 @@ fn a_driver_that_cannot_is_removed_once_its_devices_are() {
 /// Without libibverbs nothing is held open but files of sysfs, which keep no module.
 #[test]
 fn without_events_no_driver_is_kept() {
-    let _alone = alone_with_rxe();
+    let _alone = alone();
     let guest = Guest::get();
     let rxe = guest.rxe("unpinned");
     let exporter = start("unpinned", &["--host.events=false"]);
