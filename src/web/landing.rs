@@ -103,14 +103,15 @@ fn devices(page: &mut String, host: &HostObservation) {
             let _ = writeln!(page, "<tr><td>{name}</td><td colspan=\"5\">hangs</td></tr>");
         }
         for port in &device.ports {
-            let gbps = port.rate.map_or(0.0, |rate| rate as f64 * 8.0 / 1e9);
+            let gbps = |rate| format!("{} Gb/s", rate as f64 * 8.0 / 1e9);
             let netdevs: Vec<_> = port.netdevs.iter().map(|netdev| &*netdev.name).collect();
             let _ = writeln!(
                 page,
-                "<tr><td>{name}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td><td class=\"n\">{gbps} Gb/s</td><td>{}</td></tr>",
+                "<tr><td>{name}</td><td class=\"n\">{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
                 port.number,
                 escaped(&port.link_layer),
                 port.state.map_or("unknown", status::state::name),
+                port.rate.map(gbps).unwrap_or_default(),
                 escaped(&netdevs.join(", ")),
             );
         }
