@@ -128,7 +128,11 @@ pub(super) const NETDEVS: &[(Family, Tell<Netdev>)] = &[
             labels: NETDEV_LABELS,
             help: "Whether the interface's operational state is up.",
         },
-        |netdev, line| line.value((netdev.operstate == "up").into()),
+        |netdev, line| {
+            if !netdev.operstate.is_empty() {
+                line.value((netdev.operstate == "up").into());
+            }
+        },
     ),
     (
         Family {

@@ -269,6 +269,30 @@ mod tests {
     }
 
     #[test]
+    fn an_interface_whose_state_was_not_read_is_not_told_to_be_down() {
+        let mut netdev = Netdev {
+            name: "ib0".into(),
+            ipoib: None,
+            operstate: String::new(),
+            mtu: None,
+            carrier_changes: None,
+            ethernet: Vec::new(),
+        };
+        let told = |netdev: &Netdev| {
+            let mut port = port(1);
+            port.netdevs = vec![netdev.clone()];
+            let lines = samples(&observation(vec![port]));
+            let up = lines.into_iter().find(|line| line.starts_with("infiniband_netdev_up{"));
+            up.and_then(|line| line.rsplit(' ').next().map(str::to_owned))
+        };
+        assert_eq!(told(&netdev), None);
+        for (operstate, up) in [("up", "1"), ("lowerlayerdown", "0")] {
+            netdev.operstate = operstate.into();
+            assert_eq!(told(&netdev).as_deref(), Some(up), "{operstate}");
+        }
+    }
+
+    #[test]
     fn a_device_that_hangs_is_told_as_such_and_has_no_ports() {
         let mut observation = observation(Vec::new());
         observation.snapshot.as_mut().unwrap().devices[0].answers = false;
