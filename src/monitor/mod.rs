@@ -252,8 +252,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// What is behind a gap is not known, and who has no LID yet cannot be asked, so look again soon; but a gap that stays must not keep the
-    /// fabric busy, so each time a little later.
+    /// What is behind a gap is not known, and who has no LID yet cannot be asked, so look again soon;
+    /// but a gap that stays must not keep the fabric busy, so each time a little later.
     fn until_next_discovery(&mut self, has_gaps: bool) -> Duration {
         let usual = self.settings.discovery_interval;
         if !has_gaps {

@@ -19,12 +19,29 @@ pub(super) struct Asking {
     pub rest: Duration,
 }
 
+/// Whether something refused when it was last asked, and until when it is left alone for that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LeftAlone {
+    pub until: Option<Moment>,
+}
+
+impl LeftAlone {
+    /// Whether its time to be left alone is over.
+    pub(super) fn may_be_asked(self, asking: Asking) -> bool {
+        self.until.is_none_or(|until| asking.now >= until)
+    }
+
+    /// For what has just refused.
+    pub(super) fn after(asking: Asking) -> Self {
+        LeftAlone { until: Some(asking.now + asking.rest) }
+    }
+}
+
 /// A file, and whether it may be asked.
 #[derive(Debug)]
 pub(super) struct Asked {
     name: CString,
-    /// It refused, and is left alone until then.
-    left_alone: Option<Moment>,
+    left_alone: LeftAlone,
     /// It has said something once.
     answered: bool,
 }
@@ -32,7 +49,8 @@ pub(super) struct Asked {
 impl Asked {
     /// A file that has not been asked yet; `None` for what cannot be a file's name.
     pub(super) fn new(name: &str) -> Option<Self> {
-        Some(Asked { name: CString::new(name).ok()?, left_alone: None, answered: false })
+        let name = CString::new(name).ok()?;
+        Some(Asked { name, left_alone: LeftAlone::default(), answered: false })
     }
 
     /// What it says, if it may be asked now and `value` makes something of it. The error is the
@@ -50,7 +68,7 @@ impl Asked {
         let read = directory.read(&self.name, &mut buffer);
         let found = read.as_ref().ok().and_then(|text| value(text));
         match (&found, &read) {
-            (Some(_), _) => (self.left_alone, self.answered) = (None, true),
+            (Some(_), _) => (self.left_alone, self.answered) = (LeftAlone::default(), true),
             // We could not ask, which is nothing that it said.
             (None, Err(error)) if is_our_own(error) => {}
             (None, _) => self.leave_alone(asking),
@@ -60,17 +78,17 @@ impl Asked {
 
     /// Whether its time to be left alone is over.
     pub(super) fn may_be_asked(&self, asking: Asking) -> bool {
-        self.left_alone.is_none_or(|until| asking.now >= until)
+        self.left_alone.may_be_asked(asking)
     }
 
     /// Leaves it alone as if it had been asked and had refused.
     pub(super) fn leave_alone(&mut self, asking: Asking) {
-        self.left_alone = Some(asking.now + asking.rest);
+        self.left_alone = LeftAlone::after(asking);
     }
 
     /// Lets it be asked at once: something happened that may have changed its mind.
     pub(super) fn forgive(&mut self) {
-        self.left_alone = self.left_alone.map(|_| Moment::default());
+        self.left_alone.until = self.left_alone.until.map(|_| Moment::default());
     }
 
     /// Whether it has ever said something.
@@ -80,7 +98,7 @@ impl Asked {
 
     /// Whether it refused when it was last asked.
     pub(super) fn refused(&self) -> bool {
-        self.left_alone.is_some()
+        self.left_alone.until.is_some()
     }
 }
 

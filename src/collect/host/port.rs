@@ -17,71 +17,58 @@ use super::value;
 pub(super) struct PortReader {
     number: PortNumber,
     directory: Directory,
-    about: About,
+    standing: Standing,
     /// The wide `counters_ext` of the mlx4 of old kernels, and `counters`.
     counters: Vec<Counters<Counter>>,
     hw: Option<HwReader>,
     netdevs: Vec<NetdevReader>,
 }
 
-/// The files that say how it stands with a port. Which of them there are is the kernel's age.
-#[derive(Debug)]
-struct About {
-    state: Option<Asked>,
-    physical_state: Option<Asked>,
-    rate: Option<Asked>,
-    link_layer: Option<Asked>,
-    lid: Option<Asked>,
-    sm_lid: Option<Asked>,
+/// A file that says how it stands with a port.
+#[derive(Clone, Copy)]
+enum Says {
+    State,
+    PhysicalState,
+    Rate,
+    LinkLayer,
+    Lid,
+    SmLid,
 }
 
-impl About {
+/// The names of those files, in the order of [`Says`].
+const FILES: [&str; 6] = ["state", "phys_state", "rate", "link_layer", "lid", "sm_lid"];
+
+/// The files that say how it stands with a port. Which of them there are is the kernel's age.
+#[derive(Debug)]
+struct Standing([Option<Asked>; FILES.len()]);
+
+impl Standing {
     fn of(names: &[String]) -> Self {
-        let file =
-            |name: &str| names.iter().any(|here| here == name).then(|| Asked::new(name)).flatten();
-        About {
-            state: file("state"),
-            physical_state: file("phys_state"),
-            rate: file("rate"),
-            link_layer: file("link_layer"),
-            lid: file("lid"),
-            sm_lid: file("sm_lid"),
-        }
+        Standing(
+            FILES.map(|file| {
+                names.iter().any(|name| name == file).then(|| Asked::new(file)).flatten()
+            }),
+        )
+    }
+
+    /// What a file says; nothing, if it is not there.
+    fn ask<T>(
+        &mut self,
+        file: Says,
+        directory: &Directory,
+        asking: Asking,
+        value: impl FnOnce(&str) -> Option<T>,
+    ) -> io::Result<Option<T>> {
+        self.0[file as usize].as_mut().map_or(Ok(None), |file| file.ask(directory, asking, value))
     }
 
     fn refused(&self) -> usize {
-        let files = [
-            &self.state,
-            &self.physical_state,
-            &self.rate,
-            &self.link_layer,
-            &self.lid,
-            &self.sm_lid,
-        ];
-        files.into_iter().flatten().filter(|file| file.refused()).count()
+        self.0.iter().flatten().filter(|file| file.refused()).count()
     }
 
     fn forgive(&mut self) {
-        let files = [
-            &mut self.state,
-            &mut self.physical_state,
-            &mut self.rate,
-            &mut self.link_layer,
-            &mut self.lid,
-            &mut self.sm_lid,
-        ];
-        files.into_iter().flatten().for_each(Asked::forgive);
+        self.0.iter_mut().flatten().for_each(Asked::forgive);
     }
-}
-
-/// What a file says, if it is there and says it.
-fn ask<T>(
-    file: &mut Option<Asked>,
-    directory: &Directory,
-    asking: Asking,
-    value: impl FnOnce(&str) -> Option<T>,
-) -> Option<T> {
-    file.as_mut()?.ask(directory, asking, value).ok().flatten()
 }
 
 impl PortReader {
@@ -100,8 +87,8 @@ impl PortReader {
             wide.extend(found.keys());
             counters.push(found);
         }
-        let (hw, about) = (HwReader::open(&directory), About::of(&names));
-        Some(PortReader { number, directory, about, counters, hw, netdevs: Vec::new() })
+        let (hw, standing) = (HwReader::open(&directory), Standing::of(&names));
+        Some(PortReader { number, directory, standing, counters, hw, netdevs: Vec::new() })
     }
 
     /// Looks which network interfaces are on it now.
@@ -120,24 +107,25 @@ impl PortReader {
 
     /// Lets what says how it stands be asked at once, whatever it said last.
     pub(super) fn forgive(&mut self) {
-        self.about.forgive();
+        self.standing.forgive();
     }
 
     /// Reads it, and tells whether it may be gone; what refuses is left out.
     pub(super) fn read(&mut self, looking: &Looking) -> (Port, bool) {
         // Before the state, so that an event that comes while it is read counts as later.
-        let at = looking.clock.now();
-        let asking = Asking { now: at, rest: looking.manner.rest };
-        let (about, directory) = (&mut self.about, &self.directory);
-        let state = about.state.as_mut().map(|file| file.ask(directory, asking, value::state));
-        let may_be_gone = matches!(&state, Some(Err(error)) if is_gone(error));
-        let state = state.and_then(Result::ok).flatten();
-        let rate = ask(&mut about.rate, directory, asking, value::rate).unwrap_or_default();
+        let asking = looking.asking();
+        let at = asking.now;
+        let (standing, directory) = (&mut self.standing, &self.directory);
+        let state = standing.ask(Says::State, directory, asking, value::state);
+        let may_be_gone = state.as_ref().is_err_and(is_gone);
+        let physical_state = standing.ask(Says::PhysicalState, directory, asking, value::state);
+        let rate = standing.ask(Says::Rate, directory, asking, value::rate);
+        let rate = rate.ok().flatten().unwrap_or_default();
         let whole = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let physical_state = ask(&mut about.physical_state, directory, asking, value::state);
-        let link_layer = ask(&mut about.link_layer, directory, asking, whole).unwrap_or_default();
-        let lid = ask(&mut about.lid, directory, asking, value::lid).flatten();
-        let sm_lid = ask(&mut about.sm_lid, directory, asking, value::lid).flatten();
+        let link_layer = standing.ask(Says::LinkLayer, directory, asking, whole);
+        let mut lid =
+            |file| standing.ask(file, directory, asking, value::lid).ok().flatten().flatten();
+        let (lid, sm_lid) = (lid(Says::Lid), lid(Says::SmLid));
         let mut reading = Reading::empty(at);
         for counters in &mut self.counters {
             counters.read(asking, |counter, value| reading.set(counter, value));
@@ -146,9 +134,9 @@ impl PortReader {
         let port = Port {
             number: self.number,
             at,
-            link_layer,
-            state,
-            physical_state,
+            link_layer: link_layer.ok().flatten().unwrap_or_default(),
+            state: state.ok().flatten(),
+            physical_state: physical_state.ok().flatten(),
             rate: rate.bytes_per_second,
             width: rate.width,
             speed: rate.speed,
@@ -164,7 +152,7 @@ impl PortReader {
     /// How many of its files are left alone.
     pub(super) fn refused(&self) -> usize {
         let hw = self.hw.as_ref().map_or(0, HwReader::refused);
-        self.counters.iter().map(Counters::refused).sum::<usize>() + hw + self.about.refused()
+        self.counters.iter().map(Counters::refused).sum::<usize>() + hw + self.standing.refused()
     }
 }
 

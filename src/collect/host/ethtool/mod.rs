@@ -4,11 +4,10 @@ mod sys;
 
 use std::io;
 
-use crate::fabric::Moment;
 use crate::fabric::host::EthernetValue;
 use crate::fabric::host::ethernet::{self, Meaning};
 
-use super::asked::Asking;
+use super::asked::{Asking, LeftAlone};
 use super::file::Directory;
 use sys::Socket;
 
@@ -19,8 +18,7 @@ pub(super) struct EthernetReader {
     socket: Option<Socket>,
     name: String,
     statistics: Statistics,
-    /// It refused, and is left alone until then.
-    left_alone: Option<Moment>,
+    left_alone: LeftAlone,
 }
 
 /// The statistics of a driver.
@@ -53,18 +51,21 @@ impl EthernetReader {
                 meanings: Vec::new(),
                 values: Vec::new(),
             },
-            left_alone: None,
+            left_alone: LeftAlone::default(),
         }
     }
 
     /// Reads them; none if the driver refuses, and for a while after.
     pub(super) fn read(&mut self, asking: Asking) -> Vec<EthernetValue> {
         let Some(socket) = &self.socket else { return Vec::new() };
-        if self.left_alone.is_some_and(|until| asking.now < until) {
+        if !self.left_alone.may_be_asked(asking) {
             return Vec::new();
         }
         let read = self.statistics.read(socket, &self.name);
-        self.left_alone = read.is_err().then(|| asking.now + asking.rest);
+        self.left_alone = match &read {
+            Ok(_) => LeftAlone::default(),
+            Err(_) => LeftAlone::after(asking),
+        };
         read.unwrap_or_else(|error| {
             tracing::debug!(netdev = self.name, %error, "the interface tells no statistics");
             Vec::new()
@@ -109,6 +110,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::fabric::Moment;
 
     #[test]
     fn values_are_told_by_the_place_of_their_string() {
@@ -128,13 +130,13 @@ mod tests {
                 meanings: Vec::new(),
                 values: Vec::new(),
             },
-            left_alone: None,
+            left_alone: LeftAlone::default(),
         };
         let at = |seconds| Moment::default() + Duration::from_secs(seconds);
         let mut look = |seconds| {
             let read = reader.read(Asking { now: at(seconds), rest: Duration::from_secs(60) });
             assert!(read.is_empty(), "{read:?}");
-            reader.left_alone
+            reader.left_alone.until
         };
         assert_eq!(look(0), Some(at(60)));
         assert_eq!(look(59), Some(at(60)), "it was not asked");
