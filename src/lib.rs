@@ -8,6 +8,7 @@ pub mod cli;
 pub mod collect;
 pub mod config;
 pub mod fabric;
+pub mod health;
 pub mod mad;
 pub mod monitor;
 pub mod sim;

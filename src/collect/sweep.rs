@@ -104,6 +104,7 @@ impl<'a> Sweep<'a> {
                 readings: counters.readings,
                 statuses: states.statuses,
                 silent: self.fabric.nodes.iter().zip(life).map(is_silent).collect(),
+                ..Snapshot::blank(Arc::clone(self.fabric), self.anchor)
             },
             state_changes: states.state_changes,
             moved: states.moved || counters.returned,

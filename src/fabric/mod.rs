@@ -6,6 +6,7 @@
 pub mod assembly;
 pub mod change;
 pub mod counter;
+pub mod fec;
 pub mod host;
 pub mod ids;
 pub mod moment;

@@ -11,6 +11,8 @@ pub struct Reading {
     /// When the last of its answers came in.
     pub at: Moment,
     present: u64,
+    /// Counters that stand at their field's highest value and count no further.
+    stuck: u64,
     values: [u64; counter::COUNT],
 }
 
@@ -20,7 +22,7 @@ const _: () = assert!(counter::COUNT <= 64);
 impl Reading {
     /// A reading without any value yet.
     pub fn empty(at: Moment) -> Self {
-        Reading { at, present: 0, values: [0; counter::COUNT] }
+        Reading { at, present: 0, stuck: 0, values: [0; counter::COUNT] }
     }
 
     /// The raw value, in the counter's own units (words for data), if it was read.
@@ -33,6 +35,16 @@ impl Reading {
     pub fn set(&mut self, counter: Counter, value: u64) {
         self.values[counter as usize] = value;
         self.present |= 1 << counter as usize;
+    }
+
+    /// Takes down that a counter's field is full: what it would have counted since is lost.
+    pub fn set_stuck(&mut self, counter: Counter) {
+        self.stuck |= 1 << counter as usize;
+    }
+
+    /// Whether a counter's field is full.
+    pub fn is_stuck(&self, counter: Counter) -> bool {
+        self.stuck >> counter as usize & 1 == 1
     }
 
     /// Whether nothing was read.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::fec::Fec;
 use super::moment::{Anchor, Moment};
 use super::reading::Reading;
 use super::status::PortStatus;
@@ -29,12 +30,18 @@ pub struct Snapshot {
     pub began: Moment,
     /// When the last answer came in.
     pub ended: Moment,
-    /// Counters, by port index; `None` where none were read.
+    /// Counters, by port index; `None` where none were read. Raw as the collectors hand them on;
+    /// [`health`](crate::health) puts their totals in their place.
     pub readings: Vec<Option<Reading>>,
     /// Port states, by port index.
     pub statuses: Vec<Fresh>,
     /// Nodes that were asked and gave no answer at all, by node index.
     pub silent: Vec<bool>,
+    /// Tick of PortSamplesControl, by node index: a tick of PortXmitWait is this + 1 symbol times.
+    /// `None` where the device does not tell.
+    pub ticks: Vec<Option<u8>>,
+    /// The error correction that a port runs with, by port index, as far as it tells.
+    pub fec: Vec<Option<Fec>>,
 }
 
 impl Snapshot {
@@ -44,6 +51,8 @@ impl Snapshot {
             readings: vec![None; fabric.ports.len()],
             statuses: vec![Fresh::NotAsked; fabric.ports.len()],
             silent: vec![false; fabric.nodes.len()],
+            ticks: vec![None; fabric.nodes.len()],
+            fec: vec![None; fabric.ports.len()],
             fabric,
             anchor,
             began: anchor.moment,

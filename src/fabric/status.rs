@@ -61,6 +61,10 @@ pub struct PortStatus {
     pub widths_supported: u8,
     /// The speeds it can do.
     pub speeds_supported: SpeedSet,
+    /// LinkWidthEnabled: those of the widths that somebody allowed it.
+    pub widths_enabled: u8,
+    /// Those of the speeds that somebody allowed it.
+    pub speeds_enabled: SpeedSet,
 }
 
 impl PortStatus {
@@ -82,6 +86,7 @@ impl PortStatus {
         PortStatus {
             speed: self.speed.map(fdr10),
             speeds_supported: self.speeds_supported.with(Speed::Fdr10),
+            speeds_enabled: self.speeds_enabled.with(Speed::Fdr10),
             ..self
         }
     }
@@ -91,6 +96,16 @@ impl PortStatus {
         let width = Width::widest(self.widths_supported & partner.widths_supported)?;
         let speed = self.speeds_supported.common(partner.speeds_supported).fastest()?;
         Some(rate::bytes_per_second(width, speed))
+    }
+
+    /// The widest and the fastest that this port and its partner can both do and are both allowed.
+    pub fn best_enabled_with(&self, partner: &PortStatus) -> (Option<Width>, Option<Speed>) {
+        let widths = |port: &PortStatus| port.widths_supported & port.widths_enabled;
+        let speeds = |port: &PortStatus| port.speeds_supported.common(port.speeds_enabled);
+        (
+            Width::widest(widths(self) & widths(partner)),
+            speeds(self).common(speeds(partner)).fastest(),
+        )
     }
 }
 
@@ -119,6 +134,8 @@ pub(crate) mod tests {
             speed: Some(Speed::Edr),
             widths_supported: 1 | 2,
             speeds_supported: [Speed::Sdr, Speed::Edr].into_iter().collect(),
+            widths_enabled: 1 | 2,
+            speeds_enabled: [Speed::Sdr, Speed::Edr].into_iter().collect(),
         }
     }
 

@@ -199,16 +199,19 @@ impl PortInfo {
     /// The port in the terms of the field; `fields` are those of port 0 for a switch's port.
     pub fn status(&self, fields: SpeedFields) -> PortStatus {
         let mut supported: SpeedSet = all_of(&BASE_SPEEDS, self.speed_supported).collect();
+        let mut enabled: SpeedSet = all_of(&BASE_SPEEDS, self.speed_enabled).collect();
         // The newest field that names a speed is the one that counts.
         let mut speed = exactly(&BASE_SPEEDS, self.speed_active);
         if fields.extended {
             supported =
                 all_of(&EXT_SPEEDS, self.speed_ext_supported).fold(supported, SpeedSet::with);
+            enabled = all_of(&EXT_SPEEDS, self.speed_ext_enabled).fold(enabled, SpeedSet::with);
             speed = exactly(&EXT_SPEEDS, self.speed_ext_active).or(speed);
         }
         if fields.extended2 {
             supported =
                 all_of(&EXT2_SPEEDS, self.speed_ext2_supported).fold(supported, SpeedSet::with);
+            enabled = all_of(&EXT2_SPEEDS, self.speed_ext2_enabled).fold(enabled, SpeedSet::with);
             speed = exactly(&EXT2_SPEEDS, self.speed_ext2_active).or(speed);
         }
         let status = PortStatus {
@@ -221,6 +224,8 @@ impl PortInfo {
             speed: None,
             widths_supported: self.width_supported,
             speeds_supported: supported,
+            widths_enabled: self.width_enabled,
+            speeds_enabled: enabled,
         };
         // Without a link the active fields hold what the last one had, or nonsense.
         if status.link_up() {

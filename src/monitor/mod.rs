@@ -386,6 +386,7 @@ impl Monitor {
         let observation = Arc::new(Observation {
             fabric: self.settings.name.clone(),
             snapshot,
+            findings: crate::health::Findings::default(),
             tally: self.tally.clone(),
             mads: self.transactor.stats().clone(),
         });

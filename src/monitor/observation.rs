@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::fabric::moment::Anchor;
 use crate::fabric::{Moment, Snapshot, change};
+use crate::health::Findings;
 use crate::transport::stats::Stats;
 
 use super::host::HostObservation;
@@ -30,6 +31,8 @@ pub struct Observation {
     pub fabric: String,
     /// The latest sweep; `None` before the first.
     pub snapshot: Option<Snapshot>,
+    /// What it comes to; empty where there is no sweep.
+    pub findings: Findings,
     /// How the monitor itself fared.
     pub tally: Tally,
     /// What became of its MADs.

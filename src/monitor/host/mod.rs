@@ -21,6 +21,7 @@ use crate::fabric::Moment;
 use crate::fabric::host::HostSnapshot;
 use crate::fabric::host::event::{Event, EventKind};
 use crate::fabric::host::rails::Rails;
+use crate::health::findings::Counting;
 use crate::transport::clock::Clock;
 
 use super::Board;
@@ -43,6 +44,8 @@ pub enum News {
 pub struct HostObservation {
     /// The latest look; `None` before the first.
     pub snapshot: Option<HostSnapshot>,
+    /// How the counters of its ports fared: device by device, port by port as they stand there.
+    pub counting: Vec<Vec<Counting>>,
     /// How many looks there were.
     pub looks: u64,
     /// What the ports went through.

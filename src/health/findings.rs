@@ -1,0 +1,94 @@
+//! What was found out about a fabric: immutable, beside the snapshot that it was judged by.
+
+use crate::fabric::topology::Link;
+use crate::fabric::{Counter, Moment, PortIndex};
+
+use super::bit_errors::BitErrors;
+use super::congestion::{Region, Role};
+use super::outage::Outages;
+use super::verdict::{Reasons, Repair, Verdict};
+
+/// Everything that was found; the indexes are those of the snapshot's fabric.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// By port index.
+    pub ports: Vec<PortFindings>,
+    /// The cables, in the order of [`Fabric::links`](crate::fabric::Fabric::links).
+    pub links: Vec<LinkFindings>,
+    /// Where the fabric is congested, the largest region first.
+    pub regions: Vec<Region>,
+}
+
+/// What was found out about a port.
+#[derive(Clone, Debug, Default)]
+pub struct PortFindings {
+    /// How its counters fared.
+    pub counting: Counting,
+    /// The bits that came in at it.
+    pub bit_errors: BitErrors,
+    /// How long it had to wait before it could send.
+    pub wait: Option<Wait>,
+    /// Its part in a congestion.
+    pub role: Option<Role>,
+}
+
+/// How a port's counters fared: what stands between them and the truth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counting {
+    /// One bit a counter: its field is full now, and counts no further.
+    pub(super) stuck: u64,
+    /// One bit a counter: its field was full at least once, so the total is a lower bound.
+    pub(super) saturated: u64,
+    /// How often counters fell: somebody cleared them, or the device was reset.
+    pub resets: u32,
+    /// When that was seen last.
+    pub last_reset: Option<Moment>,
+}
+
+impl Counting {
+    /// Whether a counter's field is full now, and counts no further.
+    pub fn is_stuck(&self, counter: Counter) -> bool {
+        self.stuck >> counter as usize & 1 == 1
+    }
+
+    /// Whether a counter's field was full at least once: its total is a lower bound since.
+    pub fn was_saturated(&self, counter: Counter) -> bool {
+        self.saturated >> counter as usize & 1 == 1
+    }
+
+    /// Whether any was.
+    pub fn was_any_saturated(&self) -> bool {
+        self.saturated != 0
+    }
+}
+
+/// The time that a port had data and no credit to send it with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wait {
+    /// Its share of the time between the two latest readings, 0 to 1.
+    pub share: f32,
+    /// Whether the device tells how long its tick is; else one of 8 bytes at the link's rate was
+    /// assumed.
+    pub tick_told: bool,
+}
+
+/// What was found out about a cable.
+#[derive(Clone, Debug)]
+pub struct LinkFindings {
+    /// Its ends.
+    pub link: Link,
+    /// What it comes to.
+    pub verdict: Verdict,
+    /// Since when.
+    pub since: Moment,
+    /// Why, each with its own weight.
+    pub reasons: Reasons,
+    /// What to try first.
+    pub repair: Option<Repair>,
+    /// Whether it carries traffic; `None` where that is not known.
+    pub up: Option<bool>,
+    /// What it went through.
+    pub outages: Outages,
+    /// Where packets that come in marked bad were spoilt: the port that they came into there.
+    pub upstream: Option<PortIndex>,
+}
