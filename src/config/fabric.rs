@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::fabric::PortNumber;
+use crate::health::HealthSettings;
 use crate::transport::pace::Pace;
 use crate::transport::transactor::MOST_IN_FLIGHT;
 
@@ -38,6 +39,8 @@ pub struct FabricSettings {
     pub pace: Pace,
     /// Where to write each MAD to, and how many bytes at the most.
     pub capture: Option<(PathBuf, u64)>,
+    /// How its links are judged.
+    pub health: HealthSettings,
 }
 
 impl FabricOptions {
@@ -104,6 +107,7 @@ impl FabricOptions {
             )?,
             node_name_map: self.node_name_map,
             details: self.details.unwrap_or(false),
+            health: HealthSettings::default(),
             pace,
             capture: self
                 .capture

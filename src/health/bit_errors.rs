@@ -1,6 +1,15 @@
 //! Bit error ratios: how many of the bits that come in at a port are wrong, and how many may be.
+//!
+//! A ratio is measured over windows. The shortest one that can tell decides: a link that is grossly
+//! bad shows it in a minute, one at its limit in as long as that takes to bring an error or two.
 
 use std::time::Duration;
+
+use crate::fabric::Moment;
+use crate::fabric::fec::Fec;
+use crate::fabric::rate::Speed;
+
+use super::window;
 
 /// A window over which errors are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +34,93 @@ impl Window {
             Window::Long => "125m",
         }
     }
+
+    /// How long it is once it is full; up to a fifth more.
+    pub fn length(self) -> Duration {
+        Duration::from_secs(match self {
+            Window::Quick => 75,
+            Window::Short => 12 * 60,
+            Window::Long => 125 * 60,
+        })
+    }
+}
+
+/// What may be wrong of the bits on a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Behind error correction: what is lost.
+    pub symbol: f32,
+    /// Before it: what it had to mend.
+    pub pre_fec: Option<f32>,
+}
+
+/// A row of the table of limits: a speed, and an error correction if it matters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LimitRow {
+    /// The speed.
+    pub speed: Speed,
+    /// Only with this error correction.
+    pub fec: Option<Fec>,
+    /// The limits.
+    pub limits: Limits,
+}
+
+const fn row(speed: Speed, fec: Option<Fec>, symbol: f32, pre_fec: Option<f32>) -> LimitRow {
+    LimitRow { speed, fec, limits: Limits { symbol, pre_fec } }
+}
+
+/// The limits, the more special rows first.
+///
+/// Up to FDR: the specification's 1e-12. From EDR on: the error level of UFM's PDR plugin
+/// (Field_BER_Thresholds, V06), by what can be asked for in band; which process the ASIC is made in
+/// and whether it retries on the link layer (PLR) cannot, so HDR has the limit of the 16 nm devices
+/// that most of it runs on, and NDR that of devices with PLR. XDR has NDR's until somebody publishes
+/// its own.
+const TABLE: [LimitRow; 12] = [
+    row(Speed::Sdr, None, 1e-12, None),
+    row(Speed::Ddr, None, 1e-12, None),
+    row(Speed::Qdr, None, 1e-12, None),
+    row(Speed::Fdr10, None, 1e-12, None),
+    row(Speed::Fdr, None, 1e-12, None),
+    row(Speed::Edr, Some(Fec::LowLatency), 1e-13, Some(1e-12)),
+    row(Speed::Edr, Some(Fec::ReedSolomon), 1e-13, Some(1e-9)),
+    row(Speed::Edr, None, 1e-13, None),
+    row(Speed::Hdr, None, 1e-13, Some(1e-5)),
+    row(Speed::Ndr, None, 1e-14, Some(1e-5)),
+    row(Speed::Xdr, None, 1e-14, Some(1e-5)),
+    // FDR with its fire code has no limit of its own in any source.
+    row(Speed::Fdr, Some(Fec::FireCode), 1e-12, None),
+];
+
+/// The limits of a site.
+#[derive(Clone, Debug)]
+pub struct LimitTable {
+    rows: Vec<LimitRow>,
+}
+
+impl Default for LimitTable {
+    fn default() -> Self {
+        LimitTable::new(&[])
+    }
+}
+
+impl LimitTable {
+    /// The usual limits, with a site's own before them.
+    pub fn new(own: &[LimitRow]) -> Self {
+        LimitTable { rows: own.iter().chain(&TABLE).copied().collect() }
+    }
+
+    /// All rows; the first that fits counts.
+    pub fn rows(&self) -> &[LimitRow] {
+        &self.rows
+    }
+
+    /// The limits of a link.
+    pub fn of(&self, speed: Speed, fec: Option<Fec>) -> Limits {
+        let fits = |row: &&LimitRow| row.speed == speed && (row.fec.is_none() || row.fec == fec);
+        // Each speed has a row of its own in the table.
+        self.rows.iter().find(fits).map_or(TABLE[0].limits, |row| row.limits)
+    }
 }
 
 /// What was measured over a window.
@@ -34,13 +130,6 @@ pub struct Measured {
     pub errors: u32,
     /// Over how long, in seconds.
     pub seconds: f32,
-}
-
-impl Measured {
-    /// How long it was watched.
-    pub fn span(&self) -> Duration {
-        Duration::from_secs_f32(self.seconds.max(0.0))
-    }
 }
 
 /// What a direction's errors come to.
@@ -55,6 +144,18 @@ pub enum Judgement {
     Raised,
     /// Over it.
     Over,
+}
+
+impl Judgement {
+    /// As JSON writes it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Judgement::Unknown => "unknown",
+            Judgement::Fine => "fine",
+            Judgement::Raised => "raised",
+            Judgement::Over => "over",
+        }
+    }
 }
 
 /// The errors among the bits that come in at a port.
@@ -72,11 +173,183 @@ pub struct BitErrors {
     pub limit: f32,
 }
 
+/// So many errors a link at its limit must have had in a window before it can tell anything: with
+/// none seen where 2.5 were due, the link is below its limit with 92 % confidence (e^-2.5), and one
+/// at a tenth of it would have had a quarter of one. At NDR, 1e-14 takes 625 s.
+const ENOUGH: f32 = 2.5;
+
+/// Errors in one interval between two points of a window may be one event, such as a burst of noise;
+/// a bad cable goes on.
+const STEADY: usize = 2;
+
+/// More errors than a link with `expected` has by chance. For a link at a tenth of its limit, which
+/// is what is called normal, the chance to get there is below 1e-13 in each window of any length; for
+/// one at half its limit below 1e-6.
+fn most(expected: f32) -> f32 {
+    expected + 2.0 * expected.sqrt() + 4.0
+}
+
 impl BitErrors {
     /// The measured ratio over a window; `None` while the window is too short to tell: a link at
     /// its limit would have had fewer than 2.5 errors in it.
     pub fn ratio(&self, window: Window) -> Option<f64> {
-        let _ = window;
-        None
+        let Measured { errors, seconds } = self.windows[window as usize];
+        let tells = self.expected(window, self.limit) >= ENOUGH || errors as f32 > most(ENOUGH);
+        (tells && self.judgement != Judgement::Unknown)
+            .then(|| f64::from(errors) / (f64::from(self.bits_a_second) * f64::from(seconds)))
+    }
+
+    /// The errors that a ratio brings in a window.
+    fn expected(&self, window: Window, ratio: f32) -> f32 {
+        self.windows[window as usize].seconds * self.bits_a_second * ratio
+    }
+}
+
+/// The windows of one port.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Watch {
+    windows: [window::Window; Window::ALL.len()],
+    /// Errors since it began, modulo 2^32: windows know only differences.
+    counted: u32,
+}
+
+impl Watch {
+    /// Takes what was counted since the last reading in, and judges.
+    pub fn follow(&mut self, at: Moment, errors: u64, bits_a_second: f32, limit: f32) -> BitErrors {
+        let mut found = BitErrors { bits_a_second, limit, ..BitErrors::default() };
+        self.counted = self.counted.wrapping_add(errors as u32);
+        let (at, counted) = (window::Tick::from(at), self.counted);
+        for (window, kept) in Window::ALL.into_iter().zip(&mut self.windows) {
+            if let Some((errors, seconds)) = kept.growth(at, counted) {
+                found.windows[window as usize] = Measured { errors, seconds };
+            }
+            kept.note(window.length(), at, counted);
+        }
+        self.judge(&mut found, counted);
+        found
+    }
+
+    fn judge(&self, found: &mut BitErrors, counted: u32) {
+        for (window, kept) in Window::ALL.into_iter().zip(&self.windows) {
+            let errors = found.windows[window as usize].errors as f32;
+            let expected = found.expected(window, found.limit);
+            let steady = kept.busy_intervals(counted) >= STEADY;
+            let judgement = if steady && errors > most(expected) {
+                Judgement::Over
+            } else if steady && errors > most(expected / 2.0) {
+                Judgement::Raised
+            } else if expected >= ENOUGH {
+                Judgement::Fine
+            } else {
+                Judgement::Unknown
+            };
+            // The gravest; among equals the shortest window.
+            if judgement as u8 > found.judgement as u8 {
+                (found.judgement, found.decided_by) = (judgement, Some(window));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fabric::rate::{Width, bytes_per_second};
+
+    /// Watches a link for so long, swept each 15 s, with so many errors in each sweep.
+    fn watched(minutes: u32, speed: Speed, errors: impl Fn(u32) -> u64) -> Vec<BitErrors> {
+        let bits = bytes_per_second(Width::X4, speed) as f32 * 8.0;
+        let limit = LimitTable::default().of(speed, None).symbol;
+        let mut watch = Watch::default();
+        (0..=minutes * 4)
+            .map(|sweep| {
+                let at = Moment::default() + Duration::from_secs(15) * sweep;
+                watch.follow(at, if sweep == 0 { 0 } else { errors(sweep) }, bits, limit)
+            })
+            .collect()
+    }
+
+    /// The first minute in which it was so.
+    fn first(found: &[BitErrors], is: Judgement) -> Option<f32> {
+        found.iter().position(|found| found.judgement == is).map(|sweep| sweep as f32 / 4.0)
+    }
+
+    #[test]
+    fn a_silent_link_is_fine_as_soon_as_its_limit_would_have_shown() {
+        // (speed, minutes): 2.5 errors at the limit take 2.5 / (limit × rate).
+        for (speed, minutes) in
+            [(Speed::Qdr, 1.25), (Speed::Edr, 4.25), (Speed::Hdr, 2.25), (Speed::Ndr, 10.5)]
+        {
+            let found = watched(130, speed, |_| 0);
+            assert_eq!(first(&found, Judgement::Fine), Some(minutes), "{speed:?}");
+            let before = &found[..(minutes * 4.0) as usize];
+            assert!(before.iter().all(|found| found.judgement == Judgement::Unknown));
+            assert!(before.iter().all(|found| found.ratio(Window::Short).is_none()));
+            let last = found.last().unwrap();
+            assert_eq!(last.judgement, Judgement::Fine);
+            assert!(last.ratio(Window::Long).unwrap().abs() < 1e-30);
+        }
+    }
+
+    #[test]
+    fn the_worse_it_is_the_sooner_it_shows() {
+        // Errors a sweep at NDR: 6,000 are 1e-9; one in four sweeps is 4e-14, one in 12 1.4e-14.
+        let per = |sweeps: u32| move |sweep: u32| u64::from(sweep.is_multiple_of(sweeps));
+        assert_eq!(first(&watched(130, Speed::Ndr, |_| 6_000), Judgement::Over), Some(0.5));
+        assert_eq!(first(&watched(130, Speed::Ndr, per(1)), Judgement::Over), Some(1.5));
+        let four = first(&watched(130, Speed::Ndr, per(4)), Judgement::Over).unwrap();
+        assert!((6.0..15.0).contains(&four), "{four}");
+        // Barely over its limit: raised, for it cannot be told from one that is just below.
+        let barely = watched(300, Speed::Ndr, per(15));
+        assert_eq!(first(&barely, Judgement::Over), None);
+        assert!(first(&barely, Judgement::Raised).is_some());
+    }
+
+    #[test]
+    fn a_burst_is_no_bad_cable() {
+        let found = watched(60, Speed::Edr, |sweep| if sweep == 60 { 5_000 } else { 0 });
+        assert_eq!(first(&found, Judgement::Over), None);
+    }
+
+    #[test]
+    fn a_ratio_is_what_was_counted_over_the_bits() {
+        let found = watched(130, Speed::Ndr, |_| 6_000);
+        let ratio = found.last().unwrap().ratio(Window::Short).unwrap();
+        assert!((ratio / 1e-9 - 1.0).abs() < 0.01, "{ratio}");
+    }
+
+    #[test]
+    fn each_speed_has_a_limit_and_a_site_may_have_its_own() {
+        let usual = LimitTable::default();
+        for speed in Speed::ALL {
+            assert!(TABLE.iter().any(|row| row.speed == speed && row.fec.is_none()), "{speed:?}");
+            assert!(usual.of(speed, None).symbol <= 1e-12);
+        }
+        assert_eq!(usual.of(Speed::Edr, Some(Fec::LowLatency)).pre_fec, Some(1e-12));
+        let own = row(Speed::Ndr, Some(Fec::ReedSolomon), 1e-13, None);
+        let site = LimitTable::new(&[own]);
+        assert_eq!(site.of(Speed::Ndr, Some(Fec::ReedSolomon)), own.limits);
+        assert_eq!(site.of(Speed::Ndr, None), usual.of(Speed::Ndr, None));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// A link with half of its limit's errors, spread by chance, is never called bad in a day.
+        #[test]
+        fn half_the_limit_is_not_bad(seed in any::<u64>()) {
+            // 4e11 bits/s × 1e-14 × 15 s / 2 = 0.03 errors a sweep.
+            let mut state = seed | 1;
+            let mut chance = || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 11) as f64 / (1u64 << 53) as f64
+            };
+            let errors: Vec<u64> = (0..=5_760).map(|_| u64::from(chance() < 0.03)).collect();
+            let found = watched(1_440, Speed::Ndr, |sweep| errors[sweep as usize]);
+            prop_assert_eq!(first(&found, Judgement::Over), None);
+        }
     }
 }

@@ -63,3 +63,14 @@ impl Congestion {
         (Vec::new(), Vec::new())
     }
 }
+
+pub fn wait(
+    ticks: u64,
+    _tick: Option<u8>,
+    width: crate::fabric::rate::Width,
+    speed: crate::fabric::rate::Speed,
+    seconds: f64,
+) -> Option<Wait> {
+    let a_second = crate::fabric::rate::bytes_per_second(width, speed) as f64 / 8.0;
+    Some(Wait { share: (ticks as f64 / a_second / seconds).min(1.0) as f32, tick_told: false })
+}

@@ -5,11 +5,19 @@
 
 pub mod bit_errors;
 pub mod congestion;
+pub mod corruption;
 pub mod findings;
+pub mod judge;
+pub mod link;
 pub mod outage;
+pub mod port;
 pub mod settings;
+pub mod totals;
+pub mod upstream;
 pub mod verdict;
+pub mod window;
 
 pub use findings::{Findings, LinkFindings, PortFindings};
+pub use judge::Judge;
 pub use settings::HealthSettings;
 pub use verdict::{Reason, Verdict};

@@ -1,12 +1,22 @@
 //! What a link went through: losses, their lengths, and whose they were.
+//!
+//! A loss shows in several ways, and each may be missing: the link is seen without its state Active;
+//! LinkDowned rises, at both ends if the link was lost, at one if the other's node was reset; the
+//! host's own kernel tells it at once. All of them are one story a link, and one loss is counted once.
 
 use std::time::Duration;
 
 use crate::fabric::Moment;
 
+use super::window::Tick;
+
 /// The bounds of the histogram of outages, in seconds: what ends a job is how long it had to wait.
 /// The time-outs of NCCL and MPI are about 7 and 14 s with common settings.
 pub const BOUNDS: [f64; 7] = [1.0, 5.0, 7.0, 14.0, 30.0, 60.0, 300.0];
+
+/// After a link is up again, this many sweeps are waited for to tell what both ends counted: a host
+/// that comes back is asked after its next discovery.
+const PATIENCE: u8 = 4;
 
 /// Why a link was down although nothing is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +55,426 @@ pub struct Outages {
     /// How many flaps were at most so long as each bound, and longer than the one before; the last
     /// place has the longer ones.
     pub lengths: [u16; BOUNDS.len() + 1],
-    /// Times that it retrained by itself (LinkErrorRecovery).
+    /// Times that it retrained by itself (LinkErrorRecovery), as the end saw it that saw more.
     pub recoveries: u32,
     /// When it went down or came up last.
     pub last_change: Option<Moment>,
+}
+
+/// What a sweep knows of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// When its state was asked for.
+    pub at: Moment,
+    /// Whether it carries traffic, if that is known.
+    pub up: Option<bool>,
+    /// The totals of LinkDowned at both ends, as far as they were read.
+    pub downed: [Option<u32>; 2],
+    /// How often the counters of both ends were reset.
+    pub resets: [u32; 2],
+    /// The nodes that are not there.
+    pub away: [bool; 2],
+    /// Somebody said that this link would be down now.
+    pub maintenance: bool,
+}
+
+/// Whose fault a loss was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Link,
+    /// One end alone counted it, so it was the node at the other.
+    Node,
+    Expected(Expected),
+}
+
+/// Losses of which it is not known yet what they were.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    seen: u16,
+    seconds: f32,
+    lengths: [u8; BOUNDS.len() + 1],
+    sweeps: u8,
+    away: [bool; 2],
+    maintenance: bool,
+}
+
+/// How many of the latest flaps are remembered with their times.
+const REMEMBERED: usize = 3;
+
+/// The state machine of one link.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Life {
+    up: Option<bool>,
+    /// Since when it is so.
+    since: Moment,
+    /// What is older says nothing.
+    as_of: Moment,
+    outages: Outages,
+    /// LinkDowned as far as it was counted, and the resets that belong to it.
+    accounted: [Option<u32>; 2],
+    resets: [u32; 2],
+    pending: Option<Pending>,
+    /// It came up since the latest sweep.
+    came_up: bool,
+    flaps: [Tick; REMEMBERED],
+    /// Of those, the ones that one end alone counted.
+    by_node: [bool; REMEMBERED],
+}
+
+impl Life {
+    /// What it went through so far.
+    pub fn outages(&self) -> &Outages {
+        &self.outages
+    }
+
+    /// Whether it carries traffic, and since when that is so.
+    pub fn up(&self) -> (Option<bool>, Moment) {
+        (self.up, self.since)
+    }
+
+    /// How many of its latest three flaps are no older than this, and whether each of them was a
+    /// node's.
+    pub fn flaps_since(&self, now: Moment, within: Duration) -> (usize, bool) {
+        let known = REMEMBERED.min(self.outages.flaps as usize);
+        let young = |tick: &Tick| Tick::from(now).seconds_since(*tick) <= within.as_secs_f32();
+        let count = self.flaps[..known].iter().filter(|tick| young(tick)).count();
+        (count, count > 0 && self.by_node[..count].iter().all(|by_node| *by_node))
+    }
+
+    /// Takes down how often it retrained by itself.
+    pub fn recovered(&mut self, times: u32) {
+        self.outages.recoveries = self.outages.recoveries.max(times);
+    }
+
+    /// A port of it told by itself that it was lost, or is back.
+    pub fn hear(&mut self, up: bool, at: Moment) {
+        if at >= self.as_of {
+            // What was never seen and says that it broke was whole.
+            self.up.get_or_insert(!up);
+            self.turn(up, at);
+            self.as_of = at;
+        }
+    }
+
+    /// Takes a sweep in. Tells whether the link came up since the one before, or may have.
+    pub fn follow(&mut self, look: &Look) -> bool {
+        if let Some(up) = look.up.filter(|_| look.at >= self.as_of) {
+            self.turn(up, look.at);
+            self.as_of = look.at;
+        }
+        if self.up == Some(false) {
+            // Who is gone while the link is down may come back with its counters at zero.
+            let pending = self.pending.get_or_insert_default();
+            pending.sweeps = 0;
+            for (away, now) in pending.away.iter_mut().zip(look.away) {
+                *away |= now;
+            }
+            pending.maintenance |= look.maintenance;
+            self.came_up = false;
+            return false;
+        }
+        let more = [0, 1].map(|end| {
+            let (was, now) = (self.accounted[end]?, look.downed[end]?);
+            Some(now.wrapping_sub(was))
+        });
+        let lost = more.iter().flatten().any(|&more| more > 0);
+        if lost || self.pending.is_some() {
+            let pending = self.pending.get_or_insert_default();
+            pending.sweeps += 1;
+            pending.maintenance |= look.maintenance;
+            // One end may have been read before the loss and the other after it, so whoever was
+            // silent or has counted nothing is asked once more.
+            let told = more.iter().all(Option::is_some) && self.up == Some(true);
+            if pending.sweeps >= PATIENCE || (told && pending.sweeps >= 2) {
+                self.settle(more, look);
+            }
+        } else {
+            self.account(look);
+        }
+        std::mem::take(&mut self.came_up) || lost
+    }
+
+    fn turn(&mut self, up: bool, at: Moment) {
+        let was = self.up.replace(up);
+        if was == Some(up) {
+            return;
+        }
+        if was == Some(false) {
+            let seconds = at.since(self.since).as_secs_f32();
+            let pending = self.pending.get_or_insert_default();
+            pending.seen = pending.seen.saturating_add(1);
+            pending.seconds += seconds;
+            let place = BOUNDS.partition_point(|bound| f64::from(seconds) > *bound);
+            pending.lengths[place] = pending.lengths[place].saturating_add(1);
+            pending.sweeps = 0;
+            self.came_up = up;
+        }
+        if was.is_some() {
+            self.outages.last_change = Some(at);
+        }
+        self.since = at;
+    }
+
+    fn account(&mut self, look: &Look) {
+        for end in 0..2 {
+            if look.downed[end].is_some() {
+                self.accounted[end] = look.downed[end];
+                self.resets[end] = look.resets[end];
+            }
+        }
+    }
+
+    /// Both ends have told what they counted: what was it?
+    fn settle(&mut self, more: [Option<u32>; 2], look: &Look) {
+        let Some(pending) = self.pending.take() else { return };
+        let cause = self.cause(&pending, more, look);
+        self.account(look);
+        let counted = more.into_iter().flatten().max().unwrap_or(0);
+        let times = counted.max(u32::from(pending.seen));
+        if times == 0 {
+            return;
+        }
+        let length = Duration::from_secs_f32(pending.seconds.max(0.0));
+        if pending.seen == 0 {
+            self.outages.last_change = Some(look.at);
+        }
+        match cause {
+            Cause::Expected(why) => {
+                // A node that comes up may train its links more than once; that is one reboot.
+                self.outages.expected[why as usize] += 1;
+                self.outages.expected_down += length;
+            }
+            Cause::Link | Cause::Node => {
+                self.outages.flaps = self.outages.flaps.saturating_add(times);
+                self.outages.down += length;
+                for (length, more) in self.outages.lengths.iter_mut().zip(pending.lengths) {
+                    *length = length.saturating_add(u16::from(more));
+                }
+                for _ in 0..times.min(REMEMBERED as u32) {
+                    self.flaps.rotate_right(1);
+                    self.by_node.rotate_right(1);
+                    self.flaps[0] = Tick::from(look.at);
+                    self.by_node[0] = cause == Cause::Node;
+                }
+            }
+        }
+    }
+
+    fn cause(&self, pending: &Pending, more: [Option<u32>; 2], look: &Look) -> Cause {
+        if pending.maintenance {
+            return Cause::Expected(Expected::Maintenance);
+        }
+        let rebooted = |end: usize| {
+            let nothing = more[end].is_none_or(|more| more == 0);
+            let reset = look.resets[end] != self.resets[end];
+            // Counters that were at zero before a reboot do not fall. Then it tells that the node was
+            // gone, and that the other end alone counted a loss.
+            let gone = pending.away[end] && more[1 - end].is_some_and(|more| more > 0);
+            nothing && (reset || gone)
+        };
+        if rebooted(0) || rebooted(1) {
+            return Cause::Expected(Expected::Reboot);
+        }
+        match more {
+            [Some(0), Some(1..)] | [Some(1..), Some(0)] => Cause::Node,
+            _ => Cause::Link,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A link that is swept each 15 s.
+    #[derive(Default)]
+    struct Story {
+        life: Life,
+        sweep: u64,
+        downed: [u32; 2],
+        resets: [u32; 2],
+        maintenance: bool,
+    }
+
+    impl Story {
+        fn new() -> Self {
+            let mut story = Story { downed: [3, 7], ..Story::default() };
+            story.sweep(Some(true), [false; 2]);
+            story
+        }
+
+        fn at(&self) -> Moment {
+            Moment::default() + Duration::from_secs(15 * self.sweep)
+        }
+
+        fn sweep(&mut self, up: Option<bool>, away: [bool; 2]) -> bool {
+            self.sweep += 1;
+            let read = |end: usize| (!away[end]).then_some(self.downed[end]);
+            let (resets, maintenance) = (self.resets, self.maintenance);
+            let downed = [read(0), read(1)];
+            self.life.follow(&Look { at: self.at(), up, downed, resets, away, maintenance })
+        }
+
+        fn sweeps(&mut self, count: usize, up: bool, away: [bool; 2]) {
+            for _ in 0..count {
+                self.sweep(Some(up), away);
+            }
+        }
+
+        fn up(&mut self, count: usize) {
+            self.sweeps(count, true, [false; 2]);
+        }
+
+        fn told(&self) -> (u32, [u32; 2], u64, u64) {
+            let outages = self.life.outages();
+            let Outages { flaps, expected, down, expected_down, .. } = outages;
+            (*flaps, *expected, down.as_secs(), expected_down.as_secs())
+        }
+    }
+
+    const BOTH: [bool; 2] = [false; 2];
+    const HOST: [bool; 2] = [false, true];
+
+    #[test]
+    fn a_loss_that_is_seen_and_counted_at_both_ends_is_one() {
+        let mut story = Story::new();
+        story.downed = [4, 7];
+        story.sweep(Some(false), BOTH);
+        story.downed = [4, 8];
+        story.sweeps(2, false, BOTH);
+        story.up(5);
+        assert_eq!(story.told(), (1, [0, 0], 45, 0));
+        let outages = story.life.outages();
+        assert_eq!(outages.lengths, [0, 0, 0, 0, 0, 1, 0, 0]);
+        assert_eq!(outages.last_change, Some(Moment::default() + Duration::from_secs(5 * 15)));
+    }
+
+    #[test]
+    fn a_loss_between_two_looks_is_counted_once_and_has_no_length() {
+        let mut story = Story::new();
+        // One end was read before it and the other after it.
+        story.downed = [4, 7];
+        assert!(story.sweep(Some(true), BOTH), "it came up anew");
+        story.downed = [4, 8];
+        story.up(3);
+        assert_eq!(story.told(), (1, [0, 0], 0, 0));
+        story.downed = [7, 11];
+        story.up(3);
+        assert_eq!(story.told().0, 4);
+        assert_eq!(story.life.flaps_since(story.at(), Duration::from_secs(60)), (3, false));
+        assert_eq!(story.life.flaps_since(story.at(), Duration::ZERO).0, 0);
+    }
+
+    #[test]
+    fn a_simulator_that_does_not_count_it_shows_it_all_the_same() {
+        // ibsim: LinkDowned does not rise at an Unlink.
+        let mut story = Story::new();
+        story.sweeps(4, false, BOTH);
+        story.up(4);
+        assert_eq!(story.told(), (1, [0, 0], 60, 0));
+    }
+
+    #[test]
+    fn a_pulled_host_is_a_flap_and_a_rebooted_one_is_not() {
+        let mut pulled = Story::new();
+        pulled.downed[0] += 1;
+        pulled.sweeps(3, false, HOST);
+        pulled.downed[1] += 1;
+        // It is up before it answers.
+        pulled.sweeps(1, true, HOST);
+        pulled.up(3);
+        assert_eq!(pulled.told(), (1, [0, 0], 45, 0));
+
+        let mut rebooted = Story::new();
+        rebooted.downed[0] += 1;
+        rebooted.sweeps(3, false, HOST);
+        rebooted.resets[1] += 1;
+        rebooted.sweeps(1, true, HOST);
+        rebooted.up(3);
+        assert_eq!(rebooted.told(), (0, [1, 0], 0, 45));
+
+        // Nothing had been counted there before, so nothing fell.
+        let mut quiet = Story { downed: [0, 0], ..Story::default() };
+        quiet.up(1);
+        quiet.downed[0] += 1;
+        quiet.sweeps(3, false, HOST);
+        quiet.up(3);
+        assert_eq!(quiet.told(), (0, [1, 0], 0, 45));
+    }
+
+    #[test]
+    fn what_one_end_alone_counts_is_the_other_nodes() {
+        let mut story = Story::new();
+        story.downed[1] += 1;
+        story.up(4);
+        assert_eq!(story.told().0, 1);
+        assert_eq!(story.life.flaps_since(story.at(), Duration::from_secs(99)), (1, true));
+        story.downed = [9, 9];
+        story.up(4);
+        assert!(!story.life.flaps_since(story.at(), Duration::from_secs(99)).1);
+    }
+
+    #[test]
+    fn a_clear_is_no_reboot() {
+        let mut story = Story::new();
+        story.resets = [1, 1];
+        story.up(3);
+        assert_eq!(story.told(), (0, [0, 0], 0, 0));
+        story.downed = [4, 8];
+        story.resets = [2, 2];
+        story.up(3);
+        assert_eq!(story.told().0, 1, "cleared, and lost after that");
+    }
+
+    #[test]
+    fn maintenance_is_expected() {
+        let mut story = Story::new();
+        story.sweeps(2, false, BOTH);
+        story.maintenance = true;
+        story.sweeps(2, false, BOTH);
+        story.maintenance = false;
+        story.up(3);
+        assert_eq!(story.told(), (0, [0, 1], 0, 60));
+    }
+
+    #[test]
+    fn an_event_has_its_own_time_and_the_sweep_after_it_says_nothing_new() {
+        let mut story = Story::new();
+        let at = story.at();
+        story.life.hear(false, at + Duration::from_millis(100));
+        story.life.hear(true, at + Duration::from_millis(2_100));
+        story.life.hear(true, at + Duration::from_millis(2_200));
+        story.downed = [4, 8];
+        story.up(3);
+        assert_eq!(story.told(), (1, [0, 0], 2, 0));
+        assert_eq!(story.life.outages().lengths[1], 1);
+        // What was asked before an event is older news.
+        story.life.hear(false, story.at() + Duration::from_secs(20));
+        story.up(1);
+        assert_eq!(story.life.up().0, Some(false));
+        story.life.hear(true, story.at() + Duration::from_secs(6));
+        story.up(3);
+        assert_eq!(story.told().0, 2);
+    }
+
+    #[test]
+    fn flaps_that_follow_each_other_at_once_are_all_counted() {
+        let mut story = Story::new();
+        for _ in 0..3 {
+            story.sweep(Some(false), BOTH);
+            story.sweep(Some(true), BOTH);
+        }
+        story.up(2);
+        assert_eq!(story.told(), (3, [0, 0], 45, 0));
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_change() {
+        let mut story = Story::new();
+        story.sweep(None, [true, true]);
+        story.sweep(None, [true, true]);
+        story.up(3);
+        assert_eq!(story.told(), (0, [0, 0], 0, 0));
+        assert_eq!(story.life.up().1, Moment::default() + Duration::from_secs(15));
+    }
 }

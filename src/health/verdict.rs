@@ -1,5 +1,9 @@
 //! The verdict on a cable, and what it rests on.
 
+use std::time::Duration;
+
+use crate::fabric::Moment;
+
 /// What a cable comes to, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
@@ -62,8 +66,9 @@ table! {
         Recoveries "recoveries" "The link retrained by itself, again and again.";
         Width "width" "It runs on fewer lanes than both ends can do and are allowed.";
         Speed "speed" "It runs slower than both ends can do and are allowed.";
-        Down "down" "It has no link, and the nodes at both ends are there.";
+        Down "down" "It carries nothing, and the nodes at both ends are there.";
         ReceiveErrors "receive_errors" "Packets come in broken.";
+        LinkIntegrity "link_integrity" "Local errors came thick enough to pass the port's own threshold.";
         Marked "marked" "Packets come in that were spoilt on a link further upstream: the fault is not here.";
         Congested "congested" "Its receiver is slow: packets wait for credits here first.";
         Victim "victim" "Packets wait here because they wait further on.";
@@ -100,6 +105,12 @@ impl Reasons {
         *slot = (*slot).max(Some(weight));
     }
 
+    /// The same, none weighing more than this.
+    #[must_use]
+    pub fn at_most(self, most: Verdict) -> Self {
+        Reasons { weights: self.weights.map(|weight| weight.map(|weight| weight.min(most))) }
+    }
+
     /// The weight of one, if it is there.
     pub fn weight(&self, reason: Reason) -> Option<Verdict> {
         self.weights[reason as usize]
@@ -118,5 +129,116 @@ impl Reasons {
     /// The one that weighs most, the first in the table among equals.
     pub fn gravest(&self) -> Option<(Reason, Verdict)> {
         self.iter().reduce(|best, next| if next.1 > best.1 { next } else { best })
+    }
+}
+
+impl Reason {
+    /// Whether it rests on errors that were measured over time: that they are over must be measured,
+    /// too.
+    fn is_measured(self) -> bool {
+        matches!(
+            self,
+            Reason::BitErrors | Reason::PreFec | Reason::ReceiveErrors | Reason::LinkIntegrity
+        )
+    }
+}
+
+/// For so long a link must be better than its verdict before that is lifted.
+pub const HOLD: Duration = Duration::from_secs(5 * 60);
+
+/// A link's verdict from sweep to sweep, which does not flutter: what is worse counts at once, and
+/// rests on enough evidence by itself; what is better has to last. A cable that was found bad by its
+/// errors is not better for not being known about.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    verdict: Verdict,
+    since: Moment,
+    better_since: Option<Moment>,
+    measured: bool,
+}
+
+impl Standing {
+    /// Of a link that is seen for the first time.
+    pub fn new(at: Moment) -> Self {
+        Standing { verdict: Verdict::Unknown, since: at, better_since: None, measured: false }
+    }
+
+    /// The verdict, and since when it is that.
+    pub fn verdict(&self) -> (Verdict, Moment) {
+        (self.verdict, self.since)
+    }
+
+    /// Takes what speaks for and against the link now.
+    pub fn follow(&mut self, reasons: &Reasons, at: Moment) {
+        let now = reasons.verdict();
+        if now >= Verdict::Watch {
+            self.measured = reasons
+                .iter()
+                .any(|(reason, weight)| weight >= Verdict::Watch && reason.is_measured())
+                || (self.measured && now < self.verdict);
+        }
+        if now >= self.verdict || self.verdict < Verdict::Watch {
+            self.better_since = None;
+            if now != self.verdict {
+                (self.verdict, self.since) = (now, at);
+            }
+        } else if now == Verdict::Unknown && self.measured {
+            self.better_since = None;
+        } else if at.since(*self.better_since.get_or_insert(at)) >= HOLD {
+            (self.verdict, self.since, self.better_since) = (now, at, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gravest_reason_makes_the_verdict() {
+        let mut reasons = Reasons::default();
+        assert_eq!((reasons.verdict(), reasons.gravest()), (Verdict::Ok, None));
+        reasons.add(Reason::Victim, Verdict::Ok);
+        reasons.add(Reason::TooShort, Verdict::Unknown);
+        reasons.add(Reason::Width, Verdict::Bad);
+        reasons.add(Reason::Flapping, Verdict::Bad);
+        reasons.add(Reason::Flapping, Verdict::Watch);
+        assert_eq!(reasons.verdict(), Verdict::Bad);
+        assert_eq!(reasons.gravest(), Some((Reason::Flapping, Verdict::Bad)));
+        assert_eq!(reasons.iter().count(), 4);
+    }
+
+    /// Follows a list of weights of one reason, one a minute, and tells the verdicts.
+    fn verdicts(reason: Reason, weights: &[Verdict]) -> Vec<Verdict> {
+        let at = |minute: usize| Moment::default() + Duration::from_secs(60) * minute as u32;
+        let mut standing = Standing::new(at(0));
+        let follow = |(minute, weight): (usize, &Verdict)| {
+            let mut reasons = Reasons::default();
+            let reason = if *weight == Verdict::Unknown { Reason::TooShort } else { reason };
+            reasons.add(reason, *weight);
+            standing.follow(&reasons, at(minute));
+            standing.verdict().0
+        };
+        weights.iter().enumerate().map(follow).collect()
+    }
+
+    #[test]
+    fn what_is_worse_counts_at_once_and_what_is_better_has_to_last() {
+        use Verdict::{Bad, Ok, Unknown, Watch};
+        let weights = [Unknown, Ok, Watch, Bad, Watch, Ok, Bad, Ok, Ok, Ok, Ok, Ok, Ok, Unknown];
+        let told = [Unknown, Ok, Watch, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Ok, Unknown];
+        assert_eq!(verdicts(Reason::Flapping, &weights), told);
+    }
+
+    #[test]
+    fn a_bad_cable_is_not_better_for_not_being_known_about() {
+        use Verdict::{Bad, Ok, Unknown};
+        let mut weights = vec![Bad];
+        weights.extend([Unknown; 60]);
+        weights.extend([Ok; 6]);
+        assert_eq!(verdicts(Reason::BitErrors, &weights)[60..], [Bad, Bad, Bad, Bad, Bad, Bad, Ok]);
+        // One that was down is another matter: it is up again, and that is known.
+        let told = verdicts(Reason::Down, &weights);
+        assert_eq!((told[5], told[6]), (Bad, Unknown));
     }
 }

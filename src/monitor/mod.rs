@@ -23,6 +23,7 @@ use crate::collect::sweep::{Sweep, Swept};
 use crate::config::FabricSettings;
 use crate::fabric::names::NodeNames;
 use crate::fabric::{Fabric, Guid, Moment, Snapshot, change};
+use crate::health::Judge;
 use crate::transport::capture::{Capture, Tapped};
 use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken};
@@ -48,6 +49,7 @@ pub struct Monitor {
     names: NodeNames,
     agents: Agents,
     fabric: Option<Arc<Fabric>>,
+    judge: Judge,
     tally: Tally,
     /// Something says that the fabric is not as it was found.
     restless: bool,
@@ -87,6 +89,7 @@ impl Monitor {
             agents: Agents::new(settings.details),
             gap_interval: settings.interval,
             states_by_lid: true,
+            judge: Judge::new(settings.health.clone()),
             settings,
             board,
             slot,
@@ -382,11 +385,12 @@ impl Monitor {
         self.publish(blank);
     }
 
-    fn publish(&mut self, snapshot: Option<Snapshot>) {
+    fn publish(&mut self, mut snapshot: Option<Snapshot>) {
+        let findings = snapshot.as_mut().map(|snapshot| self.judge.judge(snapshot));
         let observation = Arc::new(Observation {
             fabric: self.settings.name.clone(),
             snapshot,
-            findings: crate::health::Findings::default(),
+            findings: findings.unwrap_or_default(),
             tally: self.tally.clone(),
             mads: self.transactor.stats().clone(),
         });

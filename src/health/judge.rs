@@ -1,0 +1,292 @@
+//! The judge of one fabric: takes each sweep's snapshot in, and tells what it comes to.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::fabric::moment::Anchor;
+use crate::fabric::snapshot::Fresh;
+use crate::fabric::status::{physical, state};
+use crate::fabric::topology::{End, Link, LinkId, NodeKind};
+use crate::fabric::{Counter, Fabric, Moment, PortIndex, Snapshot};
+
+use super::bit_errors::BitErrors;
+use super::congestion::{self, Congestion};
+use super::findings::{Findings, LinkFindings, PortFindings};
+use super::link::{EndLook, LinkLook, LinkState};
+use super::outage::Look;
+use super::port::{Incoming, Lately, PortState, TRAINING};
+use super::settings::{HealthSettings, Work};
+use super::upstream::{Errors, Upstream};
+use super::verdict::Verdict;
+
+/// What is kept of a fabric from sweep to sweep; see the module.
+#[derive(Debug)]
+pub struct Judge {
+    settings: HealthSettings,
+    fabric: Arc<Fabric>,
+    /// By port index.
+    ports: Vec<PortState>,
+    /// In the order of the fabric's links.
+    links: Vec<(Link, LinkState)>,
+    congestion: Congestion,
+    work: Vec<Work>,
+}
+
+impl Judge {
+    /// One that has not seen anything yet.
+    pub fn new(settings: HealthSettings) -> Self {
+        Judge {
+            settings,
+            fabric: Arc::default(),
+            ports: Vec::new(),
+            links: Vec::new(),
+            congestion: Congestion::default(),
+            work: Vec::new(),
+        }
+    }
+
+    /// What a site works on from now on.
+    pub fn set_work(&mut self, work: Vec<Work>) {
+        self.work = work;
+    }
+
+    /// The port at this end told by itself that it lost its link, or has it again.
+    pub fn hear(&mut self, end: End, up: bool, at: Moment) {
+        let Some(port) = self.fabric.find(end) else { return };
+        let is_its = |(link, _): &&mut (Link, LinkState)| link.0 == port || link.1 == port;
+        if let Some((_, state)) = self.links.iter_mut().find(is_its) {
+            state.life.hear(up, at);
+        }
+    }
+
+    /// Takes a sweep in: puts totals in the place of the raw values of its readings, and tells what
+    /// they come to.
+    pub fn judge(&mut self, snapshot: &mut Snapshot) -> Findings {
+        if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
+            self.follow_fabric(&snapshot.fabric, snapshot.began);
+        }
+        let fabric = Arc::clone(&self.fabric);
+        let mut findings = Findings {
+            ports: vec![PortFindings::default(); fabric.ports.len()],
+            ..Findings::default()
+        };
+        self.read_ports(snapshot, &mut findings);
+        let (roles, regions) = self.congestion.follow(
+            &fabric,
+            &|port| findings.ports[port.0 as usize].wait,
+            snapshot.ended,
+        );
+        for (port, role) in roles {
+            findings.ports[port.0 as usize].role = Some(role);
+        }
+        findings.regions = regions;
+        self.judge_links(snapshot, &mut findings);
+        findings
+    }
+
+    /// Brings what is kept to the places that ports and links have in another fabric.
+    fn follow_fabric(&mut self, fabric: &Arc<Fabric>, at: Moment) {
+        let mut ports = vec![PortState::default(); fabric.ports.len()];
+        for (old, state) in std::mem::take(&mut self.ports).into_iter().enumerate() {
+            if let Some(new) = fabric.find(self.fabric.end(PortIndex(old as u32))) {
+                ports[new.0 as usize] = state;
+            }
+        }
+        let mut known: HashMap<LinkId, LinkState> =
+            self.links.drain(..).map(|(_, state)| (state.id, state)).collect();
+        let first = self.fabric.ports.is_empty();
+        self.links = fabric
+            .links()
+            .filter_map(|link| {
+                let id = fabric.link_id(link.0)?;
+                let state = known.remove(&id).unwrap_or_else(|| {
+                    // Another cable: what the ports saw on the one before says nothing about it.
+                    for port in [link.0, link.1] {
+                        ports[port.0 as usize].restart((!first).then(|| at + TRAINING));
+                    }
+                    LinkState::new(id, at)
+                });
+                Some((link, state))
+            })
+            .collect();
+        self.ports = ports;
+        self.fabric = Arc::clone(fabric);
+    }
+
+    fn read_ports(&mut self, snapshot: &mut Snapshot, findings: &mut Findings) {
+        let fabric = Arc::clone(&self.fabric);
+        for port in fabric.port_indexes() {
+            let index = port.0 as usize;
+            let state = &mut self.ports[index];
+            let incoming = incoming(&self.settings, snapshot, port);
+            let Some(reading) = &mut snapshot.readings[index] else {
+                state.miss();
+                findings.ports[index].counting = state.totals.counting();
+                continue;
+            };
+            let (growth, bit_errors) = state.read(reading, incoming);
+            let status = snapshot.status(port);
+            let tick = snapshot.ticks[fabric.port(port).node.0 as usize];
+            let wait = PortState::wait(&growth, |ticks, seconds| {
+                let status = status?;
+                congestion::wait(ticks, tick, status.width?, status.speed?, seconds)
+            });
+            findings.ports[index] =
+                PortFindings { counting: state.totals.counting(), bit_errors, wait, role: None };
+        }
+        // They begin anew from the next sweep on.
+        for cleared in &snapshot.cleared {
+            self.ports[cleared.port.0 as usize].totals.cleared(cleared.counter, cleared.last);
+        }
+    }
+
+    fn judge_links(&mut self, snapshot: &Snapshot, findings: &mut Findings) {
+        let fabric = Arc::clone(&self.fabric);
+        let worked_on = self.worked_on(&fabric, &snapshot.anchor, snapshot.ended);
+        let mut upstream = Upstream::default();
+        let mut links = std::mem::take(&mut self.links);
+        findings.links = links
+            .iter_mut()
+            .map(|(link, state)| {
+                let is_worked_on = |port: PortIndex| worked_on.contains(&port);
+                let maintenance =
+                    !worked_on.is_empty() && (is_worked_on(link.0) || is_worked_on(link.1));
+                self.judge_link(snapshot, findings, *link, state, maintenance, &mut upstream)
+            })
+            .collect();
+        self.links = links;
+    }
+
+    fn judge_link(
+        &mut self,
+        snapshot: &Snapshot,
+        findings: &mut Findings,
+        link: Link,
+        state: &mut LinkState,
+        maintenance: bool,
+        upstream: &mut Upstream,
+    ) -> LinkFindings {
+        let fabric = &snapshot.fabric;
+        let ends = [link.0, link.1];
+        let total = |port: PortIndex, counter| {
+            let known = snapshot.reading(port)?.get(counter)?;
+            Some(known as u32)
+        };
+        let away = ends.map(|port| !snapshot.is_up(fabric.port(port).node));
+        let look = Look {
+            at: snapshot.ended,
+            up: is_up(snapshot, link),
+            downed: ends.map(|port| total(port, Counter::LinkDowned)),
+            resets: ends.map(|port| self.ports[port.0 as usize].totals.counting().resets),
+            away,
+            maintenance,
+        };
+        if state.life.follow(&look) {
+            state.trained();
+            for port in ends {
+                self.ports[port.0 as usize].restart(Some(look.at + TRAINING));
+                findings.ports[port.0 as usize].bit_errors = BitErrors::default();
+            }
+        }
+        state.recovered(ends.map(|port| total(port, Counter::LinkErrorRecoveries)), look.at);
+        let statuses = ends.map(|port| snapshot.status(port));
+        let end = |nth: usize| {
+            let index = ends[nth].0 as usize;
+            EndLook {
+                port: &self.ports[index],
+                role: findings.ports[index].role,
+                away: away[nth],
+                disabled: statuses[nth].is_some_and(|it| it.physical_state == physical::DISABLED),
+                mute: fabric.node_of(ends[nth]).identity.kind == NodeKind::AggregationNode,
+            }
+        };
+        let link_look = LinkLook {
+            ends: [end(0), end(1)],
+            at: look.at,
+            active: (
+                statuses.iter().flatten().find_map(|status| status.width),
+                statuses.iter().flatten().find_map(|status| status.speed),
+            ),
+            best: match statuses {
+                [Some(a), Some(b)] => a.best_enabled_with(b),
+                _ => (None, None),
+            },
+            maintenance,
+        };
+        let reasons = state.judge(&link_look);
+        let repair = state.repair(&reasons, &link_look);
+        let marked = ends.into_iter().find(|port| self.has_marked(*port));
+        let upstream = marked.and_then(|port| upstream.origin(fabric, &*self, port));
+        let (verdict, since) = state.standing.verdict();
+        LinkFindings {
+            link,
+            verdict,
+            since,
+            reasons,
+            repair: repair
+                .filter(|_| verdict >= Verdict::Watch || reasons.verdict() == Verdict::Ok),
+            up: state.life.up().0,
+            outages: *state.life.outages(),
+            upstream,
+        }
+    }
+
+    /// The ports that somebody works on now.
+    fn worked_on(&self, fabric: &Fabric, anchor: &Anchor, at: Moment) -> HashSet<PortIndex> {
+        let now = anchor.wall_of(at);
+        let on = self.work.iter().filter(|work| work.is_on(now));
+        on.flat_map(|work| work.ports(fabric)).collect()
+    }
+
+    /// How many bytes are kept from sweep to sweep for each port and link, above the totals.
+    pub fn state_bytes(&self) -> usize {
+        let port = size_of::<PortState>() - size_of::<super::totals::PortTotals>();
+        self.ports.len() * port + self.links.len() * size_of::<(Link, LinkState)>()
+    }
+}
+
+impl Errors for Judge {
+    fn local(&self, port: PortIndex) -> f32 {
+        self.ports[port.0 as usize].lately(Lately::Spoilt)
+    }
+
+    fn has_marked(&self, port: PortIndex) -> bool {
+        self.ports[port.0 as usize].lately(Lately::Marked) > 0.0
+    }
+}
+
+/// What comes in at a port, if it has a link and its rate is known.
+fn incoming(settings: &HealthSettings, snapshot: &Snapshot, port: PortIndex) -> Option<Incoming> {
+    let peer = snapshot.fabric.port(port).peer.filter(|peer| peer.connected)?.port;
+    // One end is asked in each sweep; both run at the same rate.
+    let status = [port, peer].into_iter().find_map(|port| {
+        let status = snapshot.status(port)?;
+        Some((status.rate()?, status.speed?))
+    });
+    let (rate, speed) = status?;
+    let fec = snapshot.fec[port.0 as usize].or(snapshot.fec[peer.0 as usize]);
+    Some(Incoming { bits_a_second: rate as f32 * 8.0, limits: settings.limits.of(speed, fec) })
+}
+
+/// Whether a link carries traffic. What the sweep asked counts more than what the discovery found.
+fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> Option<bool> {
+    let connected = snapshot.fabric.port(a).peer.is_some_and(|peer| peer.connected);
+    let asked = |port: PortIndex| {
+        matches!(snapshot.statuses[port.0 as usize], Fresh::Told(_))
+            && snapshot.status(port).is_some()
+    };
+    let active = |port: PortIndex| {
+        let status = snapshot.status(port)?;
+        Some(status.link_up() && status.state >= state::ACTIVE)
+    };
+    let told = [a, b].into_iter().filter(|&port| asked(port)).filter_map(active);
+    match told.reduce(|one, other| one && other) {
+        Some(up) => Some(up && connected),
+        // Nobody was asked; then both must have been found so, and be there.
+        None => match (active(a), active(b)) {
+            (Some(a), Some(b)) => Some(a && b && connected),
+            (Some(false), None) | (None, Some(false)) => Some(false),
+            _ => None,
+        },
+    }
+}

@@ -1,0 +1,264 @@
+//! One cable: what speaks for and against it, and what to do about it.
+
+use std::time::Duration;
+
+use crate::fabric::rate::{Speed, Width};
+use crate::fabric::topology::LinkId;
+use crate::fabric::{Counter, Moment};
+
+use super::bit_errors::Judgement;
+use super::congestion::Role;
+use super::outage::Life;
+use super::port::{Lately, PERIOD, PortState, TRAINING};
+use super::verdict::{Reason, Reasons, Repair, Standing, Verdict};
+use super::window::Recent;
+
+/// A link that is down for so long, and nobody said that it would be, does not come back by itself.
+const DOWN_FOR_GOOD: Duration = Duration::from_secs(5 * 60);
+
+/// Three flaps in so long make a link bad (gpud: three returns in 12 h; Azure: five losses in 24 h),
+/// one in the shorter time makes it watched.
+const FLAPS: (usize, Duration) = (3, Duration::from_secs(12 * 3600));
+const ONE_FLAP: Duration = Duration::from_secs(3600);
+
+/// So often in the latest minutes a link may retrain by itself before it is watched: once is what a
+/// sound one may do in a bad moment.
+const RECOVERIES: f32 = 3.0;
+
+/// So many packets must have come in broken, and so large a share of all (UFM's limit is 1e-12; a
+/// day's packets of a busy port are 1e11), for packets to tell something that bits do not.
+const SPOILT: (f32, f32) = (5.0, 1e-12);
+
+/// A port's threshold for local errors may be passed once without meaning.
+const INTEGRITY: f32 = 2.0;
+
+/// So many sweeps in a row a port may be missed before nothing is said to be known of it: single
+/// MADs get lost.
+const MISSED: u8 = 3;
+
+/// The counters by which a cable is judged: none of them may be full.
+const JUDGED_BY: [Counter; 5] = [
+    Counter::SymbolErrors,
+    Counter::LinkErrorRecoveries,
+    Counter::LinkDowned,
+    Counter::RcvErrors,
+    Counter::LocalLinkIntegrityErrors,
+];
+
+/// What is kept of a link from sweep to sweep.
+#[derive(Clone, Debug)]
+pub struct LinkState {
+    /// Its name.
+    pub id: LinkId,
+    /// What it went through.
+    pub life: Life,
+    /// What it comes to.
+    pub standing: Standing,
+    /// LinkErrorRecovery of both ends when it was first seen.
+    recoveries: [Option<u32>; 2],
+    lately_recovered: Recent,
+    period: u16,
+    /// It trained anew since it was found bad, and that did not help yet.
+    retrained: bool,
+}
+
+/// What a sweep knows of one end.
+#[derive(Clone, Copy, Debug)]
+pub struct EndLook<'a> {
+    /// What is kept of the port.
+    pub port: &'a PortState,
+    /// Its part in a congestion.
+    pub role: Option<Role>,
+    /// The node is not there, or does not answer.
+    pub away: bool,
+    /// Somebody switched the port off.
+    pub disabled: bool,
+    /// Nobody expects it to count: an aggregation node.
+    pub mute: bool,
+}
+
+/// What a sweep knows of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkLook<'a> {
+    /// Its ends.
+    pub ends: [EndLook<'a>; 2],
+    /// When.
+    pub at: Moment,
+    /// How wide and fast it is, and how wide and fast it could be.
+    pub active: (Option<Width>, Option<Speed>),
+    /// The best that both ends can do and are allowed.
+    pub best: (Option<Width>, Option<Speed>),
+    /// Somebody works on it.
+    pub maintenance: bool,
+}
+
+impl LinkState {
+    /// A link that is seen for the first time.
+    pub fn new(id: LinkId, at: Moment) -> Self {
+        LinkState {
+            id,
+            life: Life::default(),
+            standing: Standing::new(at),
+            recoveries: [None; 2],
+            lately_recovered: Recent::default(),
+            period: 0,
+            retrained: false,
+        }
+    }
+
+    /// Takes down how often both ends say that it retrained by itself. The same event counts at both
+    /// ends, read at different moments: the end that has seen more of them counts.
+    pub fn recovered(&mut self, totals: [Option<u32>; 2], at: Moment) {
+        let period = (at.0 / PERIOD.as_nanos() as u64) as u16;
+        let gone = period.wrapping_sub(self.period);
+        if gone > 0 {
+            self.lately_recovered.turn(gone);
+            self.period = period;
+        }
+        let since = |(first, now): (&mut Option<u32>, Option<u32>)| {
+            let now = now?;
+            Some(now.wrapping_sub(*first.get_or_insert(now)))
+        };
+        let times = self.recoveries.iter_mut().zip(totals).filter_map(since).max().unwrap_or(0);
+        let before = self.life.outages().recoveries;
+        self.lately_recovered.add(times.saturating_sub(before) as f32);
+        self.life.recovered(times);
+    }
+
+    /// It trained anew.
+    pub fn trained(&mut self) {
+        self.retrained |= self.standing.verdict().0 == Verdict::Bad;
+    }
+
+    /// Weighs what speaks for and against it, and settles its verdict.
+    pub fn judge(&mut self, look: &LinkLook<'_>) -> Reasons {
+        let mut reasons = self.weigh(look);
+        if look.maintenance {
+            // Whatever is seen while somebody works on it says nothing about the cable.
+            reasons = reasons.at_most(Verdict::Unknown);
+            reasons.add(Reason::Maintenance, Verdict::Unknown);
+        }
+        self.standing.follow(&reasons, look.at);
+        self.retrained &= self.standing.verdict().0 > Verdict::Unknown;
+        reasons
+    }
+
+    fn weigh(&self, look: &LinkLook<'_>) -> Reasons {
+        let mut reasons = Reasons::default();
+        self.weigh_life(look, &mut reasons);
+        let (up, since) = self.life.up();
+        let settled = up == Some(true) && look.at.since(since) >= TRAINING;
+        if settled {
+            let (active, best) = (look.active, look.best);
+            // A lane that is lost is a fault of this link; a slower speed may be all that its cable
+            // is made for.
+            if active.0.zip(best.0).is_some_and(|(active, best)| active < best) {
+                reasons.add(Reason::Width, Verdict::Bad);
+            }
+            if active.1.zip(best.1).is_some_and(|(active, best)| active < best) {
+                reasons.add(Reason::Speed, Verdict::Watch);
+            }
+        }
+        for end in look.ends.iter().filter(|end| !end.mute) {
+            weigh_errors(end, &mut reasons);
+            let counting = end.port.totals.counting();
+            if JUDGED_BY.iter().any(|&counter| counting.is_stuck(counter)) {
+                reasons.add(Reason::Saturated, Verdict::Unknown);
+            }
+            if end.away || end.port.missed >= MISSED {
+                reasons.add(Reason::Unanswered, Verdict::Unknown);
+            } else if end.port.judged == Judgement::Unknown && up == Some(true) {
+                reasons.add(Reason::TooShort, Verdict::Unknown);
+            }
+        }
+        reasons
+    }
+
+    /// Whether it is there, and how often it was not.
+    fn weigh_life(&self, look: &LinkLook<'_>, reasons: &mut Reasons) {
+        let away = look.ends.iter().any(|end| end.away);
+        let (up, since) = self.life.up();
+        if look.ends.iter().any(|end| end.disabled) {
+            reasons.add(Reason::Disabled, Verdict::Unknown);
+        } else if up == Some(false) && !away {
+            let good = look.at.since(since) >= DOWN_FOR_GOOD;
+            reasons.add(Reason::Down, if good { Verdict::Bad } else { Verdict::Watch });
+        } else if up.is_none() {
+            reasons.add(Reason::Unanswered, Verdict::Unknown);
+        }
+        let (often, by_node) = self.life.flaps_since(look.at, FLAPS.1);
+        let weight = if often >= FLAPS.0 {
+            Some(if by_node { Verdict::Watch } else { Verdict::Bad })
+        } else if self.life.flaps_since(look.at, ONE_FLAP).0 > 0 {
+            Some(Verdict::Watch)
+        } else {
+            None
+        };
+        if let Some(weight) = weight {
+            let reason = if by_node { Reason::NodeFlapping } else { Reason::Flapping };
+            reasons.add(reason, weight);
+        }
+        if self.lately_recovered.sum() >= RECOVERIES {
+            reasons.add(Reason::Recoveries, Verdict::Watch);
+        }
+    }
+
+    /// What to try first.
+    pub fn repair(&self, reasons: &Reasons, look: &LinkLook<'_>) -> Option<Repair> {
+        let both = look.ends.iter().all(|end| end.port.judged as u8 >= Judgement::Raised as u8);
+        let (reason, _) = reasons.gravest()?;
+        match reason {
+            Reason::BitErrors
+            | Reason::PreFec
+            | Reason::ReceiveErrors
+            | Reason::LinkIntegrity
+            | Reason::Width
+                if self.standing.verdict().0 >= Verdict::Watch =>
+            {
+                // Errors one way are a bad or loose transceiver, or dirt; both ways have the cable in
+                // common (Zhuo et al., SIGCOMM 2017).
+                Some(match (both, self.retrained) {
+                    (true, _) => Repair::SwapCable,
+                    (false, false) => Repair::Reseat,
+                    (false, true) => Repair::SwapTransceiver,
+                })
+            }
+            Reason::Flapping | Reason::Recoveries | Reason::Speed | Reason::Down => {
+                Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat })
+            }
+            Reason::NodeFlapping => Some(Repair::LookAtHost),
+            _ if reasons.weight(Reason::Marked).is_some() => Some(Repair::LookUpstream),
+            Reason::Congested | Reason::Victim => Some(Repair::Nothing),
+            _ => None,
+        }
+    }
+}
+
+fn weigh_errors(end: &EndLook<'_>, reasons: &mut Reasons) {
+    let port = end.port;
+    match port.judged {
+        Judgement::Over => reasons.add(Reason::BitErrors, Verdict::Bad),
+        Judgement::Raised => reasons.add(Reason::BitErrors, Verdict::Watch),
+        Judgement::Fine | Judgement::Unknown => {}
+    }
+    if port.mended().is_some_and(|(ratio, limit)| ratio > limit) {
+        reasons.add(Reason::PreFec, Verdict::Watch);
+    }
+    let (spoilt, received) = (port.lately(Lately::Spoilt), port.lately(Lately::Received));
+    if spoilt >= SPOILT.0 && spoilt > received * SPOILT.1 {
+        // Losses that come with the load are the receiver's, who had no room.
+        let weight = if port.follows_load() { Verdict::Ok } else { Verdict::Watch };
+        reasons.add(Reason::ReceiveErrors, weight);
+    }
+    if port.lately(Lately::Integrity) >= INTEGRITY {
+        reasons.add(Reason::LinkIntegrity, Verdict::Watch);
+    }
+    if port.lately(Lately::Marked) > 0.0 {
+        reasons.add(Reason::Marked, Verdict::Ok);
+    }
+    match end.role {
+        Some(Role::Root) => reasons.add(Reason::Congested, Verdict::Ok),
+        Some(Role::Victim { .. }) => reasons.add(Reason::Victim, Verdict::Ok),
+        None => {}
+    }
+}

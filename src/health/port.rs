@@ -1,0 +1,188 @@
+//! What is kept of a port from sweep to sweep, and what a reading adds to it.
+
+use std::time::Duration;
+
+use crate::fabric::{Counter, Moment, Reading};
+
+use super::bit_errors::{BitErrors, Judgement, Limits, Watch};
+use super::corruption::Corruption;
+use super::findings::Wait;
+use super::totals::{Growth, PortTotals};
+use super::window::Recent;
+
+/// How long a period of what is only known as recent is. It is the shorter of the windows that
+/// others judge links by, too (UFM: 12 and 125 minutes).
+pub const PERIOD: Duration = Duration::from_secs(12 * 60);
+
+/// A link that has just come up makes errors while its ends adapt to each other: those of the first
+/// seconds say nothing.
+pub const TRAINING: Duration = Duration::from_secs(30);
+
+macro_rules! recent {
+    ($($name:ident $counter:ident $about:literal;)+) => {
+        /// What is remembered of the latest minutes, by the counter that it comes from.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Lately { $(#[doc = $about] $name),+ }
+
+        /// The counters, in the same order.
+        const LATELY: &[Counter] = &[$(Counter::$counter),+];
+    };
+}
+
+recent! {
+    Spoilt RcvErrors "Packets that came in broken.";
+    Marked RcvRemotePhysicalErrors "Packets that came in marked bad.";
+    Received RcvPkts "Packets that came in.";
+    Integrity LocalLinkIntegrityErrors "Times that local errors passed the port's threshold.";
+    Recoveries LinkErrorRecoveries "Times that the link retrained by itself.";
+    Discarded XmitDiscards "Packets that were dropped instead of sent.";
+}
+
+/// What bits come in at a port, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Incoming {
+    /// Bits a second at the link's rate.
+    pub bits_a_second: f32,
+    /// How many may be wrong.
+    pub limits: Limits,
+}
+
+/// The state of a port.
+#[derive(Clone, Debug, Default)]
+pub struct PortState {
+    /// What it counted.
+    pub totals: PortTotals,
+    watch: Watch,
+    corruption: Corruption,
+    lately: [Recent; LATELY.len()],
+    /// Symbols that error correction mended, and for how long that was watched.
+    mended: Recent,
+    watched: Recent,
+    /// The period that the recent is of.
+    period: u16,
+    /// Sweeps in a row that did not read it.
+    pub missed: u8,
+    /// What its bits came to when they were last judged.
+    pub judged: Judgement,
+    /// What comes in, as it was last known.
+    incoming: Option<Incoming>,
+    /// Errors before this are the training's.
+    quiet_until: Moment,
+}
+
+impl PortState {
+    /// Takes a reading in: puts totals in the place of its raw values, and judges what came in
+    /// since the one before.
+    pub fn read(
+        &mut self,
+        reading: &mut Reading,
+        incoming: Option<Incoming>,
+    ) -> (Growth, BitErrors) {
+        let growth = self.totals.take(reading);
+        self.missed = 0;
+        self.turn(growth.at);
+        if incoming != self.incoming {
+            // Another rate is another link: it trained anew, or somebody changed it.
+            self.restart(None);
+            self.incoming = incoming;
+        }
+        let Some(incoming) = incoming.filter(|_| growth.at >= self.quiet_until) else {
+            self.judged = Judgement::Unknown;
+            return (growth, BitErrors::default());
+        };
+        for (lately, counter) in self.lately.iter_mut().zip(LATELY) {
+            lately.add(growth.of(*counter).unwrap_or(0) as f32);
+        }
+        let of = |counter| growth.of(counter).unwrap_or(0);
+        self.corruption.note(
+            of(Counter::RcvPkts) as f32,
+            of(Counter::RcvErrors) as f32,
+            growth.seconds as f32,
+        );
+        let bit_errors = self.judge(&growth, incoming);
+        self.judged = bit_errors.judgement;
+        (growth, bit_errors)
+    }
+
+    fn judge(&mut self, growth: &Growth, incoming: Incoming) -> BitErrors {
+        let Incoming { bits_a_second, limits } = incoming;
+        let unknown = BitErrors { bits_a_second, limit: limits.symbol, ..BitErrors::default() };
+        if self.totals.counting().is_stuck(Counter::SymbolErrors) {
+            self.watch = Watch::default();
+            return unknown;
+        }
+        // A device that does not count them tells nothing about its bits.
+        if self.totals.total(Counter::SymbolErrors).is_none() {
+            return unknown;
+        }
+        // With error correction what is lost is counted as symbols, as blocks that could not be
+        // mended, or, by most, as both.
+        let lost = [Counter::SymbolErrors]; //FEC
+        let errors = lost.into_iter().filter_map(|counter| growth.of(counter)).max();
+        if let Some(mended) = None::<u64>
+        /*FEC*/
+        {
+            self.mended.add(mended as f32);
+            self.watched.add(growth.seconds as f32);
+        }
+        self.watch.follow(growth.at, errors.unwrap_or(0), bits_a_second, limits.symbol)
+    }
+
+    /// Begins to watch anew: the link is another one, or has just trained; what comes in while it
+    /// does, until a moment, says nothing.
+    pub fn restart(&mut self, training_until: Option<Moment>) {
+        self.watch = Watch::default();
+        self.corruption = Corruption::default();
+        self.lately = Default::default();
+        (self.mended, self.watched) = Default::default();
+        self.judged = Judgement::Unknown;
+        if let Some(until) = training_until {
+            self.quiet_until = until;
+        }
+    }
+
+    /// The sweep did not read it.
+    pub fn miss(&mut self) {
+        self.missed = self.missed.saturating_add(1);
+    }
+
+    /// Lets the time go on to a moment.
+    fn turn(&mut self, at: Moment) {
+        let period = (at.0 / PERIOD.as_nanos() as u64) as u16;
+        let gone = period.wrapping_sub(self.period);
+        if gone > 0 {
+            for lately in self.lately.iter_mut().chain([&mut self.mended, &mut self.watched]) {
+                lately.turn(gone);
+            }
+            self.corruption.fade();
+            self.period = period;
+        }
+    }
+
+    /// How much of something there was in the latest 12 to 24 minutes.
+    pub fn lately(&self, what: Lately) -> f32 {
+        self.lately[what as usize].sum()
+    }
+
+    /// Whether its packets come in broken when there is much to carry, and not at other times.
+    pub fn follows_load(&self) -> bool {
+        self.corruption.follows_load()
+    }
+
+    /// The share of bits that error correction had to mend, and its limit, if both are known.
+    pub fn mended(&self) -> Option<(f32, f32)> {
+        let incoming = self.incoming?;
+        let bits = incoming.bits_a_second * self.watched.sum();
+        // A full counter grows no more, and tells too little.
+        let stuck = self.totals.counting().is_stuck(Counter::SymbolErrors /*FEC*/);
+        let limit = incoming.limits.pre_fec.filter(|_| bits > 0.0 && !stuck)?;
+        Some((self.mended.sum() / bits, limit))
+    }
+
+    /// The ticks that it has waited since its last reading, as a share of the time.
+    pub fn wait(growth: &Growth, share: impl FnOnce(u64, f64) -> Option<Wait>) -> Option<Wait> {
+        let ticks = growth.of(Counter::XmitWait)?;
+        if growth.seconds > 0.0 { share(ticks, growth.seconds) } else { None }
+    }
+}

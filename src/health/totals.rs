@@ -1,0 +1,243 @@
+//! Totals that survive: what a port has counted since we first saw it, whatever became of its
+//! counters in the meantime.
+
+use crate::fabric::counter::COUNT;
+use crate::fabric::{Counter, Moment, Reading};
+
+use super::findings::Counting;
+
+/// The totals of one port, and what they were made from.
+///
+/// A total begins with what the counter shows when it is first seen, so that it is the number that
+/// other tools print, too. From then on it grows by what the counter grows.
+#[derive(Clone, Debug)]
+pub struct PortTotals {
+    totals: [u64; COUNT],
+    /// What the counters showed last.
+    raws: [u64; COUNT],
+    /// One bit a counter: it was seen before.
+    seen: u64,
+    /// When the port was read last.
+    at: Moment,
+    counting: Counting,
+}
+
+impl Default for PortTotals {
+    fn default() -> Self {
+        PortTotals {
+            totals: [0; COUNT],
+            raws: [0; COUNT],
+            seen: 0,
+            at: Moment::default(),
+            counting: Counting::default(),
+        }
+    }
+}
+
+/// What a port's counters have grown by since they were read before.
+#[derive(Clone, Debug)]
+pub struct Growth {
+    /// When they were read.
+    pub at: Moment,
+    /// How long after the reading before, in seconds; 0 if there was none.
+    pub seconds: f64,
+    /// Some of them fell.
+    pub reset: bool,
+    known: u64,
+    by: [u64; COUNT],
+}
+
+impl Growth {
+    /// What a counter has grown by; `None` if it was not read now, or not before.
+    pub fn of(&self, counter: Counter) -> Option<u64> {
+        let index = counter as usize;
+        (self.known >> index & 1 == 1).then(|| self.by[index])
+    }
+}
+
+impl PortTotals {
+    /// Takes a reading in, and puts the totals in the place of its raw values.
+    ///
+    /// A counter that fell was cleared, or its device was reset: what it shows now was counted
+    /// since. What it had counted between the last reading and the clear nobody knows, so the
+    /// total is that much too low; it never falls, and never jumps. Each counter is judged by
+    /// itself, for tools clear some and not others: one that was cleared and shows more than
+    /// before by now seems to have grown by the difference.
+    pub fn take(&mut self, reading: &mut Reading) -> Growth {
+        let seconds = if self.seen == 0 { 0.0 } else { reading.at.since(self.at).as_secs_f64() };
+        let mut growth = Growth { at: reading.at, seconds, reset: false, known: 0, by: [0; COUNT] };
+        let mut stuck = self.counting.stuck;
+        for counter in Counter::all() {
+            let Some(raw) = reading.get(counter) else { continue };
+            let (index, bit) = (counter as usize, 1 << counter as usize);
+            if self.seen & bit == 0 {
+                self.totals[index] = raw;
+            } else {
+                let fell = raw < self.raws[index];
+                growth.reset |= fell;
+                growth.by[index] = if fell { raw } else { raw - self.raws[index] };
+                growth.known |= bit;
+                self.totals[index] = self.totals[index].saturating_add(growth.by[index]);
+            }
+            self.raws[index] = raw;
+            self.seen |= bit;
+            stuck = if reading.is_stuck(counter) { stuck | bit } else { stuck & !bit };
+            reading.set(counter, self.totals[index]);
+        }
+        self.at = reading.at;
+        self.counting.stuck = stuck;
+        self.counting.saturated |= stuck;
+        if growth.reset {
+            self.counting.resets = self.counting.resets.saturating_add(1);
+            self.counting.last_reset = Some(reading.at);
+        }
+        growth
+    }
+
+    /// We ourselves cleared a counter, which showed `last` just before.
+    pub fn cleared(&mut self, counter: Counter, last: u64) {
+        let index = counter as usize;
+        if self.seen >> index & 1 == 1 {
+            let more = last.saturating_sub(self.raws[index]);
+            self.totals[index] = self.totals[index].saturating_add(more);
+            self.raws[index] = 0;
+        }
+    }
+
+    /// A counter's total, if it was ever read.
+    pub fn total(&self, counter: Counter) -> Option<u64> {
+        let index = counter as usize;
+        (self.seen >> index & 1 == 1).then(|| self.totals[index])
+    }
+
+    /// How its counters fared.
+    pub fn counting(&self) -> Counting {
+        self.counting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ERRORS: Counter = Counter::SymbolErrors;
+
+    fn reading(at: u64, raw: u64, stuck: bool) -> Reading {
+        let mut reading = Reading::empty(Moment(at * 1_000_000_000));
+        reading.set(ERRORS, raw);
+        if stuck {
+            reading.set_stuck(ERRORS);
+        }
+        reading
+    }
+
+    /// Takes raw values in, one a second, and tells the totals.
+    fn totals(raws: &[u64]) -> (Vec<u64>, Counting) {
+        let mut totals = PortTotals::default();
+        let told = raws.iter().enumerate().map(|(at, &raw)| {
+            let mut reading = reading(at as u64, raw, raw == 255);
+            totals.take(&mut reading);
+            reading.get(ERRORS).unwrap()
+        });
+        (told.collect(), totals.counting())
+    }
+
+    #[test]
+    fn a_total_grows_as_its_counter_does_and_never_falls() {
+        for (raws, told, resets) in [
+            (&[7, 7, 9][..], &[7, 7, 9][..], 0),
+            // Cleared, and counting on.
+            (&[7, 0, 2, 5], &[7, 7, 9, 12], 1),
+            // Cleared twice.
+            (&[100, 40, 3], &[100, 140, 143], 2),
+            // Full: a lower bound, until it is cleared.
+            (&[250, 255, 255, 4], &[250, 255, 255, 259], 1),
+            (&[u64::MAX - 1, u64::MAX, 0, 1], &[u64::MAX - 1, u64::MAX, u64::MAX, u64::MAX], 1),
+        ] {
+            let (got, counting) = totals(raws);
+            assert_eq!((&got[..], counting.resets), (told, resets), "{raws:?}");
+        }
+    }
+
+    #[test]
+    fn saturation_is_told_while_it_lasts_and_after() {
+        let (_, counting) = totals(&[255]);
+        assert!(counting.is_stuck(ERRORS) && counting.was_saturated(ERRORS));
+        let (_, counting) = totals(&[255, 0]);
+        assert!(!counting.is_stuck(ERRORS) && counting.was_saturated(ERRORS));
+        let (_, counting) = totals(&[254, 3]);
+        assert!(!counting.was_any_saturated());
+        assert_eq!(counting.last_reset, Some(Moment(1_000_000_000)));
+    }
+
+    #[test]
+    fn growth_is_known_from_the_second_reading_on() {
+        let mut totals = PortTotals::default();
+        let first = totals.take(&mut reading(10, 5, false));
+        assert_eq!((first.of(ERRORS), first.reset), (None, false));
+        assert!(first.seconds.abs() < 1e-9);
+        let second = totals.take(&mut reading(25, 8, false));
+        assert_eq!(second.of(ERRORS), Some(3));
+        assert_eq!(second.of(Counter::XmitWait), None);
+        assert!((second.seconds - 15.0).abs() < 1e-9);
+        // It was not read in between: nothing is lost.
+        totals.take(&mut Reading::empty(Moment(40_000_000_000)));
+        assert_eq!(totals.take(&mut reading(55, 20, false)).of(ERRORS), Some(12));
+    }
+
+    #[test]
+    fn what_we_clear_ourselves_is_no_reset_and_loses_nothing() {
+        let mut totals = PortTotals::default();
+        totals.take(&mut reading(0, 200, false));
+        totals.cleared(ERRORS, 203);
+        assert_eq!(totals.total(ERRORS), Some(203));
+        totals.take(&mut reading(1, 2, false));
+        assert_eq!((totals.total(ERRORS), totals.counting().resets), (Some(205), 0));
+        // Of one that was never read nothing is known.
+        totals.cleared(Counter::LinkDowned, 9);
+        assert_eq!(totals.total(Counter::LinkDowned), None);
+    }
+
+    proptest! {
+        /// Whatever is counted, read and cleared, in whatever order: the total is what was counted
+        /// but for what was counted between a reading and a clear, or at a full counter.
+        #[test]
+        fn totals_are_the_truth_less_what_nobody_saw(
+            steps in proptest::collection::vec((0u64..300, 0u8..8, any::<bool>()), 1..60),
+            wide in any::<bool>(),
+        ) {
+            let most = if wide { u64::MAX } else { 255 };
+            let mut totals = PortTotals::default();
+            let (mut raw, mut truth) = (0u64, 0u64);
+            let (mut before, mut exact) = (0u64, true);
+            totals.take(&mut reading(0, 0, false));
+            for (at, (count, what, ours)) in steps.into_iter().enumerate() {
+                let counted = raw.saturating_add(count).min(most);
+                exact &= counted < most;
+                (raw, truth) = (counted, truth + count);
+                if what == 0 {
+                    if ours {
+                        totals.cleared(ERRORS, raw);
+                    } else {
+                        // Hidden from now on: what was counted since the latest reading, and, if the
+                        // counter is past its old value when it is next read, that value.
+                        exact = false;
+                    }
+                    raw = 0;
+                } else {
+                    let mut reading = reading(at as u64 + 1, raw, raw == most);
+                    totals.take(&mut reading);
+                    let total = reading.get(ERRORS).unwrap();
+                    prop_assert!(total >= before, "never falls");
+                    prop_assert!(total <= truth, "never jumps: {total} of {truth}");
+                    if exact {
+                        prop_assert_eq!(total, truth);
+                    }
+                    before = total;
+                }
+            }
+        }
+    }
+}
