@@ -1,0 +1,282 @@
+//! The stories, and what should become of them.
+
+use std::time::Duration;
+
+use fabric_exporter::health::congestion::Role;
+use fabric_exporter::health::verdict::Repair;
+use fabric_exporter::health::{Reason, Verdict};
+use fabric_exporter::monitor::Observation;
+
+use crate::watch::{label, link, told};
+
+/// A story, and what should become of it.
+pub struct Case {
+    pub name: String,
+    /// A scenario, in YAML.
+    pub story: String,
+    pub minutes: u64,
+    /// When the fault begins.
+    pub onset: Duration,
+    pub wanted: Vec<Wanted>,
+    /// What else must be at the end.
+    pub check: fn(&Observation) -> Result<(), String>,
+}
+
+/// What a link should come to.
+pub struct Wanted {
+    /// By one of its ends.
+    pub link: &'static str,
+    pub verdict: Verdict,
+    pub reason: Option<Reason>,
+    /// It passes before the end.
+    pub passes: bool,
+}
+
+impl Case {
+    fn new(name: impl Into<String>, minutes: u64, story: impl Into<String>) -> Case {
+        Case {
+            name: name.into(),
+            story: story.into(),
+            minutes,
+            onset: Duration::ZERO,
+            wanted: Vec::new(),
+            check: |_| Ok(()),
+        }
+    }
+
+    fn from(mut self, seconds: u64) -> Case {
+        self.onset = Duration::from_secs(seconds);
+        self
+    }
+
+    fn wants(mut self, link: &'static str, verdict: Verdict, reason: Reason) -> Case {
+        self.wanted.push(Wanted { link, verdict, reason: Some(reason), passes: false });
+        self
+    }
+
+    fn passing(mut self) -> Case {
+        for wanted in &mut self.wanted {
+            wanted.passes = true;
+        }
+        self
+    }
+
+    fn then(mut self, check: fn(&Observation) -> Result<(), String>) -> Case {
+        self.check = check;
+        self
+    }
+}
+
+fn ensure(is: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if is { Ok(()) } else { Err(what()) }
+}
+
+/// All links but these are fine.
+fn all_fine_but(observation: &Observation, but: &[&str]) -> Result<(), String> {
+    let fabric = &observation.snapshot.as_ref().ok_or("no sweep")?.fabric;
+    for it in &observation.findings.links {
+        let ends = [it.link.0, it.link.1].map(|port| label(fabric, port));
+        let fine = it.verdict == Verdict::Ok || but.iter().any(|but| ends.contains(&(*but).into()));
+        ensure(fine, || format!("{ends:?} ends as {}", told(it)))?;
+    }
+    Ok(())
+}
+
+/// The generations of a speed.
+const SPEEDS: [(&str, &str, &str, f64); 4] = [
+    ("QDR", "infiniscale-4", "connectx-3", 1e-12),
+    ("EDR", "switch-ib-2", "connectx-5", 1e-13),
+    ("HDR", "quantum", "connectx-6", 1e-13),
+    ("NDR", "quantum-2", "connectx-7", 1e-14),
+];
+
+/// A bad cable of each speed, far over its limit, over it, and below it.
+fn bad_cables() -> impl Iterator<Item = Case> {
+    SPEEDS.into_iter().flat_map(|(speed, switch, hca, limit)| {
+        let case = move |factor: f64, minutes| {
+            let ratio = limit * factor;
+            let story = format!(
+                "fabric: {{fat-tree: {{switch: {switch}, hca: {hca}}}}}\n\
+                 timeline: [bad-cable: {{at: 30m, into: \"leaf-0-1[9]\", ratio: {ratio:e}}}]"
+            );
+            Case::new(format!("{speed} cable at {ratio:.0e}, limit {limit:.0e}"), minutes, story)
+                .from(1800)
+        };
+        let bad = move |factor, minutes| {
+            case(factor, minutes).wants("leaf-0-1[9]", Verdict::Bad, Reason::BitErrors).then(
+                |seen| {
+                    let bad = link(seen, "leaf-0-1[9]").ok_or("no link")?;
+                    ensure(matches!(bad.repair, Some(Repair::Reseat)), || told(bad))?;
+                    all_fine_but(seen, &["leaf-0-1[9]"])
+                },
+            )
+        };
+        [
+            bad(1e4, 60),
+            bad(100.0, 90),
+            bad(5.0, 360),
+            case(0.3, 720).then(|seen| all_fine_but(seen, &[])),
+        ]
+    })
+}
+
+/// All cases.
+pub fn all() -> Vec<Case> {
+    let outages = |at: &'static str| {
+        move |seen: &Observation| link(seen, at).map(|it| it.outages).unwrap_or_default()
+    };
+    let _ = outages;
+    bad_cables()
+        .chain([
+            Case::new(
+                "a link flaps: 500 ms, 3 s, 40 s, again and again",
+                180,
+                "timeline: [flap: {at: 30m, link: \"leaf-0-2[3]\", down: [500ms, 3s, 40s], every: 10m, times: 12}]",
+            )
+            .from(1800)
+            .wants("leaf-0-2[3]", Verdict::Bad, Reason::Flapping)
+            .then(|seen| {
+                let it = link(seen, "leaf-0-2[3]").ok_or("no link")?;
+                ensure(it.outages.flaps == 12 && it.outages.expected == [0, 0], || told(it))?;
+                // Four of 40 s are seen, and the shorter ones if a sweep falls into them.
+                let down = it.outages.down.as_secs();
+                ensure((120..=240).contains(&down), || told(it))?;
+                all_fine_but(seen, &["leaf-0-2[3]"])
+            }),
+            Case::new(
+                "a link mends itself, again and again",
+                120,
+                "timeline: [flap: {at: 30m, link: \"leaf-0-2[3]\", down: 5ms, every: 20s, times: 200}]",
+            )
+            .from(1800)
+            .wants("leaf-0-2[3]", Verdict::Watch, Reason::Recoveries)
+            .passing(),
+            Case::new(
+                "one lane of four is left",
+                90,
+                "timeline: [degrade: {at: 30m, link: \"leaf-0-0[9]\", width: 1x}]",
+            )
+            .from(1800)
+            .wants("leaf-0-0[9]", Verdict::Bad, Reason::Width),
+            Case::new(
+                "a link comes up at EDR instead of NDR",
+                90,
+                "timeline: [degrade: {at: 30m, link: \"leaf-0-1[2]\", speed: EDR}]",
+            )
+            .from(1800)
+            .wants("leaf-0-1[2]", Verdict::Watch, Reason::Speed),
+            Case::new(
+                "a cable is pulled, and put back after 20 minutes",
+                120,
+                "timeline: [unplug: {at: 30m, link: \"leaf-0-0[9]\", for: 20m}]",
+            )
+            .from(1800)
+            .wants("leaf-0-0[9]", Verdict::Bad, Reason::Down)
+            .passing(),
+            Case::new(
+                "a host reboots, three times",
+                120,
+                "timeline: [reboot: {at: 30m, node: host-13, down: 90s}, reboot: {at: 50m, node: host-13, down: 5m}, reboot: {at: 80m, node: host-13, down: 90s}]",
+            )
+            .then(|seen| {
+                let it = link(seen, "host-13[1]").ok_or("no link")?;
+                ensure((it.outages.flaps, it.outages.expected) == (0, [3, 0]), || told(it))?;
+                all_fine_but(seen, &[])
+            }),
+            Case::new(
+                "a leaf switch reboots",
+                120,
+                "timeline: [reboot: {at: 30m, node: leaf-0-2, down: 2m}]",
+            )
+            .then(|seen| {
+                for at in ["leaf-0-2[1]", "leaf-0-2[9]"] {
+                    let it = link(seen, at).ok_or("no link")?;
+                    ensure((it.outages.flaps, it.outages.expected) == (0, [1, 0]), || told(it))?;
+                }
+                all_fine_but(seen, &[])
+            }),
+            Case::new(
+                "a cable is bad while a tool clears all counters each minute",
+                180,
+                "timeline: [bad-cable: {at: 30m, into: \"leaf-0-0[9]\", ratio: 1e-12}, clear: {at: 1m, every: 1m, times: 175}]",
+            )
+            .from(1800)
+            .wants("leaf-0-0[9]", Verdict::Bad, Reason::BitErrors)
+            .then(|seen| all_fine_but(seen, &["leaf-0-0[9]"])),
+            Case::new(
+                "old HCAs: a bad cable until its 16-bit counter is full",
+                240,
+                "fabric: {fat-tree: {switch: infiniscale-4, hca: infinihost-3}}\n\
+                 timeline: [bad-cable: {at: 30m, into: host-5, ratio: 1e-9}]",
+            )
+            .from(1800)
+            .wants("host-5[1]", Verdict::Bad, Reason::BitErrors),
+            Case::new(
+                "old HCAs: 8-bit counters that are full",
+                90,
+                "fabric: {fat-tree: {switch: infiniscale-4, hca: infinihost-3}}\n\
+                 timeline: [set: {at: 10m, port: host-5, counters: {LinkErrorRecoveryCounter: 255, LinkDownedCounter: 255}}]",
+            )
+            .then(|seen| {
+                let it = link(seen, "host-5[1]").ok_or("no link")?;
+                ensure(it.reasons.weight(Reason::Saturated).is_some(), || told(it))
+            }),
+            Case::new(
+                "120 hosts send to one",
+                120,
+                "fabric: {fat-tree: {hosts: 128, radix: 32}}\n\
+                 traffic: {pattern: none}\n\
+                 timeline: [burst: {at: 30m, from: 120, to: host-3, load: 30%, for: 60m}]",
+            )
+            .then(|seen| all_fine_but(seen, &[])),
+            Case::new(
+                "a slow host, while hosts send at random",
+                120,
+                "traffic: {pattern: random, load: 20%}\n\
+                 timeline: [slow-receiver: {at: 30m, host: host-12, takes: 2%}]",
+            )
+            .then(|seen| {
+                let found = &seen.findings;
+                let fabric = &seen.snapshot.as_ref().ok_or("no sweep")?.fabric;
+                let roots: Vec<String> = (fabric.port_indexes())
+                    .filter(|port| found.ports[port.0 as usize].role == Some(Role::Root))
+                    .map(|port| label(fabric, port))
+                    .collect();
+                ensure(roots.iter().any(|root| root == "leaf-0-1[5]"), || format!("{roots:?}"))?;
+                all_fine_but(seen, &[])
+            }),
+            Case::new(
+                "cables are plugged into the wrong ports",
+                120,
+                "timeline:\n\
+                 - move-cable: {at: 30m, from: \"leaf-0-1[2]\", to: \"leaf-0-1[5]\"}\n\
+                 - unplug: {at: 40m, link: \"leaf-0-0[16]\", for: 30s}\n\
+                 - unplug: {at: 50m, link: host-23}\n\
+                 - move-cable: {at: 51m, from: \"leaf-0-2[8]\", to: \"spine-0[16]\"}",
+            )
+            .then(|seen| all_fine_but(seen, &[])),
+            Case::new(
+                "a spine answers nothing for an hour",
+                180,
+                "timeline: [silent: {at: 30m, node: spine-1, for: 1h}]",
+            )
+            .then(|seen| all_fine_but(seen, &[])),
+            Case::new(
+                "two of a hundred MADs are lost",
+                120,
+                "way: {round-trip: 50us, per-hop: 2us, jitter: 200us, loss: 2%}\n\
+                 timeline: [bad-cable: {at: 30m, into: \"leaf-0-0[9]\", ratio: 1e-10}]",
+            )
+            .from(1800)
+            .wants("leaf-0-0[9]", Verdict::Bad, Reason::BitErrors),
+            Case::new(
+                "the subnet manager changes, and all LIDs with it",
+                120,
+                "timeline: [new-master: {at: 30m, host: host-2}, new-master: {at: 60m, host: host-1, readdress: true}]",
+            )
+            .then(|seen| all_fine_but(seen, &[])),
+            Case::new("nothing happens for a day", 1440, "timeline: [clear: {at: 1s}]")
+                .then(|seen| all_fine_but(seen, &[])),
+        ])
+        .collect()
+}
