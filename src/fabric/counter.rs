@@ -85,6 +85,11 @@ impl Place {
         u64::MAX >> (64 - u32::from(self.width))
     }
 
+    /// Whether a field with this value is full, and counts no further. Nothing fills 64 bits.
+    pub fn is_full_at(&self, value: u64) -> bool {
+        self.width < 64 && value == self.most()
+    }
+
     fn bytes(self) -> Range<usize> {
         let start = usize::from(self.bit / 8);
         start..start + usize::from(self.width).div_ceil(8)
@@ -305,6 +310,12 @@ impl Counter {
     /// Its row in the table.
     pub fn row(self) -> &'static Row {
         &TABLE[self as usize]
+    }
+
+    /// Whether a value that comes without its width fills the narrowest field that the counter may
+    /// stand in: the kernel does not tell which one it read.
+    pub fn may_be_full_at(self, value: u64) -> bool {
+        self.row().places.last().is_some_and(|narrowest| narrowest.is_full_at(value))
     }
 
     /// The counter that a file of sysfs holds, if it holds one.

@@ -32,10 +32,14 @@ impl Page {
         matches!(self.attribute, Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails)
     }
 
-    /// Takes the counters of an answer down.
+    /// Takes the counters of an answer down, and which of their fields are full.
     pub fn read(&self, answer: &Mad, reading: &mut Reading) {
         for &(counter, place) in &self.counters {
-            reading.set(counter, place.read(answer.data()));
+            let value = place.read(answer.data());
+            reading.set(counter, value);
+            if place.is_full_at(value) {
+                reading.set_stuck(counter);
+            }
         }
     }
 }
@@ -194,5 +198,29 @@ mod tests {
         ] {
             assert_eq!(reading.get(counter), value, "{counter:?}");
         }
+    }
+    #[test]
+    fn a_narrow_field_at_its_highest_value_is_stuck_and_a_wide_one_is_not() {
+        let mut answer = Mad([0xff; LEN]);
+        answer.0[64 + 7] = 0xfe;
+        let mut reading = Reading::empty(Moment(5));
+        // Errors from 4 to 16 bits, traffic and XmitWait; then traffic in 64 bits.
+        plan(&Capabilities { mask: 0x1000, mask2: 0 }, false)[0].read(&answer, &mut reading);
+        assert!(!reading.is_stuck(Counter::LinkDowned), "one below");
+        for counter in [
+            Counter::SymbolErrors,
+            Counter::LinkErrorRecoveries,
+            Counter::LocalLinkIntegrityErrors,
+            Counter::XmitWait,
+            Counter::RcvData,
+        ] {
+            assert!(reading.is_stuck(counter), "{counter:?}");
+        }
+        let mut reading = Reading::empty(Moment(5));
+        for page in plan(&Capabilities { mask: 0x5300, mask2: 2 }, false) {
+            page.read(&answer, &mut reading);
+        }
+        assert_eq!(reading.get(Counter::RcvData), Some(u64::MAX));
+        assert!(!reading.is_stuck(Counter::RcvData) && !reading.is_stuck(Counter::SymbolErrors));
     }
 }
