@@ -71,8 +71,15 @@ fn the_example_config_is_one_and_says_the_defaults() {
     assert_eq!(set.listen, usual.listen);
     let (set, usual) = (&set.fabrics[0], &usual.fabrics[0]);
     assert_eq!(
-        (set.interval, set.discovery_interval, set.forget_after, set.details, set.pace),
-        (usual.interval, usual.discovery_interval, usual.forget_after, usual.details, usual.pace)
+        (set.interval, set.discovery_interval, set.forget_after, set.details, set.fec, set.pace),
+        (
+            usual.interval,
+            usual.discovery_interval,
+            usual.forget_after,
+            usual.details,
+            usual.fec,
+            usual.pace
+        )
     );
 }
 

@@ -248,6 +248,9 @@ impl Discovery {
 
     fn port(&mut self, path: Path, node: usize, port: PortNumber, info: PortInfo) {
         let draft = &mut self.nodes[node];
+        if !draft.is_switch() || port == 0 {
+            draft.found.identity.tells_fec |= info.tells_fec();
+        }
         if !draft.is_switch() {
             self.place(path, node, port, info.status(info.speed_fields()));
         } else if port == 0 {

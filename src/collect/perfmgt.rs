@@ -1,58 +1,20 @@
 //! The counter sweep: each port of each switch and HCA is asked for what it counted.
 //!
 //! What a device's ClassPortInfo offers decides what it is asked for; that is asked once and kept
-//! for as long as the device stays. A node that does not answer costs the others nothing.
+//! for as long as the device stays, and so is the tick of the sampling, in which PortXmitWait counts.
+//! A node that does not answer costs the others nothing.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use crate::fabric::counter::Attribute;
 use crate::fabric::topology::{End, NodeKind};
-use crate::fabric::{Fabric, Lid, Moment, NodeIndex, PortIndex, Reading};
+use crate::fabric::{Counter, Fabric, Lid, Moment, NodeIndex, PortIndex, Reading};
 use crate::mad::class_port_info::Capabilities;
-use crate::mad::pma::{self, Page};
+use crate::mad::pma::{self, Page, PortSamplesControl};
 use crate::mad::{Mad, status};
 use crate::transport::{Address, Failure, Request};
 
-/// What the agents of the fabric were found to offer, kept from sweep to sweep.
-#[derive(Debug, Default)]
-pub struct Agents {
-    details: bool,
-    plans: HashMap<End, Arc<[Page]>>,
-    /// Devices of one kind share a plan.
-    by_capabilities: HashMap<Capabilities, Arc<[Page]>>,
-}
-
-impl Agents {
-    /// None known yet. With `details` the causes of errors and discards are asked for, too.
-    pub fn new(details: bool) -> Self {
-        Agents { details, ..Agents::default() }
-    }
-
-    fn learn(&mut self, agent: End, capabilities: Capabilities) -> Arc<[Page]> {
-        let details = self.details;
-        let plan = self
-            .by_capabilities
-            .entry(capabilities)
-            .or_insert_with(|| pma::plan(&capabilities, details).into());
-        self.plans.insert(agent, Arc::clone(plan));
-        Arc::clone(plan)
-    }
-
-    /// An agent does not have an attribute that it need not have: it is not asked for it again.
-    fn leave_out(&mut self, agent: End, attribute: Attribute) {
-        if let Some(plan) = self.plans.get_mut(&agent) {
-            *plan = plan.iter().filter(|page| page.attribute != attribute).cloned().collect();
-        }
-    }
-
-    /// Forgets who is not in the fabric any more, for a device that comes back may be another.
-    pub fn keep_present(&mut self, fabric: &Fabric) {
-        self.plans.retain(|(guid, _), _| {
-            fabric.node_by_guid(*guid).is_some_and(|node| fabric.node(node).present())
-        });
-    }
-}
+use super::agents::Plans;
 
 /// An agent: a switch's answers for all of its ports, a CA's for the one port that it sits on.
 #[derive(Debug)]
@@ -61,6 +23,14 @@ struct Agent {
     lid: Lid,
     plan: Option<Arc<[Page]>>,
     ports: Vec<PortIndex>,
+}
+
+impl Agent {
+    /// Whether it counts ticks of waiting, which mean something only to who knows how long one is.
+    fn counts_waiting(&self) -> bool {
+        let pages = self.plan.iter().flat_map(|plan| plan.iter());
+        pages.flat_map(|page| &page.counters).any(|(counter, _)| *counter == Counter::XmitWait)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +43,9 @@ enum Ask {
         port: PortIndex,
         page: u8,
     },
+    Tick {
+        agent: u32,
+    },
     /// Is the absent node that last had this LID back?
     Probe {
         lid: Lid,
@@ -83,7 +56,9 @@ enum Ask {
 #[derive(Debug)]
 pub struct CounterSweep<'a> {
     fabric: &'a Fabric,
-    known: &'a mut Agents,
+    known: &'a mut Plans,
+    /// The ports whose links run with Reed-Solomon error correction, by port index.
+    reed_solomon: Vec<bool>,
     agents: Vec<Agent>,
     queue: VecDeque<Ask>,
     asked: Vec<Ask>,
@@ -97,6 +72,8 @@ pub struct CounterSweep<'a> {
 pub struct Counters {
     /// By port index; `None` where nothing was read.
     pub readings: Vec<Option<Reading>>,
+    /// Ticks of the sampling, by node index, as far as they are known.
+    pub ticks: Vec<Option<u8>>,
     /// Ports of which something that was asked for is missing.
     pub failed_ports: usize,
     /// Somebody answers where an absent node was.
@@ -104,14 +81,16 @@ pub struct Counters {
 }
 
 impl<'a> CounterSweep<'a> {
-    /// A sweep over the present nodes of a fabric.
-    pub fn new(fabric: &'a Fabric, known: &'a mut Agents) -> Self {
+    /// A sweep over the present nodes of a fabric. What only a link with Reed-Solomon error correction
+    /// counts is asked for where `reed_solomon`, by port index, says so.
+    pub(super) fn new(fabric: &'a Fabric, known: &'a mut Plans, reed_solomon: Vec<bool>) -> Self {
         let mut sweep = CounterSweep {
             readings: vec![None; fabric.ports.len()],
             failed: vec![false; fabric.ports.len()],
             returned: false,
             fabric,
             known,
+            reed_solomon,
             agents: Vec::new(),
             queue: VecDeque::new(),
             asked: Vec::new(),
@@ -120,6 +99,7 @@ impl<'a> CounterSweep<'a> {
             sweep.add_agents_of(node);
         }
         sweep.queue_known_ports();
+        sweep.queue_ticks();
         sweep.queue_probes();
         sweep
     }
@@ -160,7 +140,7 @@ impl<'a> CounterSweep<'a> {
                 None => self.agents.push(Agent {
                     end,
                     lid,
-                    plan: self.known.plans.get(&end).cloned(),
+                    plan: self.known.get(end),
                     ports: vec![port],
                 }),
             }
@@ -179,9 +159,23 @@ impl<'a> CounterSweep<'a> {
         for nth in 0..most {
             for (index, agent) in self.agents.iter().enumerate() {
                 if let (Some(&port), Some(plan)) = (agent.ports.get(nth), &agent.plan) {
-                    push_pages(&mut self.queue, index as u32, port, plan);
+                    push_pages(&mut self.queue, index as u32, port, plan, &self.reed_solomon);
                 }
             }
+        }
+    }
+
+    /// Ticks come last: nobody waits for them, and the counters are to be of one time.
+    fn queue_ticks(&mut self) {
+        for agent in 0..self.agents.len() as u32 {
+            self.queue_tick(agent);
+        }
+    }
+
+    fn queue_tick(&mut self, index: u32) {
+        let agent = &self.agents[index as usize];
+        if agent.counts_waiting() && !self.known.has_told_tick(agent.end) {
+            self.queue.push_back(Ask::Tick { agent: index });
         }
     }
 
@@ -196,6 +190,13 @@ impl<'a> CounterSweep<'a> {
                 let agent = &self.agents[agent as usize];
                 let attribute = agent.plan.as_ref()?[usize::from(page)].attribute;
                 (agent.lid, pma::counters(attribute, self.fabric.port(port).number))
+            }
+            Ask::Tick { agent } => {
+                let agent = &self.agents[agent as usize];
+                let numbers = || agent.ports.iter().map(|&port| self.fabric.port(port).number);
+                // A switch's port 0 leads into it, and need not tick as its cables do.
+                let number = numbers().find(|&number| number != 0).or_else(|| numbers().next())?;
+                (agent.lid, pma::samples_control(number))
             }
             Ask::Probe { lid } => (lid, pma::class_port_info()),
         };
@@ -219,6 +220,21 @@ impl<'a> CounterSweep<'a> {
             Ask::Capabilities { agent } => {
                 self.learn(agent, outcome);
                 self.agents[agent as usize].ports.first().copied()
+            }
+            Ask::Tick { agent } => {
+                let agent = &self.agents[agent as usize];
+                match outcome {
+                    Ok(mad) => {
+                        let PortSamplesControl { tick, .. } = PortSamplesControl::decode(mad);
+                        self.known.learn_tick(agent.end, Some(tick));
+                    }
+                    Err(Failure::Status(status)) if status::is_unsupported(status) => {
+                        self.known.learn_tick(agent.end, None);
+                    }
+                    // Another time.
+                    Err(_) => {}
+                }
+                agent.ports.first().copied()
             }
             Ask::Page { agent, port, page } => {
                 let agent = &self.agents[agent as usize];
@@ -257,14 +273,22 @@ impl<'a> CounterSweep<'a> {
         };
         let plan = self.known.learn(agent.end, capabilities);
         for &port in &agent.ports {
-            push_pages(&mut self.queue, index, port, &plan);
+            push_pages(&mut self.queue, index, port, &plan, &self.reed_solomon);
         }
         agent.plan = Some(plan);
+        self.queue_tick(index);
     }
 
     /// What was read, once the walk is at its end.
     pub fn finish(self) -> Counters {
+        let mut ticks = vec![None; self.fabric.nodes.len()];
+        for agent in &self.agents {
+            if let (Some(&port), Some(tick)) = (agent.ports.first(), self.known.tick(agent.end)) {
+                ticks[self.fabric.port(port).node.0 as usize].get_or_insert(tick);
+            }
+        }
         Counters {
+            ticks,
             readings: self.readings,
             failed_ports: self.failed.into_iter().filter(|failed| *failed).count(),
             returned: self.returned,
@@ -272,6 +296,16 @@ impl<'a> CounterSweep<'a> {
     }
 }
 
-fn push_pages(queue: &mut VecDeque<Ask>, agent: u32, port: PortIndex, plan: &[Page]) {
-    queue.extend((0..plan.len() as u8).map(|page| Ask::Page { agent, port, page }));
+fn push_pages(
+    queue: &mut VecDeque<Ask>,
+    agent: u32,
+    port: PortIndex,
+    plan: &[Page],
+    reed_solomon: &[bool],
+) {
+    for (page, number) in plan.iter().zip(0..) {
+        if reed_solomon[port.0 as usize] || !page.is_for_reed_solomon() {
+            queue.push_back(Ask::Page { agent, port, page: number });
+        }
+    }
 }

@@ -4,6 +4,8 @@
 //! One end of each cable is asked (both ends lose the link together), and every port that has none,
 //! for something may be plugged in.
 //!
+//! When all that is asked, some ports are asked for their error correction.
+//!
 //! A switch is asked who it is and for its port 0, too: a subnet manager that gives other LIDs shows
 //! there, and what was read by the old ones must not be told.
 //!
@@ -13,6 +15,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use crate::fabric::fec::Fec;
 use crate::fabric::rate::Speed;
 use crate::fabric::snapshot::Fresh;
 use crate::fabric::status::PortStatus;
@@ -21,6 +24,8 @@ use crate::mad::Mad;
 use crate::mad::port_info::PortInfo;
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};
 use crate::transport::{Address, Failure, Request};
+
+use super::corrections::{Corrections, Known, linked};
 
 /// After so many silent nodes, and no answer from any, nobody else is asked.
 const ENOUGH_SILENCE: usize = 32;
@@ -39,6 +44,10 @@ enum Ask {
     Port {
         port: PortIndex,
     },
+    /// Which error correction does it run with?
+    Correction {
+        port: PortIndex,
+    },
 }
 
 /// The walk; see the module.
@@ -50,6 +59,9 @@ pub struct StateSweep<'a> {
     states: States,
     answered: bool,
     unanswered: HashSet<NodeIndex>,
+    corrections: &'a mut Corrections,
+    known: Vec<Known>,
+    told: Vec<(PortIndex, Known)>,
 }
 
 /// What the states were.
@@ -57,6 +69,8 @@ pub struct StateSweep<'a> {
 pub struct States {
     /// By port index.
     pub statuses: Vec<Fresh>,
+    /// Error corrections, by port index, as far as they are known.
+    pub fec: Vec<Option<Fec>>,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
     /// Some port is not as the discovery found it.
@@ -86,7 +100,13 @@ fn speaks_for_its_cable(fabric: &Fabric, port: PortIndex) -> bool {
 
 impl<'a> StateSweep<'a> {
     /// A sweep over the present nodes of a fabric; with `wanted` false, one that asks nobody.
-    pub fn new(fabric: &'a Fabric, wanted: bool) -> Self {
+    /// `known` is what [`Corrections`] know of the ports.
+    pub(super) fn new(
+        fabric: &'a Fabric,
+        wanted: bool,
+        corrections: &'a mut Corrections,
+        known: Vec<Known>,
+    ) -> Self {
         let mut queue = VecDeque::new();
         let asked = || fabric.node_indexes().filter(|&node| wanted && fabric.node(node).present());
         let reached = |node| fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some());
@@ -105,8 +125,13 @@ impl<'a> StateSweep<'a> {
                 }
             }
         }
+        if wanted {
+            let due = corrections.due(fabric, &known);
+            queue.extend(due.into_iter().map(|port| Ask::Correction { port }));
+        }
         let states = States {
             statuses: vec![Fresh::NotAsked; fabric.ports.len()],
+            fec: Vec::new(),
             state_changes: HashSet::new(),
             moved: false,
             impostors: HashSet::new(),
@@ -120,6 +145,9 @@ impl<'a> StateSweep<'a> {
             states,
             answered: false,
             unanswered: HashSet::new(),
+            corrections,
+            known,
+            told: Vec::new(),
         }
     }
 
@@ -130,6 +158,9 @@ impl<'a> StateSweep<'a> {
             Ask::Identity { port0, .. } => (port0, smp::node_info()),
             Ask::Switch { port0, .. } => (port0, smp::switch_info()),
             Ask::Port { port } => (port, smp::port_info(self.fabric.port(port).number)),
+            Ask::Correction { port } => {
+                (port, smp::port_info_extended(self.fabric.port(port).number))
+            }
         };
         let to = Address::Lid(self.fabric.lid_of(port)?);
         self.asked.push(ask);
@@ -142,6 +173,11 @@ impl<'a> StateSweep<'a> {
         let asked = match ask {
             Ask::Identity { port0, .. } | Ask::Switch { port0, .. } => port0,
             Ask::Port { port } => port,
+            Ask::Correction { port } => {
+                self.told.push((port, Known::from(outcome)));
+                // Who says nothing to this may be well all the same.
+                return outcome.is_ok().then_some(port);
+            }
         };
         match outcome {
             Ok(_) => self.answered = true,
@@ -163,7 +199,7 @@ impl<'a> StateSweep<'a> {
                 }
             }
             (Ask::Port { port }, Ok(mad)) => self.place(port, &PortInfo::decode(mad)),
-            (_, Err(_)) => {}
+            (Ask::Correction { .. }, _) | (_, Err(_)) => {}
         }
         Some(asked)
     }
@@ -184,8 +220,6 @@ impl<'a> StateSweep<'a> {
             if !is_switch || self.fabric.port(port).number == 0 {
                 self.states.readdressed |= (known.lid, known.sm_lid) != (status.lid, status.sm_lid);
             }
-            // A port without a cable may try one thing after the other; that is no move.
-            let linked = |it: &PortStatus| it.link_up().then_some((it.state, it.width, it.speed));
             if linked(&known) != linked(&status) {
                 self.states.moved = true;
                 self.doubt_the_other_end(port, &status);
@@ -212,8 +246,11 @@ impl<'a> StateSweep<'a> {
     }
 
     /// What was read, once the walk is at its end.
-    pub fn finish(self) -> States {
+    pub fn finish(mut self) -> States {
         let useless = !self.answered && !self.unanswered.is_empty();
-        States { useless, ..self.states }
+        let statuses = &self.states.statuses;
+        self.corrections.settle(self.fabric, statuses, self.told, &mut self.known);
+        let fec = self.known.into_iter().map(Known::fec).collect();
+        States { fec, useless, ..self.states }
     }
 }

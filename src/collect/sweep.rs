@@ -10,7 +10,9 @@ use crate::mad::Mad;
 use crate::transport::walk::Walk;
 use crate::transport::{Failure, Lane, Request};
 
-use super::perfmgt::{Agents, CounterSweep};
+use super::agents::Agents;
+use super::corrections::has_reed_solomon;
+use super::perfmgt::CounterSweep;
 use super::port_state::StateSweep;
 
 /// What is known of a node's life from the outcomes of its questions.
@@ -57,9 +59,16 @@ impl<'a> Sweep<'a> {
         anchor: Anchor,
         states: bool,
     ) -> Self {
+        let Agents { plans, corrections } = agents;
+        let known = corrections.known(fabric);
+        let reed_solomon = fabric
+            .port_indexes()
+            .zip(&known)
+            .map(|(port, &known)| has_reed_solomon(fabric, port, known))
+            .collect();
         Sweep {
-            states: StateSweep::new(fabric, states),
-            counters: CounterSweep::new(fabric, agents),
+            states: StateSweep::new(fabric, states, corrections, known),
+            counters: CounterSweep::new(fabric, plans, reed_solomon),
             life: vec![Life::NotAsked; fabric.nodes.len()],
             fabric,
             anchor,
@@ -104,7 +113,8 @@ impl<'a> Sweep<'a> {
                 readings: counters.readings,
                 statuses: states.statuses,
                 silent: self.fabric.nodes.iter().zip(life).map(is_silent).collect(),
-                ..Snapshot::blank(Arc::clone(self.fabric), self.anchor)
+                ticks: counters.ticks,
+                fec: states.fec,
             },
             state_changes: states.state_changes,
             moved: states.moved || counters.returned,

@@ -9,39 +9,47 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::agents::Agents;
 use super::discovery::{Discovery, Found};
-use super::perfmgt::Agents;
 use super::sweep::{Sweep, Swept};
 use crate::fabric::counter::Attribute;
 use crate::fabric::names::NodeNames;
 use crate::fabric::status::state;
 use crate::fabric::topology::{NodeKind, Presence};
 use crate::fabric::{Counter, Fabric, Guid, Lid, Moment};
+use crate::mad::pma::Extras;
 use crate::transport::pace::Pace;
 use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric, symbol_errors};
 use crate::transport::transactor::Transactor;
 use crate::transport::walk::drive;
 use crate::transport::{Parcel, Wire};
 
+mod corrections;
+
 const CA: NodeKind = NodeKind::Ca;
 const SWITCH: NodeKind = NodeKind::Switch;
 
-fn walk(wire: &mut Scripted, walk: &mut impl crate::transport::walk::Walk) {
+const DETAILS: Extras = Extras { details: true, fec: false };
+/// The tick of the sampling, which is asked once of those who count waiting.
+const TICK: u16 = 0x10;
+const FEC: Extras = Extras { details: false, fec: true };
+
+fn walk(wire: &mut impl Wire, walk: &mut impl crate::transport::walk::Walk) {
     let mut transactor = Transactor::new(Pace::default());
     drive(walk, &mut transactor, wire, &AtomicBool::new(false)).unwrap();
 }
 
-fn discovered(wire: &mut Scripted) -> Found {
+fn discovered(wire: &mut impl Wire) -> Found {
     let mut discovery = Discovery::new();
     walk(wire, &mut discovery);
     discovery.finish()
 }
 
-fn assembled(wire: &mut Scripted) -> Arc<Fabric> {
+fn assembled(wire: &mut impl Wire) -> Arc<Fabric> {
     Arc::new(discovered(wire).assemble(&NodeNames::default(), Moment(0), None))
 }
 
-fn swept(wire: &mut Scripted, fabric: &Arc<Fabric>, agents: &mut Agents) -> Swept {
+fn swept(wire: &mut impl Wire, fabric: &Arc<Fabric>, agents: &mut Agents) -> Swept {
     let mut sweep = Sweep::new(fabric, agents, wire.anchor(), true);
     walk(wire, &mut sweep);
     sweep.finish()
@@ -198,10 +206,13 @@ fn each_device_is_asked_for_what_it_offers_and_asked_that_once() {
         let introduction: &[u16] = if round == 0 { &[1] } else { &[] };
         let (classic, extended) =
             (Attribute::PortCounters as u16, Attribute::PortCountersExtended as u16);
-        for (lid, pages) in [(3, &[extended][..]), (4, &[classic]), (5, &[classic, extended])] {
+        let tick: &[u16] = if round == 0 { &[TICK] } else { &[] };
+        for (lid, pages, tick) in
+            [(3, &[extended][..], tick), (4, &[classic], &[]), (5, &[classic, extended], &[])]
+        {
             assert_eq!(
                 attributes_asked(&wire, lid),
-                [introduction, pages].concat(),
+                [introduction, pages, tick].concat(),
                 "LID {lid}, round {round}"
             );
         }
@@ -222,8 +233,8 @@ fn each_device_is_asked_for_what_it_offers_and_asked_that_once() {
 fn details_are_asked_for_when_they_are_wanted_until_a_device_says_that_it_has_none() {
     let mut wire = generations();
     let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(true);
-    for asked in [&[1, 0x1d, 0x15, 0x16][..], &[0x1d]] {
+    let mut agents = Agents::new(DETAILS);
+    for asked in [&[1, 0x1d, 0x15, 0x16, TICK][..], &[0x1d]] {
         wire.sent.clear();
         let swept = swept(&mut wire, &fabric, &mut agents);
         assert_eq!(attributes_asked(&wire, 3), asked);
@@ -449,7 +460,7 @@ fn a_passing_trouble_with_class_port_info_does_not_stick() {
     assert_eq!(swept(&mut wire, &fabric, &mut agents).failed_ports, 1);
     wire.sent.clear();
     swept(&mut wire, &fabric, &mut agents);
-    assert_eq!(attributes_asked(&wire, 3), [1, 0x1d]);
+    assert_eq!(attributes_asked(&wire, 3), [1, 0x1d, TICK]);
 }
 
 #[test]
@@ -517,7 +528,7 @@ proptest! {
         walk(&mut wire, &mut discovery);
         let found = discovery.finish();
         let fabric = Arc::new(found.assemble(&NodeNames::default(), Moment(0), None));
-        let mut agents = Agents::new(true);
+        let mut agents = Agents::new(Extras { details: true, fec: true });
         for _ in 0..2 {
             let swept = swept(&mut wire, &fabric, &mut agents);
             let again = discover_again(&mut wire, &fabric);

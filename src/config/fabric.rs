@@ -35,6 +35,8 @@ pub struct FabricSettings {
     pub node_name_map: Option<PathBuf>,
     /// Whether the causes of errors and discards are read, too.
     pub details: bool,
+    /// Whether what error correction had to mend is read, too.
+    pub fec: bool,
     /// How hard the fabric may be asked.
     pub pace: Pace,
     /// Where to write each MAD to, and how many bytes at the most.
@@ -108,6 +110,7 @@ impl FabricOptions {
             node_name_map: self.node_name_map,
             details: self.details.unwrap_or(false),
             health: HealthSettings::default(),
+            fec: self.fec.unwrap_or(true),
             pace,
             capture: self
                 .capture

@@ -205,6 +205,10 @@ section! {
         #[arg(long = "fabric.details", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
         details: bool,
+        /// Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]
+        #[arg(long = "fabric.fec", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        fec: bool,
         /// Subnet management MADs in flight in all [default: 8]
         #[arg(long = "fabric.smp-window", value_name = "N")]
         smp_window: u16,

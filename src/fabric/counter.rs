@@ -17,6 +17,8 @@ pub enum Attribute {
     PortXmitDiscardDetails = 0x16,
     /// 64-bit counters: traffic, and with AdditionalPortCountersExtended the errors too.
     PortCountersExtended = 0x1d,
+    /// What forward error correction had to mend; as the table has it, that of a Reed-Solomon link.
+    PortExtendedSpeedsCounters = 0x1f,
 }
 
 impl Attribute {
@@ -27,6 +29,7 @@ impl Attribute {
             Attribute::PortRcvErrorDetails => "PortRcvErrorDetails",
             Attribute::PortXmitDiscardDetails => "PortXmitDiscardDetails",
             Attribute::PortCountersExtended => "PortCountersExtended",
+            Attribute::PortExtendedSpeedsCounters => "PortExtendedSpeedsCounters",
         }
     }
 }
@@ -38,6 +41,9 @@ pub enum Needs {
     Nothing,
     /// CapabilityMask bit 12, PortXmitWaitSupported.
     XmitWait,
+    /// CapabilityMask bit 14: PortExtendedSpeedsCounters of a Reed-Solomon link counts for the port
+    /// as a whole, too.
+    RsFec,
     /// CapabilityMask bit 15, QP1DroppedSupported.
     Qp1Dropped,
     /// CapabilityMask bit 9, ExtendedWidthSupported with the unicast and multicast counters.
@@ -83,6 +89,11 @@ impl Place {
     /// The highest value that fits, at which a narrow counter sticks.
     pub fn most(&self) -> u64 {
         u64::MAX >> (64 - u32::from(self.width))
+    }
+
+    /// Whether a field with this value is full, and counts no further. Nothing fills 64 bits.
+    pub fn is_full_at(&self, value: u64) -> bool {
+        self.width < 64 && value == self.most()
     }
 
     fn bytes(self) -> Range<usize> {
@@ -169,6 +180,10 @@ const fn discard_detail(byte: u16) -> Place {
     at(Attribute::PortXmitDiscardDetails, byte, 16, Needs::Nothing)
 }
 
+const fn correction(byte: u16) -> Place {
+    at(Attribute::PortExtendedSpeedsCounters, byte, 32, Needs::RsFec)
+}
+
 macro_rules! counters {
     ($($counter:ident $ibta:literal $metric:literal $kind:ident x $scale:literal
        [$($place:expr),+] [$($file:literal),*] $help:literal;)+) => {
@@ -180,7 +195,9 @@ macro_rules! counters {
 
         /// The table, in the order in which metrics are told.
         pub const TABLE: &[Row] = {
-            use Needs::{Errors64, Errors64AndQp1Dropped, Nothing, Qp1Dropped, UnicastMulticast, XmitWait};
+            use Needs::{
+                Errors64, Errors64AndQp1Dropped, Nothing, Qp1Dropped, UnicastMulticast, XmitWait,
+            };
             &[$(Row {
                 counter: Counter::$counter,
                 ibta: $ibta,
@@ -198,7 +215,7 @@ macro_rules! counters {
 // Files: drivers/infiniband/core/sysfs.c, and drivers/infiniband/hw/mlx4/sysfs.c of the mlx4 that had
 // counters_ext. Offsets: IBTA 1.4 tables 251 (PortCounters), 255 (PortRcvErrorDetails), 256
 // (PortXmitDiscardDetails) and 264 (PortCountersExtended); perfquery and tshark agree with each in
-// the tests.
+// the tests. Those of PortExtendedSpeedsCounters are libibmad's, see mad/fec.rs.
 counters! {
     XmitData "PortXmitData" "transmit_bytes" Traffic x 4
         [extended(8, Nothing), classic(24, 32)] ["port_xmit_data", "port_xmit_data_64"]
@@ -296,6 +313,15 @@ counters! {
     XmitHoqLimitDiscards "PortSwHOQLifetimeLimitDiscards" "transmit_hoq_limit_discards" Congestion x 1
         [discard_detail(10)] []
         "Of transmit_discards: the packet stood at the head of the queue for longer than its limit.";
+    FecCorrectedBlocks "PortFECCorrectableBlockCtr" "fec_corrected_blocks" Error x 1
+        [correction(140)] []
+        "Blocks received with errors that forward error correction mended.";
+    FecUncorrectableBlocks "PortFECUncorrectableBlockCtr" "fec_uncorrectable_blocks" Error x 1
+        [correction(144)] []
+        "Blocks received with more errors than forward error correction could mend: their data is lost.";
+    FecCorrectedSymbols "PortFECCorrectedSymbolCtr" "fec_corrected_symbols" Error x 1
+        [correction(148)] []
+        "Symbols that forward error correction mended; on links of HDR and faster some always are.";
 }
 
 /// How many counters there are.
@@ -305,6 +331,12 @@ impl Counter {
     /// Its row in the table.
     pub fn row(self) -> &'static Row {
         &TABLE[self as usize]
+    }
+
+    /// Whether a value that comes without its width fills the narrowest field that the counter may
+    /// stand in: the kernel does not tell which one it read.
+    pub fn may_be_full_at(self, value: u64) -> bool {
+        self.row().places.last().is_some_and(|narrowest| narrowest.is_full_at(value))
     }
 
     /// The counter that a file of sysfs holds, if it holds one.

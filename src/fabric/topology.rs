@@ -62,6 +62,8 @@ pub struct NodeIdentity {
     pub enhanced_port0: bool,
     /// Which speed fields of a switch's ports mean something.
     pub speed_fields: SpeedFields,
+    /// Its ports tell which error correction they run with (PortInfoExtended).
+    pub tells_fec: bool,
 }
 
 /// A node of the fabric.
@@ -265,6 +267,7 @@ pub(crate) mod tests {
                 port_count: ports,
                 enhanced_port0: false,
                 speed_fields: SpeedFields::default(),
+                tells_fec: false,
             },
             ports: (first..=ports)
                 .map(|number| FoundPort {

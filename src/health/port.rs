@@ -118,11 +118,9 @@ impl PortState {
         }
         // With error correction what is lost is counted as symbols, as blocks that could not be
         // mended, or, by most, as both.
-        let lost = [Counter::SymbolErrors]; //FEC
+        let lost = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
         let errors = lost.into_iter().filter_map(|counter| growth.of(counter)).max();
-        if let Some(mended) = None::<u64>
-        /*FEC*/
-        {
+        if let Some(mended) = growth.of(Counter::FecCorrectedSymbols) {
             self.mended.add(mended as f32);
             self.watched.add(growth.seconds as f32);
         }
@@ -175,7 +173,7 @@ impl PortState {
         let incoming = self.incoming?;
         let bits = incoming.bits_a_second * self.watched.sum();
         // A full counter grows no more, and tells too little.
-        let stuck = self.totals.counting().is_stuck(Counter::SymbolErrors /*FEC*/);
+        let stuck = self.totals.counting().is_stuck(Counter::FecCorrectedSymbols);
         let limit = incoming.limits.pre_fec.filter(|_| bits > 0.0 && !stuck)?;
         Some((self.mended.sum() / bits, limit))
     }

@@ -95,6 +95,8 @@ impl Capabilities {
     /// Bit 10: PortCountersExtended without the unicast and multicast counters.
     const EXTENDED_WIDTH_NO_IETF: u16 = 1 << 10;
     const XMIT_WAIT: u16 = 1 << 12;
+    /// Bit 14, PortExtendedSpeedsRSFECCounters in libibmad's words.
+    const RS_FEC: u16 = 1 << 14;
     const QP1_DROPPED: u16 = 1 << 15;
     /// CapabilityMask2, bit 1: the error counters in 64 bits, too.
     const ADDITIONAL_EXTENDED: u32 = 1 << 1;
@@ -120,6 +122,7 @@ impl Capabilities {
         match needs {
             Needs::Nothing => true,
             Needs::XmitWait => self.mask & Self::XMIT_WAIT != 0,
+            Needs::RsFec => self.mask & Self::RS_FEC != 0,
             Needs::Qp1Dropped => self.mask & Self::QP1_DROPPED != 0,
             Needs::UnicastMulticast => self.mask & Self::EXTENDED_WIDTH != 0,
             Needs::Errors64 => self.has_extended_errors(),

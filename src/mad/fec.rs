@@ -3,6 +3,8 @@
 //! No device was at hand that answers these two, and no dissector knows them: the offsets are those
 //! of libibmad (rdma-core, libibmad/fields.c), but for one slip of its own.
 
+use crate::fabric::fec::Fec;
+
 use super::layout::{attribute, bytes};
 
 attribute! {
@@ -38,6 +40,14 @@ attribute! {
 impl PortInfoExtended {
     /// CapabilityMask bit 0: the modes mean something.
     pub const FEC_MODES: u32 = 1;
+
+    /// The correction that the port runs with; `None` if it does not tell one that is known.
+    pub fn fec(&self) -> Option<Fec> {
+        if self.capabilities & Self::FEC_MODES == 0 {
+            return None;
+        }
+        Fec::from_code(self.active)
+    }
 }
 
 /// FECModeActive.
@@ -112,6 +122,9 @@ mod tests {
             ndr_enabled: 10,
         };
         assert_eq!(PortInfoExtended::decode(&told), info);
+        assert_eq!(info.fec(), Some(Fec::ReedSolomon));
+        assert_eq!(PortInfoExtended { capabilities: 0, ..info }.fec(), None, "no modes");
+        assert_eq!(PortInfoExtended { active: 5, ..info }.fec(), None, "not one of ours");
         let mut mad = Mad([0; LEN]);
         info.encode(&mut mad);
         assert!(mad == told);

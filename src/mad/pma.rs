@@ -1,6 +1,6 @@
 //! Performance management: which attributes to ask a port for, and what its answers hold.
 
-use crate::fabric::counter::{Attribute, Counter, Place, TABLE};
+use crate::fabric::counter::{Attribute, Counter, Needs, Place, TABLE};
 use crate::fabric::{PortNumber, Reading};
 
 use super::class_port_info::{self, Capabilities};
@@ -17,6 +17,20 @@ pub fn counters(attribute: Attribute, port: PortNumber) -> Query {
     Query { subnet: false, attribute: attribute as u16, modifier: 0, port_select: port }
 }
 
+/// Asks how an agent samples a port, of which the tick is what matters.
+pub fn samples_control(port: PortNumber) -> Query {
+    Query { subnet: false, attribute: PortSamplesControl::ID, modifier: 0, port_select: port }
+}
+
+/// What ports are asked for beside the counters that every fabric is watched by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Extras {
+    /// The causes of errors and discards.
+    pub details: bool,
+    /// What forward error correction had to mend.
+    pub fec: bool,
+}
+
 /// One attribute to ask for, and the counters to take from its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -29,19 +43,35 @@ pub struct Page {
 impl Page {
     /// Whether ClassPortInfo does not say if a device has it: asking is the way to find out.
     pub fn is_optional(&self) -> bool {
-        matches!(self.attribute, Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails)
+        // That of the error correction is told of by a bit of its own, but by one that came after it.
+        matches!(
+            self.attribute,
+            Attribute::PortRcvErrorDetails
+                | Attribute::PortXmitDiscardDetails
+                | Attribute::PortExtendedSpeedsCounters
+        )
     }
 
-    /// Takes the counters of an answer down.
+    /// Whether it means something only on a link with Reed-Solomon error correction: on others the
+    /// same bytes are reserved, or another layout's.
+    pub fn is_for_reed_solomon(&self) -> bool {
+        self.attribute == Attribute::PortExtendedSpeedsCounters
+    }
+
+    /// Takes the counters of an answer down, and which of their fields are full.
     pub fn read(&self, answer: &Mad, reading: &mut Reading) {
         for &(counter, place) in &self.counters {
-            reading.set(counter, place.read(answer.data()));
+            let value = place.read(answer.data());
+            reading.set(counter, value);
+            if place.is_full_at(value) {
+                reading.set_stuck(counter);
+            }
         }
     }
 }
 
 /// What to ask each port of a device for: as few attributes as tell every counter it has.
-pub fn plan(capabilities: &Capabilities, details: bool) -> Vec<Page> {
+pub fn plan(capabilities: &Capabilities, extras: Extras) -> Vec<Page> {
     let mut attributes = Vec::new();
     if !capabilities.has_extended_errors() {
         attributes.push(Attribute::PortCounters);
@@ -49,7 +79,10 @@ pub fn plan(capabilities: &Capabilities, details: bool) -> Vec<Page> {
     if capabilities.has_extended() {
         attributes.push(Attribute::PortCountersExtended);
     }
-    if details {
+    if extras.fec && capabilities.meets(Needs::RsFec) {
+        attributes.push(Attribute::PortExtendedSpeedsCounters);
+    }
+    if extras.details {
         attributes.extend([Attribute::PortRcvErrorDetails, Attribute::PortXmitDiscardDetails]);
     }
     let place_of = |places: &[Place]| {
@@ -116,8 +149,11 @@ mod tests {
     use crate::fabric::Moment;
     use crate::mad::LEN;
 
-    fn attributes(mask: u16, mask2: u32, details: bool) -> Vec<&'static str> {
-        plan(&Capabilities { mask, mask2 }, details)
+    const DETAILS: Extras = Extras { details: true, fec: false };
+    const FEC: Extras = Extras { details: false, fec: true };
+
+    fn attributes(mask: u16, mask2: u32, extras: Extras) -> Vec<&'static str> {
+        plan(&Capabilities { mask, mask2 }, extras)
             .iter()
             .map(|page| page.attribute.name())
             .collect()
@@ -125,20 +161,26 @@ mod tests {
 
     #[test]
     fn as_few_attributes_as_tell_all() {
-        assert_eq!(attributes(0x5300, 2, false), ["PortCountersExtended"]);
-        assert_eq!(attributes(0x1200, 0, false), ["PortCounters", "PortCountersExtended"]);
-        assert_eq!(attributes(0x0400, 0, false), ["PortCounters", "PortCountersExtended"]);
-        assert_eq!(attributes(0, 0, false), ["PortCounters"]);
+        let usual = Extras::default();
+        assert_eq!(attributes(0x5300, 2, usual), ["PortCountersExtended"]);
+        assert_eq!(attributes(0x1200, 0, usual), ["PortCounters", "PortCountersExtended"]);
+        assert_eq!(attributes(0x0400, 0, usual), ["PortCounters", "PortCountersExtended"]);
+        assert_eq!(attributes(0, 0, usual), ["PortCounters"]);
         assert_eq!(
-            attributes(0x5300, 2, true),
+            attributes(0x5300, 2, DETAILS),
             ["PortCountersExtended", "PortRcvErrorDetails", "PortXmitDiscardDetails"]
         );
+        assert_eq!(
+            attributes(0x5300, 2, FEC),
+            ["PortCountersExtended", "PortExtendedSpeedsCounters"]
+        );
+        assert_eq!(attributes(0x1200, 0, FEC), ["PortCounters", "PortCountersExtended"]);
     }
 
     #[test]
     fn data_is_taken_from_64_bits_where_there_are_any_and_errors_from_where_they_are() {
         let page_of = |mask, mask2, counter| {
-            plan(&Capabilities { mask, mask2 }, false)
+            plan(&Capabilities { mask, mask2 }, Extras::default())
                 .into_iter()
                 .find(|page| page.counters.iter().any(|(of, _)| *of == counter))
                 .map(|page| page.attribute.name())
@@ -183,7 +225,7 @@ mod tests {
         answer.0[64 + 7] = 3;
         answer.0[64 + 19] = 0x2f;
         let mut reading = Reading::empty(Moment(5));
-        plan(&Capabilities { mask: 0, mask2: 0 }, false)[0].read(&answer, &mut reading);
+        plan(&Capabilities { mask: 0, mask2: 0 }, Extras::default())[0].read(&answer, &mut reading);
         for (counter, value) in [
             (Counter::SymbolErrors, Some(4242)),
             (Counter::LinkDowned, Some(3)),
@@ -194,5 +236,52 @@ mod tests {
         ] {
             assert_eq!(reading.get(counter), value, "{counter:?}");
         }
+    }
+    #[test]
+    fn a_narrow_field_at_its_highest_value_is_stuck_and_a_wide_one_is_not() {
+        let mut answer = Mad([0xff; LEN]);
+        answer.0[64 + 7] = 0xfe;
+        let mut reading = Reading::empty(Moment(5));
+        // Errors from 4 to 16 bits, traffic and XmitWait; then traffic in 64 bits.
+        plan(&Capabilities { mask: 0x1000, mask2: 0 }, DETAILS)[0].read(&answer, &mut reading);
+        assert!(!reading.is_stuck(Counter::LinkDowned), "one below");
+        for counter in [
+            Counter::SymbolErrors,
+            Counter::LinkErrorRecoveries,
+            Counter::LocalLinkIntegrityErrors,
+            Counter::XmitWait,
+            Counter::RcvData,
+        ] {
+            assert!(reading.is_stuck(counter), "{counter:?}");
+        }
+        let mut reading = Reading::empty(Moment(5));
+        for page in plan(&Capabilities { mask: 0x5300, mask2: 2 }, FEC) {
+            page.read(&answer, &mut reading);
+        }
+        assert_eq!(reading.get(Counter::RcvData), Some(u64::MAX));
+        assert!(!reading.is_stuck(Counter::RcvData) && !reading.is_stuck(Counter::SymbolErrors));
+        assert_eq!(reading.get(Counter::FecCorrectedSymbols), Some(u32::MAX.into()));
+        assert!(reading.is_stuck(Counter::FecCorrectedSymbols));
+    }
+
+    #[test]
+    fn what_was_corrected_stands_where_libibmad_has_it() {
+        let mut answer = Mad([0; LEN]);
+        crate::mad::fec::PortExtendedSpeedsCounters {
+            port_corrected_blocks: 5,
+            port_uncorrectable_blocks: 6,
+            port_corrected_symbols: 7,
+            ..Default::default()
+        }
+        .encode(&mut answer);
+        let mut reading = Reading::empty(Moment(5));
+        let plan = plan(&Capabilities { mask: 0x5300, mask2: 2 }, FEC);
+        let page = plan.iter().find(|page| page.is_for_reed_solomon()).unwrap();
+        assert!(page.is_optional());
+        page.read(&answer, &mut reading);
+        assert_eq!(reading.get(Counter::FecCorrectedBlocks), Some(5));
+        assert_eq!(reading.get(Counter::FecUncorrectableBlocks), Some(6));
+        assert_eq!(reading.get(Counter::FecCorrectedSymbols), Some(7));
+        assert_eq!(reading.get(Counter::RcvData), None);
     }
 }

@@ -196,6 +196,12 @@ impl PortInfo {
         }
     }
 
+    /// Whether it answers PortInfoExtended. Port 0 of a switch tells it for all of them.
+    pub fn tells_fec(&self) -> bool {
+        self.capabilities & capability::CAPABILITY_MASK2 != 0
+            && self.capabilities2 & capability2::PORT_INFO_EXTENDED != 0
+    }
+
     /// The port in the terms of the field; `fields` are those of port 0 for a switch's port.
     pub fn status(&self, fields: SpeedFields) -> PortStatus {
         let mut supported: SpeedSet = all_of(&BASE_SPEEDS, self.speed_supported).collect();

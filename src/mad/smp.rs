@@ -5,6 +5,7 @@ use crate::fabric::status::SpeedFields;
 use crate::fabric::topology::{NodeIdentity, NodeKind};
 use crate::fabric::{Guid, PortNumber};
 
+use super::fec::PortInfoExtended;
 use super::layout::{attribute, bits, byte, bytes, high, low};
 use super::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use super::{DATA, Mad, Query, SMP_DATA_LEN};
@@ -39,6 +40,11 @@ pub fn port_info(port: PortNumber) -> Query {
 /// Asks a Mellanox node about the speeds of a port that PortInfo has no bits for.
 pub fn mellanox_extended_port_info(port: PortNumber) -> Query {
     query(MellanoxExtendedPortInfo::ID, u32::from(port))
+}
+
+/// Asks a node about the error correction of one of its ports.
+pub fn port_info_extended(port: PortNumber) -> Query {
+    query(PortInfoExtended::ID, u32::from(port))
 }
 
 attribute! {
@@ -97,6 +103,7 @@ impl NodeInfo {
             port_count: self.port_count.min(254),
             enhanced_port0: false,
             speed_fields: SpeedFields::default(),
+            tells_fec: false,
         })
     }
 

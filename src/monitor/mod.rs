@@ -17,13 +17,14 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::collect::agents::Agents;
 use crate::collect::discovery::Discovery;
-use crate::collect::perfmgt::Agents;
 use crate::collect::sweep::{Sweep, Swept};
 use crate::config::FabricSettings;
 use crate::fabric::names::NodeNames;
 use crate::fabric::{Fabric, Guid, Moment, Snapshot, change};
 use crate::health::Judge;
+use crate::mad::pma::Extras;
 use crate::transport::capture::{Capture, Tapped};
 use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken};
@@ -86,7 +87,7 @@ impl Monitor {
         Ok(Monitor {
             transactor: Transactor::new(settings.pace),
             names: read_names(settings.node_name_map.as_ref())?,
-            agents: Agents::new(settings.details),
+            agents: Agents::new(Extras { details: settings.details, fec: settings.fec }),
             gap_interval: settings.interval,
             states_by_lid: true,
             judge: Judge::new(settings.health.clone()),

@@ -13,7 +13,9 @@ use crate::fabric::status::{physical, state};
 use crate::fabric::topology::NodeKind;
 use crate::fabric::{Guid, Lid, Moment, PortNumber};
 use crate::mad::class_port_info::{self, Capabilities, ClassPortInfo};
-use crate::mad::port_info::PortInfo;
+use crate::mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
+use crate::mad::pma::PortSamplesControl;
+use crate::mad::port_info::{PortInfo, capability, capability2};
 use crate::mad::smp::{NODE_DESCRIPTION, NodeInfo, SwitchInfo, encode_node_description};
 use crate::mad::{DATA, Mad, method, status};
 
@@ -57,6 +59,10 @@ pub struct ScriptedNode {
     pub links: BTreeMap<PortNumber, (usize, PortNumber)>,
     /// CapabilityMask and CapabilityMask2 of its performance management.
     pub capabilities: (u16, u32),
+    /// Tick of PortSamplesControl, if it has one.
+    pub tick: Option<u8>,
+    /// FECModeActive of its ports, if they answer PortInfoExtended.
+    pub fec: Option<u16>,
     pub state_change: bool,
     pub sm_lid: u16,
 }
@@ -72,6 +78,8 @@ pub struct Scripted {
     pub fate: Box<dyn FnMut(&Parcel) -> Fate + Send>,
     /// PortPhysicalState of ports without a link.
     pub polling: u8,
+    /// What links run at.
+    pub speed: Speed,
     /// What is done to the data of each answer.
     pub garble: Garble,
     /// Every MAD that was sent.
@@ -92,6 +100,7 @@ impl Scripted {
             home: (0, 1),
             fate: Box::new(|_| Fate::Answered(ROUND_TRIP)),
             polling: 2,
+            speed: Speed::Edr,
             garble: Box::new(|_| {}),
             sent: Vec::new(),
             most_in_flight: [0; 2],
@@ -156,6 +165,21 @@ impl Scripted {
             (true, PortInfo::ID) => {
                 self.port_info(node, answer.modifier() as u8).encode(&mut answer);
             }
+            (true, PortInfoExtended::ID) if node.fec.is_some() => PortInfoExtended {
+                capabilities: PortInfoExtended::FEC_MODES,
+                active: node.fec.unwrap_or_default(),
+                ..PortInfoExtended::default()
+            }
+            .encode(&mut answer),
+            (false, PortSamplesControl::ID) if node.tick.is_some() => {
+                let tick = node.tick.unwrap_or_default();
+                PortSamplesControl { tick, ..PortSamplesControl::default() }.encode(&mut answer);
+            }
+            (false, PortExtendedSpeedsCounters::ID) => PortExtendedSpeedsCounters {
+                port_corrected_symbols: symbol_errors(index, selected).into(),
+                ..PortExtendedSpeedsCounters::default()
+            }
+            .encode(&mut answer),
             (false, ClassPortInfo::ID) => {
                 let (mask, mask2) = node.capabilities;
                 ClassPortInfo::of(Capabilities { mask, mask2 }, 0).encode(&mut answer);
@@ -172,11 +196,11 @@ impl Scripted {
         Some(answer)
     }
 
-    /// 4x EDR where there is a link.
+    /// 4x where there is a link.
     fn port_info(&self, node: &ScriptedNode, port: PortNumber) -> PortInfo {
         let up = port == 0 || node.links.contains_key(&port);
-        let speeds = Speed::ALL.into_iter().collect::<SpeedSet>().up_to(Speed::Edr);
-        PortInfo {
+        let speeds = Speed::ALL.into_iter().collect::<SpeedSet>().up_to(self.speed);
+        let info = PortInfo {
             lid: Lid(node.lids.get(&port).copied().unwrap_or(0)),
             sm_lid: Lid(node.sm_lid),
             width_supported: Width::X4.up_to(),
@@ -185,7 +209,15 @@ impl Scripted {
             physical_state: if up { physical::LINK_UP } else { self.polling },
             ..PortInfo::default()
         }
-        .with_speeds(speeds, speeds, Some(Speed::Edr))
+        .with_speeds(speeds, speeds, Some(self.speed));
+        if node.fec.is_none() {
+            return info;
+        }
+        PortInfo {
+            capabilities: info.capabilities | capability::CAPABILITY_MASK2,
+            capabilities2: info.capabilities2 | capability2::PORT_INFO_EXTENDED,
+            ..info
+        }
     }
 }
 
@@ -296,6 +328,8 @@ fn node(guid: u64, kind: NodeKind, ports: u8) -> ScriptedNode {
         lids: BTreeMap::new(),
         links: BTreeMap::new(),
         capabilities: (0x1200, 0),
+        tick: None,
+        fec: None,
         state_change: false,
         sm_lid: 1,
     }

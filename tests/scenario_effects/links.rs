@@ -11,12 +11,17 @@ pub fn bad_cable(run: &Run) {
     let marked = ["host-8[1]"];
     look.assert_only(&[
         ("symbol_errors", &[into]),
+        ("fec_uncorrectable_blocks", &[into]),
         ("local_link_integrity_errors", &[into]),
         ("receive_errors", &[into]),
         ("receive_local_physical_errors", &[into]),
         ("receive_remote_physical_errors", &marked),
     ]);
     assert_drawn(look.count("symbol_errors", into), 90.0 * NDR_BITS * 1e-9, "symbol errors");
+    // What comes in by it keeps the correction busy as nowhere else, long before it is too much.
+    let mended = look.counted("fec_corrected_symbols");
+    let others = mended.iter().filter(|(port, _)| **port != into).map(|(_, count)| *count);
+    assert!(mended[into] > 100 * others.max().unwrap(), "{mended:?}");
     // The link carries 20% of its rate, in packets of 4 KiB: each of their bits may be hit.
     let packets = look.count("receive_packets", into) - run_packets_at(&look, 30, 120, into);
     let hit = packets as f64 * 4096.0 * 8.0 * 1e-9;
@@ -78,6 +83,7 @@ fn an_idle_link_with_a_bad_cable_counts_symbols_and_no_packets() {
     let look = run.at(65);
     look.assert_only(&[
         ("symbol_errors", &["spine-0[1]"]),
+        ("fec_uncorrectable_blocks", &["spine-0[1]"]),
         ("local_link_integrity_errors", &["spine-0[1]"]),
     ]);
     assert_drawn(look.count("symbol_errors", "spine-0[1]"), 60.0 * NDR_BITS * 1e-10, "in a minute");

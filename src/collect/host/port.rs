@@ -128,7 +128,12 @@ impl PortReader {
         let (lid, sm_lid) = (lid(Says::Lid), lid(Says::SmLid));
         let mut reading = Reading::empty(at);
         for counters in &mut self.counters {
-            counters.read(asking, |counter, value| reading.set(counter, value));
+            counters.read(asking, |counter, value| {
+                reading.set(counter, value);
+                if counter.may_be_full_at(value) {
+                    reading.set_stuck(counter);
+                }
+            });
         }
         reading.at = looking.clock.now();
         let port = Port {

@@ -148,3 +148,28 @@ fn a_bond_has_those_of_its_interfaces_that_are_the_devices_own() {
     assert_eq!(netdevs(0), ["bond0", "eth0", "eth2"]);
     assert_eq!(netdevs(1), ["bond0", "eth1", "eth2"]);
 }
+
+#[test]
+fn a_value_that_fills_the_narrowest_field_of_its_counter_is_stuck() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mthca0", 1);
+    let files = [
+        ("symbol_error", "65535", true),
+        ("link_downed", "254", false),
+        ("link_error_recovery", "65535", false),
+        ("local_link_integrity_errors", "15", true),
+        ("port_xmit_wait", "4294967295", true),
+        ("port_rcv_data", "4294967295", true),
+        ("unicast_xmit_packets", "18446744073709551615", false),
+    ];
+    for (file, value, _) in files {
+        sysfs.put(&format!("infiniband/mthca0/ports/1/counters/{file}"), &format!("{value}\n"));
+    }
+    let snapshot = sysfs.host().look();
+    let reading = &snapshot.devices[0].ports[0].reading;
+    for (file, value, stuck) in files {
+        let counter = Counter::from_file(file).unwrap();
+        assert_eq!(reading.get(counter), Some(value.parse().unwrap()), "{file}");
+        assert_eq!(reading.is_stuck(counter), stuck, "{file}");
+    }
+}

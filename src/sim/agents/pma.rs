@@ -31,6 +31,7 @@ type Layout = Vec<(Counter, Place)>;
 static LAYOUTS: LazyLock<Vec<[Layout; ATTRIBUTES.len()]>> =
     LazyLock::new(|| MODELS.iter().map(|model| ATTRIBUTES.map(|it| layout(model, it))).collect());
 
+/// Those that are their counters one by one; what error correction mended is reckoned instead.
 const ATTRIBUTES: [Attribute; 4] = [
     Attribute::PortCounters,
     Attribute::PortCountersExtended,
@@ -52,6 +53,7 @@ fn has(model: &Model, attribute: Attribute) -> bool {
         Attribute::PortCounters => true,
         Attribute::PortCountersExtended => model.performance.has_extended(),
         Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails => model.details,
+        Attribute::PortExtendedSpeedsCounters => model.fec,
     }
 }
 
@@ -66,7 +68,8 @@ pub(super) fn fill(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -
     }
     let counters = ATTRIBUTES.iter().position(|attribute| *attribute as u16 == asked);
     let known = counters.is_some_and(|index| has(model, ATTRIBUTES[index]))
-        || (asked == PortExtendedSpeedsCounters::ID && model.fec)
+        || (asked == PortExtendedSpeedsCounters::ID
+            && has(model, Attribute::PortExtendedSpeedsCounters))
         || (asked == PortSamplesControl::ID && model.tick.is_some());
     if !known {
         return status::UNSUPPORTED_ATTRIBUTE;

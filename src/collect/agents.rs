@@ -1,0 +1,95 @@
+//! What is remembered of the fabric's agents from sweep to sweep, so that each is asked once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::fabric::Fabric;
+use crate::fabric::counter::Attribute;
+use crate::fabric::topology::End;
+use crate::mad::class_port_info::Capabilities;
+use crate::mad::pma::{self, Extras, Page};
+
+use super::corrections::Corrections;
+
+/// What the agents of the fabric were found to offer.
+#[derive(Debug, Default)]
+pub struct Agents {
+    pub(super) plans: Plans,
+    pub(super) corrections: Corrections,
+}
+
+impl Agents {
+    /// None known yet; `extras` are asked for, too.
+    pub fn new(extras: Extras) -> Self {
+        Agents {
+            plans: Plans { extras, ..Plans::default() },
+            corrections: Corrections::new(extras.fec),
+        }
+    }
+
+    /// Forgets who is not in the fabric any more, for a device that comes back may be another, and
+    /// links that are not as they were.
+    pub fn keep_present(&mut self, fabric: &Fabric) {
+        self.plans.keep_present(fabric);
+        self.corrections.keep_present(fabric);
+    }
+}
+
+/// What to ask each performance management agent for, and what it told once.
+#[derive(Debug, Default)]
+pub(super) struct Plans {
+    extras: Extras,
+    by_agent: HashMap<End, Arc<[Page]>>,
+    /// Devices of one kind share a plan.
+    by_capabilities: HashMap<Capabilities, Arc<[Page]>>,
+    /// Tick of PortSamplesControl; `None` of an agent that does not have it.
+    ticks: HashMap<End, Option<u8>>,
+}
+
+impl Plans {
+    /// What to ask an agent for, if it has told what it can do.
+    pub fn get(&self, agent: End) -> Option<Arc<[Page]>> {
+        self.by_agent.get(&agent).cloned()
+    }
+
+    /// Takes down what an agent can do.
+    pub fn learn(&mut self, agent: End, capabilities: Capabilities) -> Arc<[Page]> {
+        let extras = self.extras;
+        let plan = self
+            .by_capabilities
+            .entry(capabilities)
+            .or_insert_with(|| pma::plan(&capabilities, extras).into());
+        self.by_agent.insert(agent, Arc::clone(plan));
+        Arc::clone(plan)
+    }
+
+    /// An agent does not have an attribute that it need not have: it is not asked for it again.
+    pub fn leave_out(&mut self, agent: End, attribute: Attribute) {
+        if let Some(plan) = self.by_agent.get_mut(&agent) {
+            *plan = plan.iter().filter(|page| page.attribute != attribute).cloned().collect();
+        }
+    }
+
+    /// Whether an agent has told its tick, or that it has none to tell.
+    pub fn has_told_tick(&self, agent: End) -> bool {
+        self.ticks.contains_key(&agent)
+    }
+
+    /// The tick that an agent told.
+    pub fn tick(&self, agent: End) -> Option<u8> {
+        self.ticks.get(&agent).copied().flatten()
+    }
+
+    /// Takes an agent's tick down.
+    pub fn learn_tick(&mut self, agent: End, tick: Option<u8>) {
+        self.ticks.insert(agent, tick);
+    }
+
+    fn keep_present(&mut self, fabric: &Fabric) {
+        let present = |(guid, _): &End| {
+            fabric.node_by_guid(*guid).is_some_and(|node| fabric.node(node).present())
+        };
+        self.by_agent.retain(|agent, _| present(agent));
+        self.ticks.retain(|agent, _| present(agent));
+    }
+}
