@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tokio::sync::watch;
 use crate::config::options::{LogFormat, LogLevel};
 use crate::config::{FabricSettings, HostSettings, Settings};
 use crate::monitor::host::{HostMonitor, News};
-use crate::monitor::{Board, Monitor, Observation};
+use crate::monitor::{Board, Monitor, Observation, PortNews};
 use crate::transport::capture::Capture;
 use crate::transport::clock::Clock;
 use crate::web::exposition::about::Process;
@@ -74,9 +75,16 @@ impl<'a> Daemon<'a> {
             .map_err(|error| Fatal::new(Exit::Usage, error))
     }
 
-    /// The watch over the host's own devices.
-    pub fn host(&self, host: &HostSettings, clock: Clock) -> Watcher {
-        let monitor = HostMonitor::new(host, clock, Arc::clone(&self.board));
+    /// The watch over the host's own devices, which tells what happens to their links to the judges
+    /// of fabrics, too.
+    pub fn host(
+        &self,
+        host: &HostSettings,
+        clock: Clock,
+        judges: Vec<Sender<PortNews>>,
+    ) -> Watcher {
+        let mut monitor = HostMonitor::new(host, clock, Arc::clone(&self.board));
+        judges.into_iter().for_each(|judge| monitor.tell(judge));
         let tell = monitor.teller();
         Watcher {
             thread: "host".into(),

@@ -1,11 +1,13 @@
 //! `serve`: watches the fabric and the host, and serves what it sees, until it is told to end.
 
 use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 
 use clap::Args;
 
 use crate::config::Settings;
 use crate::config::options::Options;
+use crate::monitor::PortNews;
 use crate::transport::clock::Clock;
 use crate::transport::umad::Umad;
 
@@ -28,10 +30,11 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
         .map_err(|error| Fatal::new(Exit::Usage, error))?;
     let daemon = Daemon::new(&settings);
     let clock = Clock::start();
-    let mut watchers = (0..settings.fabrics.len())
+    let prepared = (0..settings.fabrics.len())
         .map(|slot| prepare(&daemon, &settings, slot, clock))
         .collect::<Result<Vec<_>, _>>()?;
-    watchers.extend(settings.host.as_ref().map(|host| daemon.host(host, clock)));
+    let (mut watchers, judges): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+    watchers.extend(settings.host.as_ref().map(|host| daemon.host(host, clock, judges)));
     daemon.run(watchers, |_| {})
 }
 
@@ -41,14 +44,15 @@ fn prepare(
     settings: &Settings,
     slot: usize,
     clock: Clock,
-) -> Result<Watcher, Fatal> {
+) -> Result<(Watcher, Sender<PortNews>), Fatal> {
     let fabric = &settings.fabrics[slot];
     let sysfs = settings.sysfs.clone();
     let (port, wire) = Umad::open_first(&sysfs, fabric.hca.as_deref(), fabric.port, clock)
         .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
     let monitor = daemon.monitor(slot)?;
     tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "asking the fabric");
-    Ok(Watcher {
+    let judge = monitor.teller();
+    let watcher = Watcher {
         thread: format!("umad-{}-{}", port.hca, port.port),
         watch: Box::new(move || {
             monitor.run(wire, || {
@@ -58,5 +62,6 @@ fn prepare(
             });
         }),
         wake: None,
-    })
+    };
+    Ok((watcher, judge))
 }

@@ -43,6 +43,8 @@ pub struct FabricSettings {
     pub capture: Option<(PathBuf, u64)>,
     /// How its links are judged.
     pub health: HealthSettings,
+    /// What is worked on.
+    pub maintenance_file: Option<PathBuf>,
 }
 
 impl FabricOptions {
@@ -110,6 +112,7 @@ impl FabricOptions {
             node_name_map: self.node_name_map,
             details: self.details.unwrap_or(false),
             health: HealthSettings::default(),
+            maintenance_file: None,
             fec: self.fec.unwrap_or(true),
             pace,
             capture: self

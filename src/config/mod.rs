@@ -6,6 +6,7 @@
 //! defaults.
 
 mod fabric;
+mod health;
 mod host;
 pub mod options;
 
@@ -20,8 +21,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use options::{
-    CollectorOptions, FabricOptions, HostOptions, LogFormat, LogLevel, LogOptions, Options,
-    PathOptions, WebOptions,
+    CollectorOptions, FabricOptions, HealthOptions, HostOptions, LogFormat, LogLevel, LogOptions,
+    Options, PathOptions, WebOptions,
 };
 
 /// Settings that no part of the program has to check again.
@@ -83,6 +84,7 @@ struct File {
     path: PathOptions,
     collector: CollectorOptions,
     host: HostOptions,
+    health: HealthOptions,
     fabric: FabricOptions,
     fabrics: Vec<FabricOptions>,
 }
@@ -128,6 +130,11 @@ impl Settings {
             .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).validate())
             .collect::<Result<_, _>>()?;
         fabric::tell_apart(&fabrics)?;
+        let health = flags.health.over(file.health).validate()?;
+        for fabric in &mut fabrics {
+            fabric.health = health.settings.clone();
+            fabric.maintenance_file.clone_from(&health.maintenance_file);
+        }
         let sysfs = path.sysfs.unwrap_or_else(|| "/sys".into());
         let host = if collectors.host() {
             Some(flags.host.over(file.host).validate(sysfs.clone(), host::rails(&fabrics))?)

@@ -9,6 +9,8 @@ use serde::Deserialize;
 
 use crate::fabric::PortNumber;
 
+use super::health::LimitOption;
+
 /// A length of time as people write it: `15s`, `5m`, `500ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -178,6 +180,18 @@ section! {
 }
 
 section! {
+    /// How links are judged.
+    HealthOptions {
+        /// File that lists what is worked on, so that it may go down: read again when it changes
+        #[arg(long = "health.maintenance-file", value_name = "FILE")]
+        maintenance_file: PathBuf,
+        /// Limits of bit error ratios before the usual ones; in the config file alone.
+        #[arg(skip)]
+        limits: Vec<LimitOption>,
+    }
+}
+
+section! {
     /// A fabric.
     FabricOptions {
         /// Value of the label `fabric` [default: default]
@@ -254,6 +268,9 @@ pub struct Options {
     /// This host's own devices.
     #[command(flatten)]
     pub host: HostOptions,
+    /// How links are judged.
+    #[command(flatten)]
+    pub health: HealthOptions,
     /// The fabric, or what all listed ones have in common.
     #[command(flatten)]
     pub fabric: FabricOptions,

@@ -1,6 +1,7 @@
 //! Flags, files, and what is wrong with them.
 
 use super::*;
+use crate::fabric::rate::Speed;
 use crate::transport::pace::Pace;
 use clap::Parser;
 
@@ -88,6 +89,10 @@ fn each_mistake_is_one_line_that_names_its_place() {
         (&["--host.device-include=["], "", "--host.device-include: "),
         (&["--host.interval=1ms"], "", "--host.interval: 1ms is less than 1s"),
         (&[], "host: {device: x}", "device"),
+        (&[], "health: {limits: [{speed: NDX, symbol: 1e-13}]}", "NDX"),
+        (&[], "health: {limits: [{speed: NDR, fec: x, symbol: 1e-13}]}", "none, fire-code, rs"),
+        (&[], "health: {limits: [{speed: NDR, symbol: 1}]}", "is not between"),
+        (&[], "health: {limits: [{speed: NDR}]}", "symbol"),
         (&[], "fabric: {intervall: 1s}", "intervall"),
         (&[], "colector: {}", "colector"),
         (&[], "fabric: {interval: soon}", "soon"),
@@ -129,4 +134,15 @@ fn a_hosts_ports_are_in_the_fabric_that_names_them() {
     assert_eq!([of("mlx5_1", Some(1)), of("mlx5_9", Some(1))], ["default", "default"]);
     let one = merged(&["--fabric.name=ib", "--fabric.hca=mlx5_0"], "").unwrap().host.unwrap();
     assert_eq!(&**one.rails.fabric_of("mlx5_9", Some(1)), "ib");
+}
+
+#[test]
+fn limits_of_a_site_come_before_the_usual_ones() {
+    let text = "{health: {limits: [{speed: NDR, symbol: 1e-13}], maintenance-file: w}, fabric: {}}";
+    let settings = merged(&["--health.maintenance-file=work.yml"], text).unwrap();
+    let fabric = &settings.fabrics[0];
+    let limit = |speed| fabric.health.limits.of(speed, None).symbol;
+    assert!((limit(Speed::Ndr) - 1e-13).abs() < 1e-19, "{}", limit(Speed::Ndr));
+    assert!((limit(Speed::Xdr) - 1e-14).abs() < 1e-20, "{}", limit(Speed::Xdr));
+    assert_eq!(fabric.maintenance_file.as_deref(), Some(Path::new("work.yml")));
 }

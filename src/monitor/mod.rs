@@ -4,15 +4,20 @@
 //! thread waits for it to come back.
 
 pub mod host;
+mod judging;
+mod maintenance;
 mod names;
 mod observation;
 
+pub use judging::PortNews;
+pub use maintenance::MaintenanceError;
 pub use names::NamesError;
 pub use observation::{Board, Collector, Observation, Tally};
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -23,12 +28,12 @@ use crate::collect::sweep::{Sweep, Swept};
 use crate::config::FabricSettings;
 use crate::fabric::names::NodeNames;
 use crate::fabric::{Fabric, Guid, Moment, Snapshot, change};
-use crate::health::Judge;
 use crate::mad::pma::Extras;
 use crate::transport::capture::{Capture, Tapped};
 use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken};
 use crate::transport::{Wire, WireError};
+use judging::Judging;
 use names::read_names;
 
 /// So many intervals is the longest that a move waits for its discovery.
@@ -36,6 +41,16 @@ const MOST_HOLD: u32 = 8;
 
 /// How often a device that went away is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
+
+/// A file of the site's that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub enum SiteFileError {
+    /// The names of nodes.
+    Names(#[from] NamesError),
+    /// What is worked on.
+    Maintenance(#[from] MaintenanceError),
+}
 
 /// Watches one fabric; see the module.
 #[derive(Debug)]
@@ -50,7 +65,7 @@ pub struct Monitor {
     names: NodeNames,
     agents: Agents,
     fabric: Option<Arc<Fabric>>,
-    judge: Judge,
+    judging: Judging,
     tally: Tally,
     /// Something says that the fabric is not as it was found.
     restless: bool,
@@ -75,22 +90,23 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// One for a fabric, publishing to a slot of the board. Fails when the node-name-map cannot be
-    /// used; later versions of the file that cannot be are told of and passed over.
+    /// One for a fabric, publishing to a slot of the board. Fails when the node-name-map or the
+    /// maintenance file cannot be used; later versions of them that cannot be are told of and passed
+    /// over.
     pub fn new(
         settings: FabricSettings,
         capture: Option<Capture>,
         board: Arc<watch::Sender<Board>>,
         slot: usize,
         stop: Arc<AtomicBool>,
-    ) -> Result<Self, NamesError> {
+    ) -> Result<Self, SiteFileError> {
         Ok(Monitor {
             transactor: Transactor::new(settings.pace),
             names: read_names(settings.node_name_map.as_ref())?,
             agents: Agents::new(Extras { details: settings.details, fec: settings.fec }),
             gap_interval: settings.interval,
             states_by_lid: true,
-            judge: Judge::new(settings.health.clone()),
+            judging: Judging::new(&settings)?,
             settings,
             board,
             slot,
@@ -107,6 +123,11 @@ impl Monitor {
             silent: HashSet::new(),
             state_changes: HashSet::new(),
         })
+    }
+
+    /// Where it takes what ports of this host tell of their links.
+    pub fn teller(&self) -> Sender<PortNews> {
+        self.judging.teller()
     }
 
     /// Watches until it is to stop, beginning with an open wire; `open` gets another one when that
@@ -387,7 +408,7 @@ impl Monitor {
     }
 
     fn publish(&mut self, mut snapshot: Option<Snapshot>) {
-        let findings = snapshot.as_mut().map(|snapshot| self.judge.judge(snapshot));
+        let findings = snapshot.as_mut().map(|snapshot| self.judging.judge(snapshot));
         let observation = Arc::new(Observation {
             fabric: self.settings.name.clone(),
             snapshot,

@@ -114,24 +114,20 @@ fn bad_cables() -> impl Iterator<Item = Case> {
         [
             bad(1e4, 60),
             bad(100.0, 90),
-            bad(5.0, 360),
-            case(0.3, 720).then(|seen| all_fine_but(seen, &[])),
+            bad(5.0, 180),
+            case(0.3, 360).then(|seen| all_fine_but(seen, &[])),
         ]
     })
 }
 
 /// All cases.
 pub fn all() -> Vec<Case> {
-    let outages = |at: &'static str| {
-        move |seen: &Observation| link(seen, at).map(|it| it.outages).unwrap_or_default()
-    };
-    let _ = outages;
     bad_cables()
         .chain([
             Case::new(
                 "a link flaps: 500 ms, 3 s, 40 s, again and again",
                 180,
-                "timeline: [flap: {at: 30m, link: \"leaf-0-2[3]\", down: [500ms, 3s, 40s], every: 10m, times: 12}]",
+                "timeline: [flap: {at: 30m 7s, link: \"leaf-0-2[3]\", down: [500ms, 3s, 40s], every: 10m, times: 12}]",
             )
             .from(1800)
             .wants("leaf-0-2[3]", Verdict::Bad, Reason::Flapping)
@@ -215,7 +211,7 @@ pub fn all() -> Vec<Case> {
                 "old HCAs: 8-bit counters that are full",
                 90,
                 "fabric: {fat-tree: {switch: infiniscale-4, hca: infinihost-3}}\n\
-                 timeline: [set: {at: 10m, port: host-5, counters: {LinkErrorRecoveryCounter: 255, LinkDownedCounter: 255}}]",
+                 timeline: [set: {at: 0s, port: host-5, counters: {LinkErrorRecoveryCounter: 255, LinkDownedCounter: 255}}]",
             )
             .then(|seen| {
                 let it = link(seen, "host-5[1]").ok_or("no link")?;
@@ -275,7 +271,7 @@ pub fn all() -> Vec<Case> {
                 "timeline: [new-master: {at: 30m, host: host-2}, new-master: {at: 60m, host: host-1, readdress: true}]",
             )
             .then(|seen| all_fine_but(seen, &[])),
-            Case::new("nothing happens for a day", 1440, "timeline: [clear: {at: 1s}]")
+            Case::new("nothing happens", 360, "timeline: [clear: {at: 1s}]")
                 .then(|seen| all_fine_but(seen, &[])),
         ])
         .collect()

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fabric_exporter::fabric::{Fabric, PortIndex};
-use fabric_exporter::health::{LinkFindings, Reason, Verdict};
+use fabric_exporter::health::{LinkFindings, Verdict};
 use fabric_exporter::monitor::Observation;
 
-use crate::cases::{Case, Wanted};
+use crate::cases::Case;
 use crate::rig::Simulated;
 
 /// From one sweep to the next.
@@ -20,8 +20,6 @@ pub struct Outcome {
     pub found_after: Option<Duration>,
     /// Healthy links that were called bad at any time.
     pub false_alarms: usize,
-    /// Healthy links that were watched at any time.
-    pub watched: usize,
     pub links: usize,
 }
 
@@ -77,7 +75,9 @@ pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
             if it.verdict > wanted.verdict {
                 problems.push(format!("{}: {} is {}", case.name, wanted.link, told(it)));
             }
-            if is_as(wanted, it) {
+            let as_wanted = it.verdict == wanted.verdict;
+            let why = wanted.reason.is_none_or(|reason| it.reasons.weight(reason).is_some());
+            if as_wanted && (why || found[nth].is_some()) {
                 found[nth].get_or_insert(now);
                 lost.remove(&nth);
             } else if found[nth].is_some() && lost.insert(nth) && !wanted.passes {
@@ -101,22 +101,10 @@ pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
     if let Err(problem) = (case.check)(&observation) {
         problems.push(format!("{}: {problem}", case.name));
     }
-    let count = |verdict| seen.values().filter(|most| **most == verdict).count();
     let outcome = Outcome {
         found_after: found.iter().flatten().max().map(|at| at.saturating_sub(case.onset)),
-        false_alarms: count(Verdict::Bad),
-        watched: count(Verdict::Watch),
+        false_alarms: seen.values().filter(|most| **most == Verdict::Bad).count(),
         links,
     };
     (outcome, problems)
-}
-
-fn is_as(wanted: &Wanted, it: &LinkFindings) -> bool {
-    let reason: Option<Reason> = wanted.reason;
-    it.verdict == wanted.verdict
-        && reason.is_none_or(|reason| {
-            wanted.verdict < Verdict::Watch
-                || it.reasons.weight(reason).is_some()
-                || it.verdict > it.reasons.verdict()
-        })
 }

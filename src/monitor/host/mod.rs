@@ -2,6 +2,7 @@
 //! something is heard.
 
 mod tally;
+mod totals;
 
 pub use tally::{PortTally, Tally};
 
@@ -24,7 +25,8 @@ use crate::fabric::host::rails::Rails;
 use crate::health::findings::Counting;
 use crate::transport::clock::Clock;
 
-use super::Board;
+use super::{Board, PortNews};
+use totals::HostTotals;
 
 /// However much is heard, there is so much rest between two looks: a flapping cable must not have the
 /// firmware asked for all counters all the time. What was heard is counted all the same.
@@ -77,6 +79,9 @@ pub struct HostMonitor {
     board: Arc<watch::Sender<Board>>,
     tell: Sender<News>,
     news: Receiver<News>,
+    /// The judges of the fabrics, who are told what happens to links that end here.
+    judges: Vec<Sender<PortNews>>,
+    totals: HostTotals,
     seen: HostObservation,
 }
 
@@ -94,6 +99,8 @@ impl HostMonitor {
             board,
             tell,
             news,
+            judges: Vec::new(),
+            totals: HostTotals::default(),
             seen: HostObservation { rails: settings.rails.clone(), ..HostObservation::default() },
         }
     }
@@ -101,6 +108,11 @@ impl HostMonitor {
     /// Where it takes news.
     pub fn teller(&self) -> Sender<News> {
         self.tell.clone()
+    }
+
+    /// Has the judge of a fabric told what ports tell of their links, too.
+    pub fn tell(&mut self, judge: Sender<PortNews>) {
+        self.judges.push(judge);
     }
 
     /// Watches until it is told to end.
@@ -128,7 +140,8 @@ impl HostMonitor {
     }
 
     fn look(&mut self) {
-        let snapshot = self.host.look();
+        let mut snapshot = self.host.look();
+        self.seen.counting = self.totals.take(&mut snapshot);
         self.seen.tally.see(&snapshot);
         if self.seen.looks == 0 && snapshot.devices.is_empty() {
             tracing::warn!(
@@ -164,6 +177,7 @@ impl HostMonitor {
                 log(&event);
                 self.host.look_closely_at(&event.device);
                 self.seen.tally.hear(&event);
+                self.tell_judges(&event);
             }
             Heard::DevicesChanged => self.host.look_closely(),
             Heard::NetdevsChanged => {
@@ -173,6 +187,24 @@ impl HostMonitor {
             Heard::Listening(devices) => self.seen.heard = devices,
         }
         true
+    }
+}
+
+impl HostMonitor {
+    fn tell_judges(&self, event: &Event) {
+        let up = match event.kind {
+            EventKind::PortError => false,
+            EventKind::PortActive => true,
+            _ => return,
+        };
+        let devices = self.seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
+        let device = devices.into_iter().find(|device| *device.name == *event.device);
+        let Some((device, port)) = device.zip(event.port) else { return };
+        let news = PortNews { end: (device.about.guid, port), up, at: event.at.moment };
+        for judge in &self.judges {
+            // One that has ended judges nothing any more.
+            let _ = judge.send(news);
+        }
     }
 }
 

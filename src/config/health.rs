@@ -1,0 +1,75 @@
+//! How links are judged.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::fabric::fec::Fec;
+use crate::fabric::rate::Speed;
+use crate::health::HealthSettings;
+use crate::health::bit_errors::{LimitRow, LimitTable, Limits};
+
+use super::options::HealthOptions;
+use super::{ConfigError, invalid};
+
+/// A limit as the config file writes it: `{speed: NDR, fec: rs, symbol: 1e-14, pre-fec: 1e-5}`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LimitOption {
+    /// The speed: `NDR`.
+    pub speed: String,
+    /// Only with this error correction: `none`, `fire-code`, `rs`, `ll-rs`, `rs2`.
+    pub fec: Option<String>,
+    /// How many of the bits may be wrong, behind error correction.
+    pub symbol: f64,
+    /// How many it may have to mend.
+    pub pre_fec: Option<f64>,
+}
+
+/// How links are judged, in all fabrics.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Health {
+    pub(super) settings: HealthSettings,
+    pub(super) maintenance_file: Option<PathBuf>,
+}
+
+impl HealthOptions {
+    pub(super) fn validate(self) -> Result<Health, ConfigError> {
+        let own = self.limits.unwrap_or_default();
+        let own = own.iter().map(LimitOption::validate).collect::<Result<Vec<_>, _>>()?;
+        Ok(Health {
+            settings: HealthSettings { limits: LimitTable::new(&own) },
+            maintenance_file: self.maintenance_file,
+        })
+    }
+}
+
+impl LimitOption {
+    fn validate(&self) -> Result<LimitRow, ConfigError> {
+        let Some(speed) = Speed::from_label(&self.speed) else {
+            let known = Speed::ALL.map(Speed::label).join(", ");
+            return invalid("health.limits", format!("speed {:?} is none of {known}", self.speed));
+        };
+        let fec = match self.fec.as_deref() {
+            None => None,
+            Some(label) => match Fec::ALL.iter().find(|fec| fec.label() == label) {
+                Some(fec) => Some(*fec),
+                None => {
+                    let known: Vec<_> = Fec::ALL.iter().map(|fec| fec.label()).collect();
+                    let known = known.join(", ");
+                    return invalid("health.limits", format!("fec {label:?} is none of {known}"));
+                }
+            },
+        };
+        for ratio in [Some(self.symbol), self.pre_fec].into_iter().flatten() {
+            // Below, a link would have to be watched for months; above, nothing would get through.
+            if !(1e-18..=1e-2).contains(&ratio) {
+                let problem = format!("{ratio:e} is not between 1e-18 and 1e-2");
+                return invalid("health.limits", problem);
+            }
+        }
+        let limits =
+            Limits { symbol: self.symbol as f32, pre_fec: self.pre_fec.map(|ratio| ratio as f32) };
+        Ok(LimitRow { speed, fec, limits })
+    }
+}

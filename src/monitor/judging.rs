@@ -1,0 +1,63 @@
+//! What comes to the judge of a fabric besides its sweeps: what a site works on, and what this host's
+//! own ports told.
+
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use crate::fabric::topology::End;
+use crate::fabric::{Moment, Snapshot};
+use crate::health::{Findings, Judge};
+
+use super::maintenance::{Maintenance, MaintenanceError};
+use crate::config::FabricSettings;
+
+/// A port told that it lost its link, or has it again.
+#[derive(Clone, Copy, Debug)]
+pub struct PortNews {
+    /// The port.
+    pub end: End,
+    /// Whether it has its link.
+    pub up: bool,
+    /// When it told so, on the clock that the fabric is watched by.
+    pub at: Moment,
+}
+
+/// A judge, and where it hears from.
+#[derive(Debug)]
+pub(super) struct Judging {
+    judge: Judge,
+    maintenance: Option<Maintenance>,
+    tell: Sender<PortNews>,
+    news: Receiver<PortNews>,
+}
+
+impl Judging {
+    /// Fails when the maintenance file cannot be used; later versions of the file that cannot be are
+    /// told of and passed over.
+    pub(super) fn new(settings: &FabricSettings) -> Result<Self, MaintenanceError> {
+        let (tell, news) = mpsc::channel();
+        let mut judge = Judge::new(settings.health.clone());
+        let mut maintenance = settings.maintenance_file.as_deref().map(Maintenance::new);
+        if let Some(work) = maintenance.as_mut().map(Maintenance::news).transpose()?.flatten() {
+            judge.set_work(work);
+        }
+        Ok(Judging { judge, maintenance, tell, news })
+    }
+
+    /// Where it takes what ports tell.
+    pub(super) fn teller(&self) -> Sender<PortNews> {
+        self.tell.clone()
+    }
+
+    /// Judges a sweep, whose readings hold totals after that.
+    pub(super) fn judge(&mut self, snapshot: &mut Snapshot) -> Findings {
+        match self.maintenance.as_mut().map(Maintenance::news).transpose() {
+            Ok(Some(Some(work))) => self.judge.set_work(work),
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "what is worked on stays as it was"),
+        }
+        for news in self.news.try_iter() {
+            self.judge.hear(news.end, news.up, news.at);
+        }
+        self.judge.judge(snapshot)
+    }
+}
