@@ -228,13 +228,12 @@ impl<'a> CounterSweep<'a> {
                         let PortSamplesControl { tick, .. } = PortSamplesControl::decode(mad);
                         self.known.learn_tick(agent.end, Some(tick));
                     }
-                    Err(Failure::Status(status)) if status::is_unsupported(status) => {
-                        self.known.learn_tick(agent.end, None);
-                    }
-                    // Another time.
-                    Err(_) => {}
+                    // Some devices, and ibsim, say nothing to what they do not have; to wait for them
+                    // in each sweep would make it seconds longer.
+                    Err(_) => self.known.learn_tick(agent.end, None),
                 }
-                agent.ports.first().copied()
+                // So their silence says nothing about the node either.
+                outcome.is_ok().then(|| agent.ports.first().copied()).flatten()
             }
             Ask::Page { agent, port, page } => {
                 let agent = &self.agents[agent as usize];

@@ -185,7 +185,7 @@ const STEADY: usize = 2;
 /// More errors than a link with `expected` has by chance. For a link at a tenth of its limit, which
 /// is what is called normal, the chance to get there is below 1e-13 in each window of any length; for
 /// one at half its limit below 1e-6.
-fn most(expected: f32) -> f32 {
+pub fn most(expected: f32) -> f32 {
     expected + 2.0 * expected.sqrt() + 4.0
 }
 

@@ -6,7 +6,7 @@ use crate::fabric::rate::{Speed, Width};
 use crate::fabric::topology::LinkId;
 use crate::fabric::{Counter, Moment};
 
-use super::bit_errors::Judgement;
+use super::bit_errors::{self, Judgement};
 use super::congestion::Role;
 use super::outage::Life;
 use super::port::{Lately, PERIOD, PortState, TRAINING};
@@ -24,10 +24,6 @@ const ONE_FLAP: Duration = Duration::from_secs(3600);
 /// So often in the latest minutes a link may retrain by itself before it is watched: once is what a
 /// sound one may do in a bad moment.
 const RECOVERIES: f32 = 3.0;
-
-/// So many packets must have come in broken, and so large a share of all (UFM's limit is 1e-12; a
-/// day's packets of a busy port are 1e11), for packets to tell something that bits do not.
-const SPOILT: (f32, f32) = (5.0, 1e-12);
 
 /// A port's threshold for local errors may be passed once without meaning.
 const INTEGRITY: f32 = 2.0;
@@ -244,8 +240,10 @@ fn weigh_errors(end: &EndLook<'_>, reasons: &mut Reasons) {
     if port.mended().is_some_and(|(ratio, limit)| ratio > limit) {
         reasons.add(Reason::PreFec, Verdict::Watch);
     }
-    let (spoilt, received) = (port.lately(Lately::Spoilt), port.lately(Lately::Received));
-    if spoilt >= SPOILT.0 && spoilt > received * SPOILT.1 {
+    // A packet is spoilt by a bit: more of them than the bits that came in may bring.
+    let bits = port.lately(Lately::Received) * 32.0;
+    let spoilt = port.lately(Lately::Spoilt);
+    if port.limit().is_some_and(|limit| spoilt > bit_errors::most(bits * limit)) {
         // Losses that come with the load are the receiver's, who had no room.
         let weight = if port.follows_load() { Verdict::Ok } else { Verdict::Watch };
         reasons.add(Reason::ReceiveErrors, weight);

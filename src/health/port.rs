@@ -33,7 +33,7 @@ macro_rules! recent {
 recent! {
     Spoilt RcvErrors "Packets that came in broken.";
     Marked RcvRemotePhysicalErrors "Packets that came in marked bad.";
-    Received RcvPkts "Packets that came in.";
+    Received RcvData "Words of four bytes that came in.";
     Integrity LocalLinkIntegrityErrors "Times that local errors passed the port's threshold.";
     Recoveries LinkErrorRecoveries "Times that the link retrained by itself.";
     Discarded XmitDiscards "Packets that were dropped instead of sent.";
@@ -161,6 +161,11 @@ impl PortState {
     /// How much of something there was in the latest 12 to 24 minutes.
     pub fn lately(&self, what: Lately) -> f32 {
         self.lately[what as usize].sum()
+    }
+
+    /// The share of bits that may come in wrong, if the link is known.
+    pub fn limit(&self) -> Option<f32> {
+        self.incoming.map(|incoming| incoming.limits.symbol)
     }
 
     /// Whether its packets come in broken when there is much to carry, and not at other times.

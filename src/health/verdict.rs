@@ -182,7 +182,7 @@ impl Standing {
             if now != self.verdict {
                 (self.verdict, self.since) = (now, at);
             }
-        } else if now == Verdict::Unknown && self.measured {
+        } else if self.measured && reasons.iter().any(|(_, weight)| weight == Verdict::Unknown) {
             self.better_since = None;
         } else if at.since(*self.better_since.get_or_insert(at)) >= HOLD {
             (self.verdict, self.since, self.better_since) = (now, at, None);
