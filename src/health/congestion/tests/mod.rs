@@ -1,5 +1,6 @@
 //! Small fabrics in words, and what is found in them.
 
+mod cost;
 mod history;
 mod properties;
 mod trees;
