@@ -4,7 +4,7 @@ use crate::fabric::topology::Link;
 use crate::fabric::{Counter, Moment, PortIndex};
 
 use super::bit_errors::BitErrors;
-use super::congestion::{Region, Role};
+use super::congestion::{Cause, Region, Role};
 use super::outage::Outages;
 use super::verdict::{Reasons, Repair, Verdict};
 
@@ -30,6 +30,8 @@ pub struct PortFindings {
     pub wait: Option<Wait>,
     /// Its part in a congestion.
     pub role: Option<Role>,
+    /// Why it is one's root, if it is.
+    pub cause: Option<Cause>,
 }
 
 /// How a port's counters fared: what stands between them and the truth.

@@ -29,6 +29,9 @@ pub struct Judge {
     /// In the order of the fabric's links.
     links: Vec<(Link, LinkState)>,
     congestion: Congestion,
+    /// The share of what it carries that each port sent since it was read before; kept for its
+    /// memory alone.
+    used: Vec<Option<f32>>,
     work: Vec<Work>,
 }
 
@@ -41,6 +44,7 @@ impl Judge {
             ports: Vec::new(),
             links: Vec::new(),
             congestion: Congestion::default(),
+            used: Vec::new(),
             work: Vec::new(),
         }
     }
@@ -71,15 +75,21 @@ impl Judge {
             ..Findings::default()
         };
         self.read_ports(snapshot, &mut findings);
-        let (roles, regions) = self.congestion.follow(
+        let used = std::mem::take(&mut self.used);
+        let found = self.congestion.follow(
             &fabric,
-            &|port| findings.ports[port.0 as usize].wait,
+            |port| findings.ports[port.0 as usize].wait,
+            |port| used[port.0 as usize],
             snapshot.ended,
         );
-        for (port, role) in roles {
+        self.used = used;
+        for (port, role) in found.roles {
             findings.ports[port.0 as usize].role = Some(role);
         }
-        findings.regions = regions;
+        for (port, cause) in found.causes {
+            findings.ports[port.0 as usize].cause = Some(cause);
+        }
+        findings.regions = found.regions;
         self.judge_links(snapshot, &mut findings);
         findings
     }
@@ -115,6 +125,8 @@ impl Judge {
 
     fn read_ports(&mut self, snapshot: &mut Snapshot, findings: &mut Findings) {
         let fabric = Arc::clone(&self.fabric);
+        self.used.clear();
+        self.used.resize(fabric.ports.len(), None);
         for port in fabric.port_indexes() {
             let index = port.0 as usize;
             let state = &mut self.ports[index];
@@ -125,14 +137,20 @@ impl Judge {
                 continue;
             };
             let (growth, bit_errors) = state.read(reading, incoming);
-            let status = snapshot.status(port);
-            let tick = snapshot.ticks[fabric.port(port).node.0 as usize];
-            let wait = PortState::wait(&growth, |ticks, seconds| {
-                let status = status?;
-                congestion::wait(ticks, tick, status.width?, status.speed?, seconds)
-            });
-            findings.ports[index] =
-                PortFindings { counting: state.totals.counting(), bit_errors, wait, role: None };
+            let mut found = PortFindings {
+                counting: state.totals.counting(),
+                bit_errors,
+                ..PortFindings::default()
+            };
+            let runs = snapshot.status(port).and_then(|status| status.width.zip(status.speed));
+            if let Some((width, speed)) = runs.filter(|_| growth.seconds > 0.0) {
+                let tick = snapshot.ticks[fabric.port(port).node.0 as usize];
+                let wait = |ticks| congestion::wait(ticks, tick, width, speed, growth.seconds);
+                let used = |words| congestion::used(words * 4, width, speed, growth.seconds);
+                found.wait = growth.of(Counter::XmitWait).and_then(wait);
+                self.used[index] = growth.of(Counter::XmitData).and_then(used);
+            }
+            findings.ports[index] = found;
         }
         // They begin anew from the next sweep on.
         for cleared in &snapshot.cleared {

@@ -6,7 +6,6 @@ use crate::fabric::{Counter, Moment, Reading};
 
 use super::bit_errors::{BitErrors, Judgement, Limits, Watch};
 use super::corruption::Corruption;
-use super::findings::Wait;
 use super::totals::{Growth, PortTotals};
 use super::window::Recent;
 
@@ -181,11 +180,5 @@ impl PortState {
         let stuck = self.totals.counting().is_stuck(Counter::FecCorrectedSymbols);
         let limit = incoming.limits.pre_fec.filter(|_| bits > 0.0 && !stuck)?;
         Some((self.mended.sum() / bits, limit))
-    }
-
-    /// The ticks that it has waited since its last reading, as a share of the time.
-    pub fn wait(growth: &Growth, share: impl FnOnce(u64, f64) -> Option<Wait>) -> Option<Wait> {
-        let ticks = growth.of(Counter::XmitWait)?;
-        if growth.seconds > 0.0 { share(ticks, growth.seconds) } else { None }
     }
 }
