@@ -44,10 +44,11 @@ on_either_ground! {
 }
 
 fn counters_that_are_set_and_cleared(ground: &mut impl Ground) {
-    for value in [4242, 0] {
+    // What was counted stays counted when somebody clears it.
+    for (value, total) in [(4242, 4242), (0, 4242), (10, 4252)] {
         ground.set_one("leaf-0-0", 5, "symbol_errors", value);
         let metrics = ground.two_sweeps_later();
-        assert_eq!(ground.port(&metrics, "symbol_errors_total", "leaf-0-0", 5), Some(value));
+        assert_eq!(ground.port(&metrics, "symbol_errors_total", "leaf-0-0", 5), Some(total));
         assert_eq!(ground.port(&metrics, "symbol_errors_total", "leaf-0-0", 6), Some(0));
     }
 }

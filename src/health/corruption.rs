@@ -4,6 +4,11 @@
 /// How a new rate moves the mean: one of eight looks.
 const MOVES: f32 = 1.0 / 8.0;
 
+/// A time is busy when it has so much more than the mean, and quiet when it has so much less: what is
+/// in between tells nothing.
+const BUSY: f32 = 1.25;
+const QUIET: f32 = 0.8;
+
 /// So many errors must be due in quiet times, were they steady, before their absence tells.
 const ENOUGH: f32 = 5.0;
 
@@ -11,7 +16,7 @@ const ENOUGH: f32 = 5.0;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Corruption {
     /// Packets a second, on the whole.
-    mean: f32,
+    mean: Option<f32>,
     busy: Times,
     quiet: Times,
 }
@@ -29,10 +34,17 @@ impl Corruption {
             return;
         }
         let rate = packets / seconds;
-        let times = if rate > self.mean { &mut self.busy } else { &mut self.quiet };
-        times.packets += packets;
-        times.errors += errors;
-        self.mean += (rate - self.mean) * MOVES;
+        let mean = *self.mean.get_or_insert(rate);
+        let times = match rate {
+            rate if rate > mean * BUSY => Some(&mut self.busy),
+            rate if rate < mean * QUIET => Some(&mut self.quiet),
+            _ => None,
+        };
+        if let Some(times) = times {
+            times.packets += packets;
+            times.errors += errors;
+        }
+        self.mean = Some(mean + (rate - mean) * MOVES);
     }
 
     /// Lets what is past count half.
@@ -76,6 +88,16 @@ mod tests {
         assert!(!Corruption::default().follows_load());
         // Too few to tell.
         assert!(!hour(|busy, _| if busy { 0.05 } else { 0.0 }).follows_load());
+    }
+
+    #[test]
+    fn steady_traffic_tells_nothing() {
+        let mut corruption = Corruption::default();
+        for look in 0..1000 {
+            // They end all at once, as where a counter is full.
+            corruption.note(1e6, if look < 500 { 10.0 } else { 0.0 }, 15.0);
+        }
+        assert!(!corruption.follows_load());
     }
 
     #[test]

@@ -17,7 +17,6 @@ use super::outage::Look;
 use super::port::{Incoming, Lately, PortState, TRAINING};
 use super::settings::{HealthSettings, Work};
 use super::upstream::{Errors, Upstream};
-use super::verdict::Verdict;
 
 /// What is kept of a fabric from sweep to sweep; see the module.
 #[derive(Debug)]

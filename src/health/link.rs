@@ -56,6 +56,8 @@ pub struct LinkState {
     period: u16,
     /// It trained anew since it was found bad, and that did not help yet.
     retrained: bool,
+    /// What to try first, while something has to be.
+    repair: Option<Repair>,
 }
 
 /// What a sweep knows of one end.
@@ -99,6 +101,7 @@ impl LinkState {
             lately_recovered: Recent::default(),
             period: 0,
             retrained: false,
+            repair: None,
         }
     }
 
@@ -199,8 +202,17 @@ impl LinkState {
         }
     }
 
-    /// What to try first.
-    pub fn repair(&self, reasons: &Reasons, look: &LinkLook<'_>) -> Option<Repair> {
+    /// What to try first. While what speaks against it is not seen any more, but the verdict stands, it
+    /// is what it was.
+    pub fn repair(&mut self, reasons: &Reasons, look: &LinkLook<'_>) -> Option<Repair> {
+        let (verdict, _) = self.standing.verdict();
+        if verdict < Verdict::Watch || reasons.verdict() >= Verdict::Watch {
+            self.repair = self.remedy(reasons, look);
+        }
+        self.repair
+    }
+
+    fn remedy(&self, reasons: &Reasons, look: &LinkLook<'_>) -> Option<Repair> {
         let both = look.ends.iter().all(|end| end.port.judged as u8 >= Judgement::Raised as u8);
         let (reason, _) = reasons.gravest()?;
         match reason {
@@ -209,7 +221,7 @@ impl LinkState {
             | Reason::ReceiveErrors
             | Reason::LinkIntegrity
             | Reason::Width
-                if self.standing.verdict().0 >= Verdict::Watch =>
+                if reasons.verdict() >= Verdict::Watch =>
             {
                 // Errors one way are a bad or loose transceiver, or dirt; both ways have the cable in
                 // common (Zhuo et al., SIGCOMM 2017).

@@ -67,7 +67,7 @@ fn values_follow_the_files() {
     let tree = Tree::new([Device::mlx5_ndr("mlx5_0", 0)]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
     exporter.wait_ready();
-    for (state, count) in [("1: DOWN", 5), ("4: ACTIVE", 6)] {
+    for (state, count) in [("1: DOWN", 2_000_000_005), ("4: ACTIVE", 2_000_000_006)] {
         tree.set("mlx5_0", "ports/1/counters/link_downed", &format!("{count}\n"));
         tree.set("mlx5_0", "ports/1/state", &format!("{state}\n"));
         let metrics = exporter.wait_reads(2);
