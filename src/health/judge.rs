@@ -240,8 +240,7 @@ impl Judge {
             verdict,
             since,
             reasons,
-            repair: repair
-                .filter(|_| verdict >= Verdict::Watch || reasons.verdict() == Verdict::Ok),
+            repair,
             up: state.life.up().0,
             outages: *state.life.outages(),
             upstream,
