@@ -5,6 +5,7 @@
 
 pub mod bit_errors;
 pub mod congestion;
+pub mod evidence;
 pub mod findings;
 pub mod outage;
 pub mod settings;
