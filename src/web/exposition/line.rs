@@ -1,61 +1,31 @@
-//! Samples and families in the making.
+//! Samples in the making.
 
-use crate::web::exposition::family::{Family, Head, push_label};
-use crate::web::exposition::part::{Part, Place};
+use std::fmt::{Debug, Display};
+use std::io::Write;
+
+use super::family::push_label;
 
 /// Things with their labels, rendered up to where a family's own begin.
 pub(super) type With<'a, T> = Vec<(Vec<u8>, &'a T)>;
 
-/// What is told of one thing: the labels that it has besides, and the value; or nothing.
+/// What is told of one thing: for each of its samples the labels that it has besides, and the value;
+/// or nothing.
 pub(super) type Tell<T> = fn(&T, &mut Line<'_>);
 
-/// The families that are done.
-#[derive(Default)]
-pub(super) struct Parts {
-    pub(super) done: Vec<Part<String>>,
-    own: usize,
-}
-
-impl Parts {
-    /// Adds a family that only the host tells.
-    pub(super) fn host(&mut self, head: Head, write: impl FnOnce(&mut Vec<u8>, &str)) {
-        self.own += 1;
-        self.add(Place::Host(self.own), head, write);
-    }
-
-    /// Adds families of things of one kind.
-    pub(super) fn each<T>(&mut self, families: &[(Family, Tell<T>)], things: &With<'_, T>) {
-        for (family, tell) in families {
-            self.host((*family).into(), |text, name| {
-                for (labels, thing) in things {
-                    tell(thing, &mut Line::new(text, name, labels));
-                }
-            });
-        }
-    }
-
-    pub(super) fn add(&mut self, place: Place, head: Head, write: impl FnOnce(&mut Vec<u8>, &str)) {
-        let mut samples = Vec::new();
-        write(&mut samples, &head.sample_name());
-        // Labels are text, and all else is ASCII.
-        let samples = String::from_utf8(samples).unwrap_or_default();
-        if !samples.is_empty() {
-            self.done.push(Part { place, head, samples });
-        }
-    }
-}
-
-/// A sample in the making. What gets no value is not written.
+/// A thing's samples in the making. What gets no value is not written.
 pub(super) struct Line<'a> {
     text: &'a mut Vec<u8>,
     name: &'a str,
     labels: &'a [u8],
+    /// Which part of a histogram the next sample is.
+    part: &'static str,
+    /// The labels of the next sample alone.
     own: Vec<u8>,
 }
 
 impl<'a> Line<'a> {
     pub(super) fn new(text: &'a mut Vec<u8>, name: &'a str, labels: &'a [u8]) -> Self {
-        Line { text, name, labels, own: Vec::new() }
+        Line { text, name, labels, part: "", own: Vec::new() }
     }
 
     /// Adds a label; one without a value is as good as none.
@@ -63,6 +33,11 @@ impl<'a> Line<'a> {
         if !value.is_empty() {
             push_label(&mut self.own, b',', name, value);
         }
+    }
+
+    /// Says which part of a histogram the next sample is: `_sum`.
+    pub(super) fn part(&mut self, part: &'static str) {
+        self.part = part;
     }
 
     pub(super) fn value(&mut self, value: u64) {
@@ -76,17 +51,28 @@ impl<'a> Line<'a> {
     }
 
     pub(super) fn seconds(&mut self, seconds: f64) {
-        self.write(&format!("{seconds:.3}"));
+        self.write(format_args!("{seconds:.3}"));
+    }
+
+    /// A number that may be very small, in as many digits as it has. What is no number is not known.
+    pub(super) fn ratio(&mut self, ratio: impl Into<f64> + Debug + Copy) {
+        if ratio.into().is_finite() {
+            self.write(format_args!("{ratio:?}"));
+        }
     }
 
     /// Microseconds, in seconds: exactly, for they may be more than a float can hold.
     pub(super) fn micros(&mut self, micros: u64) {
-        self.write(&format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000));
+        self.write(format_args!("{}.{:06}", micros / 1_000_000, micros % 1_000_000));
     }
 
-    pub(super) fn write(&mut self, value: &str) {
-        for part in [self.name.as_bytes(), self.labels, &self.own, b"} ", value.as_bytes(), b"\n"] {
+    fn write(&mut self, value: impl Display) {
+        for part in [self.name.as_bytes(), self.part.as_bytes(), self.labels, &self.own] {
             self.text.extend_from_slice(part);
         }
+        // Writing to a vector does not fail.
+        let _ = writeln!(self.text, "}} {value}");
+        self.own.clear();
+        self.part = "";
     }
 }
