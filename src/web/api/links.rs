@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::Deserialize;
 
 use crate::fabric::counter::{Kind, TABLE};
+use crate::fabric::status::PortStatus;
 use crate::fabric::topology::Link as Cable;
 use crate::fabric::{Moment, PortIndex, Snapshot};
 use crate::health::bit_errors::{Judgement, Window};
@@ -39,7 +40,7 @@ fn of_fabric(observation: &Observation, suspect: bool) -> FabricLinks {
         return FabricLinks { fabric, ..FabricLinks::default() };
     };
     let findings = &observation.findings;
-    let of = Of { name: &fabric, snapshot, findings };
+    let of = Of { name: &observation.fabric, snapshot, findings };
     let mut verdicts = Verdicts::default();
     // A fabric that cannot be judged, its device being away, has its cables all the same.
     let judged = findings.links.iter().map(Some).chain(std::iter::repeat(None));
@@ -50,7 +51,7 @@ fn of_fabric(observation: &Observation, suspect: bool) -> FabricLinks {
     });
     let links = links.collect();
     let swept_at = of.time(snapshot.ended);
-    FabricLinks { swept_at, verdicts, links, fabric }
+    FabricLinks { fabric, swept_at, verdicts, links }
 }
 
 /// What a fabric's cables are told from.
@@ -77,7 +78,7 @@ impl Of<'_> {
                 .map(|repair| ToTry { repair: repair.label().into(), what: repair.help().into() }),
             up: judged.and_then(|link| link.up),
             ends: [self.end(near), self.end(far)],
-            rate: status.and_then(|status| status.rate()),
+            rate: status.and_then(PortStatus::rate),
             speed: status.and_then(|status| status.speed).map(|speed| speed.label().into()),
             width: status.and_then(|status| status.width).map(|width| width.label().into()),
             flaps: outages.flaps,
