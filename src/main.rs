@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use fabric_exporter::cli::{Cli, Verb, demo, serve};
+use fabric_exporter::cli::{Cli, Verb, demo, links, serve};
 
 fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Serve(args) => serve::run(args),
+        Verb::Links(args) => links::run(args),
         Verb::Demo(args) => demo::run(args),
     };
     match result {

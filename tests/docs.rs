@@ -50,7 +50,7 @@ fn flags(verb: &str) -> Vec<(String, String)> {
 #[test]
 fn every_flag_is_in_the_configuration_page() {
     let page = document("docs/configuration.md");
-    for verb in ["serve", "demo"] {
+    for verb in ["serve", "links", "demo"] {
         let flags = flags(verb);
         assert!(flags.len() > 20, "{verb}: {flags:?}");
         for (flag, _) in flags {

@@ -62,17 +62,8 @@ impl<'a> Daemon<'a> {
 
     /// The monitor of a fabric, by its place in the settings.
     pub fn monitor(&self, slot: usize) -> Result<Monitor, Fatal> {
-        let fabric = &self.settings.fabrics[slot];
-        let capture = match &fabric.capture {
-            None => None,
-            Some((path, limit)) => Some(Capture::create(path, *limit).map_err(|error| {
-                let path = path.display();
-                Fatal::new(Exit::Usage, format!("--fabric.capture {path}: {error}"))
-            })?),
-        };
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
-        Monitor::new(fabric.clone(), capture, board, slot, stop)
-            .map_err(|error| Fatal::new(Exit::Usage, error))
+        capturing_monitor(&self.settings.fabrics[slot], board, slot, stop)
     }
 
     /// The watch over the host's own devices, which tells what happens to their links to the judges
@@ -189,6 +180,24 @@ impl<'a> Daemon<'a> {
     }
 }
 
+/// The monitor of a fabric, with the capture that its settings want.
+pub(super) fn capturing_monitor(
+    fabric: &FabricSettings,
+    board: Arc<watch::Sender<Board>>,
+    slot: usize,
+    stop: Arc<AtomicBool>,
+) -> Result<Monitor, Fatal> {
+    let capture = match &fabric.capture {
+        None => None,
+        Some((path, limit)) => Some(Capture::create(path, *limit).map_err(|error| {
+            let path = path.display();
+            Fatal::new(Exit::Usage, format!("--fabric.capture {path}: {error}"))
+        })?),
+    };
+    Monitor::new(fabric.clone(), capture, board, slot, stop)
+        .map_err(|error| Fatal::new(Exit::Usage, error))
+}
+
 /// Says that something ended which should not, whatever way it ended.
 struct Farewell(UnboundedSender<()>);
 
@@ -240,7 +249,8 @@ fn raise_descriptors() {
     }
 }
 
-fn start_log(level: LogLevel, format: LogFormat) {
+/// Logs to standard error from now on.
+pub(super) fn start_log(level: LogLevel, format: LogFormat) {
     use tracing_subscriber::Layer;
     use tracing_subscriber::filter::LevelFilter;
     use tracing_subscriber::layer::SubscriberExt;

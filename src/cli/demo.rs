@@ -187,7 +187,8 @@ fn introduction(begin: &str, told: &[(Duration, String)], addresses: &[SocketAdd
     if let Some(address) = addresses.first() {
         let _ = write!(
             text,
-            "Watch what goes wrong:\n  curl -s http://{address}/metrics | grep -E \
+            "Which cables are it:\n  fabric-exporter links --suspect --url http://{address}\n\
+             Watch what goes wrong:\n  curl -s http://{address}/metrics | grep -E \
              '^infiniband.*(symbol_errors|link_downed|transmit_wait)' | grep -v ' 0$'\nCtrl-C ends \
              it.\n\n"
         );

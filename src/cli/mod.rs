@@ -2,6 +2,7 @@
 
 mod daemon;
 pub mod demo;
+pub mod links;
 pub mod serve;
 
 use clap::{Parser, Subcommand};
@@ -20,6 +21,8 @@ pub struct Cli {
 pub enum Verb {
     /// Poll the fabric and serve its metrics over HTTP
     Serve(serve::ServeArgs),
+    /// List the fabric's cables, the worst first: sweep once, or ask an exporter that is running
+    Links(links::LinksArgs),
     /// Serve a simulated fabric with troubles in it; no InfiniBand needed
     Demo(demo::DemoArgs),
 }

@@ -174,7 +174,7 @@ fn is_free_path(path: &str) -> bool {
     let mut segments = path.split('/');
     segments.next() == Some("")
         && segments.all(|segment| !segment.is_empty() && segment.chars().all(plain))
-        && !path.starts_with("/-/")
+        && !["/-/", "/api/"].iter().any(|taken| path.starts_with(taken))
 }
 
 fn parse(text: &str) -> Result<File, String> {

@@ -76,6 +76,7 @@ fn each_mistake_is_one_line_that_names_its_place() {
         (&["--web.telemetry-path=metrics"], "", "no path such as /metrics"),
         (&["--web.telemetry-path=/"], "", "no path"),
         (&["--web.telemetry-path=/-/healthy"], "", "is taken"),
+        (&["--web.telemetry-path=/api/v1/links"], "", "is taken"),
         (&["--web.telemetry-path=/:m"], "", "no path"),
         (&["--web.telemetry-path=/{m}"], "", "no path"),
         (&["--web.telemetry-path=/a b"], "", "no path"),

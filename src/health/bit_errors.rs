@@ -132,6 +132,13 @@ pub struct Measured {
     pub seconds: f32,
 }
 
+impl Measured {
+    /// How long it was watched.
+    pub fn span(&self) -> Duration {
+        Duration::from_secs_f32(self.seconds.max(0.0))
+    }
+}
+
 /// What a direction's errors come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Judgement {
@@ -169,6 +176,17 @@ pub struct BitErrors {
     pub windows: [Measured; Window::ALL.len()],
     /// Bits a second that come in.
     pub bits_a_second: f32,
+    /// The ratio that is too much.
+    pub limit: f32,
+    /// What error correction had to mend in the latest 12 to 24 minutes, if it tells.
+    pub mended: Option<Mended>,
+}
+
+/// The ratio of bits that error correction had to mend.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mended {
+    /// As it was measured.
+    pub ratio: f32,
     /// The ratio that is too much.
     pub limit: f32,
 }

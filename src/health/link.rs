@@ -249,7 +249,7 @@ fn weigh_errors(end: &EndLook<'_>, reasons: &mut Reasons) {
         Judgement::Raised => reasons.add(Reason::BitErrors, Verdict::Watch),
         Judgement::Fine | Judgement::Unknown => {}
     }
-    if port.mended().is_some_and(|(ratio, limit)| ratio > limit) {
+    if port.mended().is_some_and(|mended| mended.ratio > mended.limit) {
         reasons.add(Reason::PreFec, Verdict::Watch);
     }
     // A packet is spoilt by a bit: more of them than the bits that came in may bring.

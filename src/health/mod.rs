@@ -6,6 +6,7 @@
 pub mod bit_errors;
 pub mod congestion;
 pub mod corruption;
+pub mod evidence;
 pub mod findings;
 pub mod judge;
 pub mod link;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::fabric::{Counter, Moment, Reading};
 
-use super::bit_errors::{BitErrors, Judgement, Limits, Watch};
+use super::bit_errors::{BitErrors, Judgement, Limits, Mended, Watch};
 use super::corruption::Corruption;
 use super::totals::{Growth, PortTotals};
 use super::window::Recent;
@@ -99,7 +99,7 @@ impl PortState {
             of(Counter::RcvErrors) as f32,
             growth.seconds as f32,
         );
-        let bit_errors = self.judge(&growth, incoming);
+        let bit_errors = BitErrors { mended: self.mended(), ..self.judge(&growth, incoming) };
         self.judged = bit_errors.judgement;
         (growth, bit_errors)
     }
@@ -173,12 +173,12 @@ impl PortState {
     }
 
     /// The share of bits that error correction had to mend, and its limit, if both are known.
-    pub fn mended(&self) -> Option<(f32, f32)> {
+    pub fn mended(&self) -> Option<Mended> {
         let incoming = self.incoming?;
         let bits = incoming.bits_a_second * self.watched.sum();
         // A full counter grows no more, and tells too little.
         let stuck = self.totals.counting().is_stuck(Counter::FecCorrectedSymbols);
         let limit = incoming.limits.pre_fec.filter(|_| bits > 0.0 && !stuck)?;
-        Some((self.mended.sum() / bits, limit))
+        Some(Mended { ratio: self.mended.sum() / bits, limit })
     }
 }

@@ -70,7 +70,7 @@ table! {
         ReceiveErrors "receive_errors" "Packets come in broken.";
         LinkIntegrity "link_integrity" "Local errors came thick enough to pass the port's own threshold.";
         Marked "marked" "Packets come in that were spoilt on a link further upstream: the fault is not here.";
-        Congested "congested" "Its receiver is slow: packets wait for credits here first.";
+        Congested "congested" "Packets wait here first: its receiver is slow, or its link is full.";
         Victim "victim" "Packets wait here because they wait further on.";
         Saturated "saturated" "A counter that it is judged by is full and counts no further.";
         TooShort "too_short" "It was not watched for long enough yet.";

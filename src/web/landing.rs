@@ -7,6 +7,7 @@ use crate::fabric::status;
 use crate::monitor::Observation;
 use crate::monitor::host::HostObservation;
 
+use super::api;
 use super::exposition::Exposition;
 
 /// Makes text safe to stand in HTML.
@@ -48,10 +49,13 @@ pub fn page(exposition: &Exposition, telemetry_path: &str) -> String {
     let _ = write!(
         page,
         "<p>Version {}. Reads the counters of InfiniBand and RoCE ports and tells them to Prometheus.</p>\n\
-         <ul>\n<li><a href=\"{path}\">Metrics</a></li>\n<li><a href=\"/-/healthy\">Healthy?</a></li>\n\
+         <ul>\n<li><a href=\"{path}\">Metrics</a></li>\n\
+         <li><a href=\"{links}?suspect=true\">Suspect links</a> as JSON (<a href=\"{links}\">all</a>)</li>\n\
+         <li><a href=\"/-/healthy\">Healthy?</a></li>\n\
          <li><a href=\"/-/ready\">Ready?</a></li>\n</ul>\n",
         env!("CARGO_PKG_VERSION"),
         path = escaped(telemetry_path),
+        links = api::LINKS,
     );
     let board = exposition.board();
     if !board.fabrics.is_empty() {

@@ -1,5 +1,6 @@
 //! Who is told: HTTP.
 
+pub mod api;
 pub mod body;
 pub mod exposition;
 pub mod landing;

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use super::body::{Packed, Unpacked};
 use super::exposition::Latest;
 use super::exposition::about::Process;
-use super::{landing, negotiate};
+use super::{api, landing, negotiate};
 
 /// What the handlers share.
 #[derive(Clone, Debug)]
@@ -33,12 +33,14 @@ impl Site {
 
     /// Its routes.
     pub fn router(self) -> Router {
+        let api = api::router(self.latest.clone());
         Router::new()
             .route("/", get(index))
             .route(&Arc::clone(&self.telemetry_path), get(metrics))
             .route("/-/healthy", get(|| async { "healthy\n" }))
             .route("/-/ready", get(ready))
             .with_state(self)
+            .merge(api)
     }
 }
 

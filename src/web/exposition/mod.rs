@@ -1,7 +1,7 @@
 //! The exposition: a snapshot as metrics.
 //!
-//! What is large, the ports of fabrics, is rendered once a snapshot and kept compressed
-//! ([`fabrics`]); this host's own ports ([`host`]) are put between them, family by family
+//! What is large, the ports of fabrics ([`fabrics`]) and what they come to ([`findings`]), is rendered
+//! once a snapshot and kept compressed; this host's own ports ([`host`]) are put between them, family by family
 //! ([`part`]). What is small and is to be fresh, the exporter's account of itself, is rendered at each scrape
 //! ([`about`]) and put before it. Plain text is not kept: on 25,000 ports it is 72 MB, and its
 //! gzip 4 MB. Whoever cannot take gzip gets it unpacked on the way out.
@@ -10,7 +10,9 @@ pub mod about;
 pub mod deflated;
 pub mod fabrics;
 pub mod family;
+pub mod findings;
 pub mod host;
+mod line;
 pub mod part;
 pub mod reference;
 
@@ -77,9 +79,12 @@ impl Exposition {
             let (old, new) = (&before.board.fabrics, &board.fabrics);
             old.len() == new.len() && old.iter().zip(new).all(|(old, new)| Arc::ptr_eq(old, new))
         });
-        let fabrics = match same {
-            Some(before) => Arc::clone(&before.fabrics),
-            None => fabrics::render(&board.fabrics).into(),
+        let fabrics = if let Some(before) = same {
+            Arc::clone(&before.fabrics)
+        } else {
+            let mut parts = fabrics::render(&board.fabrics);
+            parts.extend(findings::render(&board.fabrics));
+            parts.into()
         };
         let host = board.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();
         let took = match same {

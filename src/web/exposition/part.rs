@@ -14,6 +14,10 @@ pub enum Place {
     State(usize),
     /// Of the table of counters.
     Counter(usize),
+    /// How counters fared.
+    Counting(usize),
+    /// What a fabric was found to come to, in the order in which that is told.
+    Finding(usize),
     /// What the host alone knows, in the order in which it tells it.
     Host(usize),
 }

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use crate::fabric::counter::{Place, TABLE};
 use crate::fabric::host::{ethernet, hw_counter};
+use crate::health::verdict::{Reason, Repair};
 
 use super::family::Family;
-use super::{about, fabrics, host};
+use super::{about, fabrics, findings, host};
 
 const INTRODUCTION: &str = "\
 # Metrics
@@ -59,8 +60,21 @@ pub fn page() -> String {
     }
     page.push_str(
         "\nPortRcvErrorDetails and PortXmitDiscardDetails are read with `--fabric.details`.\n\
-         \n## This host's own devices\n\n",
+         \n## What it comes to\n\n\
+         Cables by `link`, as on `infiniband_port_info`; a direction of one by the port that receives.\n\
+         Reasons and repairs: [verdicts](#verdicts). How counters fared is told of the host's own ports,\n\
+         too, with the label `device`.\n\n",
     );
+    families(&mut page, findings::families());
+    page.push_str("\n### Verdicts\n\n| reason | what it says |\n|---|---|\n");
+    for reason in Reason::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", reason.label(), reason.help());
+    }
+    page.push_str("\n| repair | what to do |\n|---|---|\n");
+    for repair in Repair::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", repair.label(), repair.help());
+    }
+    page.push_str("\n## This host's own devices\n\n");
     families(&mut page, host::families());
     drivers(&mut page);
     page.push_str("\n## The exporter's account of itself\n\n");

@@ -51,6 +51,13 @@ fn board() -> Board {
     vec![Arc::new(observation)].into()
 }
 
+/// A board as a scrape of the text format tells it.
+pub(super) fn text_of(board: Board) -> String {
+    let process = about::Process::new(Path::new("/proc"));
+    let document = Exposition::render(board).document(Format::Text, &process);
+    String::from_utf8(collect(Unpacked::new(document))).unwrap()
+}
+
 fn document(format: Format) -> Document {
     Exposition::render(board()).document(format, &about::Process::new(Path::new("/proc")))
 }

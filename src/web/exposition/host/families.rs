@@ -4,8 +4,7 @@
 use crate::fabric::host::{Device, IpoibMode, Netdev, Port, ethernet, hw_counter};
 use crate::web::exposition::fabrics::PORT_STATES;
 use crate::web::exposition::family::{Family, Head, Kind};
-
-use super::line::Tell;
+use crate::web::exposition::line::Tell;
 
 pub(super) const DEVICE_LABELS: &[&str] = &["fabric", "guid", "device"];
 pub(super) const PORT_LABELS: &[&str] = &["fabric", "guid", "port", "device"];

@@ -3,7 +3,7 @@
 //! What the fabric tells of a port, too, has the fabric's family and one label more, `device`.
 
 mod families;
-mod line;
+mod parts;
 
 pub use families::{ethernet_head, families, hw_head};
 
@@ -12,26 +12,32 @@ use std::sync::Arc;
 use crate::fabric::counter::TABLE as COUNTERS;
 use crate::fabric::host::event::EventKind;
 use crate::fabric::host::{Device, HwReading, Netdev, Port, ethernet, hw_counter};
+use crate::fabric::moment::Anchor;
 use crate::fabric::{Guid, PortNumber};
+use crate::health::findings::Counting;
 use crate::monitor::host::HostObservation;
 
 use super::fabrics::{PORT_STATES, counter_head, scaled};
 use super::family::push_label;
+use super::findings::{COUNTING, Counted};
+use super::line::{Line, With};
 use super::part::{Part, Place};
 use families::{
     DEVICES, EVENT_TIMES, EVENTS, HEARD, HW_UNKNOWN, LINK_LOSSES, NETDEVS, PORT_VALUES, PORTS,
 };
-use line::{Line, Parts, With};
+use parts::Parts;
 
 /// Renders what the host sees; families without samples are left out.
 pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     let Some(snapshot) = &observation.snapshot else { return Vec::new() };
     let mut labelled = Labelled::default();
-    for device in &snapshot.devices {
-        labelled.add(observation, device);
+    for (index, device) in snapshot.devices.iter().enumerate() {
+        let counting = observation.counting.get(index).map(Vec::as_slice);
+        labelled.add(observation, snapshot.anchor, device, counting.unwrap_or_default());
     }
     let mut parts = Parts::default();
     labelled.states_and_counters(&mut parts);
+    labelled.counting(&mut parts);
     parts.each(DEVICES, &labelled.devices);
     parts.each(PORTS, &labelled.ports);
     events(observation, &labelled.devices, &mut parts);
@@ -46,18 +52,29 @@ pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
 struct Labelled<'a> {
     devices: With<'a, Device>,
     ports: With<'a, Port>,
+    /// How the counters of the ports fared, in the same order.
+    counted: Vec<Counted>,
     netdevs: With<'a, Netdev>,
     /// Of ports and of devices.
     hw: With<'a, HwReading>,
 }
 
 impl<'a> Labelled<'a> {
-    fn add(&mut self, observation: &HostObservation, device: &'a Device) {
+    fn add(
+        &mut self,
+        observation: &HostObservation,
+        anchor: Anchor,
+        device: &'a Device,
+        counting: &[Counting],
+    ) {
         let labels = |port| labels(observation, &device.name, port, device.about.guid);
         self.devices.push((labels(None), device));
         self.hw.push((labels(None), &device.hw));
-        for port in &device.ports {
+        for (index, port) in device.ports.iter().enumerate() {
             let labels = labels(Some(port.number));
+            // Nobody knows how counters fare that were not read.
+            let counting = counting.get(index).copied().filter(|_| !port.reading.is_empty());
+            self.counted.push(Counted { anchor, counting });
             self.hw.push((labels.clone(), &port.hw));
             for netdev in &port.netdevs {
                 let mut labels = labels.clone();
@@ -82,6 +99,16 @@ impl<'a> Labelled<'a> {
                 for (labels, port) in &self.ports {
                     let raw = port.reading.get(row.counter);
                     Line::new(text, name, labels).value_of(raw.map(|raw| scaled(row, raw)));
+                }
+            });
+        }
+    }
+
+    fn counting(&self, parts: &mut Parts) {
+        for (index, (family, tell)) in COUNTING.iter().enumerate() {
+            parts.add(Place::Counting(index), (*family).into(), |text, name| {
+                for ((labels, _), counted) in self.ports.iter().zip(&self.counted) {
+                    tell(counted, &mut Line::new(text, name, labels));
                 }
             });
         }
@@ -216,6 +243,7 @@ mod tests {
     use crate::fabric::host::HwName;
     use crate::fabric::host::rails::Rails;
     use crate::fabric::host::tests::{port, snapshot};
+    use crate::health::evidence::tests::saturated;
 
     fn observation(ports: Vec<Port>) -> HostObservation {
         HostObservation {
@@ -247,6 +275,27 @@ mod tests {
         let lines = samples(&observation(vec![silent]));
         assert!(!lines.iter().any(|line| line.starts_with("infiniband_port_state")), "{lines:#?}");
         assert!(lines.iter().any(|line| line.contains("port_info") && !line.contains(",lid=")));
+    }
+
+    #[test]
+    fn how_counters_fared_stands_with_the_fabrics_families() {
+        let (mut read, silent) = (port(1), port(2));
+        read.reading.set(Counter::SymbolErrors, 65_535);
+        let mut observation = observation(vec![read, silent]);
+        let mut full = saturated(Counter::SymbolErrors, true);
+        full.resets = 3;
+        observation.counting = vec![vec![full, full]];
+        let lines = samples(&observation);
+        let told: Vec<_> = lines.iter().filter(|line| line.contains("_counters_")).collect();
+        assert_eq!(
+            told,
+            [
+                &format!(
+                    "infiniband_port_counters_saturated{LABELS},counter=\"symbol_errors\"}} 1"
+                ),
+                &format!("infiniband_port_counters_reset_total{LABELS}}} 3"),
+            ]
+        );
     }
 
     #[test]

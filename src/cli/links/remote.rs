@@ -1,0 +1,67 @@
+//! What a running exporter says.
+
+use std::time::Duration;
+
+use crate::cli::{Exit, Fatal};
+use crate::web::api::LINKS;
+use crate::web::api::links::Ask;
+use crate::web::api::model::Links;
+
+/// How long it may take in all.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The largest answer: 162,000 ports make some 100 MB.
+const MOST: u64 = 1 << 30;
+
+/// Asks the exporter at an address.
+pub fn links(url: &str, ask: &Ask) -> Result<Links, Fatal> {
+    // Without TLS there is less to build, and nothing secret is asked.
+    let host = url.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
+    let Some(host) = host.filter(|host| !host.is_empty()) else {
+        let problem = format!("--url: {url:?} is no address such as http://127.0.0.1:10315");
+        return Err(Fatal::new(Exit::Usage, problem));
+    };
+    let url = format!("http://{host}{LINKS}");
+    let (status, body) = get(&url, ask).map_err(|error| {
+        let problem = format!("{url} does not answer: {error}; is an exporter running there?");
+        Fatal::new(Exit::Failed, problem)
+    })?;
+    let failed = |problem: String| Err(Fatal::new(Exit::Failed, problem));
+    let advice = "name the address of an exporter such as http://127.0.0.1:10315";
+    match status {
+        200 => serde_json::from_slice(&body).or_else(|error| {
+            failed(format!("{url} answers what is no list of links ({error}): {advice}"))
+        }),
+        // It is ours, and says itself what to ask instead.
+        400 => failed(format!("{url}: {}", first_line(&body))),
+        status => failed(format!("{url} answers {status}: {advice}")),
+    }
+}
+
+fn get(url: &str, ask: &Ask) -> Result<(u16, Vec<u8>), ureq::Error> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(LIMIT))
+        // Exporters are within; proxies lead outside.
+        .proxy(None)
+        .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .into();
+    let mut request = agent.get(url);
+    if ask.suspect {
+        request = request.query("suspect", "true");
+    }
+    if let Some(fabric) = &ask.fabric {
+        request = request.query("fabric", fabric);
+    }
+    let mut answer = request.call()?;
+    let body = answer.body_mut().with_config().limit(MOST).read_to_vec()?;
+    Ok((answer.status().as_u16(), body))
+}
+
+/// As much of an answer as fits in a message, without what would move a terminal's cursor.
+fn first_line(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().filter(|char| !char.is_control()).take(200).collect()
+}

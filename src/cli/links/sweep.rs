@@ -1,0 +1,88 @@
+//! A sweep of one's own, or some of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use crate::cli::daemon::{capturing_monitor, start_log};
+use crate::cli::{Exit, Fatal};
+use crate::config::Settings;
+use crate::monitor::{Board, Observation};
+use crate::transport::clock::Clock;
+use crate::transport::umad::Umad;
+
+/// Sweeps each fabric once, and then on for what is left of that time.
+pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observation>>, Fatal> {
+    start_log(settings.log_level, settings.log_format);
+    let clock = Clock::start();
+    let blanks = settings.fabrics.iter().map(|fabric| {
+        Arc::new(Observation { fabric: fabric.name.clone(), ..Observation::default() })
+    });
+    let (board, seen) = watch::channel(Board::from(blanks.collect::<Vec<_>>()));
+    let (board, stop) = (Arc::new(board), Arc::new(AtomicBool::new(false)));
+    let mut ready = Vec::new();
+    for (slot, fabric) in settings.fabrics.iter().enumerate() {
+        let (_, wire) =
+            Umad::open_first(&settings.sysfs, fabric.hca.as_deref(), fabric.port, clock)
+                .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
+        let mut fabric = fabric.clone();
+        fabric.interval = fabric.interval.min(longest_interval(watch_for));
+        let monitor = capturing_monitor(&fabric, Arc::clone(&board), slot, Arc::clone(&stop))?;
+        ready.push((monitor, wire));
+    }
+    // The monitors alone hold it from now on: when they have ended it closes.
+    drop(board);
+    let threads: Vec<_> = ready
+        .into_iter()
+        .map(|(monitor, wire)| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                monitor.run(wire, || {
+                    // A daemon waits for its device to come back; nobody waits here.
+                    stop.store(true, Ordering::Relaxed);
+                    Err::<Umad, _>("it is not waited for")
+                });
+            })
+        })
+        .collect();
+    let swept = wait(seen, watch_for);
+    stop.store(true, Ordering::Relaxed);
+    for thread in threads {
+        // One that panicked has said so; whether that matters, `swept` tells.
+        let _ = thread.join();
+    }
+    swept
+}
+
+/// What happens is seen by comparing sweeps: there are to be some in the time that there is.
+fn longest_interval(watch_for: Duration) -> Duration {
+    if watch_for.is_zero() { Duration::MAX } else { (watch_for / 4).max(Duration::from_secs(1)) }
+}
+
+/// Waits until each fabric was swept, and the time is over.
+fn wait(
+    mut seen: watch::Receiver<Board>,
+    watch_for: Duration,
+) -> Result<Vec<Arc<Observation>>, Fatal> {
+    let failed = |problem: String| Fatal::new(Exit::Failed, problem);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| failed(format!("cannot start the runtime: {error}")))?;
+    runtime.block_on(async {
+        let until = Instant::now() + watch_for;
+        let lost = |_| failed("the device was lost, as the log says: run it again".into());
+        seen.wait_for(is_swept).await.map_err(lost)?;
+        while let Ok(news) = timeout_at(until, seen.changed()).await {
+            news.map_err(lost)?;
+        }
+        Ok(seen.borrow().fabrics.clone())
+    })
+}
+
+fn is_swept(board: &Board) -> bool {
+    board.fabrics.iter().all(|observation| observation.tally.sweeps > 0)
+}

@@ -1,0 +1,224 @@
+//! Links as a table for people.
+
+use std::io::{self, Write};
+
+use crate::health::Verdict;
+use crate::web::api::model::{End, Link};
+
+/// How a table is to look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// How many characters fit in a line, if that is limited.
+    pub width: Option<usize>,
+    /// Whether verdicts are coloured.
+    pub colours: bool,
+}
+
+/// Between two columns.
+const GAP: &str = "  ";
+
+/// What makes a column useless: it is not made narrower than that to fit.
+const LEAST: usize = 8;
+
+/// Writes a table; nothing at all of no links.
+pub fn write(
+    out: &mut impl Write,
+    links: &[&Link],
+    several_fabrics: bool,
+    style: Style,
+) -> io::Result<()> {
+    if links.is_empty() {
+        return Ok(());
+    }
+    let mut heads = vec!["VERDICT", "END A", "END B", "RATE", "REASON", "COUNTS"];
+    if several_fabrics {
+        heads.insert(1, "FABRIC");
+    }
+    let rows: Vec<Vec<String>> = links.iter().map(|link| row(link, several_fabrics)).collect();
+    let mut widths: Vec<usize> = heads.iter().map(|head| head.len()).collect();
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    if let Some(most) = style.width {
+        fit(&mut widths, most);
+    }
+    let heads: Vec<String> = heads.into_iter().map(str::to_owned).collect();
+    line(out, &heads, &widths, None)?;
+    for (link, row) in links.iter().zip(&rows) {
+        line(out, row, &widths, colour(link.verdict()).filter(|_| style.colours))?;
+    }
+    Ok(())
+}
+
+/// Takes from the widest column, one character at a time, until all fit or none can be narrower.
+/// Verdicts stay whole.
+fn fit(widths: &mut [usize], most: usize) {
+    let gaps = GAP.len() * widths.len().saturating_sub(1);
+    while widths.iter().sum::<usize>() + gaps > most {
+        let widest = widths.iter_mut().skip(1).max();
+        match widest.filter(|widest| **widest > LEAST) {
+            Some(widest) => *widest -= 1,
+            None => return,
+        }
+    }
+}
+
+fn line(
+    out: &mut impl Write,
+    cells: &[String],
+    widths: &[usize],
+    colour: Option<&str>,
+) -> io::Result<()> {
+    let mut text = String::new();
+    for (index, (cell, &width)) in cells.iter().zip(widths).enumerate() {
+        let cell = cut(cell, width);
+        let fill = width - cell.chars().count();
+        match colour.filter(|_| index == 0) {
+            Some(colour) => text.extend([colour, &cell, "\x1b[0m"]),
+            None => text.push_str(&cell),
+        }
+        text.extend(std::iter::repeat_n(' ', fill));
+        text.push_str(GAP);
+    }
+    writeln!(out, "{}", text.trim_end())
+}
+
+/// As much of a cell as fits. Names come from devices and from the network: what would move a
+/// terminal's cursor is replaced.
+fn cut(cell: &str, width: usize) -> String {
+    let tame = |char: char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char };
+    if cell.chars().count() <= width {
+        return cell.chars().map(tame).collect();
+    }
+    cell.chars().map(tame).take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+fn colour(verdict: Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Ok => Some("\x1b[32m"),
+        Verdict::Unknown => None,
+        Verdict::Watch => Some("\x1b[33m"),
+        Verdict::Bad => Some("\x1b[31m"),
+    }
+}
+
+fn row(link: &Link, several_fabrics: bool) -> Vec<String> {
+    let rate = match (&link.width, &link.speed) {
+        (Some(width), Some(speed)) => format!("{width} {speed}"),
+        _ => "-".into(),
+    };
+    let ends = [link.ends[0].label(), link.ends[1].label()];
+    let mut row = vec![link.verdict.clone().into_owned()];
+    row.extend(several_fabrics.then(|| link.fabric.clone()));
+    row.extend(ends);
+    row.extend([rate, reason(link), counts(link)]);
+    row
+}
+
+/// What speaks for the gravest reason.
+fn reason(link: &Link) -> String {
+    match (link.reasons.first(), link.verdict()) {
+        (Some(gravest), _) => gravest.evidence.clone(),
+        (None, Verdict::Bad | Verdict::Watch) => "it is over, but not for long enough".into(),
+        (None, _) => String::new(),
+    }
+}
+
+fn counts(link: &Link) -> String {
+    let told: Vec<String> = ["A", "B"]
+        .into_iter()
+        .zip(&link.ends)
+        .filter(|(_, end)| !end.counters.is_empty())
+        .map(|(name, end)| format!("{name}: {}", counts_of(end)))
+        .collect();
+    told.join("; ")
+}
+
+/// A field that was full has counted so much, or more.
+fn counts_of(end: &End) -> String {
+    let told = end.counters.iter().map(|(name, count)| {
+        let more = if end.saturated.contains(name) { "+" } else { "" };
+        format!("{name} {count}{more}")
+    });
+    told.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::api::model::Because;
+
+    fn bad() -> Link {
+        let end = |node: &str, port, counters: &[(&'static str, u64)]| End {
+            node: node.into(),
+            port,
+            counters: counters.iter().map(|&(name, count)| (name.into(), count)).collect(),
+            ..End::default()
+        };
+        let mut near = end("leaf-0-1", 9, &[("symbol_errors", 65_535), ("link_downed", 3)]);
+        near.saturated = vec!["symbol_errors".into()];
+        Link {
+            fabric: "f".into(),
+            verdict: "bad".into(),
+            reasons: vec![Because {
+                reason: "flapping".into(),
+                weight: "bad".into(),
+                evidence: "went down 3 times, for 44 s in all".into(),
+            }],
+            ends: [near, end("host\u{1b}[2J", 1, &[])],
+            width: Some("4x".into()),
+            speed: Some("NDR".into()),
+            ..Link::default()
+        }
+    }
+
+    fn text(links: &[Link], several_fabrics: bool, style: Style) -> String {
+        let links: Vec<&Link> = links.iter().collect();
+        let mut out = Vec::new();
+        write(&mut out, &links, several_fabrics, style).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_stands_in_them() {
+        let fine = Link { verdict: "ok".into(), ..Link::default() };
+        assert_eq!(
+            text(&[bad(), fine], false, Style::default()),
+            "\
+VERDICT  END A            END B            RATE    REASON                              COUNTS
+bad      leaf-0-1 port 9  host\u{fffd}[2J port 1  4x NDR  went down 3 times, for 44 s in all  A: link_downed 3, symbol_errors 65535+
+ok        port 0           port 0          -
+"
+        );
+    }
+
+    #[test]
+    fn the_fabric_is_told_where_there_are_several() {
+        let told = text(&[bad()], true, Style::default());
+        assert!(told.starts_with("VERDICT  FABRIC  END A"), "{told}");
+        assert!(told.lines().nth(1).unwrap().starts_with("bad      f       leaf-0-1"), "{told}");
+    }
+
+    #[test]
+    fn a_terminal_gets_lines_that_fit_and_colours() {
+        for width in [70, 90, 110] {
+            let told = text(&[bad()], false, Style { width: Some(width), colours: false });
+            for line in told.lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+            assert!(told.contains('…') && told.contains("bad "), "{told}");
+        }
+        // Too narrow for anything: it is written as narrow as can be, and ends.
+        let told = text(&[bad()], false, Style { width: Some(3), colours: true });
+        assert!(told.contains("\x1b[31mbad\x1b[0m    "), "{told:?}");
+    }
+
+    #[test]
+    fn no_links_are_no_table_and_what_is_over_is_told_as_such() {
+        assert_eq!(text(&[], false, Style::default()), "");
+        let link = Link { reasons: Vec::new(), ..bad() };
+        assert!(text(&[link], false, Style::default()).contains("it is over"));
+    }
+}

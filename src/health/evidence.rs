@@ -1,0 +1,276 @@
+//! What a verdict rests on: a sentence with numbers for each reason, for whoever has to see to it.
+
+use std::time::Duration;
+
+use crate::fabric::counter::{Counter, TABLE};
+use crate::fabric::rate::{Speed, Width};
+use crate::fabric::status::{PortStatus, physical, state};
+use crate::fabric::{PortIndex, Snapshot};
+
+use super::bit_errors::{BitErrors, Judgement, Mended};
+use super::congestion::{Cause, Role};
+use super::verdict::Reason;
+use super::{Findings, LinkFindings, PortFindings};
+
+/// What speaks for a reason. Where there are no numbers, what the reason means has to do.
+pub fn of(reason: Reason, link: &LinkFindings, findings: &Findings, snapshot: &Snapshot) -> String {
+    let witness = Witness { link, findings, snapshot };
+    let told = match reason {
+        Reason::BitErrors => witness.bit_errors(),
+        Reason::Flapping => witness.flapping(),
+        Reason::NodeFlapping => witness.losses(),
+        Reason::Recoveries => {
+            Some(format!("retrained by itself {}", times(link.outages.recoveries)))
+        }
+        Reason::Width => witness.slower(
+            |status| status.width.map(Width::label),
+            |near, far| near.best_enabled_with(far).0.map(Width::label),
+        ),
+        Reason::Speed => witness.slower(
+            |status| status.speed.map(Speed::label),
+            |near, far| near.best_enabled_with(far).1.map(Speed::label),
+        ),
+        Reason::Down => witness.down(),
+        Reason::ReceiveErrors => witness.broken(),
+        Reason::LinkIntegrity => witness.integrity(),
+        Reason::PreFec => witness.mended(),
+        Reason::Marked => Some(witness.marked()),
+        Reason::Congested => witness.waits(false),
+        Reason::Victim => witness.waits(true),
+        Reason::Saturated => witness.saturated(),
+        Reason::TooShort => witness.too_short(),
+        Reason::Unanswered => witness.unanswered(),
+        Reason::Disabled => witness.disabled(),
+        // Who works on it and why is in the site's own file.
+        Reason::Maintenance => None,
+    };
+    told.unwrap_or_else(|| meaning(reason))
+}
+
+/// A port as people call it.
+pub fn port_label(snapshot: &Snapshot, port: PortIndex) -> String {
+    let fabric = &snapshot.fabric;
+    format!("{} port {}", fabric.node_of(port).name, fabric.port(port).number)
+}
+
+/// What a reason means, as the beginning of no sentence.
+fn meaning(reason: Reason) -> String {
+    let mut chars = reason.help().trim_end_matches('.').chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn times(count: u32) -> String {
+    match count {
+        1 => "once".into(),
+        2 => "twice".into(),
+        count => format!("{count} times"),
+    }
+}
+
+/// A length of time as one says it.
+fn length(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{:.1} s", time.as_secs_f64()),
+        seconds @ 1..120 => format!("{seconds} s"),
+        seconds => humantime::format_duration(Duration::from_secs(seconds)).to_string(),
+    }
+}
+
+/// All that can be said of a link.
+struct Witness<'a> {
+    link: &'a LinkFindings,
+    findings: &'a Findings,
+    snapshot: &'a Snapshot,
+}
+
+impl<'a> Witness<'a> {
+    /// Its ends; a loopback plug has one.
+    fn ends(&self) -> impl Iterator<Item = PortIndex> + use<> {
+        let (near, far) = (self.link.link.0, self.link.link.1);
+        [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten()
+    }
+
+    fn name(&self, port: PortIndex) -> String {
+        port_label(self.snapshot, port)
+    }
+
+    fn port(&self, port: PortIndex) -> Option<&'a PortFindings> {
+        self.findings.ports.get(port.0 as usize)
+    }
+
+    fn count(&self, port: PortIndex, counter: Counter) -> u64 {
+        self.snapshot.reading(port).and_then(|reading| reading.get(counter)).unwrap_or(0)
+    }
+
+    /// What can be said of its ends, one after the other.
+    fn each(&self, tell: impl Fn(PortIndex) -> Option<String>) -> Option<String> {
+        let told: Vec<String> = self.ends().filter_map(tell).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    fn bit_errors(&self) -> Option<String> {
+        self.each(|port| {
+            let errors = &self.port(port)?.bit_errors;
+            matches!(errors.judgement, Judgement::Raised | Judgement::Over)
+                .then(|| self.ratio(port, errors))?
+        })
+    }
+
+    fn ratio(&self, port: PortIndex, errors: &BitErrors) -> Option<String> {
+        let window = errors.decided_by?;
+        let (measured, name) = (errors.windows[window as usize], self.name(port));
+        let (label, limit) = (window.label(), errors.limit);
+        let seen = format!("{} errors in {:.0} s", measured.errors, measured.seconds);
+        Some(match errors.ratio(window) {
+            Some(ratio) => {
+                format!(
+                    "bit error ratio {ratio:.1e} into {name} over {label} ({seen}), limit {limit:e}"
+                )
+            }
+            None => format!("{seen} into {name}, limit {limit:e}"),
+        })
+    }
+
+    fn flapping(&self) -> Option<String> {
+        let outages = &self.link.outages;
+        let often = (outages.flaps > 0).then(|| format!("went down {}", times(outages.flaps)))?;
+        Some(if outages.down.is_zero() {
+            often
+        } else {
+            format!("{often}, for {} in all", length(outages.down))
+        })
+    }
+
+    /// Who counted how many losses of the link.
+    fn losses(&self) -> Option<String> {
+        let of = |port| self.count(port, Counter::LinkDowned);
+        let told =
+            self.each(|port| Some(format!("{} counted {} losses", self.name(port), of(port))));
+        self.ends().any(|port| of(port) > 0).then_some(told)?
+    }
+
+    /// What it runs at, and what both ends can do and are allowed.
+    fn slower(
+        &self,
+        at: impl Fn(&PortStatus) -> Option<&'static str>,
+        best: impl Fn(&PortStatus, &PortStatus) -> Option<&'static str>,
+    ) -> Option<String> {
+        let (near, far) = (self.link.link.0, self.link.link.1);
+        let (near, far) = (self.snapshot.status(near)?, self.snapshot.status(far)?);
+        let at = at(near).or(at(far))?;
+        Some(format!("runs at {at}, and both ends can do {}", best(near, far)?))
+    }
+
+    fn down(&self) -> Option<String> {
+        let states = self.each(|port| {
+            let status = self.snapshot.status(port)?;
+            Some(format!("{} is {}", self.name(port), state::name(status.state)))
+        })?;
+        let last = self.link.outages.last_change;
+        let since = last.map(|last| format!(" for {}", length(self.snapshot.ended.since(last))));
+        Some(format!("no link{}: {states}", since.unwrap_or_default()))
+    }
+
+    fn broken(&self) -> Option<String> {
+        self.each(|port| {
+            let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
+            let own = self.count(port, Counter::RcvErrors).saturating_sub(marked);
+            (own > 0).then(|| format!("{own} packets came broken into {}", self.name(port)))
+        })
+    }
+
+    fn integrity(&self) -> Option<String> {
+        self.each(|port| {
+            let count = self.count(port, Counter::LocalLinkIntegrityErrors);
+            (count > 0).then(|| format!("{count} link integrity errors at {}", self.name(port)))
+        })
+    }
+
+    fn mended(&self) -> Option<String> {
+        self.each(|port| {
+            let Mended { ratio, limit } = self.port(port)?.bit_errors.mended?;
+            let name = self.name(port);
+            (ratio > limit)
+                .then(|| format!("{ratio:.1e} of the bits into {name} are mended, limit {limit:e}"))
+        })
+    }
+
+    fn marked(&self) -> String {
+        let counted = self.each(|port| {
+            let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
+            (marked > 0).then(|| format!("{marked} into {}", self.name(port)))
+        });
+        let from = match self.link.upstream {
+            Some(upstream) => {
+                format!("marked packets come from the link into {}", self.name(upstream))
+            }
+            None => "marked packets come from further upstream".into(),
+        };
+        counted.map_or(from.clone(), |counted| format!("{from} ({counted})"))
+    }
+
+    /// The ends that wait: the roots of a congestion, or its victims.
+    fn waits(&self, victims: bool) -> Option<String> {
+        self.each(|port| {
+            let findings = self.port(port)?;
+            let share = findings.wait.map_or(0.0, |wait| wait.share * 100.0);
+            let waits = format!("{} waits {share:.0} % of the time", self.name(port));
+            match findings.role? {
+                Role::Root if !victims => Some(match findings.cause {
+                    Some(Cause::FullLink) => format!("{waits}, and its link is full"),
+                    _ => format!("{waits} for its receiver"),
+                }),
+                Role::Victim { of } if victims => {
+                    Some(format!("{waits} because {} does", self.name(of)))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    fn saturated(&self) -> Option<String> {
+        self.each(|port| {
+            let counting = self.port(port)?.counting;
+            let full = TABLE.iter().filter(|row| counting.is_stuck(row.counter));
+            let full: Vec<&str> = full.map(|row| row.metric).collect();
+            (!full.is_empty())
+                .then(|| format!("{} is full at {}", full.join(", "), self.name(port)))
+        })
+    }
+
+    /// For how long it was watched, and how long it takes: 2.5 errors at the limit.
+    fn too_short(&self) -> Option<String> {
+        let directions = self.ends().filter_map(|port| Some(&self.port(port)?.bit_errors));
+        let unknown = directions.filter(|errors| errors.judgement == Judgement::Unknown);
+        let watched = |errors: &BitErrors| errors.windows.map(|it| it.span()).into_iter().max();
+        let least = unknown.min_by_key(|errors| watched(errors))?;
+        let watched = watched(least).filter(|watched| !watched.is_zero()).map(length)?;
+        let takes = 2.5 / (least.limit * least.bits_a_second);
+        Some(match Duration::try_from_secs_f32(takes) {
+            Ok(takes) => format!("watched for {watched}; to tell takes {}", length(takes)),
+            Err(_) => format!("watched for {watched}"),
+        })
+    }
+
+    fn unanswered(&self) -> Option<String> {
+        self.each(|port| {
+            let (fabric, node) = (&self.snapshot.fabric, self.snapshot.fabric.port(port).node);
+            let name = &fabric.node(node).name;
+            match (fabric.node(node).present(), self.snapshot.is_up(node)) {
+                (_, true) => None,
+                (true, _) => Some(format!("{name} does not answer")),
+                (false, _) => Some(format!("{name} is gone")),
+            }
+        })
+    }
+
+    fn disabled(&self) -> Option<String> {
+        self.each(|port| {
+            let off = self.snapshot.status(port)?.physical_state == physical::DISABLED;
+            off.then(|| format!("{} is switched off", self.name(port)))
+        })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,227 @@
+//! Sentences from findings made by hand, and a small fabric for whoever else tells of findings.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::*;
+use crate::fabric::assembly::FoundFabric;
+use crate::fabric::moment::Anchor;
+use crate::fabric::names::NodeNames;
+use crate::fabric::snapshot::Fresh;
+use crate::fabric::topology::tests::{end, found};
+use crate::fabric::topology::{Link, NodeKind};
+use crate::fabric::{Fabric, Moment, Reading};
+use crate::health::bit_errors::{Measured, Window};
+use crate::health::findings::{Counting, Wait};
+use crate::health::outage::Outages;
+use crate::health::{Reason, Verdict};
+
+/// Switch `leaf`, with `host-a` on its port 1, `host-b` on its port 2, and nothing on its port 3.
+pub(crate) fn snapshot() -> Snapshot {
+    let names = NodeNames::parse("0x1 \"leaf\"\n0x2 \"host-a\"\n0x3 \"host-b\"\n").unwrap();
+    let nodes =
+        vec![found(1, NodeKind::Switch, 3), found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
+    let links = vec![(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];
+    let found = FoundFabric { nodes, links, unreached: Vec::new() };
+    let fabric = Fabric::assemble(found, &names, Moment(0), None);
+    let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
+    let ended = Moment::default() + Duration::from_secs(1000);
+    let mut snapshot = Snapshot { ended, ..Snapshot::blank(Arc::new(fabric), anchor) };
+    snapshot.readings.fill(Some(Reading::empty(ended)));
+    snapshot
+}
+
+/// Nothing found but that all links are fine, since 100 s after the beginning.
+pub(crate) fn fine(snapshot: &Snapshot) -> Findings {
+    Findings {
+        ports: vec![PortFindings::default(); snapshot.fabric.ports.len()],
+        links: snapshot.fabric.links().map(of_link).collect(),
+        ..Findings::default()
+    }
+}
+
+fn of_link(link: Link) -> LinkFindings {
+    LinkFindings {
+        link,
+        verdict: Verdict::Ok,
+        since: Moment::default() + Duration::from_secs(100),
+        reasons: crate::health::verdict::Reasons::default(),
+        repair: None,
+        up: Some(true),
+        outages: Outages::default(),
+        upstream: None,
+    }
+}
+
+/// A port by its node's GUID and its number.
+pub(crate) fn port(snapshot: &Snapshot, guid: u64, number: u8) -> PortIndex {
+    snapshot.fabric.find(end(guid, number)).unwrap()
+}
+
+/// A counter that was full, and is so still or not.
+pub(crate) fn saturated(counter: Counter, stuck: bool) -> Counting {
+    let bit = 1 << counter as usize;
+    Counting { saturated: bit, stuck: if stuck { bit } else { 0 }, ..Counting::default() }
+}
+
+/// So many errors in 12 minutes at 4x EDR, which is over the limit.
+pub(crate) fn over(errors: u32) -> BitErrors {
+    let mut windows = [Measured::default(); Window::ALL.len()];
+    windows[Window::Short as usize] = Measured { errors, seconds: 720.0 };
+    BitErrors {
+        judgement: Judgement::Over,
+        decided_by: Some(Window::Short),
+        windows,
+        bits_a_second: 1e11,
+        limit: 1e-12,
+        mended: None,
+    }
+}
+
+/// Counts of the reading of a port.
+pub(crate) fn count(snapshot: &mut Snapshot, port: PortIndex, counter: Counter, value: u64) {
+    snapshot.readings[port.0 as usize].as_mut().unwrap().set(counter, value);
+}
+
+/// What is said for a reason of the link between `leaf` and `host-a`, once it is so.
+fn told(
+    reason: Reason,
+    so: impl FnOnce(&mut Snapshot, &mut Findings, PortIndex, PortIndex),
+) -> String {
+    let mut snapshot = snapshot();
+    let mut findings = fine(&snapshot);
+    let (leaf, host) = (port(&snapshot, 1, 1), port(&snapshot, 2, 1));
+    so(&mut snapshot, &mut findings, leaf, host);
+    of(reason, &findings.links[0], &findings, &snapshot)
+}
+
+#[test]
+fn bit_errors_are_told_of_the_direction_that_has_them() {
+    let told = told(Reason::BitErrors, |_, findings, leaf, _| {
+        findings.ports[leaf.0 as usize].bit_errors = over(432);
+    });
+    let ratio = over(432).ratio(Window::Short).map(|ratio| format!("bit error ratio {ratio:.1e}"));
+    for part in
+        ["432 errors in 720 s", "into leaf port 1", "limit 1e-12", &ratio.unwrap_or_default()]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("host-a"), "{told}");
+}
+
+#[test]
+fn losses_are_told_with_how_often_and_how_long() {
+    for (flaps, down, says) in [
+        (3, 44, "went down 3 times, for 44 s in all"),
+        (1, 0, "went down once"),
+        (2, 3_720, "went down twice, for 1h 2m in all"),
+    ] {
+        let told = told(Reason::Flapping, |_, findings, _, _| {
+            let outages = &mut findings.links[0].outages;
+            (outages.flaps, outages.down) = (flaps, Duration::from_secs(down));
+        });
+        assert_eq!(told, says);
+    }
+    let told = told(Reason::NodeFlapping, |snapshot, _, leaf, _| {
+        count(snapshot, leaf, Counter::LinkDowned, 4);
+    });
+    assert_eq!(told, "leaf port 1 counted 4 losses; host-a port 1 counted 0 losses");
+}
+
+#[test]
+fn a_link_below_what_it_can_do() {
+    let at_1x = |snapshot: &mut Snapshot, port: PortIndex| {
+        let mut status = *snapshot.status(port).unwrap();
+        status.width = Width::widest(1);
+        snapshot.statuses[port.0 as usize] = Fresh::Told(status);
+    };
+    let told = told(Reason::Width, |snapshot, _, leaf, host| {
+        at_1x(snapshot, leaf);
+        at_1x(snapshot, host);
+    });
+    assert_eq!(told, "runs at 1x, and both ends can do 4x");
+}
+
+#[test]
+fn a_link_that_is_down_or_off() {
+    let down = |snapshot: &mut Snapshot, port: PortIndex, physical_state| {
+        let status = *snapshot.status(port).unwrap();
+        snapshot.statuses[port.0 as usize] =
+            Fresh::Told(PortStatus { state: state::DOWN, physical_state, ..status });
+    };
+    let gone = told(Reason::Down, |snapshot, findings, leaf, host| {
+        down(snapshot, leaf, physical::POLLING);
+        down(snapshot, host, physical::POLLING);
+        findings.links[0].outages.last_change =
+            Some(snapshot.ended.before(Duration::from_secs(30)));
+    });
+    assert_eq!(gone, "no link for 30 s: leaf port 1 is Down; host-a port 1 is Down");
+    let off = told(Reason::Disabled, |snapshot, _, leaf, _| {
+        down(snapshot, leaf, physical::DISABLED);
+    });
+    assert_eq!(off, "leaf port 1 is switched off");
+    let silent = told(Reason::Unanswered, |snapshot, _, _, host| {
+        let node = snapshot.fabric.port(host).node;
+        snapshot.silent[node.0 as usize] = true;
+    });
+    assert_eq!(silent, "host-a does not answer");
+}
+
+#[test]
+fn packets_that_are_broken_here_and_elsewhere() {
+    let here = told(Reason::ReceiveErrors, |snapshot, _, leaf, _| {
+        count(snapshot, leaf, Counter::RcvErrors, 10);
+        count(snapshot, leaf, Counter::RcvRemotePhysicalErrors, 4);
+    });
+    assert_eq!(here, "6 packets came broken into leaf port 1");
+    let elsewhere = told(Reason::Marked, |snapshot, findings, _, host| {
+        count(snapshot, host, Counter::RcvRemotePhysicalErrors, 4);
+        findings.links[0].upstream = Some(port(snapshot, 1, 2));
+    });
+    assert_eq!(
+        elsewhere,
+        "marked packets come from the link into leaf port 2 (4 into host-a port 1)"
+    );
+}
+
+#[test]
+fn who_waits_for_whom() {
+    let wait = Some(Wait { share: 0.25, tick_told: true });
+    let root = told(Reason::Congested, |_, findings, leaf, _| {
+        let leaf = &mut findings.ports[leaf.0 as usize];
+        (leaf.wait, leaf.role) = (wait, Some(Role::Root));
+    });
+    assert_eq!(root, "leaf port 1 waits 25 % of the time for its receiver");
+    let victim = told(Reason::Victim, |snapshot, findings, _, host| {
+        let of = port(snapshot, 1, 2);
+        let host = &mut findings.ports[host.0 as usize];
+        (host.wait, host.role) = (wait, Some(Role::Victim { of }));
+    });
+    assert_eq!(victim, "host-a port 1 waits 25 % of the time because leaf port 2 does");
+}
+
+#[test]
+fn what_is_not_known_and_why() {
+    let full = told(Reason::Saturated, |_, findings, _, host| {
+        findings.ports[host.0 as usize].counting = saturated(Counter::SymbolErrors, true);
+    });
+    assert_eq!(full, "symbol_errors is full at host-a port 1");
+    let short = told(Reason::TooShort, |_, findings, leaf, host| {
+        for (port, seconds) in [(leaf, 75.0), (host, 90.0)] {
+            let errors = &mut findings.ports[port.0 as usize].bit_errors;
+            (errors.limit, errors.bits_a_second) = (1e-14, 1e11);
+            errors.windows[Window::Long as usize].seconds = seconds;
+        }
+    });
+    assert_eq!(short, "watched for 75 s; to tell takes 41m 40s");
+    let idle = told(Reason::TooShort, |_, _, _, _| {});
+    assert_eq!(idle, "it was not watched for long enough yet");
+}
+
+#[test]
+fn every_reason_has_a_sentence_even_without_numbers() {
+    for &reason in Reason::ALL {
+        let told = told(reason, |_, _, _, _| {});
+        assert!(!told.is_empty() && !told.ends_with('.'), "{reason:?}: {told}");
+    }
+}
