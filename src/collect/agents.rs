@@ -35,6 +35,20 @@ impl Agents {
     }
 }
 
+/// What an agent says of its tick, PortSamplesControl's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tick {
+    /// This.
+    Told(u8),
+    /// That it does not have the attribute.
+    NotTold,
+    /// Nothing, so many times, though it answers others.
+    Silence(u8),
+}
+
+/// After so much silence an agent is taken for one that does not have the attribute.
+const ENOUGH_SILENCE: u8 = 3;
+
 /// What to ask each performance management agent for, and what it told once.
 #[derive(Debug, Default)]
 pub(super) struct Plans {
@@ -42,8 +56,7 @@ pub(super) struct Plans {
     by_agent: HashMap<End, Arc<[Page]>>,
     /// Devices of one kind share a plan.
     by_capabilities: HashMap<Capabilities, Arc<[Page]>>,
-    /// Tick of PortSamplesControl; `None` of an agent that does not have it.
-    ticks: HashMap<End, Option<u8>>,
+    ticks: HashMap<End, Tick>,
 }
 
 impl Plans {
@@ -70,19 +83,32 @@ impl Plans {
         }
     }
 
-    /// Whether an agent has told its tick, or that it has none to tell.
-    pub fn has_told_tick(&self, agent: End) -> bool {
-        self.ticks.contains_key(&agent)
+    /// Whether an agent is to be asked for its tick.
+    pub fn needs_tick(&self, agent: End) -> bool {
+        match self.ticks.get(&agent) {
+            None => true,
+            Some(Tick::Silence(times)) => *times < ENOUGH_SILENCE,
+            Some(Tick::Told(_) | Tick::NotTold) => false,
+        }
     }
 
     /// The tick that an agent told.
     pub fn tick(&self, agent: End) -> Option<u8> {
-        self.ticks.get(&agent).copied().flatten()
+        match self.ticks.get(&agent) {
+            Some(Tick::Told(tick)) => Some(*tick),
+            _ => None,
+        }
     }
 
-    /// Takes an agent's tick down.
-    pub fn learn_tick(&mut self, agent: End, tick: Option<u8>) {
-        self.ticks.insert(agent, tick);
+    /// Takes down what an agent said of its tick; each further silence counts.
+    pub fn learn_tick(&mut self, agent: End, said: Tick) {
+        let said = match (said, self.ticks.get(&agent)) {
+            (Tick::Silence(more), Some(Tick::Silence(times))) => {
+                Tick::Silence(times.saturating_add(more))
+            }
+            (said, _) => said,
+        };
+        self.ticks.insert(agent, said);
     }
 
     fn keep_present(&mut self, fabric: &Fabric) {

@@ -14,7 +14,7 @@ use crate::mad::pma::{self, Page, PortSamplesControl};
 use crate::mad::{Mad, status};
 use crate::transport::{Address, Failure, Request};
 
-use super::agents::Plans;
+use super::agents::{Plans, Tick};
 
 /// An agent: a switch's answers for all of its ports, a CA's for the one port that it sits on.
 #[derive(Debug)]
@@ -26,10 +26,13 @@ struct Agent {
 }
 
 impl Agent {
-    /// Whether it counts ticks of waiting, which mean something only to who knows how long one is.
+    /// Whether it is worth asking how long a tick is: whether it counts waiting, in 64 bits. Of older
+    /// devices only some answer; and ibsim, which counts in 32 bits, hands the question to whoever sits
+    /// at the port, of which OpenSM dies.
     fn counts_waiting(&self) -> bool {
         let pages = self.plan.iter().flat_map(|plan| plan.iter());
-        pages.flat_map(|page| &page.counters).any(|(counter, _)| *counter == Counter::XmitWait)
+        let mut counters = pages.flat_map(|page| &page.counters);
+        counters.any(|(counter, place)| *counter == Counter::XmitWait && place.width == 64)
     }
 }
 
@@ -174,7 +177,7 @@ impl<'a> CounterSweep<'a> {
 
     fn queue_tick(&mut self, index: u32) {
         let agent = &self.agents[index as usize];
-        if agent.counts_waiting() && !self.known.has_told_tick(agent.end) {
+        if agent.counts_waiting() && self.known.needs_tick(agent.end) {
             self.queue.push_back(Ask::Tick { agent: index });
         }
     }
@@ -222,18 +225,9 @@ impl<'a> CounterSweep<'a> {
                 self.agents[agent as usize].ports.first().copied()
             }
             Ask::Tick { agent } => {
-                let agent = &self.agents[agent as usize];
-                match outcome {
-                    Ok(mad) => {
-                        let PortSamplesControl { tick, .. } = PortSamplesControl::decode(mad);
-                        self.known.learn_tick(agent.end, Some(tick));
-                    }
-                    // Some devices, and ibsim, say nothing to what they do not have; to wait for them
-                    // in each sweep would make it seconds longer.
-                    Err(_) => self.known.learn_tick(agent.end, None),
-                }
-                // So their silence says nothing about the node either.
-                outcome.is_ok().then(|| agent.ports.first().copied()).flatten()
+                self.learn_tick(agent, outcome);
+                // Its silence to this says nothing of the node.
+                outcome.is_ok().then(|| self.agents[agent as usize].ports.first().copied())?
             }
             Ask::Page { agent, port, page } => {
                 let agent = &self.agents[agent as usize];
@@ -276,6 +270,19 @@ impl<'a> CounterSweep<'a> {
         }
         agent.plan = Some(plan);
         self.queue_tick(index);
+    }
+
+    fn learn_tick(&mut self, index: u32, outcome: Result<&Mad, Failure>) {
+        let agent = &self.agents[index as usize];
+        let is_heard = || agent.ports.iter().any(|port| self.readings[port.0 as usize].is_some());
+        let said = match outcome {
+            Ok(mad) => Tick::Told(PortSamplesControl::decode(mad).tick),
+            Err(Failure::Status(status)) if status::is_unsupported(status) => Tick::NotTold,
+            Err(Failure::TimedOut) if is_heard() => Tick::Silence(1),
+            // Another time.
+            Err(_) => return,
+        };
+        self.known.learn_tick(agent.end, said);
     }
 
     /// What was read, once the walk is at its end.

@@ -333,6 +333,15 @@ impl Query {
         }
     }
 
+    /// Whether it is about something that an agent need not have, and is asked in passing. Agents are
+    /// to refuse what they do not have, but not all do (ibsim says nothing): their silence to this
+    /// says nothing of the node, and it is not worth a second try.
+    pub fn may_go_unanswered(&self) -> bool {
+        let passing =
+            if self.subnet { fec::PortInfoExtended::ID } else { pma::PortSamplesControl::ID };
+        self.attribute == passing
+    }
+
     /// Whether a MAD is an answer to it, whatever its status says. A redirect answers with
     /// ClassPortInfo instead of what was asked (IBTA 1.4, 13.5.1.1).
     pub fn is_answered_by(&self, mad: &Mad, directed: bool) -> bool {

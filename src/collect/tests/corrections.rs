@@ -200,6 +200,26 @@ fn the_tick_of_each_agent_is_asked_once() {
 }
 
 #[test]
+fn an_agent_that_says_nothing_to_what_it_does_not_have_is_asked_three_times_and_is_not_silent() {
+    let mut wire = modern(None);
+    let fabric = assembled(&mut wire);
+    let mut agents = Agents::default();
+    let drops = |parcel: &Parcel| parcel.mad.attribute() == PortSamplesControl::ID;
+    wire.fate = Box::new(
+        move |parcel: &Parcel| {
+            if drops(parcel) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+        },
+    );
+    for questions in [4, 4, 4, 0, 0] {
+        wire.sent.clear();
+        let swept = swept(&mut wire, &fabric, &mut agents);
+        assert_eq!(asked(&wire, PortSamplesControl::ID), questions, "one try each");
+        assert!(!swept.snapshot.silent.contains(&true));
+        assert_eq!((swept.failed_ports, &swept.snapshot.ticks), (0, &vec![None; 4]));
+    }
+}
+
+#[test]
 fn the_simulated_fabric_tells_its_corrections_and_its_ticks() {
     use crate::sim::scenario::{Overrides, Scenario};
     use crate::sim::wire::{SimWire, Time, share};

@@ -290,6 +290,11 @@ impl Transactor {
     /// A request was not answered in time.
     fn missed(&mut self, flight: Flight, now: Moment) {
         self.stats.count(flight.pending.request.class(), Outcome::TimedOut);
+        if flight.pending.request.query.may_go_unanswered() {
+            self.enlist(flight.key);
+            self.finished.push_back((flight.pending.tag, Err(Failure::TimedOut)));
+            return;
+        }
         let retries = self.pace.retries;
         self.destination(flight.key).missed(flight.sent, now, retries);
         if flight.key.lane() == Lane::Smp {
