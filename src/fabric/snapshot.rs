@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::counter::Counter;
 use super::fec::Fec;
 use super::moment::{Anchor, Moment};
 use super::reading::Reading;
@@ -42,6 +43,21 @@ pub struct Snapshot {
     pub ticks: Vec<Option<u8>>,
     /// The error correction that a port runs with, by port index, as far as it tells.
     pub fec: Vec<Option<Fec>>,
+    /// Counters that were cleared after they were read.
+    pub cleared: Vec<Cleared>,
+}
+
+/// A counter that we cleared: what it shows from then on was counted since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cleared {
+    /// The port.
+    pub port: PortIndex,
+    /// The counter.
+    pub counter: Counter,
+    /// What it showed just before.
+    pub last: u64,
+    /// When that was.
+    pub at: Moment,
 }
 
 impl Snapshot {
@@ -53,6 +69,7 @@ impl Snapshot {
             silent: vec![false; fabric.nodes.len()],
             ticks: vec![None; fabric.nodes.len()],
             fec: vec![None; fabric.ports.len()],
+            cleared: Vec::new(),
             fabric,
             anchor,
             began: anchor.moment,
