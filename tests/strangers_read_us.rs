@@ -425,7 +425,7 @@ fn tshark_reads_what_we_encode() {
     };
     let route = Route::HERE.then(1).unwrap().then(7).unwrap();
     let answer = |subnet: bool, attribute: u16| {
-        let query = Query { subnet, attribute, modifier: 1, port_select: 1 };
+        let query = Query { subnet, attribute, modifier: 1, port_select: 1, clear: None };
         Mad::get(&query, subnet.then_some(&route), 1).answer()
     };
     let mut mads = Vec::new();

@@ -1,14 +1,15 @@
 //! What is remembered of the fabric's agents from sweep to sweep, so that each is asked once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::fabric::Fabric;
-use crate::fabric::counter::Attribute;
+use crate::fabric::counter::{Attribute, Place};
 use crate::fabric::topology::End;
+use crate::fabric::{Counter, Fabric, PortIndex};
 use crate::mad::class_port_info::Capabilities;
 use crate::mad::pma::{self, Extras, Page};
 
+use super::clear::may_be_cleared;
 use super::corrections::Corrections;
 
 /// What the agents of the fabric were found to offer.
@@ -16,6 +17,15 @@ use super::corrections::Corrections;
 pub struct Agents {
     pub(super) plans: Plans,
     pub(super) corrections: Corrections,
+    /// Those that did not let their counters be cleared.
+    uncleared: HashSet<End>,
+}
+
+/// The agent that answers for a port: a switch's for all of its ports, a CA's for the one port that
+/// it sits on.
+pub(super) fn agent_of(fabric: &Fabric, port: PortIndex) -> End {
+    let (guid, number) = fabric.end(port);
+    (guid, if fabric.node_of(port).is_switch() { 0 } else { number })
 }
 
 impl Agents {
@@ -24,7 +34,21 @@ impl Agents {
         Agents {
             plans: Plans { extras, ..Plans::default() },
             corrections: Corrections::new(extras.fec),
+            uncleared: HashSet::new(),
         }
+    }
+
+    /// The counters of an agent's ports that may be cleared when they are full, and where they stand.
+    pub(super) fn clearable(&self, agent: End) -> Vec<(Counter, Place)> {
+        let plan = self.plans.get(agent).filter(|_| !self.uncleared.contains(&agent));
+        let pages = plan.iter().flat_map(|plan| plan.iter());
+        let counters = pages.flat_map(|page| &page.counters).copied();
+        counters.filter(|&(counter, place)| may_be_cleared(counter, place)).collect()
+    }
+
+    /// An agent does not let its counters be cleared: it is left alone until the next discovery.
+    pub(super) fn leave_uncleared(&mut self, agent: End) {
+        self.uncleared.insert(agent);
     }
 
     /// Forgets who is not in the fabric any more, for a device that comes back may be another, and
@@ -32,6 +56,7 @@ impl Agents {
     pub fn keep_present(&mut self, fabric: &Fabric) {
         self.plans.keep_present(fabric);
         self.corrections.keep_present(fabric);
+        self.uncleared.clear();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who asks: walks over the fabric, each a state machine that knows what to ask next.
 
 pub mod agents;
+pub mod clear;
 mod corrections;
 pub mod discovery;
 pub mod host;

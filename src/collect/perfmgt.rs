@@ -14,7 +14,7 @@ use crate::mad::pma::{self, Page, PortSamplesControl};
 use crate::mad::{Mad, status};
 use crate::transport::{Address, Failure, Request};
 
-use super::agents::{Plans, Tick};
+use super::agents::{Plans, Tick, agent_of};
 
 /// An agent: a switch's answers for all of its ports, a CA's for the one port that it sits on.
 #[derive(Debug)]
@@ -136,8 +136,7 @@ impl<'a> CounterSweep<'a> {
         }
         for port in fabric.ports_of(index).filter(|&port| fabric.is_watched(port)) {
             let Some(lid) = fabric.lid_of(port) else { continue };
-            let number = if node.is_switch() { 0 } else { fabric.port(port).number };
-            let end = (node.identity.guid, number);
+            let end = agent_of(fabric, port);
             match self.agents.last_mut().filter(|agent| agent.end == end) {
                 Some(agent) => agent.ports.push(port),
                 None => self.agents.push(Agent {

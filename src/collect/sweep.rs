@@ -59,7 +59,7 @@ impl<'a> Sweep<'a> {
         anchor: Anchor,
         states: bool,
     ) -> Self {
-        let Agents { plans, corrections } = agents;
+        let Agents { plans, corrections, .. } = agents;
         let known = corrections.known(fabric);
         let reed_solomon = fabric
             .port_indexes()
@@ -116,6 +116,7 @@ impl<'a> Sweep<'a> {
                 silent: self.fabric.nodes.iter().zip(life).map(is_silent).collect(),
                 ticks: counters.ticks,
                 fec: states.fec,
+                cleared: Vec::new(),
             },
             state_changes: states.state_changes,
             moved: states.moved || counters.returned,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::agents::Agents;
+use super::clear::Clearing;
 use super::discovery::{Discovery, Found};
 use super::sweep::{Sweep, Swept};
 use crate::fabric::counter::Attribute;
@@ -24,6 +25,7 @@ use crate::transport::transactor::Transactor;
 use crate::transport::walk::drive;
 use crate::transport::{Parcel, Wire};
 
+mod clear;
 mod corrections;
 
 const CA: NodeKind = NodeKind::Ca;
@@ -531,6 +533,7 @@ proptest! {
         let mut agents = Agents::new(Extras { details: true, fec: true });
         for _ in 0..2 {
             let swept = swept(&mut wire, &fabric, &mut agents);
+            walk(&mut wire, &mut Clearing::new(&swept.snapshot, &mut agents));
             let again = discover_again(&mut wire, &fabric);
             let _ = crate::fabric::change::between(&fabric, &again);
             prop_assert_eq!(swept.snapshot.readings.len(), fabric.ports.len());

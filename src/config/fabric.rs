@@ -37,6 +37,8 @@ pub struct FabricSettings {
     pub details: bool,
     /// Whether what error correction had to mend is read, too.
     pub fec: bool,
+    /// Whether narrow counters are set to zero before they are full.
+    pub clear_saturated: bool,
     /// How hard the fabric may be asked.
     pub pace: Pace,
     /// Where to write each MAD to, and how many bytes at the most.
@@ -114,6 +116,7 @@ impl FabricOptions {
             health: HealthSettings::default(),
             maintenance_file: None,
             fec: self.fec.unwrap_or(true),
+            clear_saturated: self.clear_saturated.unwrap_or(false),
             pace,
             capture: self
                 .capture

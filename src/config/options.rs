@@ -223,6 +223,10 @@ section! {
         #[arg(long = "fabric.fec", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
         fec: bool,
+        /// Clear counters of fewer than 64 bits that are over three quarters full; other tools that read the same ports see them fall to zero [default: false]
+        #[arg(long = "fabric.clear-saturated", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        clear_saturated: bool,
         /// Subnet management MADs in flight in all [default: 8]
         #[arg(long = "fabric.smp-window", value_name = "N")]
         smp_window: u16,

@@ -218,6 +218,7 @@ mod tests {
 
     use super::*;
     use crate::mad::class_port_info::ClassPortInfo;
+    use crate::mad::clear::CounterSelect;
     use crate::mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
     use crate::mad::pma::PortSamplesControl;
     use crate::mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
@@ -282,7 +283,8 @@ mod tests {
     checked_attributes! {
         NodeInfo: 39, SwitchInfo: 19, PortInfo: 63, PKeyTable: 63, SmInfo: 20,
         Sample: 15, PortInfoExtended: 21, MellanoxExtendedPortInfo: 15,
-        ClassPortInfo: 71, PortSamplesControl: 79, PortExtendedSpeedsCounters: 151
+        ClassPortInfo: 71, PortSamplesControl: 79, PortExtendedSpeedsCounters: 151,
+        CounterSelect: 18
     }
 
     fn any_mad() -> impl Strategy<Value = Mad> {

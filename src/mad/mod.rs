@@ -4,6 +4,7 @@
 //! comes in is decoded by offset from a buffer of that size, so no answer can make a decoder fail.
 
 pub mod class_port_info;
+pub mod clear;
 pub mod fec;
 pub mod layout;
 pub mod pma;
@@ -13,6 +14,7 @@ pub mod smp;
 use std::fmt;
 
 use crate::fabric::PortNumber;
+use clear::CounterSelect;
 
 /// The size of every MAD.
 pub const LEN: usize = 256;
@@ -33,7 +35,9 @@ const PORT_SELECT: usize = DATA + 1;
 pub mod method {
     /// Asks for an attribute.
     pub const GET: u8 = 0x01;
-    /// Answers Get.
+    /// Sets an attribute: here only ever counters, to zero, see [`clear`](super::clear).
+    pub const SET: u8 = 0x02;
+    /// Answers Get, and Set.
     pub const GET_RESPONSE: u8 = 0x81;
 }
 
@@ -139,7 +143,7 @@ impl fmt::Debug for Path {
     }
 }
 
-/// What one Get asks for, apart from whom.
+/// What one request asks for, apart from whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
     /// A subnet management attribute; otherwise a performance management one.
@@ -150,6 +154,9 @@ pub struct Query {
     pub modifier: u32,
     /// PortSelect of a performance management attribute.
     pub port_select: PortNumber,
+    /// The counters to set to zero, instead of asking for anything. This is the only Set of the
+    /// program: nothing makes one without `--fabric.clear-saturated`, and no other can be said.
+    pub clear: Option<CounterSelect>,
 }
 
 /// A MAD's bytes.
@@ -157,6 +164,16 @@ pub struct Query {
 pub struct Mad(pub [u8; LEN]);
 
 impl Mad {
+    /// The request that a query makes: a [`Mad::get`], but for the one that clears counters.
+    pub fn request(query: &Query, path: Option<&Path>, transaction: u32) -> Mad {
+        let mut mad = Mad::get(query, path, transaction);
+        if let Some(counters) = query.clear {
+            mad.0[3] = method::SET;
+            counters.encode(&mut mad);
+        }
+        mad
+    }
+
     /// The Get for a query, with the low 32 bits of its transaction id; the kernel sets the high
     /// ones. With a path it travels as a directed-route SMP.
     pub fn get(query: &Query, path: Option<&Path>, transaction: u32) -> Mad {

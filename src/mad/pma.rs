@@ -7,19 +7,23 @@ use super::class_port_info::{self, Capabilities};
 use super::layout::{attribute, bits, byte, bytes};
 use super::{Mad, Query};
 
+const fn query(attribute: u16, port_select: PortNumber) -> Query {
+    Query { subnet: false, attribute, modifier: 0, port_select, clear: None }
+}
+
 /// Asks what a device's agent can do.
 pub fn class_port_info() -> Query {
-    Query { subnet: false, attribute: class_port_info::ID, modifier: 0, port_select: 0 }
+    query(class_port_info::ID, 0)
 }
 
 /// Asks for counters of one port.
 pub fn counters(attribute: Attribute, port: PortNumber) -> Query {
-    Query { subnet: false, attribute: attribute as u16, modifier: 0, port_select: port }
+    query(attribute as u16, port)
 }
 
 /// Asks how an agent samples a port, of which the tick is what matters.
 pub fn samples_control(port: PortNumber) -> Query {
-    Query { subnet: false, attribute: PortSamplesControl::ID, modifier: 0, port_select: port }
+    query(PortSamplesControl::ID, port)
 }
 
 /// What ports are asked for beside the counters that every fabric is watched by.

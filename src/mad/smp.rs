@@ -14,7 +14,7 @@ use super::{DATA, Mad, Query, SMP_DATA_LEN};
 pub const NODE_DESCRIPTION: u16 = 0x0010;
 
 const fn query(attribute: u16, modifier: u32) -> Query {
-    Query { subnet: true, attribute, modifier, port_select: 0 }
+    Query { subnet: true, attribute, modifier, port_select: 0, clear: None }
 }
 
 /// Asks a node for its description.

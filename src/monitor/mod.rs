@@ -23,6 +23,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::collect::agents::Agents;
+use crate::collect::clear::Clearing;
 use crate::collect::discovery::Discovery;
 use crate::collect::sweep::{Sweep, Swept};
 use crate::config::FabricSettings;
@@ -213,7 +214,10 @@ impl Monitor {
         // If they are still changing, there is more to find.
         self.restless |= swept.readdressed;
         self.judge_movement(&swept);
+        let cleared = self.clear(wire, &mut swept);
+        // What was cleared is told even if the wire broke over it: nobody else knows of it.
         self.publish(Some(swept.snapshot));
+        cleared?;
         // At once, so that the next sweep asks the right ports by their right LIDs.
         self.discover_moves(wire)
     }
@@ -349,6 +353,24 @@ impl Monitor {
             );
         }
         Ok(swept)
+    }
+
+    /// Clears the counters that the sweep found nearly full, if that is wanted.
+    fn clear(&mut self, wire: &mut impl Wire, swept: &mut Swept) -> Result<(), Broken> {
+        // By LIDs that have changed it might be another port's counters.
+        if !self.settings.clear_saturated || swept.readdressed {
+            return Ok(());
+        }
+        let mut clearing = Clearing::new(&swept.snapshot, &mut self.agents);
+        let mut wire = Tapped::new(wire, self.capture.as_mut());
+        let driven = walk::drive(&mut clearing, &mut self.transactor, &mut wire, &self.stop);
+        let cleared = clearing.finish();
+        if !cleared.is_empty() {
+            let (fabric, counters) = (&self.settings.name, cleared.len());
+            tracing::debug!(fabric, counters, "cleared what was nearly full");
+        }
+        swept.snapshot.cleared = cleared;
+        driven
     }
 
     /// Decides whether to discover again at once: when a port is not as it was found, a switch

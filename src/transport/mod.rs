@@ -152,7 +152,7 @@ impl Parcel {
             qkey,
             sl: 0,
             timeout,
-            mad: Mad::get(&request.query, path, transaction),
+            mad: Mad::request(&request.query, path, transaction),
         };
         match redirect {
             Some(to) => Parcel { lid: to.lid, qp: to.qp, qkey: to.qkey, sl: to.sl, ..plain },

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
@@ -13,6 +13,7 @@ use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::fabric::Moment;
 use fabric_exporter::fabric::moment::Anchor;
+use fabric_exporter::mad::method;
 use fabric_exporter::monitor::{Board, Monitor, Observation};
 use fabric_exporter::sim::net::PortId;
 use fabric_exporter::sim::scenario::{Action, Overrides, Scenario, Story};
@@ -78,6 +79,8 @@ impl Gate {
 struct Gated {
     wire: SimWire,
     gate: Arc<Gate>,
+    /// How many MADs that went out were no questions.
+    sets: Arc<AtomicUsize>,
 }
 
 impl Wire for Gated {
@@ -90,6 +93,9 @@ impl Wire for Gated {
     }
 
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        if parcel.mad.method() != method::GET {
+            self.sets.fetch_add(1, Ordering::Relaxed);
+        }
         self.wire.send(parcel)
     }
 
@@ -108,6 +114,7 @@ pub struct Simulated {
     world: Shared,
     seen: watch::Receiver<Board>,
     gate: Arc<Gate>,
+    sets: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     story: Story,
@@ -151,10 +158,16 @@ impl Simulated {
         let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
         let time = Time::Virtual { began: SystemTime::UNIX_EPOCH + BEGAN };
         let (seat, of, at) = (story.seats[0], Arc::clone(&world), Arc::clone(&gate));
-        let open = move || Gated { wire: SimWire::new(of.clone(), seat, time), gate: at.clone() };
+        let sets = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&sets);
+        let open = move || Gated {
+            wire: SimWire::new(of.clone(), seat, time),
+            gate: at.clone(),
+            sets: counted.clone(),
+        };
         let thread =
             std::thread::spawn(move || monitor.run(open(), || Ok::<_, Infallible>(open())));
-        Simulated { world, seen, gate, stop, thread: Some(thread), story }
+        Simulated { world, seen, gate, sets, stop, thread: Some(thread), story }
     }
 
     /// Lets time go on to so long after the beginning.
@@ -173,6 +186,11 @@ impl Simulated {
     /// What the monitor published last.
     pub fn observation(&self) -> Arc<Observation> {
         Arc::clone(&self.seen.borrow().fabrics[0])
+    }
+
+    /// How many MADs it has sent that set something.
+    pub fn sets(&self) -> usize {
+        self.sets.load(Ordering::Relaxed)
     }
 
     /// The same as a scrape would tell it.

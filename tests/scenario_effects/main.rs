@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod chance;
+mod clearing;
 mod links;
 mod load;
 mod look;

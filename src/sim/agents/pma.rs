@@ -7,11 +7,13 @@ use crate::fabric::PortNumber;
 use crate::fabric::counter::{Attribute, Counter, Place, TABLE};
 use crate::fabric::topology::NodeKind;
 use crate::mad::class_port_info::{self, ClassPortInfo};
+use crate::mad::clear::CounterSelect;
 use crate::mad::fec::PortExtendedSpeedsCounters;
 use crate::mad::pma::PortSamplesControl;
 use crate::mad::{Mad, status};
 use crate::sim::device::{MODELS, Model};
 use crate::sim::net::PortId;
+use crate::sim::scenario::Action;
 use crate::sim::world::{World, has_fec};
 
 use super::FINE;
@@ -94,6 +96,26 @@ pub(super) fn fill(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -
         None => corrections(world, ports.start, answer),
     }
     FINE
+}
+
+/// Sets the counters that a request selects, if it is a request that may.
+pub(super) fn set(world: &mut World, at: PortId, request: &Mad) -> bool {
+    if request.attribute() != CounterSelect::ID {
+        return false;
+    }
+    let layout = &LAYOUTS[world.net().node_of(at).model.place()][0];
+    let Some(ports) = selected(world, at, request.port_select()) else { return true };
+    let ports: Vec<PortId> = ports.map(|port| port).collect();
+    let now = world.now();
+    for counter in CounterSelect::decode(request).counters() {
+        // What the generation does not have stays what it is.
+        let Some((_, place)) = layout.iter().find(|(of, _)| *of == counter) else { continue };
+        let value = place.read(request.data());
+        for &port in &ports {
+            world.act(now, Action::Set { port, counter, value });
+        }
+    }
+    true
 }
 
 /// A run of ports.

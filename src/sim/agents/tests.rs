@@ -8,6 +8,7 @@ use crate::fabric::rate::{Speed, Width};
 use crate::fabric::status::{physical, state};
 use crate::fabric::{Moment, PortNumber};
 use crate::mad::class_port_info::{Capabilities, ClassPortInfo};
+use crate::mad::clear::{CounterSelect, clear};
 use crate::mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended, mode};
 use crate::mad::pma::{self, PortSamplesControl};
 use crate::mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability};
@@ -63,11 +64,11 @@ fn ask(world: &World, label: &str, query: Query) -> Mad {
 }
 
 fn perf(attribute: u16, port_select: PortNumber) -> Query {
-    Query { subnet: false, attribute, modifier: 0, port_select }
+    Query { subnet: false, attribute, modifier: 0, port_select, clear: None }
 }
 
 fn subnet(attribute: u16, modifier: u32) -> Query {
-    Query { subnet: true, attribute, modifier, port_select: 0 }
+    Query { subnet: true, attribute, modifier, port_select: 0, clear: None }
 }
 
 /// All counters of a port far above what narrow fields hold.
@@ -220,6 +221,40 @@ fn all_ports_together_count_what_each_does() {
     let classic = data(Attribute::PortCounters);
     let classic = classic.data();
     assert_eq!((&classic[4..6], classic[7]), (&54_321u16.to_be_bytes()[..], 255));
+}
+
+#[test]
+fn a_set_of_port_counters_sets_those_that_it_selects_and_no_others() {
+    let mut world = world_of("quantum-2", "infinihost-3");
+    let [host, leaf] = ["host-0[1]", "leaf-0-0[1]"].map(|label| find(world.net(), label));
+    for port in [host, leaf] {
+        for counter in Counter::all() {
+            world.act(at(1), Action::Set { port, counter, value: 200 });
+        }
+    }
+    let select = [Counter::LinkDowned, Counter::XmitWait, Counter::XmitData];
+    let mut request = Mad::request(&clear(1, CounterSelect::of(select)), None, 77);
+    // Two bytes of LinkDowned's neighbourhood: what is not selected is not set, whatever it says.
+    request.0[crate::mad::DATA + 6] = 9;
+    request.0[crate::mad::DATA + 7] = 5;
+    for (port, label, wait) in [(host, "host-0[1]", 200), (leaf, "leaf-0-0[0]", 0)] {
+        let seat = find(world.net(), label);
+        assert_eq!(answer(&world, seat, &request).unwrap().status(), METHOD, "asked, not told");
+        let told = obey(&mut world, seat, &request).unwrap();
+        assert_eq!((told.method(), told.status()), (method::GET_RESPONSE, 0));
+        assert_eq!(told.data()[4..8], [0, 200, 200, 5], "as they are now");
+        let count = |counter| world.count(port, counter);
+        assert_eq!((count(Counter::LinkDowned), count(Counter::LinkErrorRecoveries)), (5, 200));
+        assert_eq!(count(Counter::XmitData), 0);
+        assert_eq!(count(Counter::XmitWait), wait, "InfiniHost has none to be cleared");
+        assert_eq!(count(Counter::RcvErrors), 200);
+    }
+    // No port, or another attribute.
+    request.0[crate::mad::DATA + 1] = 99;
+    let seat = find(world.net(), "leaf-0-0[0]");
+    assert_eq!(obey(&mut world, seat, &request).unwrap().status(), FIELD);
+    request.0[17] = Attribute::PortCountersExtended as u8;
+    assert_eq!(obey(&mut world, seat, &request).unwrap().status(), METHOD);
 }
 
 #[test]

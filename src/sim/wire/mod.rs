@@ -145,10 +145,14 @@ impl SimWire {
             }
             Manner::Busy(share) => busy = chance.share() < share,
         }
-        let mut mad = agents::answer(&world, at, &parcel.mad)?;
-        if busy {
+        // Who is busy does nothing.
+        let mad = if busy {
+            let mut mad = agents::answer(&world, at, &parcel.mad)?;
             mad.set_status(status::BUSY);
-        }
+            mad
+        } else {
+            agents::obey(&mut world, at, &parcel.mad)?
+        };
         Some((mad, after))
     }
 }

@@ -1,0 +1,177 @@
+//! Clears counters that are nearly full, where the operator has asked for that.
+//!
+//! A field of 4 to 32 bits sticks at its highest value, and what it would have counted since is lost.
+//! With `--fabric.clear-saturated` those that are over three quarters full are set to zero after a
+//! sweep. Each is read once more just before, and what it had counted then is handed on, so that totals
+//! miss only what is counted in the microseconds between. That others see it fall is why it is not done
+//! unasked.
+//!
+//! A Set whose answer is lost is sent again like any question; if none is ever answered, it may have
+//! been obeyed all the same. Then the counter is found lower in the next sweep, as if somebody else had
+//! cleared it.
+
+use std::cmp::Reverse;
+use std::collections::{HashSet, VecDeque};
+
+use crate::fabric::counter::{Attribute, Kind, Place};
+use crate::fabric::snapshot::Cleared;
+use crate::fabric::topology::End;
+use crate::fabric::{Counter, Lid, Moment, PortIndex, Snapshot};
+use crate::mad::clear::{CounterSelect, clear};
+use crate::mad::{Mad, pma};
+use crate::transport::walk::Walk;
+use crate::transport::{Address, Failure, Lane, Request};
+
+use super::agents::{Agents, agent_of};
+
+/// So many ports are cleared after a sweep at the most, the fullest first: the others have their
+/// turn after the next.
+const MOST_A_SWEEP: usize = 64;
+
+/// A port with counters that are nearly full.
+#[derive(Debug)]
+struct Job {
+    port: PortIndex,
+    agent: End,
+    lid: Lid,
+    /// Its counters that may be cleared.
+    narrow: Vec<(Counter, Place)>,
+    /// What those that are to be cleared have counted.
+    last: Vec<(Counter, u64)>,
+}
+
+/// What is asked of a port, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Look,
+    Clear,
+}
+
+/// The walk; see the module.
+#[derive(Debug)]
+pub struct Clearing<'a> {
+    swept: &'a Snapshot,
+    agents: &'a mut Agents,
+    jobs: Vec<Job>,
+    queue: VecDeque<(usize, Step)>,
+    /// Agents that are at one of their ports: a Set waits behind nothing, and one that is refused is
+    /// the last.
+    busy: HashSet<End>,
+    cleared: Vec<Cleared>,
+}
+
+impl<'a> Clearing<'a> {
+    /// A walk over the ports of which a sweep found that counters are nearly full.
+    pub fn new(swept: &'a Snapshot, agents: &'a mut Agents) -> Self {
+        let mut jobs: Vec<(u64, Job)> =
+            swept.fabric.port_indexes().filter_map(|port| job(swept, agents, port)).collect();
+        jobs.sort_by_key(|(fill, _)| Reverse(*fill));
+        jobs.truncate(MOST_A_SWEEP);
+        let queue = (0..jobs.len()).map(|job| (job, Step::Look)).collect();
+        let jobs = jobs.into_iter().map(|(_, job)| job).collect();
+        Clearing { swept, agents, jobs, queue, busy: HashSet::new(), cleared: Vec::new() }
+    }
+
+    /// What was cleared, once the walk is at its end.
+    pub fn finish(self) -> Vec<Cleared> {
+        self.cleared
+    }
+
+    fn looked(&mut self, index: usize, answer: &Mad) {
+        let job = &mut self.jobs[index];
+        let values =
+            job.narrow.iter().map(|&(counter, place)| (counter, place, place.read(answer.data())));
+        job.last = values
+            .filter(|&(_, place, value)| is_nearly_full(place, value))
+            .map(|(counter, _, value)| (counter, value))
+            .collect();
+        if !job.last.is_empty() {
+            // At once: what is counted in between is lost.
+            self.queue.push_front((index, Step::Clear));
+        }
+    }
+
+    fn set(&mut self, index: usize, outcome: Result<&Mad, Failure>, at: Moment) {
+        let job = &self.jobs[index];
+        match outcome {
+            Ok(_) => self.cleared.extend(job.last.iter().map(|&(counter, last)| Cleared {
+                port: job.port,
+                counter,
+                last,
+                at,
+            })),
+            // A key that protects it makes for silence.
+            Err(failure @ (Failure::Status(_) | Failure::TimedOut)) => {
+                let (guid, port) = self.swept.fabric.end(job.port);
+                tracing::warn!(node = %guid, port, %failure, "counters cannot be cleared here: left alone until the next discovery");
+                let (agent, jobs) = (job.agent, &self.jobs);
+                self.queue.retain(|(other, _)| jobs[*other].agent != agent);
+                self.agents.leave_uncleared(agent);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// What there is to do at a port, and how full the fullest of its counters is, in thousandths.
+fn job(swept: &Snapshot, agents: &Agents, port: PortIndex) -> Option<(u64, Job)> {
+    let fabric = &swept.fabric;
+    let reading = swept.reading(port).filter(|_| swept.is_up(fabric.port(port).node))?;
+    let lid = fabric.lid_of(port)?;
+    let agent = agent_of(fabric, port);
+    let narrow = agents.clearable(agent);
+    let fills = narrow.iter().filter_map(|&(counter, place)| {
+        let value = reading.get(counter).filter(|value| is_nearly_full(place, *value))?;
+        Some(value * 1000 / place.most())
+    });
+    let fill = fills.max()?;
+    Some((fill, Job { port, agent, lid, narrow, last: Vec::new() }))
+}
+
+/// Whether a field is over three quarters full.
+fn is_nearly_full(place: Place, value: u64) -> bool {
+    value >= place.most() - place.most() / 4
+}
+
+/// Whether a counter may be cleared where it stands. Traffic fills 32 bits in seconds, and whoever
+/// reads only those reads them as they are; the causes of errors have attributes of their own, which
+/// are left alone.
+pub(super) fn may_be_cleared(counter: Counter, place: Place) -> bool {
+    place.attribute == Attribute::PortCounters
+        && place.width < 64
+        && counter.row().kind != Kind::Traffic
+}
+
+impl Walk for Clearing<'_> {
+    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+        if lane != Lane::Gmp {
+            return None;
+        }
+        let is_free = |(index, step): &(usize, Step)| {
+            *step == Step::Clear || !self.busy.contains(&self.jobs[*index].agent)
+        };
+        let at = self.queue.iter().position(is_free)?;
+        let (index, step) = self.queue.remove(at)?;
+        let job = &self.jobs[index];
+        self.busy.insert(job.agent);
+        let number = self.swept.fabric.port(job.port).number;
+        let query = match step {
+            Step::Look => pma::counters(Attribute::PortCounters, number),
+            Step::Clear => {
+                clear(number, CounterSelect::of(job.last.iter().map(|(counter, _)| *counter)))
+            }
+        };
+        let tag = (index as u64) << 1 | u64::from(step == Step::Clear);
+        Some((Request { to: Address::Lid(job.lid), query }, tag))
+    }
+
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
+        let index = (tag >> 1) as usize;
+        self.busy.remove(&self.jobs[index].agent);
+        if tag & 1 == 1 {
+            self.set(index, outcome, at);
+        } else if let Ok(answer) = outcome {
+            self.looked(index, answer);
+        }
+    }
+}
