@@ -106,7 +106,6 @@ impl<'a> Sweep<'a> {
         };
         Swept {
             snapshot: Snapshot {
-                cleared: Vec::new(),
                 fabric: Arc::clone(self.fabric),
                 anchor: self.anchor,
                 began: self.anchor.moment,
