@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::fabric::counter::{Kind, TABLE};
 use crate::fabric::status::PortStatus;
@@ -29,29 +29,73 @@ pub struct Ask {
 
 /// What is known of the cables that are asked for. No fabric may have the name that is.
 pub fn links(fabrics: &[Arc<Observation>], ask: &Ask) -> Links {
-    let wanted = |name: &str| ask.fabric.as_deref().is_none_or(|wanted| wanted == name);
-    let fabrics = fabrics.iter().filter(|observation| wanted(&observation.fabric));
-    Links { fabrics: fabrics.map(|observation| of_fabric(observation, ask.suspect)).collect() }
+    put_together(fabrics, ask, |cables| cables.told().collect())
 }
 
-fn of_fabric(observation: &Observation, suspect: bool) -> FabricLinks {
-    let fabric = observation.fabric.clone();
-    let Some(snapshot) = &observation.snapshot else {
-        return FabricLinks { fabric, ..FabricLinks::default() };
-    };
-    let findings = &observation.findings;
-    let of = Of { name: &observation.fabric, snapshot, findings };
-    let mut verdicts = Verdicts::default();
-    // A fabric that cannot be judged, its device being away, has its cables all the same.
-    let judged = findings.links.iter().map(Some).chain(std::iter::repeat(None));
-    let links = snapshot.fabric.links().zip(judged).filter_map(|(cable, judged)| {
-        verdicts.add(judged.map_or(Verdict::Unknown, |link| link.verdict));
-        let link = of.link(cable, judged);
-        (!suspect || link.is_suspect()).then_some(link)
+/// The same as JSON. Made cable by cable: all of them at once would be more than the text is.
+pub fn json(fabrics: &[Arc<Observation>], ask: &Ask) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec(&put_together(fabrics, ask, |cables| cables))
+}
+
+fn put_together<'a, L>(
+    fabrics: &'a [Arc<Observation>],
+    ask: &Ask,
+    list: impl Fn(Cables<'a>) -> L,
+) -> Links<L> {
+    let wanted = |name: &str| ask.fabric.as_deref().is_none_or(|wanted| wanted == name);
+    let fabrics = fabrics.iter().filter(|observation| wanted(&observation.fabric));
+    let told = fabrics.map(|observation| {
+        let cables = Cables { observation, suspect: ask.suspect };
+        let mut verdicts = Verdicts::default();
+        for (_, judged) in cables.all() {
+            verdicts.add(judged.map_or(Verdict::Unknown, |link| link.verdict));
+        }
+        FabricLinks {
+            fabric: observation.fabric.clone(),
+            swept_at: cables.of().and_then(|of| of.time(of.snapshot.ended)),
+            verdicts,
+            links: list(cables),
+        }
     });
-    let links = links.collect();
-    let swept_at = of.time(snapshot.ended);
-    FabricLinks { fabric, swept_at, verdicts, links }
+    Links { fabrics: told.collect() }
+}
+
+/// The cables of a fabric, or those of them that are suspect.
+struct Cables<'a> {
+    observation: &'a Observation,
+    suspect: bool,
+}
+
+impl<'a> Cables<'a> {
+    /// What they are told from, once there was a sweep.
+    fn of(&self) -> Option<Of<'a>> {
+        let (name, findings) = (&self.observation.fabric, &self.observation.findings);
+        let snapshot = self.observation.snapshot.as_ref()?;
+        Some(Of { name, snapshot, findings })
+    }
+
+    /// All of them, with what was found out. A fabric that cannot be judged, its device being away, has
+    /// its cables all the same.
+    fn all(&self) -> impl Iterator<Item = (Cable, Option<&'a LinkFindings>)> + use<'a> {
+        let observation = self.observation;
+        let cables = observation.snapshot.iter().flat_map(|snapshot| snapshot.fabric.links());
+        let judged = observation.findings.links.iter().map(Some);
+        cables.zip(judged.chain(std::iter::repeat(None)))
+    }
+
+    fn told(&self) -> impl Iterator<Item = Link> + use<'a> {
+        let (of, suspect) = (self.of(), self.suspect);
+        self.all().filter_map(move |(cable, judged)| {
+            let link = of.as_ref()?.link(cable, judged);
+            (!suspect || link.is_suspect()).then_some(link)
+        })
+    }
+}
+
+impl Serialize for Cables<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.told())
+    }
 }
 
 /// What a fabric's cables are told from.
@@ -216,6 +260,8 @@ mod tests {
         let windows: Vec<_> = leaf.bit_errors.windows.iter().map(|it| &*it.window).collect();
         assert_eq!(windows, ["12m"]);
         assert_eq!(bad.ends[1].label(), "host-a port 1");
+        let json = json(&observations, &Ask::default()).unwrap();
+        assert_eq!(serde_json::from_slice::<Links>(&json).unwrap(), told);
     }
 
     #[test]

@@ -35,8 +35,8 @@ async fn get_links(
     if let Some(problem) = unknown_fabric(&exposition, &ask) {
         return wrong(&problem);
     }
-    // 60,000 ports are 30 MB and half a second: too long for a thread that serves others, too.
-    let json = move || serde_json::to_vec(&links::links(&exposition.board().fabrics, &ask));
+    // 60,000 ports are half a second: too long for a thread that serves others, too.
+    let json = move || links::json(&exposition.board().fabrics, &ask);
     match tokio::task::spawn_blocking(json).await {
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told\n").into_response(),

@@ -10,16 +10,16 @@ use crate::health::Verdict;
 /// A word of a small vocabulary: the writer need not copy it.
 pub type Word = Cow<'static, str>;
 
-/// The cables of all fabrics.
+/// The cables of all fabrics; `L` is a list of [`Link`]s, or what is written as one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Links {
+pub struct Links<L = Vec<Link>> {
     /// Fabric by fabric.
-    pub fabrics: Vec<FabricLinks>,
+    pub fabrics: Vec<FabricLinks<L>>,
 }
 
 /// The cables of a fabric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FabricLinks {
+pub struct FabricLinks<L = Vec<Link>> {
     /// The fabric's name.
     pub fabric: String,
     /// When its latest sweep ended (RFC 3339); null before the first.
@@ -27,7 +27,7 @@ pub struct FabricLinks {
     /// How many of its cables have which verdict, those included that were not asked for.
     pub verdicts: Verdicts,
     /// Its cables, or those of them that were asked for.
-    pub links: Vec<Link>,
+    pub links: L,
 }
 
 /// How many cables have which verdict.
@@ -253,7 +253,8 @@ mod tests {
             weight: "bad".into(),
             evidence: "\"quoted\" \u{1b}".into(),
         }];
-        let fabric = FabricLinks { fabric: "f".into(), links: vec![link], ..Default::default() };
+        let fabric =
+            FabricLinks { fabric: "f".into(), links: vec![link], ..FabricLinks::default() };
         let links = Links { fabrics: vec![fabric] };
         let text = serde_json::to_string(&links).unwrap();
         assert_eq!(serde_json::from_str::<Links>(&text).unwrap(), links);

@@ -1,7 +1,8 @@
 //! Samples in the making.
 
-use std::fmt::{Debug, Display};
+use std::fmt::{Arguments, Debug};
 use std::io::Write;
+use std::time::Duration;
 
 use super::family::push_label;
 
@@ -41,7 +42,9 @@ impl<'a> Line<'a> {
     }
 
     pub(super) fn value(&mut self, value: u64) {
-        self.write(itoa::Buffer::new().format(value));
+        self.begin();
+        self.text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+        self.end();
     }
 
     pub(super) fn value_of(&mut self, value: Option<u64>) {
@@ -50,8 +53,17 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// To the millisecond, by whole numbers: there are many of them, and floats take four times as long.
     pub(super) fn seconds(&mut self, seconds: f64) {
-        self.write(format_args!("{seconds:.3}"));
+        // Rounded; what is less than nothing is nothing.
+        let time = Duration::try_from_secs_f64(seconds + 0.000_5).unwrap_or_default();
+        let millis = time.subsec_millis();
+        self.begin();
+        self.text.extend_from_slice(itoa::Buffer::new().format(time.as_secs()).as_bytes());
+        let digits = [100, 10, 1].map(|place| b'0' + (millis / place % 10) as u8);
+        self.text.push(b'.');
+        self.text.extend_from_slice(&digits);
+        self.end();
     }
 
     /// A number that may be very small, in as many digits as it has. What is no number is not known.
@@ -66,13 +78,63 @@ impl<'a> Line<'a> {
         self.write(format_args!("{}.{:06}", micros / 1_000_000, micros % 1_000_000));
     }
 
-    fn write(&mut self, value: impl Display) {
-        for part in [self.name.as_bytes(), self.part.as_bytes(), self.labels, &self.own] {
+    fn write(&mut self, value: Arguments<'_>) {
+        self.begin();
+        // Writing to a vector does not fail.
+        let _ = self.text.write_fmt(value);
+        self.end();
+    }
+
+    fn begin(&mut self) {
+        for part in [self.name.as_bytes(), self.part.as_bytes(), self.labels, &self.own, b"} "] {
             self.text.extend_from_slice(part);
         }
-        // Writing to a vector does not fail.
-        let _ = writeln!(self.text, "}} {value}");
+    }
+
+    fn end(&mut self) {
+        self.text.push(b'\n');
         self.own.clear();
         self.part = "";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(tell: impl FnOnce(&mut Line<'_>)) -> String {
+        let mut text = Vec::new();
+        tell(&mut Line::new(&mut text, "m", b"{a=\"b\""));
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn numbers_as_prometheus_reads_them() {
+        for (seconds, says) in [
+            (0.0, "0.000"),
+            (1.0004, "1.000"),
+            (1.9996, "2.000"),
+            (0.05, "0.050"),
+            (-3.0, "0.000"),
+            (1_700_000_000.125, "1700000000.125"),
+        ] {
+            assert_eq!(told(|line| line.seconds(seconds)), format!("m{{a=\"b\"}} {says}\n"));
+        }
+        for (ratio, says) in [(0.0, "0.0"), (3.2e-13, "3.2e-13"), (0.25, "0.25")] {
+            assert_eq!(told(|line| line.ratio(ratio)), format!("m{{a=\"b\"}} {says}\n"));
+        }
+        assert_eq!(told(|line| line.ratio(0.1_f32)), "m{a=\"b\"} 0.1\n");
+        assert_eq!(told(|line| line.ratio(f64::NAN)), "");
+    }
+
+    #[test]
+    fn what_is_said_of_one_sample_is_not_said_of_the_next() {
+        let text = told(|line| {
+            line.part("_bucket");
+            line.label("le", "1.0");
+            line.value(1);
+            line.value(2);
+        });
+        assert_eq!(text, "m_bucket{a=\"b\",le=\"1.0\"} 1\nm{a=\"b\"} 2\n");
     }
 }

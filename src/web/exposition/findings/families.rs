@@ -10,18 +10,18 @@ use crate::health::findings::Counting;
 use crate::health::outage::{BOUNDS, Expected};
 use crate::health::{LinkFindings, PortFindings, Verdict};
 use crate::web::exposition::family::{Family, Kind};
-use crate::web::exposition::line::{Line, Tell};
+use crate::web::exposition::line::Line;
 
 /// How a port's counters fared, whoever read them.
-pub(in crate::web::exposition) struct Counted {
-    pub(in crate::web::exposition) anchor: Anchor,
+pub(in crate::web::exposition) struct Counted<'a> {
+    pub(in crate::web::exposition) anchor: &'a Anchor,
     /// `None` where they were not read.
-    pub(in crate::web::exposition) counting: Option<Counting>,
+    pub(in crate::web::exposition) counting: Option<&'a Counting>,
 }
 
 /// A cable.
 pub(super) struct Cable<'a> {
-    pub(super) anchor: Anchor,
+    pub(super) anchor: &'a Anchor,
     pub(super) findings: &'a LinkFindings,
 }
 
@@ -30,16 +30,17 @@ pub(super) struct Spot<'a> {
     pub(super) fabric: &'a Fabric,
     pub(super) port: PortIndex,
     pub(super) findings: &'a PortFindings,
-    pub(super) counted: Counted,
+    pub(super) counted: Counted<'a>,
 }
 
 /// Ports that wait together.
 pub(super) struct Waiting<'a> {
-    pub(super) anchor: Anchor,
+    pub(super) anchor: &'a Anchor,
     pub(super) region: &'a Region,
 }
 
 // Spelled out, for each of them takes things of any lifetime.
+pub(in crate::web::exposition) type TellCounted = fn(&Counted<'_>, &mut Line<'_>);
 type TellCable = fn(&Cable<'_>, &mut Line<'_>);
 type TellSpot = fn(&Spot<'_>, &mut Line<'_>);
 type TellWaiting = fn(&Waiting<'_>, &mut Line<'_>);
@@ -63,7 +64,7 @@ const fn counter(
 
 /// What the fabric and the host both tell of a port's counters.
 // "counters" and not "counter": Prometheus's linter takes the word for a type.
-pub(in crate::web::exposition) const COUNTING: &[(Family, Tell<Counted>)] = &[
+pub(in crate::web::exposition) const COUNTING: &[(Family, TellCounted)] = &[
     (
         gauge(
             "infiniband_port_counters_saturated",
@@ -71,13 +72,12 @@ pub(in crate::web::exposition) const COUNTING: &[(Family, Tell<Counted>)] = &[
             "1 while a counter's field is full and counts no further, 0 if it was so before; from then on its total is a lower bound. Absent for counters that never were.",
         ),
         |counted, line| {
-            let counting = counted.counting.filter(Counting::was_any_saturated);
-            for row in counting.iter().flat_map(|_| COUNTERS) {
-                let saturated = counting.filter(|it| it.was_saturated(row.counter));
-                if let Some(counting) = saturated {
-                    line.label("counter", row.metric);
-                    line.value(counting.is_stuck(row.counter).into());
-                }
+            let Some(counting) = counted.counting.filter(|it| it.was_any_saturated()) else {
+                return;
+            };
+            for row in COUNTERS.iter().filter(|row| counting.was_saturated(row.counter)) {
+                line.label("counter", row.metric);
+                line.value(counting.is_stuck(row.counter).into());
             }
         },
     ),

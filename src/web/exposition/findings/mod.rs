@@ -122,9 +122,9 @@ impl<'a> Judged<'a> {
             port,
             findings,
             counted: Counted {
-                anchor: self.snapshot.anchor,
+                anchor: &self.snapshot.anchor,
                 // Nobody knows how counters fare that were not read.
-                counting: self.snapshot.reading(port).map(|_| findings.counting),
+                counting: self.snapshot.reading(port).map(|_| &findings.counting),
             },
         })
     }
@@ -141,7 +141,7 @@ impl<'a> Judged<'a> {
 
     fn cables(&self, cables: &mut Labelled<Cable<'a>>) {
         for findings in &self.findings.links {
-            let cable = Cable { anchor: self.snapshot.anchor, findings };
+            let cable = Cable { anchor: &self.snapshot.anchor, findings };
             cables.add(cable, |text| self.push_link(text, findings.link.0));
         }
     }
@@ -163,7 +163,7 @@ impl<'a> Judged<'a> {
 
     fn regions(&self, regions: &mut Labelled<Waiting<'a>>) {
         for region in &self.findings.regions {
-            let waiting = Waiting { anchor: self.snapshot.anchor, region };
+            let waiting = Waiting { anchor: &self.snapshot.anchor, region };
             regions.add(waiting, |text| {
                 push_label(text, b'{', "fabric", self.name);
                 self.push_end(text, ["root_guid", "root_port"], region.root);

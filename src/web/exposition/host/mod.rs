@@ -33,7 +33,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     let mut labelled = Labelled::default();
     for (index, device) in snapshot.devices.iter().enumerate() {
         let counting = observation.counting.get(index).map(Vec::as_slice);
-        labelled.add(observation, snapshot.anchor, device, counting.unwrap_or_default());
+        labelled.add(observation, &snapshot.anchor, device, counting.unwrap_or_default());
     }
     let mut parts = Parts::default();
     labelled.states_and_counters(&mut parts);
@@ -53,7 +53,7 @@ struct Labelled<'a> {
     devices: With<'a, Device>,
     ports: With<'a, Port>,
     /// How the counters of the ports fared, in the same order.
-    counted: Vec<Counted>,
+    counted: Vec<Counted<'a>>,
     netdevs: With<'a, Netdev>,
     /// Of ports and of devices.
     hw: With<'a, HwReading>,
@@ -63,9 +63,9 @@ impl<'a> Labelled<'a> {
     fn add(
         &mut self,
         observation: &HostObservation,
-        anchor: Anchor,
+        anchor: &'a Anchor,
         device: &'a Device,
-        counting: &[Counting],
+        counting: &'a [Counting],
     ) {
         let labels = |port| labels(observation, &device.name, port, device.about.guid);
         self.devices.push((labels(None), device));
@@ -73,7 +73,7 @@ impl<'a> Labelled<'a> {
         for (index, port) in device.ports.iter().enumerate() {
             let labels = labels(Some(port.number));
             // Nobody knows how counters fare that were not read.
-            let counting = counting.get(index).copied().filter(|_| !port.reading.is_empty());
+            let counting = counting.get(index).filter(|_| !port.reading.is_empty());
             self.counted.push(Counted { anchor, counting });
             self.hw.push((labels.clone(), &port.hw));
             for netdev in &port.netdevs {
