@@ -63,7 +63,7 @@ fn filed(tree: &Tree, device: &str, port: &str) -> BTreeMap<String, u64> {
 /// What is not read but was heard, seen or found out.
 pub const TALLIED: [&str; 4] = [
     "infiniband_device_events_heard",
-    "infiniband_port_counters_reset_total",
+    "infiniband_port_counter_resets_total",
     "infiniband_port_events_total",
     "infiniband_port_link_losses_total",
 ];

@@ -67,7 +67,7 @@ const fn counter(
 pub(in crate::web::exposition) const COUNTING: &[(Family, TellCounted)] = &[
     (
         gauge(
-            "infiniband_port_counters_saturated",
+            "infiniband_port_counter_saturated",
             &["fabric", "guid", "port", "counter"],
             "1 while a counter's field is full and counts no further, 0 if it was so before; from then on its total is a lower bound. Absent for counters that never were.",
         ),
@@ -83,7 +83,7 @@ pub(in crate::web::exposition) const COUNTING: &[(Family, TellCounted)] = &[
     ),
     (
         counter(
-            "infiniband_port_counters_reset",
+            "infiniband_port_counter_resets",
             PORT_LABELS,
             "Times that a port's counters fell: somebody cleared them, or the device was reset.",
         ),
@@ -91,7 +91,7 @@ pub(in crate::web::exposition) const COUNTING: &[(Family, TellCounted)] = &[
     ),
     (
         gauge(
-            "infiniband_port_counters_reset_timestamp_seconds",
+            "infiniband_port_counter_reset_timestamp_seconds",
             PORT_LABELS,
             "When that was seen last, in seconds since 1970; absent if it never was.",
         ),

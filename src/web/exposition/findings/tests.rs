@@ -161,9 +161,9 @@ fn how_counters_fared() {
     ] {
         has(&lines, &format!("infiniband_port_counters_{name}{{{labels}}} {value}"));
     }
-    let saturated = |line: &&String| line.starts_with("infiniband_port_counters_saturated");
+    let saturated = |line: &&String| line.starts_with("infiniband_port_counter_saturated");
     assert_eq!(lines.iter().filter(saturated).count(), 2);
-    has_none(&lines, &format!("infiniband_port_counters_reset_timestamp_seconds{{{host}"));
+    has_none(&lines, &format!("infiniband_port_counter_reset_timestamp_seconds{{{host}"));
 }
 
 #[test]

@@ -290,10 +290,8 @@ mod tests {
         assert_eq!(
             told,
             [
-                &format!(
-                    "infiniband_port_counters_saturated{LABELS},counter=\"symbol_errors\"}} 1"
-                ),
-                &format!("infiniband_port_counters_reset_total{LABELS}}} 3"),
+                &format!("infiniband_port_counter_saturated{LABELS},counter=\"symbol_errors\"}} 1"),
+                &format!("infiniband_port_counter_resets_total{LABELS}}} 3"),
             ]
         );
     }
