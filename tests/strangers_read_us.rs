@@ -487,7 +487,9 @@ fn assert_capture_dissected(exporter: &Exporter) -> Vec<Vec<(&'static str, u64)>
         "-e",
         "infiniband.nodedescription.nodestring",
         "-Y",
-        "infiniband.mad.method == 0x81 && infiniband.mad.attributeid == 0x10",
+        // In performance management the same number is PortSamplesControl.
+        "infiniband.mad.mgmtclass == 0x81 && infiniband.mad.method == 0x81 \
+         && infiniband.mad.attributeid == 0x10",
     ]);
     assert_eq!(described, names.lines().collect::<Vec<_>>());
     assert!(described.len() >= 15, "{described:?}");
