@@ -6,6 +6,7 @@
 pub mod host;
 mod judging;
 mod maintenance;
+mod movement;
 mod names;
 mod observation;
 
@@ -14,7 +15,6 @@ pub use maintenance::MaintenanceError;
 pub use names::NamesError;
 pub use observation::{Board, Collector, Observation, Tally};
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -28,17 +28,15 @@ use crate::collect::discovery::Discovery;
 use crate::collect::sweep::{Sweep, Swept};
 use crate::config::FabricSettings;
 use crate::fabric::names::NodeNames;
-use crate::fabric::{Fabric, Guid, Moment, Snapshot, change};
+use crate::fabric::{Fabric, Moment, Snapshot, change};
 use crate::mad::pma::Extras;
 use crate::transport::capture::{Capture, Tapped};
 use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken};
 use crate::transport::{Wire, WireError};
 use judging::Judging;
+use movement::{Movement, has_unaddressed};
 use names::read_names;
-
-/// So many intervals is the longest that a move waits for its discovery.
-const MOST_HOLD: u32 = 8;
 
 /// How often a device that went away is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
@@ -68,26 +66,9 @@ pub struct Monitor {
     fabric: Option<Arc<Fabric>>,
     judging: Judging,
     tally: Tally,
-    /// Something says that the fabric is not as it was found.
-    restless: bool,
-    /// Nobody has a LID yet.
-    unaddressed: bool,
-    /// A cable that comes and goes all the time must not make for a discovery each time: so long
-    /// after one that was made for a move, another move has to wait.
-    hold: Duration,
-    held_until: Moment,
-    /// Before this another change of LIDs does not end a sweep.
-    readdress_after: Moment,
+    movement: Movement,
     /// Switches answer subnet management by LID, as far as is known.
     states_by_lid: bool,
-    /// When the next discovery is due even if nothing moves.
-    discovery_due: Moment,
-    /// How long after one with gaps the next discovery comes.
-    gap_interval: Duration,
-    /// Nodes that were silent in the last sweep.
-    silent: HashSet<Guid>,
-    /// Switches whose PortStateChange bit was set when last seen.
-    state_changes: HashSet<Guid>,
 }
 
 impl Monitor {
@@ -105,7 +86,7 @@ impl Monitor {
             transactor: Transactor::new(settings.pace),
             names: read_names(settings.node_name_map.as_ref())?,
             agents: Agents::new(Extras { details: settings.details, fec: settings.fec }),
-            gap_interval: settings.interval,
+            movement: Movement::new(&settings),
             states_by_lid: true,
             judging: Judging::new(&settings)?,
             settings,
@@ -115,14 +96,6 @@ impl Monitor {
             capture,
             fabric: None,
             tally: Tally::default(),
-            restless: false,
-            unaddressed: false,
-            hold: Duration::ZERO,
-            held_until: Moment::default(),
-            readdress_after: Moment::default(),
-            discovery_due: Moment::default(),
-            silent: HashSet::new(),
-            state_changes: HashSet::new(),
         })
     }
 
@@ -175,7 +148,7 @@ impl Monitor {
 
     /// Discovers and sweeps in turn, until something ends it.
     fn watch(&mut self, wire: &mut impl Wire) -> Broken {
-        self.discovery_due = Moment::default();
+        self.movement.begin();
         let mut tick = wire.now();
         loop {
             if let Err(broken) = self.round(wire, tick) {
@@ -193,27 +166,24 @@ impl Monitor {
     }
 
     fn round(&mut self, wire: &mut impl Wire, tick: Moment) -> Result<(), Broken> {
-        if tick >= self.discovery_due || self.unaddressed {
+        if self.movement.is_due(tick) {
             self.discover(wire)?;
         }
         self.discover_moves(wire)?;
         let mut swept = self.sweep(wire)?;
-        if swept.readdressed && wire.now() >= self.readdress_after {
+        if swept.readdressed && self.movement.drops_readdressed(wire.now()) {
             tracing::info!(
                 fabric = self.settings.name,
                 "LIDs have changed: what was read by the old ones is dropped"
             );
             self.discover(wire)?;
             swept = self.sweep(wire)?;
-            // Two nodes with one LID would make for this each time. One more change is another
-            // matter: what it misleads must not be told either.
+            // One more change is another matter: what it misleads must not be told either.
             if swept.readdressed {
-                self.readdress_after = wire.now() + self.longest_hold();
+                self.movement.readdressed_again(wire.now());
             }
         }
-        // If they are still changing, there is more to find.
-        self.restless |= swept.readdressed;
-        self.judge_movement(&swept);
+        self.movement.swept(&swept);
         let cleared = self.clear(wire, &mut swept);
         // What was cleared is told even if the wire broke over it: nobody else knows of it.
         self.publish(Some(swept.snapshot));
@@ -222,28 +192,16 @@ impl Monitor {
         self.discover_moves(wire)
     }
 
-    fn longest_hold(&self) -> Duration {
-        self.settings.interval.saturating_mul(MOST_HOLD).min(self.settings.discovery_interval)
-    }
-
-    /// Discovers because something moved, unless that was done a moment ago.
     fn discover_moves(&mut self, wire: &mut impl Wire) -> Result<(), Broken> {
-        if !self.restless || wire.now() < self.held_until {
-            return Ok(());
+        if self.movement.is_restless(wire.now()) {
+            self.discover(wire)?;
+            self.movement.settle(wire.now());
         }
-        self.discover(wire)?;
-        // Quiet for as long again as the last move had to wait: that is forgotten.
-        if wire.now() > self.held_until + self.hold {
-            self.hold = Duration::ZERO;
-        }
-        let (least, most) = (self.settings.interval, self.longest_hold());
-        self.hold = self.hold.saturating_mul(2).clamp(least.min(most), most);
-        self.held_until = wire.now() + self.hold;
         Ok(())
     }
 
     fn discover(&mut self, wire: &mut impl Wire) -> Result<(), Broken> {
-        self.restless = false;
+        self.movement.discovering();
         self.states_by_lid = true;
         self.refresh_names();
         let mut discovery = Discovery::new();
@@ -266,7 +224,7 @@ impl Monitor {
             let problem = "our own port does not answer its own host".to_owned();
             return Err(WireError { device, problem }.into());
         }
-        self.state_changes.clone_from(&found.state_changes);
+        let state_changes = found.state_changes.clone();
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
         let fabric =
@@ -276,22 +234,9 @@ impl Monitor {
         self.agents.keep_present(&fabric);
         self.transactor.forget_redirects();
         let has_gaps = self.tally.discovery_gaps > 0 || has_unaddressed(&fabric);
-        self.discovery_due = now + self.until_next_discovery(has_gaps);
+        self.movement.discovered(now, &state_changes, has_gaps);
         self.fabric = Some(Arc::new(fabric));
         Ok(())
-    }
-
-    /// What is behind a gap is not known, and who has no LID yet cannot be asked, so look again soon;
-    /// but a gap that stays must not keep the fabric busy, so each time a little later.
-    fn until_next_discovery(&mut self, has_gaps: bool) -> Duration {
-        let usual = self.settings.discovery_interval;
-        if !has_gaps {
-            self.gap_interval = self.settings.interval;
-            return usual;
-        }
-        let soon = self.gap_interval.min(usual);
-        self.gap_interval = soon.saturating_mul(2);
-        soon
     }
 
     fn tell_changes(
@@ -373,37 +318,6 @@ impl Monitor {
         driven
     }
 
-    /// Decides whether to discover again at once: when a port is not as it was found, a switch
-    /// says that something changed, or a node fell silent, each only when that is news.
-    fn judge_movement(&mut self, swept: &Swept) {
-        let snapshot = &swept.snapshot;
-        let silent: HashSet<Guid> = snapshot
-            .fabric
-            .nodes
-            .iter()
-            .zip(&snapshot.silent)
-            .filter(|(_, silent)| **silent)
-            .map(|(node, _)| node.identity.guid)
-            .collect();
-        let newly_silent = silent.difference(&self.silent).count();
-        let newly_changed = swept.state_changes.difference(&self.state_changes).count();
-        if newly_silent > 0 || newly_changed > 0 || swept.moved {
-            if !self.restless {
-                let (fabric, moved) = (&self.settings.name, swept.moved);
-                tracing::info!(fabric, newly_silent, newly_changed, moved, "something moved");
-            }
-            self.restless = true;
-        }
-        // Without a LID nobody can be asked: until a subnet manager has come, look each time.
-        let fabric = &snapshot.fabric;
-        let addressed = fabric
-            .port_indexes()
-            .any(|port| fabric.node_of(port).present() && fabric.lid_of(port).is_some());
-        self.unaddressed = !addressed;
-        self.silent = silent;
-        self.state_changes.clone_from(&swept.state_changes);
-    }
-
     fn refresh_names(&mut self) {
         match read_names(self.settings.node_name_map.as_ref()) {
             Ok(names) => self.names = names,
@@ -440,14 +354,6 @@ impl Monitor {
         });
         self.board.send_modify(|board| board.fabrics[self.slot] = observation);
     }
-}
-
-/// Whether somebody has a link and no LID: it has just come up, and no subnet manager has seen it.
-fn has_unaddressed(fabric: &Fabric) -> bool {
-    fabric.port_indexes().any(|port| {
-        let linked = fabric.port(port).status.is_some_and(|status| status.link_up());
-        linked && fabric.node_of(port).present() && fabric.lid_of(port).is_none()
-    })
 }
 
 #[cfg(test)]
