@@ -19,15 +19,11 @@ pub fn host_reboot(run: &Run) {
         ("transmit_inactive_discards", &[far]),
     ]);
     assert_eq!((after.count("link_downed", far), after.count("transmit_discards", far)), (1, LOST));
-    // Ten gigabytes a second since the link has carried traffic again: at 2:31.
-    let sent = after.count("transmit_bytes", own);
-    assert!((83.0..=90.0).contains(&(sent as f64 / 10e9)), "{sent}");
-    // Everybody else's go on.
-    assert!(
-        after.ports["transmit_bytes_total"]
-            .iter()
-            .all(|(port, bytes)| port == own || *bytes >= before.count("transmit_bytes", port))
-    );
+    // Ten gigabytes a second since the link has carried traffic again, at 2:31, and until the last
+    // sweep before it was gone, a quarter of a minute after the first look at the most.
+    let sent = after.count("transmit_bytes", own) - before.count("transmit_bytes", own);
+    assert!((83.0..=106.0).contains(&(sent as f64 / 10e9)), "{sent}");
+    assert_eq!(after.reset_since(&before), [own]);
 }
 
 pub fn switch_reboot(run: &Run) {
@@ -55,11 +51,17 @@ pub fn switch_reboot(run: &Run) {
         let port = format!("{host}[1]");
         assert!(after.count("transmit_bytes", &port) > before.count("transmit_bytes", &port));
     }
+    let mut busy = Vec::new();
     for port in run.ports_of("leaf-0-2") {
-        let sent = after.count("transmit_bytes", &port);
-        // 3:01 to 6:30 at 10 GB/s, where anything goes.
-        assert!(sent <= 210 * 10_000_000_000, "{port}: {sent}");
+        let [then, now] = [&before, &after].map(|look| look.count("transmit_bytes", &port));
+        // 3:01 to 6:30 at 10 GB/s, where anything goes, and a sweep's worth before it was gone.
+        assert!((then..=then + 225 * 10_000_000_000).contains(&now), "{port}: {now}");
+        let received = before.count("receive_bytes", &port);
+        busy.extend((then + received > 0).then_some(port));
     }
+    busy.sort();
+    assert!(busy.len() > 8);
+    assert_eq!(after.reset_since(&before), busy);
     for counter in ["symbol_errors", "receive_errors", "link_error_recoveries"] {
         assert!(after.counted(counter).is_empty());
     }
@@ -67,34 +69,30 @@ pub fn switch_reboot(run: &Run) {
 
 pub fn cleared_counters(run: &Run) {
     let (bad, own) = ("leaf-0-0[9]", run.ports_of("leaf-0-0"));
-    let falls = |before: &Look, after: &Look| -> Vec<String> {
-        let sent = &after.ports["receive_bytes_total"];
-        let fell = |(port, bytes): (&String, &u64)| {
-            (*bytes < before.count("receive_bytes", port)).then(|| port.clone())
-        };
-        sent.iter().filter_map(fell).collect()
-    };
-    let sorted = |mut ports: Vec<String>| {
-        ports.sort();
-        ports
-    };
     // Each minute, five times.
     for minute in 1..=5 {
         let (before, after) = (run.at(60 * minute - 10), run.at(60 * minute + 2));
-        let receiving: Vec<String> =
-            own.iter().filter(|port| before.count("receive_bytes", port) > 0).cloned().collect();
-        assert_eq!(falls(&before, &after), sorted(receiving), "minute {minute}");
+        let mut receiving: Vec<&str> = own
+            .iter()
+            .filter(|port| before.count("receive_bytes", port) > 0)
+            .map(String::as_str)
+            .collect();
+        receiving.sort_unstable();
+        assert_eq!(after.reset_since(&before), receiving, "minute {minute}");
+        // A quarter of each minute was counted after the last sweep before it was cleared.
         let errors = before.count("symbol_errors", bad);
-        assert_drawn(errors, 45.0 * NDR_BITS * 1e-9, "in 45 s");
-        assert!(after.count("symbol_errors", bad) < 500);
+        let seen = 45.0 * minute as f64;
+        assert_drawn(errors, seen * NDR_BITS * 1e-9, "in 45 s a minute");
+        let more = after.count("symbol_errors", bad) - errors;
+        assert!(more < 500, "no jump: {more}");
     }
     // All of them.
     let (before, after) = (run.at(410), run.at(422));
-    let receiving = before.counted("receive_bytes").into_keys().map(str::to_owned).collect();
-    assert_eq!(falls(&before, &after), sorted(receiving));
+    let receiving: Vec<&str> = before.counted("receive_bytes").into_keys().collect();
+    assert_eq!(after.reset_since(&before), receiving);
     // One of them.
     let (before, after) = (run.at(470), run.at(482));
-    assert_eq!(falls(&before, &after), ["leaf-0-1[9]"]);
+    assert_eq!(after.reset_since(&before), ["leaf-0-1[9]"]);
     // And what was set stays.
     let set = "leaf-0-1[10]";
     for look in [run.at(545), run.at(605)] {
