@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
+use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::{FabricOptions, Options};
-use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::fabric::Moment;
 use fabric_exporter::fabric::moment::Anchor;
 use fabric_exporter::mad::method;
@@ -121,7 +121,7 @@ pub struct Simulated {
 }
 
 /// What the wall says when virtual time begins.
-const BEGAN: Duration = Duration::from_secs(1_700_000_000);
+pub const BEGAN: Duration = Duration::from_secs(1_700_000_000);
 
 impl Simulated {
     /// A scenario of the library in tests/scenarios, swept each 15 s with details.
@@ -149,7 +149,12 @@ impl Simulated {
 
     /// A story, watched with these settings.
     pub fn with(story: Story, fabric: FabricOptions) -> Self {
-        let settings = settings(fabric);
+        Self::set(story, Options { fabric, ..Options::default() })
+    }
+
+    /// A story, watched with all of these settings.
+    pub fn set(story: Story, options: Options) -> Self {
+        let settings = Settings::load(options, None).unwrap().fabrics.remove(0);
         let world = share(World::new(story.clone()));
         let gate = Arc::new(Gate::default());
         let stop = Arc::new(AtomicBool::new(false));
@@ -239,9 +244,4 @@ impl Drop for Simulated {
             assert!(ended.is_ok() || std::thread::panicking(), "the monitor panicked");
         }
     }
-}
-
-fn settings(fabric: FabricOptions) -> FabricSettings {
-    let options = Options { fabric, ..Options::default() };
-    Settings::load(options, None).unwrap().fabrics.remove(0)
 }
