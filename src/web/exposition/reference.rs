@@ -29,8 +29,10 @@ Names, labels and meanings are a contract: a change of one is a line in CHANGELO
 - Values are as fresh as `infiniband_sweep_timestamp_seconds` and
   `infiniband_host_read_timestamp_seconds` say: the exporter reads on its own intervals, and a scrape
   gets the latest.
-- Counters are what the device says. The classic ones stick at their highest value (the width is in
-  the table), and all of them start anew when a switch or HCA reboots or somebody clears them.
+- Counters are totals. They begin with what the device says when it is first read, and go on when it
+  reboots or somebody clears them. The classic ones stick at their highest value (the width is in the
+  table); from then on the total is a lower bound, and `infiniband_port_counter_saturated` says so.
+- What is said of a link and why: [verdicts](verdicts.md).
 ";
 
 /// The whole page.
