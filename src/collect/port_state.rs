@@ -7,7 +7,8 @@
 //! When all that is asked, some ports are asked for their error correction.
 //!
 //! A switch is asked who it is and for its port 0, too: a subnet manager that gives other LIDs shows
-//! there, and what was read by the old ones must not be told.
+//! there, and what was read by the old ones must not be told. So is a host that the discovery did not
+//! find: the LID that it had may be another's by now.
 //!
 //! A fabric may be set up so that its switches answer no subnet management by LID. When a few dozen
 //! switches are silent and none has answered, the rest is left out, and states come from discoveries
@@ -19,6 +20,7 @@ use crate::fabric::fec::Fec;
 use crate::fabric::rate::Speed;
 use crate::fabric::snapshot::Fresh;
 use crate::fabric::status::PortStatus;
+use crate::fabric::topology::Presence;
 use crate::fabric::{Fabric, Guid, NodeIndex, PortIndex};
 use crate::mad::Mad;
 use crate::mad::port_info::PortInfo;
@@ -35,7 +37,7 @@ enum Ask {
     /// Is this LID still the node's that it was given to?
     Identity {
         node: NodeIndex,
-        port0: PortIndex,
+        port: PortIndex,
     },
     Switch {
         node: NodeIndex,
@@ -112,8 +114,10 @@ impl<'a> StateSweep<'a> {
         let reached = |node| fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some());
         // Each switch once, before any of them is asked for all of its ports.
         for node in asked() {
-            let port0 = reached(node).find(|&port| fabric.port(port).number == 0);
-            queue.extend(port0.map(|port0| Ask::Identity { node, port0 }));
+            let hidden = fabric.node(node).presence == Presence::Hidden;
+            let ports = reached(node).filter(|&port| hidden || fabric.port(port).number == 0);
+            let one = if fabric.node(node).is_switch() { 1 } else { usize::MAX };
+            queue.extend(ports.take(one).map(|port| Ask::Identity { node, port }));
         }
         for node in asked() {
             for port in reached(node) {
@@ -155,7 +159,7 @@ impl<'a> StateSweep<'a> {
     pub fn next_request(&mut self) -> Option<(Request, u64)> {
         let ask = self.queue.pop_front()?;
         let (port, query) = match ask {
-            Ask::Identity { port0, .. } => (port0, smp::node_info()),
+            Ask::Identity { port, .. } => (port, smp::node_info()),
             Ask::Switch { port0, .. } => (port0, smp::switch_info()),
             Ask::Port { port } => (port, smp::port_info(self.fabric.port(port).number)),
             Ask::Correction { port } => {
@@ -171,8 +175,8 @@ impl<'a> StateSweep<'a> {
     pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>) -> Option<PortIndex> {
         let ask = *self.asked.get(tag as usize)?;
         let asked = match ask {
-            Ask::Identity { port0, .. } | Ask::Switch { port0, .. } => port0,
-            Ask::Port { port } => port,
+            Ask::Switch { port0, .. } => port0,
+            Ask::Identity { port, .. } | Ask::Port { port } => port,
             Ask::Correction { port } => {
                 self.told.push((port, Known::from(outcome)));
                 // Who says nothing to this may be well all the same.
@@ -190,7 +194,9 @@ impl<'a> StateSweep<'a> {
             (Ask::Identity { node, .. }, Ok(mad)) => {
                 if NodeInfo::decode(mad).node_guid != self.fabric.node(node).identity.guid {
                     self.states.impostors.insert(node);
-                    self.states.readdressed = true;
+                    // Of who was not found, this is what the discovery knew last.
+                    let found = self.fabric.node(node).presence == Presence::Found;
+                    self.states.readdressed |= found;
                 }
             }
             (Ask::Switch { node, .. }, Ok(mad)) => {

@@ -45,7 +45,7 @@ pub struct Swept {
     pub moved: bool,
     /// LIDs are not what they were: what was read may be others', and must not be told.
     pub readdressed: bool,
-    /// Many switches were asked for port states by LID, and none answered.
+    /// Switches were asked for port states by LID, and none answered; counters were, though.
     pub states_useless: bool,
     /// Ports of which something that was asked for is missing.
     pub failed_ports: usize,
@@ -104,6 +104,8 @@ impl<'a> Sweep<'a> {
             // The discovery got no answer from there either.
             Life::NotAsked => node.presence == Presence::Hidden,
         };
+        // Where nobody answers anything it is not the manner of asking that is at fault.
+        let heard = counters.readings.iter().any(Option::is_some);
         Swept {
             snapshot: Snapshot {
                 fabric: Arc::clone(self.fabric),
@@ -120,7 +122,7 @@ impl<'a> Sweep<'a> {
             state_changes: states.state_changes,
             moved: states.moved || counters.returned,
             readdressed: states.readdressed,
-            states_useless: states.useless,
+            states_useless: states.useless && heard,
             failed_ports: counters.failed_ports,
         }
     }

@@ -408,6 +408,34 @@ fn who_is_hidden_and_cannot_be_asked_is_not_up() {
 }
 
 #[test]
+fn who_is_hidden_is_not_told_by_the_counters_of_who_has_its_lid_now() {
+    let mut wire = generations();
+    let before = assembled(&mut wire);
+    let (hidden, other) = (wire.nodes[2].lids.clone(), wire.nodes[3].lids.clone());
+    (wire.nodes[2].lids, wire.nodes[3].lids) = (other, hidden);
+    wire.fate = Box::new(|parcel: &Parcel| {
+        let far = parcel.mad.u8(7) == 2 && parcel.mad.u8(130) == 2;
+        if far { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+    });
+    let again = Arc::new(discover_again(&mut wire, &before));
+    let swept = swept(&mut wire, &again, &mut Agents::default());
+    let read = |guid| swept.snapshot.reading(again.find((Guid(guid), 1)).unwrap()).is_some();
+    assert_eq!((read(3), read(4)), (false, true));
+    let host = again.node_by_guid(Guid(3)).unwrap();
+    assert_eq!((again.node(host).presence, swept.snapshot.is_up(host)), (Presence::Hidden, false));
+    assert!(!swept.readdressed, "all that was found is as it was found");
+}
+
+#[test]
+fn a_moment_in_which_nobody_answers_says_nothing_about_how_to_ask() {
+    let mut wire = generations();
+    let fabric = assembled(&mut wire);
+    wire.fate = Box::new(|_| Fate::Lost);
+    let swept = swept(&mut wire, &fabric, &mut Agents::default());
+    assert!(!swept.states_useless);
+}
+
+#[test]
 fn both_ends_of_a_pulled_cable_are_told_in_the_same_sweep() {
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 2)), ((1, 3), (3, 1)), ((2, 4), (4, 1))];
     let kinds = [(CA, 1), (SWITCH, 4), (SWITCH, 4), (CA, 1), (CA, 1)];

@@ -14,7 +14,7 @@ use crate::mad::{Mad, status};
 use crate::sim::device::{MODELS, Model};
 use crate::sim::net::PortId;
 use crate::sim::scenario::Action;
-use crate::sim::world::{World, has_fec};
+use crate::sim::world::World;
 
 use super::FINE;
 
@@ -144,21 +144,19 @@ fn selected(world: &World, at: PortId, number: PortNumber) -> Option<Ports> {
     Some(Ports { start: port, count: 1 })
 }
 
-/// What forward error correction did: what it mended, and what it could not, which is what the
-/// symbol errors behind it are.
+/// What forward error correction did. A port that has lost its link, or runs without correction for
+/// now, still tells what it counted before: counters do not come and go.
 fn corrections(world: &World, port: PortId, answer: &mut Mad) {
     let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let mut counters = PortExtendedSpeedsCounters::default();
-    if has_fec(world.port(port)) {
-        let mended = world.mended(port);
-        // At the error ratios of a link that works, a block with two wrong symbols is rare.
-        counters.port_corrected_blocks = narrow(mended);
-        counters.port_corrected_symbols = narrow(mended);
-        counters.port_uncorrectable_blocks = narrow(world.count(port, Counter::SymbolErrors));
-        let lanes = world.port(port).trained.map_or(1, |(width, _)| usize::from(width.lanes()));
-        for lane in counters.corrected.iter_mut().take(lanes) {
-            *lane = narrow(mended / lanes as u64);
-        }
+    let mended = world.mended(port);
+    // At the error ratios of a link that works, a block with two wrong symbols is rare.
+    counters.port_corrected_blocks = narrow(mended);
+    counters.port_corrected_symbols = narrow(mended);
+    counters.port_uncorrectable_blocks = narrow(world.count(port, Counter::FecUncorrectableBlocks));
+    let lanes = world.port(port).trained.map_or(1, |(width, _)| usize::from(width.lanes()));
+    for lane in counters.corrected.iter_mut().take(lanes) {
+        *lane = narrow(mended / lanes as u64);
     }
     counters.encode(answer);
 }

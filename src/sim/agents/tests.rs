@@ -310,10 +310,13 @@ fn corrections_are_told_lane_by_lane_where_there_is_correction() {
     world.act(at(70), Action::Limit { end: port, width: Some(Width::X1), speed: None });
     let narrow = PortExtendedSpeedsCounters::decode(&ask(&world, "leaf-0-0[1]", lanes));
     assert_eq!(narrow.corrected[1], 0);
-    // A link that is too slow for Reed-Solomon has none.
+    // A link that is too slow for Reed-Solomon counts no more of it, and keeps what it counted.
     world.act(at(70), Action::Limit { end: port, width: None, speed: Some(Speed::Edr) });
+    world.advance(at(900));
     let slow = PortExtendedSpeedsCounters::decode(&ask(&world, "leaf-0-0[1]", lanes));
-    assert_eq!(slow, PortExtendedSpeedsCounters::default());
+    assert_eq!(slow.port_corrected_symbols, bad.port_corrected_symbols);
+    assert_eq!(slow.port_uncorrectable_blocks, bad.port_uncorrectable_blocks);
+    assert!(world.count(port, Counter::SymbolErrors) > symbols);
 }
 
 #[test]

@@ -101,6 +101,7 @@ impl World {
             let port = self.dicey[index];
             let state = &mut self.ports[port.0 as usize];
             let load = *state.counts.load();
+            let fec = has_fec(state);
             let symbols = state.bit_errors * bits_a_second(state);
             let drawn = |what: Counter, mean: f64| {
                 let name = [u64::from(port.0), self.now.0, what as u64];
@@ -114,6 +115,8 @@ impl World {
             let inactive = drawn(Counter::XmitInactiveDiscards, load.inactive_discards);
             for (counter, count) in [
                 (Counter::SymbolErrors, symbols),
+                // What is left behind error correction is what it could not mend.
+                (Counter::FecUncorrectableBlocks, if fec { symbols } else { 0 }),
                 (Counter::LocalLinkIntegrityErrors, u64::from(symbols > LOCAL_PHYSICAL_ERRORS)),
                 (Counter::RcvErrors, errors),
                 (Counter::RcvLocalPhysicalErrors, errors),
