@@ -63,7 +63,6 @@ const fn counter(
 }
 
 /// What the fabric and the host both tell of a port's counters.
-// "counters" and not "counter": Prometheus's linter takes the word for a type.
 pub(in crate::web::exposition) const COUNTING: &[(Family, TellCounted)] = &[
     (
         gauge(

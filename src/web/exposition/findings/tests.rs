@@ -155,11 +155,11 @@ fn how_counters_fared() {
     for (name, labels, value) in [
         ("saturated", format!("{LEAF},counter=\"symbol_errors\""), "1"),
         ("saturated", format!("{host},counter=\"link_downed\""), "0"),
-        ("reset_total", LEAF.into(), "2"),
-        ("reset_total", host.into(), "0"),
+        ("resets_total", LEAF.into(), "2"),
+        ("resets_total", host.into(), "0"),
         ("reset_timestamp_seconds", LEAF.into(), "500.000"),
     ] {
-        has(&lines, &format!("infiniband_port_counters_{name}{{{labels}}} {value}"));
+        has(&lines, &format!("infiniband_port_counter_{name}{{{labels}}} {value}"));
     }
     let saturated = |line: &&String| line.starts_with("infiniband_port_counter_saturated");
     assert_eq!(lines.iter().filter(saturated).count(), 2);

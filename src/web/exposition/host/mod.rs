@@ -286,7 +286,7 @@ mod tests {
         full.resets = 3;
         observation.counting = vec![vec![full, full]];
         let lines = samples(&observation);
-        let told: Vec<_> = lines.iter().filter(|line| line.contains("_counters_")).collect();
+        let told: Vec<_> = lines.iter().filter(|line| line.contains("_counter_")).collect();
         assert_eq!(
             told,
             [
