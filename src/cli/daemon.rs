@@ -75,7 +75,9 @@ impl<'a> Daemon<'a> {
         judges: Vec<Sender<PortNews>>,
     ) -> Watcher {
         let mut monitor = HostMonitor::new(host, clock, Arc::clone(&self.board));
-        judges.into_iter().for_each(|judge| monitor.tell(judge));
+        for judge in judges {
+            monitor.tell(judge);
+        }
         let tell = monitor.teller();
         Watcher {
             thread: "host".into(),

@@ -50,17 +50,13 @@ impl LimitOption {
             let known = Speed::ALL.map(Speed::label).join(", ");
             return invalid("health.limits", format!("speed {:?} is none of {known}", self.speed));
         };
-        let fec = match self.fec.as_deref() {
-            None => None,
-            Some(label) => match Fec::ALL.iter().find(|fec| fec.label() == label) {
-                Some(fec) => Some(*fec),
-                None => {
-                    let known: Vec<_> = Fec::ALL.iter().map(|fec| fec.label()).collect();
-                    let known = known.join(", ");
-                    return invalid("health.limits", format!("fec {label:?} is none of {known}"));
-                }
-            },
-        };
+        let known_as = |label: &str| Fec::ALL.iter().copied().find(|fec| fec.label() == label);
+        let fec = self.fec.as_deref().and_then(known_as);
+        if let Some(label) = self.fec.as_deref().filter(|_| fec.is_none()) {
+            let known: Vec<_> = Fec::ALL.iter().map(|fec| fec.label()).collect();
+            let known = known.join(", ");
+            return invalid("health.limits", format!("fec {label:?} is none of {known}"));
+        }
         for ratio in [Some(self.symbol), self.pre_fec].into_iter().flatten() {
             // Below, a link would have to be watched for months; above, nothing would get through.
             if !(1e-18..=1e-2).contains(&ratio) {

@@ -297,12 +297,13 @@ mod tests {
     #[test]
     fn a_silent_link_is_fine_as_soon_as_its_limit_would_have_shown() {
         // (speed, minutes): 2.5 errors at the limit take 2.5 / (limit × rate).
-        for (speed, minutes) in
-            [(Speed::Qdr, 1.25), (Speed::Edr, 4.25), (Speed::Hdr, 2.25), (Speed::Ndr, 10.5)]
+        for (speed, sweeps) in
+            [(Speed::Qdr, 5), (Speed::Edr, 17), (Speed::Hdr, 9), (Speed::Ndr, 42)]
         {
+            let minutes = sweeps as f32 / 4.0;
             let found = watched(130, speed, |_| 0);
             assert_eq!(first(&found, Judgement::Fine), Some(minutes), "{speed:?}");
-            let before = &found[..(minutes * 4.0) as usize];
+            let before = &found[..sweeps];
             assert!(before.iter().all(|found| found.judgement == Judgement::Unknown));
             assert!(before.iter().all(|found| found.ratio(Window::Short).is_none()));
             let last = found.last().unwrap();

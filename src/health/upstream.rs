@@ -35,14 +35,14 @@ impl Upstream {
     ) -> Option<PortIndex> {
         let way = fabric.port(port).peer.filter(|peer| peer.connected)?.port;
         let node = fabric.port(way).node;
-        match self.into_node(fabric, errors, node) {
+        match self.worst_behind(fabric, errors, node) {
             // No packet goes back the way it came: what is spoilt there goes elsewhere.
             Some(found) if found == way => worst(fabric, errors, node, Some(way)),
             found => found,
         }
     }
 
-    fn into_node(
+    fn worst_behind(
         &mut self,
         fabric: &Fabric,
         errors: &impl Errors,

@@ -12,7 +12,7 @@ const END: &str = "<!-- made by tests/verdicts: end -->\n";
 
 fn after(found: Option<Duration>) -> String {
     match found.map(|found| found.as_secs()) {
-        None => "".into(),
+        None => String::new(),
         Some(seconds @ ..120) => format!("{seconds} s"),
         Some(seconds) => format!("{} min", seconds.div_ceil(60)),
     }
