@@ -31,7 +31,7 @@ fn verdict(metrics: &Metrics, link: &str) -> (String, f64) {
 }
 
 /// Links whose verdict is at least so grave.
-fn at_least<'a>(metrics: &'a Metrics, grave: f64) -> Vec<&'a str> {
+fn at_least(metrics: &Metrics, grave: f64) -> Vec<&str> {
     let all = metrics.all("infiniband_link_verdict");
     let mut links: Vec<&str> =
         all.filter(|(_, weight)| *weight >= grave).map(|(labels, _)| &*labels["link"]).collect();
