@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fabric_exporter::fabric::{Counter, Guid, PortIndex, Snapshot};
+use fabric_exporter::health::congestion::Wait;
 use fabric_exporter::health::congestion::{
     Cause, Congestion, FLOOR, Found, Level, Role, used, wait,
 };
-use fabric_exporter::health::findings::Wait;
 use rig::Simulated;
 
 /// A fat tree of two levels with 160 hosts, 16 at each leaf.

@@ -7,9 +7,9 @@ use crate::fabric::counter::{Attribute, Place};
 use crate::fabric::topology::End;
 use crate::fabric::{Counter, Fabric, PortIndex};
 use crate::mad::class_port_info::Capabilities;
+use crate::mad::clear::may_be_cleared;
 use crate::mad::pma::{self, Extras, Page};
 
-use super::clear::may_be_cleared;
 use super::corrections::Corrections;
 
 /// What the agents of the fabric were found to offer.

@@ -13,7 +13,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
-use crate::fabric::counter::{Attribute, Kind, Place};
+use crate::fabric::counter::{Attribute, Place};
 use crate::fabric::snapshot::Cleared;
 use crate::fabric::topology::End;
 use crate::fabric::{Counter, Lid, Moment, PortIndex, Snapshot};
@@ -131,15 +131,6 @@ fn job(swept: &Snapshot, agents: &Agents, port: PortIndex) -> Option<(u64, Job)>
 /// Whether a field is over three quarters full.
 fn is_nearly_full(place: Place, value: u64) -> bool {
     value >= place.most() - place.most() / 4
-}
-
-/// Whether a counter may be cleared where it stands. Traffic fills 32 bits in seconds, and whoever
-/// reads only those reads them as they are; the causes of errors have attributes of their own, which
-/// are left alone.
-pub(super) fn may_be_cleared(counter: Counter, place: Place) -> bool {
-    place.attribute == Attribute::PortCounters
-        && place.width < 64
-        && counter.row().kind != Kind::Traffic
 }
 
 impl Walk for Clearing<'_> {

@@ -2,29 +2,13 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
-
 use crate::fabric::fec::Fec;
 use crate::fabric::rate::Speed;
 use crate::health::HealthSettings;
 use crate::health::bit_errors::{LimitRow, LimitTable, Limits};
 
-use super::options::HealthOptions;
+use super::options::{HealthOptions, LimitOption};
 use super::{ConfigError, invalid};
-
-/// A limit as the config file writes it: `{speed: NDR, fec: rs, symbol: 1e-14, pre-fec: 1e-5}`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct LimitOption {
-    /// The speed: `NDR`.
-    pub speed: String,
-    /// Only with this error correction: `none`, `fire-code`, `rs`, `ll-rs`, `rs2`.
-    pub fec: Option<String>,
-    /// How many of the bits may be wrong, behind error correction.
-    pub symbol: f64,
-    /// How many it may have to mend.
-    pub pre_fec: Option<f64>,
-}
 
 /// How links are judged, in all fabrics.
 #[derive(Clone, Debug, Default)]

@@ -9,8 +9,6 @@ use serde::Deserialize;
 
 use crate::fabric::PortNumber;
 
-use super::health::LimitOption;
-
 /// A length of time as people write it: `15s`, `5m`, `500ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -177,6 +175,20 @@ section! {
               default_missing_value = "true", value_name = "BOOL")]
         ethtool: bool,
     }
+}
+
+/// A limit as the config file writes it: `{speed: NDR, fec: rs, symbol: 1e-14, pre-fec: 1e-5}`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LimitOption {
+    /// The speed: `NDR`.
+    pub speed: String,
+    /// Only with this error correction: `none`, `fire-code`, `rs`, `ll-rs`, `rs2`.
+    pub fec: Option<String>,
+    /// How many of the bits may be wrong, behind error correction.
+    pub symbol: f64,
+    /// How many it may have to mend.
+    pub pre_fec: Option<f64>,
 }
 
 section! {

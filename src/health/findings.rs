@@ -4,7 +4,7 @@ use crate::fabric::topology::Link;
 use crate::fabric::{Counter, Moment, PortIndex};
 
 use super::bit_errors::BitErrors;
-use super::congestion::{Cause, Region, Role};
+use super::congestion::{Cause, Region, Role, Wait};
 use super::outage::Outages;
 use super::verdict::{Reasons, Repair, Verdict};
 
@@ -62,16 +62,6 @@ impl Counting {
     pub fn was_any_saturated(&self) -> bool {
         self.saturated != 0
     }
-}
-
-/// The time that a port had data and no credit to send it with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wait {
-    /// Its share of the time between the two latest readings, 0 to 1.
-    pub share: f32,
-    /// Whether the device tells how long its tick is; else one of 8 bytes at the link's rate was
-    /// assumed.
-    pub tick_told: bool,
 }
 
 /// What was found out about a cable.

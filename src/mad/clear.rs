@@ -1,7 +1,7 @@
 //! Setting counters of a port to zero: the one thing that is ever set, and only if the operator has
 //! asked for it. A [`Query`] can say nothing else than which counters of one port are to be zero.
 
-use crate::fabric::counter::Attribute;
+use crate::fabric::counter::{Attribute, Kind, Place};
 use crate::fabric::{Counter, PortNumber};
 
 use super::Query;
@@ -68,6 +68,15 @@ pub fn clear(port: PortNumber, counters: CounterSelect) -> Query {
         port_select: port,
         clear: Some(counters),
     }
+}
+
+/// Whether a counter may be cleared where it stands. Traffic fills 32 bits in seconds, and whoever
+/// reads only those reads them as they are; the causes of errors have attributes of their own, which
+/// are left alone.
+pub fn may_be_cleared(counter: Counter, place: Place) -> bool {
+    place.attribute == Attribute::PortCounters
+        && place.width < 64
+        && counter.row().kind != Kind::Traffic
 }
 
 #[cfg(test)]

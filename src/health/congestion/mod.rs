@@ -37,12 +37,11 @@ use std::time::Duration;
 
 use crate::fabric::{Fabric, Moment, PortIndex};
 
-use super::findings::Wait;
 use crowd::Crowd;
 use history::History;
 use levels::Levels;
 
-pub use wait::{used, wait};
+pub use wait::{Wait, used, wait};
 
 /// The share of time from which on a port waits; below is what a busy fabric has anyway (Jha et al.,
 /// NSDI 2020: negligible).

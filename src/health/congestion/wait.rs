@@ -1,7 +1,16 @@
 //! What a port's counters tell of its time: how much of it the port waited, and how much it sent.
 
 use crate::fabric::rate::{Speed, Width, bytes_per_second};
-use crate::health::findings::Wait;
+
+/// The time that a port had data and no credit to send it with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wait {
+    /// Its share of the time between the two latest readings, 0 to 1.
+    pub share: f32,
+    /// Whether the device tells how long its tick is; else one of 8 bytes at the link's rate was
+    /// assumed.
+    pub tick_told: bool,
+}
 
 /// The tick of a device that does not tell: 8 bytes, as the newer ones have it. No figure for
 /// adapters was found.

@@ -12,7 +12,8 @@ use crate::fabric::topology::tests::{end, found};
 use crate::fabric::topology::{Link, NodeKind};
 use crate::fabric::{Fabric, Moment, Reading};
 use crate::health::bit_errors::{Measured, Window};
-use crate::health::findings::{Counting, Wait};
+use crate::health::congestion::Wait;
+use crate::health::findings::Counting;
 use crate::health::outage::Outages;
 use crate::health::{Reason, Verdict};
 

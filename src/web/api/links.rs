@@ -205,8 +205,8 @@ fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
 mod tests {
     use super::*;
     use crate::fabric::Counter;
+    use crate::health::congestion::Wait;
     use crate::health::evidence::tests::{count, fine, over, port, saturated, snapshot};
-    use crate::health::findings::Wait;
     use crate::health::verdict::{Reason, Repair};
 
     /// A small fabric whose first link is bad.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::fabric::topology::tests::{end, fabric, found};
 use crate::fabric::topology::{End, NodeKind};
 use crate::fabric::{Fabric, Moment, PortIndex};
-use crate::health::findings::Wait;
+use crate::health::congestion::Wait;
 
 use super::*;
 
