@@ -51,8 +51,9 @@ lint: tools ## formatting, clippy, documentation, dependencies
 advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: deps ## measure against ibqueryerrors and node_exporter, and from 1,000 to 162,000 simulated ports
+bench: deps ## measure against ibqueryerrors and node_exporter, and on up to 162,000 simulated ports
 	cargo bench $(LOCKED) --bench scale
+	cargo bench $(LOCKED) --bench health
 	cargo bench $(LOCKED) --bench fabric
 	cargo bench $(LOCKED) --bench host
 

@@ -28,9 +28,6 @@ pub struct Judge {
     /// In the order of the fabric's links.
     links: Vec<(Link, LinkState)>,
     congestion: Congestion,
-    /// The share of what it carries that each port sent since it was read before; kept for its
-    /// memory alone.
-    used: Vec<Option<f32>>,
     work: Vec<Work>,
 }
 
@@ -43,7 +40,6 @@ impl Judge {
             ports: Vec::new(),
             links: Vec::new(),
             congestion: Congestion::default(),
-            used: Vec::new(),
             work: Vec::new(),
         }
     }
@@ -73,15 +69,13 @@ impl Judge {
             ports: vec![PortFindings::default(); fabric.ports.len()],
             ..Findings::default()
         };
-        self.read_ports(snapshot, &mut findings);
-        let used = std::mem::take(&mut self.used);
+        let used = self.read_ports(snapshot, &mut findings);
         let found = self.congestion.follow(
             &fabric,
             |port| findings.ports[port.0 as usize].wait,
             |port| used[port.0 as usize],
             snapshot.ended,
         );
-        self.used = used;
         for (port, role) in found.roles {
             findings.ports[port.0 as usize].role = Some(role);
         }
@@ -101,31 +95,29 @@ impl Judge {
                 ports[new.0 as usize] = state;
             }
         }
-        let mut known: HashMap<LinkId, LinkState> =
-            self.links.drain(..).map(|(_, state)| (state.id, state)).collect();
-        let first = self.fabric.ports.is_empty();
-        self.links = fabric
-            .links()
-            .filter_map(|link| {
-                let id = fabric.link_id(link.0)?;
-                let state = known.remove(&id).unwrap_or_else(|| {
-                    // Another cable: what the ports saw on the one before says nothing about it.
-                    for port in [link.0, link.1] {
-                        ports[port.0 as usize].restart((!first).then(|| at + TRAINING));
-                    }
-                    LinkState::new(id, at)
-                });
-                Some((link, state))
-            })
+        let mut known: HashMap<LinkId, LinkState> = (std::mem::take(&mut self.links).into_iter())
+            .filter_map(|(link, state)| Some((self.fabric.link_id(link.0)?, state)))
             .collect();
-        self.ports = ports;
+        let first = self.fabric.ports.is_empty();
+        let mut links = Vec::with_capacity(fabric.links().count());
+        links.extend(fabric.links().filter_map(|link| {
+            let state = known.remove(&fabric.link_id(link.0)?).unwrap_or_else(|| {
+                // Another cable: what the ports saw on the one before says nothing about it.
+                for port in [link.0, link.1] {
+                    ports[port.0 as usize].restart((!first).then(|| at + TRAINING));
+                }
+                LinkState::new(at)
+            });
+            Some((link, state))
+        }));
+        (self.ports, self.links) = (ports, links);
         self.fabric = Arc::clone(fabric);
     }
 
-    fn read_ports(&mut self, snapshot: &mut Snapshot, findings: &mut Findings) {
+    /// Tells the share of what it carries that each port sent since it was read before.
+    fn read_ports(&mut self, snapshot: &mut Snapshot, findings: &mut Findings) -> Vec<Option<f32>> {
         let fabric = Arc::clone(&self.fabric);
-        self.used.clear();
-        self.used.resize(fabric.ports.len(), None);
+        let mut used_by = vec![None; fabric.ports.len()];
         for port in fabric.port_indexes() {
             let index = port.0 as usize;
             let state = &mut self.ports[index];
@@ -147,7 +139,7 @@ impl Judge {
                 let wait = |ticks| congestion::wait(ticks, tick, width, speed, growth.seconds);
                 let used = |words| congestion::used(words * 4, width, speed, growth.seconds);
                 found.wait = growth.of(Counter::XmitWait).and_then(wait);
-                self.used[index] = growth.of(Counter::XmitData).and_then(used);
+                used_by[index] = growth.of(Counter::XmitData).and_then(used);
             }
             findings.ports[index] = found;
         }
@@ -155,6 +147,7 @@ impl Judge {
         for cleared in &snapshot.cleared {
             self.ports[cleared.port.0 as usize].totals.cleared(cleared.counter, cleared.last);
         }
+        used_by
     }
 
     fn judge_links(&mut self, snapshot: &Snapshot, findings: &mut Findings) {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::fabric::rate::{Speed, Width};
-use crate::fabric::topology::LinkId;
 use crate::fabric::{Counter, Moment};
 
 use super::bit_errors::{self, Judgement};
@@ -44,8 +43,6 @@ const JUDGED_BY: [Counter; 5] = [
 /// What is kept of a link from sweep to sweep.
 #[derive(Clone, Debug)]
 pub struct LinkState {
-    /// Its name.
-    pub id: LinkId,
     /// What it went through.
     pub life: Life,
     /// What it comes to.
@@ -92,9 +89,8 @@ pub struct LinkLook<'a> {
 
 impl LinkState {
     /// A link that is seen for the first time.
-    pub fn new(id: LinkId, at: Moment) -> Self {
+    pub fn new(at: Moment) -> Self {
         LinkState {
-            id,
             life: Life::default(),
             standing: Standing::new(at),
             recoveries: [None; 2],

@@ -102,7 +102,7 @@ struct Pending {
 const REMEMBERED: usize = 3;
 
 /// The state machine of one link.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Life {
     up: Option<bool>,
     /// Since when it is so.
@@ -113,7 +113,8 @@ pub struct Life {
     /// LinkDowned as far as it was counted, and the resets that belong to it.
     accounted: [Option<u32>; 2],
     resets: [u32; 2],
-    pending: Option<Pending>,
+    /// Few links are down at a time.
+    pending: Option<Box<Pending>>,
     /// It came up since the latest sweep.
     came_up: bool,
     flaps: [Tick; REMEMBERED],

@@ -34,8 +34,6 @@ recent! {
     Marked RcvRemotePhysicalErrors "Packets that came in marked bad.";
     Received RcvData "Words of four bytes that came in.";
     Integrity LocalLinkIntegrityErrors "Times that local errors passed the port's threshold.";
-    Recoveries LinkErrorRecoveries "Times that the link retrained by itself.";
-    Discarded XmitDiscards "Packets that were dropped instead of sent.";
 }
 
 /// What bits come in at a port, as far as it is known.
@@ -66,8 +64,8 @@ pub struct PortState {
     pub judged: Judgement,
     /// What comes in, as it was last known.
     incoming: Option<Incoming>,
-    /// Errors before this are the training's.
-    quiet_until: Moment,
+    /// Errors before this second are the training's.
+    quiet_until: u32,
 }
 
 impl PortState {
@@ -86,7 +84,7 @@ impl PortState {
             self.restart(None);
             self.incoming = incoming;
         }
-        let Some(incoming) = incoming.filter(|_| growth.at >= self.quiet_until) else {
+        let Some(incoming) = incoming.filter(|_| second(growth.at) >= self.quiet_until) else {
             self.judged = Judgement::Unknown;
             return (growth, BitErrors::default());
         };
@@ -135,7 +133,7 @@ impl PortState {
         (self.mended, self.watched) = Default::default();
         self.judged = Judgement::Unknown;
         if let Some(until) = training_until {
-            self.quiet_until = until;
+            self.quiet_until = second(until);
         }
     }
 
@@ -181,4 +179,9 @@ impl PortState {
         let limit = incoming.limits.pre_fec.filter(|_| bits > 0.0 && !stuck)?;
         Some(Mended { ratio: self.mended.sum() / bits, limit })
     }
+}
+
+/// Whole seconds since the clock began.
+fn second(at: Moment) -> u32 {
+    (at.0 / 1_000_000_000) as u32
 }

@@ -111,8 +111,8 @@ impl Ledger {
             let mut fell = Fell::default();
             for counter in Counter::all() {
                 if let Some(total) = reading.get(counter) {
-                    let full = counting.was_saturated(counter);
-                    let told = self.check(truth, (before, after), port, counter, total, full);
+                    let lossy = counting.was_saturated(counter);
+                    let told = self.check(truth, (before, after), port, counter, total, lossy);
                     fell.add(told.map_err(|wrong| {
                         let end = snapshot.fabric.end(index);
                         format!("{counter:?} of {end:?} at {:?}: {wrong}", reading.at)
@@ -137,28 +137,28 @@ impl Ledger {
         port: PortId,
         counter: Counter,
         total: u64,
-        full: bool,
+        lossy: bool,
     ) -> Result<Fell, String> {
         let (at, nth) = (port.0 as usize, counter as usize);
-        let counted = (before.counted[at][nth], after.counted[at][nth]);
+        let truly = (before.counted[at][nth], after.counted[at][nth]);
         let shown = (before.shown[at][nth], after.shown[at][nth]);
         let fell_at = truth.fell_at[at][nth];
-        let entry = Entry { total, counted, shown, fell_at, hidden: counted.0 - shown.0 };
+        let entry = Entry { total, counted: truly, shown, fell_at, hidden: truly.0 - shown.0 };
         let Some(last) = self.entries.insert((port, counter), entry) else {
             // It begins with what the counter shows: what it lost before is not of our time.
-            let (least, most) = if full { (0, shown.1) } else { shown };
+            let (least, most) = if lossy { (0, shown.1) } else { shown };
             within("first total", total, least, most)?;
             return Ok(Fell::default());
         };
         let mut hidden = last.hidden;
         let mut fell = Fell::default();
         let growth = total.checked_sub(last.total).ok_or("it fell")?;
-        within("growth", growth, 0, counted.1 - last.counted.0)?;
+        within("growth", growth, 0, truly.1 - last.counted.0)?;
         if fell_at > last.fell_at {
             // What it counted from the last reading until it fell was shown to nobody.
             hidden += fell_at - last.counted.0;
-            fell.surely = shown.1 < last.shown.0 && !full;
-            fell.perhaps = shown.0 < last.shown.1 || full;
+            fell.surely = shown.1 < last.shown.0 && !lossy;
+            fell.perhaps = shown.0 < last.shown.1 || lossy;
             if fell.surely {
                 // What it shows it has counted since.
                 within("growth after a clear", growth, shown.0, shown.1)?;
@@ -171,11 +171,11 @@ impl Ledger {
             }
         }
         self.entries.insert((port, counter), Entry { hidden, ..entry });
-        let least = if full { 0 } else { counted.0.saturating_sub(hidden) };
+        let lowest = if lossy { 0 } else { truly.0.saturating_sub(hidden) };
         self.tally.compared += 1;
-        self.tally.saturated += u64::from(full);
-        self.tally.exact += u64::from(least == counted.1 && counted.1 > 0);
-        within("total", total, least, counted.1)?;
+        self.tally.saturated += u64::from(lossy);
+        self.tally.exact += u64::from(lowest == truly.1 && truly.1 > 0);
+        within("total", total, lowest, truly.1)?;
         Ok(fell)
     }
 

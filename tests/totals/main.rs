@@ -106,7 +106,7 @@ impl Play {
         let ticks = self.now.as_nanos() / INTERVAL.as_nanos();
         let next = INTERVAL * (ticks as u32 + 1);
         // Just before it, for at its tick it begins.
-        let end = next - Duration::from_millis(1);
+        let end = next.saturating_sub(Duration::from_millis(1));
         let ended = self.simulated.observation().snapshot.as_ref().map(|snapshot| snapshot.ended);
         let since = ended.unwrap_or_default().since(Moment::default());
         if since.as_nanos() / INTERVAL.as_nanos() == ticks {

@@ -115,6 +115,7 @@ impl Unrest {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a list of kinds")]
     fn event(&mut self, share: f64, seeds: Seeds, actions: &mut Vec<(f64, Action)>) {
         let (kind, a, b, strength) = seeds;
         let port = PortId(a % self.net.ports.len() as u32);

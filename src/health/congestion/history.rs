@@ -14,13 +14,14 @@ use crate::fabric::{Fabric, Moment};
 use super::GRACE;
 use super::crowd::Crowd;
 use super::regions::Regions;
+use crate::health::window::Tick;
 
 /// A region of an earlier sweep.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     root: End,
     since: Moment,
-    seen: Moment,
+    seen: Tick,
 }
 
 /// A port that waited in an earlier sweep, and its region then.
@@ -28,7 +29,7 @@ struct Known {
 struct Past {
     end: End,
     region: u32,
-    seen: Moment,
+    seen: Tick,
 }
 
 /// See the module. What was not seen for [`GRACE`] is forgotten.
@@ -46,7 +47,7 @@ impl History {
     }
 
     pub(super) fn nobody_waits(&mut self, at: Moment) {
-        if self.regions.iter().all(|known| at.since(known.seen) > GRACE) {
+        if !self.regions.iter().any(|known| is_fresh(known.seen, at)) {
             *self = History::default();
         }
     }
@@ -60,10 +61,11 @@ impl History {
         at: Moment,
     ) {
         self.forget(at);
+        let seen = Tick::from(at);
         let waiting = crowd.members.iter().zip(&regions.of).filter(|(member, _)| member.waits());
         let now: Vec<Past> = waiting
             .filter_map(|(member, region)| {
-                Some(Past { end: fabric.end(member.port), region: (*region)?, seen: at })
+                Some(Past { end: fabric.end(member.port), region: (*region)?, seen })
             })
             .collect();
         let roots: Vec<End> = regions.told.iter().map(|region| fabric.end(region.root)).collect();
@@ -78,7 +80,7 @@ impl History {
             if let Some(earlier) = same {
                 place[earlier as usize] = Some(known.len() as u32);
             }
-            known.push(Known { root, since: region.since, seen: at });
+            known.push(Known { root, since: region.since, seen });
         }
         for (earlier, place) in self.regions.iter().zip(&mut place) {
             if place.is_none() {
@@ -95,7 +97,7 @@ impl History {
     }
 
     fn forget(&mut self, at: Moment) {
-        let fresh = |seen: Moment| at.since(seen) <= GRACE;
+        let fresh = |seen: Tick| is_fresh(seen, at);
         self.ports.retain(|past| fresh(past.seen));
         if self.regions.iter().all(|known| fresh(known.seen)) {
             return;
@@ -155,6 +157,10 @@ impl History {
         }
         same
     }
+}
+
+fn is_fresh(seen: Tick, at: Moment) -> bool {
+    Tick::from(at).seconds_since(seen) <= GRACE.as_secs_f32()
 }
 
 /// Goes through two lists of ports in the order of names; those of the same name together.

@@ -1,6 +1,5 @@
 //! Small fabrics in words, and what is found in them.
 
-mod cost;
 mod history;
 mod properties;
 mod trees;

@@ -1,0 +1,279 @@
+//! What it costs to judge a sweep: 60,000 ports of a simulated fabric, by who waits in it.
+//!
+//! The exporter's own walks read the fabric three times, 15 s apart in virtual time. The sweeps that
+//! are judged go on from there: each is as much later, and each of its counters as much higher, as the
+//! last two reads were apart. Who waits is written over for some of the cases; one port in a hundred
+//! has errors. Only the judging is timed. What is kept is told by the heap: what becomes free when
+//! the judge goes, for the thread is pinned and nothing else runs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod measure;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime};
+
+use fabric_exporter::collect::agents::Agents;
+use fabric_exporter::collect::discovery::Discovery;
+use fabric_exporter::collect::sweep::Sweep;
+use fabric_exporter::fabric::names::NodeNames;
+use fabric_exporter::fabric::{Counter, Fabric, Moment, PortIndex, Snapshot};
+use fabric_exporter::health::congestion::wait;
+use fabric_exporter::health::totals::PortTotals;
+use fabric_exporter::health::{Findings, HealthSettings, Judge};
+use fabric_exporter::mad::pma::Extras;
+use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use fabric_exporter::sim::wire::{SimWire, Time, share};
+use fabric_exporter::sim::world::World;
+use fabric_exporter::transport::Wire;
+use fabric_exporter::transport::pace::Pace;
+use fabric_exporter::transport::transactor::Transactor;
+use fabric_exporter::transport::walk::{Walk, drive};
+use measure::{median, pin};
+use peak_alloc::PeakAlloc;
+
+/// Counts the heap's bytes.
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+/// The tree of 10,000 hosts of the scale benchmark, with a host that takes in too little and two
+/// bad cables.
+const SCENARIO: &str = "\
+fabric: {fat-tree: {levels: 3, hosts: 10000, radix: 40, down: 20, up: 20}}
+traffic: {pattern: across, load: 60%}
+way: {round-trip: 0s, per-hop: 0s, jitter: 0s}
+timeline:
+  - slow-receiver: {host: host-77, takes: 10%}
+  - bad-cable: {into: \"leaf-0-1[30]\", ratio: 1e-9}
+  - bad-cable: {into: \"leaf-3-2[5]\", ratio: 1e-11}
+";
+
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// Sweeps of each case, after a first one that there is nothing to compare with.
+const SWEEPS: u32 = 25;
+
+/// Some of this many ports have errors.
+const WITH_ERRORS: u32 = 100;
+
+/// Two sweeps as they were read, from which all others are made.
+struct Read {
+    first: Snapshot,
+    second: Snapshot,
+}
+
+/// Who waits.
+#[derive(Clone, Copy)]
+enum Crowd {
+    AsRead,
+    Ports(fn(PortIndex, &Fabric) -> bool),
+}
+
+impl Read {
+    /// Discovers a simulated fabric and sweeps it; the first sweep learns what devices can do.
+    fn new() -> Read {
+        let scenario = Scenario::parse("health", SCENARIO).unwrap();
+        let story = scenario.story(&Overrides::default()).unwrap();
+        let seat = story.seats[0];
+        let time = Time::Virtual { began: SystemTime::UNIX_EPOCH };
+        let mut wire = SimWire::new(share(World::new(story)), seat, time);
+        let mut transactor = Transactor::new(Pace::default());
+        let mut go = |walk: &mut dyn FnMut(&mut Transactor, &mut SimWire)| {
+            let next = wire.now() + INTERVAL;
+            walk(&mut transactor, &mut wire);
+            wire.receive(next).unwrap();
+        };
+        let mut discovery = Discovery::new();
+        go(&mut |transactor, wire| walk(&mut discovery, transactor, wire));
+        let fabric =
+            Arc::new(discovery.finish().assemble(&NodeNames::default(), Moment::default(), None));
+        let mut agents = Agents::new(Extras { details: false, fec: true });
+        let mut sweeps = Vec::new();
+        for _ in 0..3 {
+            go(&mut |transactor, wire| {
+                let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
+                walk(&mut sweep, transactor, wire);
+                sweeps.push(sweep.finish().snapshot);
+            });
+        }
+        let second = sweeps.pop().unwrap();
+        Read { first: sweeps.pop().unwrap(), second }
+    }
+
+    /// The sweep so many intervals after the second.
+    fn after(&self, intervals: u32, crowd: Crowd) -> Snapshot {
+        let mut snapshot = self.second.clone();
+        let later = (self.second.began - self.first.began) * intervals;
+        snapshot.began = snapshot.began + later;
+        snapshot.ended = snapshot.ended + later;
+        snapshot.anchor.moment = snapshot.anchor.moment + later;
+        snapshot.anchor.wall += later;
+        let fabric = Arc::clone(&snapshot.fabric);
+        for port in fabric.port_indexes() {
+            let Some(reading) = &mut snapshot.readings[port.0 as usize] else { continue };
+            let Some(before) = self.first.reading(port) else { continue };
+            let waits = match crowd {
+                Crowd::AsRead => None,
+                Crowd::Ports(waits) => Some(waits(port, &fabric)),
+            };
+            reading.at = reading.at + later;
+            for counter in Counter::all() {
+                let Some((from, to)) = before.get(counter).zip(reading.get(counter)) else {
+                    continue;
+                };
+                let growth = match (counter, waits) {
+                    (Counter::XmitWait, Some(waits)) => {
+                        if waits {
+                            self.ticks(port)
+                        } else {
+                            0
+                        }
+                    }
+                    // Whoever waits does not send.
+                    (Counter::XmitData, Some(true)) => (to - from) / 6,
+                    _ => to - from,
+                };
+                let more = errors(port, counter, intervals);
+                reading.set(counter, to + growth * u64::from(intervals) + more);
+            }
+        }
+        snapshot
+    }
+
+    /// The ticks that a port waits between two sweeps, if it waits: 5 to 95 % of the time.
+    #[expect(clippy::cast_sign_loss, reason = "no share is below zero")]
+    fn ticks(&self, port: PortIndex) -> u64 {
+        const SOME: u64 = 1_000_000;
+        let share = 0.05 + f64::from(port.0.wrapping_mul(2_654_435_761) % 900) / 1000.0;
+        let status = self.second.status(port).unwrap();
+        let tick = self.second.ticks[self.second.fabric.port(port).node.0 as usize];
+        let seconds = INTERVAL.as_secs_f64();
+        let runs = status.width.zip(status.speed);
+        let of_some = runs.and_then(|(width, speed)| wait(SOME, tick, width, speed, seconds));
+        of_some.map_or(0, |some| (SOME as f64 * share / f64::from(some.share)) as u64)
+    }
+}
+
+fn walk(walk: &mut impl Walk, transactor: &mut Transactor, wire: &mut SimWire) {
+    drive(walk, transactor, wire, &AtomicBool::new(false)).unwrap();
+}
+
+/// Errors that a port has counted after so many sweeps.
+fn errors(port: PortIndex, counter: Counter, sweeps: u32) -> u64 {
+    let has = port.0.is_multiple_of(WITH_ERRORS);
+    let sweeps = u64::from(sweeps);
+    match counter {
+        Counter::SymbolErrors if has => sweeps * u64::from(port.0 / WITH_ERRORS % 3),
+        Counter::RcvErrors if has => sweeps / 2,
+        Counter::RcvRemotePhysicalErrors if has => sweeps / 3,
+        _ => 0,
+    }
+}
+
+/// Ports of one part of the fabric, as when a job's nodes wait for each other.
+fn in_a_row(port: PortIndex, fabric: &Fabric) -> bool {
+    let first = fabric.ports.len() as u32 / 4;
+    (first..first + 20_000).contains(&port.0)
+}
+
+/// What a case came to.
+struct Cost {
+    times: Vec<f64>,
+    /// A sweep of a fabric that was found anew.
+    rediscovered: f64,
+    /// What the judge keeps, the findings hold, in bytes.
+    kept: usize,
+    told: usize,
+    state_bytes: usize,
+    findings: Findings,
+}
+
+fn timed(judge: &mut Judge, snapshot: &mut Snapshot) -> (Findings, f64) {
+    let began = Instant::now();
+    let findings = judge.judge(snapshot);
+    (findings, began.elapsed().as_secs_f64())
+}
+
+fn measure(read: &Read, crowd: Crowd) -> Cost {
+    let mut judge = Judge::new(HealthSettings::default());
+    let mut last = timed(&mut judge, &mut read.after(0, crowd)).0;
+    let mut times = Vec::new();
+    for sweep in 1..=SWEEPS {
+        let mut snapshot = read.after(sweep, crowd);
+        let (findings, took) = timed(&mut judge, &mut snapshot);
+        times.push(took);
+        // As in the exporter: what is served is there until the next is.
+        last = findings;
+    }
+    let with_all = HEAP.current_usage();
+    let findings = last.clone();
+    let told = HEAP.current_usage() - with_all;
+    let mut snapshot = read.after(SWEEPS + 1, crowd);
+    snapshot.fabric = Arc::new((*snapshot.fabric).clone());
+    let rediscovered = timed(&mut judge, &mut snapshot).1;
+    // The judge holds on to this fabric, but it is not the judge's.
+    let fabric = Arc::clone(&snapshot.fabric);
+    drop((snapshot, last));
+    let state_bytes = judge.state_bytes();
+    let with_judge = HEAP.current_usage();
+    drop(judge);
+    let kept = with_judge - HEAP.current_usage();
+    drop(fabric);
+    Cost { times, rediscovered, kept, told, state_bytes, findings }
+}
+
+fn main() {
+    // `cargo test --benches` asks for a list of tests; there are none here.
+    if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
+        return;
+    }
+    pin(0);
+    let read = Read::new();
+    let fabric = &read.second.fabric;
+    let ports = fabric.ports.iter().filter(|port| port.peer.is_some()).count();
+    println!(
+        "{ports} connected ports of {}, {} links; {SWEEPS} sweeps of each case",
+        fabric.ports.len(),
+        fabric.links().count()
+    );
+    println!(
+        "{:<44} {:>9} {:>9} {:>12} {:>7} {:>6} {:>8}",
+        "who waits", "median", "worst", "found anew", "roles", "roots", "regions"
+    );
+    let crowds: [(&str, Crowd); 6] = [
+        ("as read: the ports before a slow host", Crowd::AsRead),
+        ("nobody", Crowd::Ports(|_, _| false)),
+        ("one in a thousand", Crowd::Ports(|port, _| port.0.is_multiple_of(1000))),
+        ("one in three", Crowd::Ports(|port, _| port.0.is_multiple_of(3))),
+        ("20,000 in a row", Crowd::Ports(in_a_row)),
+        ("all", Crowd::Ports(|_, _| true)),
+    ];
+    let mut all = Vec::new();
+    for (about, crowd) in crowds {
+        let cost = measure(&read, crowd);
+        let worst = cost.times.iter().copied().fold(0.0, f64::max);
+        let roles = cost.findings.ports.iter().filter(|port| port.role.is_some()).count();
+        let roots = cost.findings.ports.iter().filter(|port| port.cause.is_some()).count();
+        println!(
+            "{about:<44} {:>6.1} ms {:>6.1} ms {:>9.1} ms {roles:>7} {roots:>6} {:>8}",
+            median(cost.times.clone()) * 1e3,
+            worst * 1e3,
+            cost.rediscovered * 1e3,
+            cost.findings.regions.len()
+        );
+        all.push(cost);
+    }
+    let a_port = |bytes: usize| bytes as f64 / ports as f64;
+    let slowest = all.iter().map(|cost| median(cost.times.clone())).fold(0.0, f64::max);
+    let kept = all.iter().map(|cost| cost.kept).max().unwrap();
+    let above = kept - fabric.ports.len() * size_of::<PortTotals>();
+    let told = all.iter().map(|cost| cost.told).max().unwrap();
+    println!("\n  60,000 ports: {:.1} ms a sweep, wanted: at most 60", slowest * 1e3);
+    println!("  kept a port, above its totals: {:.0} bytes, wanted: at most 400", a_port(above));
+    println!("  by the types' own account: {:.0} bytes", a_port(all[0].state_bytes));
+    println!(
+        "  totals: {} bytes; findings a port: {:.0} bytes",
+        size_of::<PortTotals>(),
+        a_port(told)
+    );
+}
