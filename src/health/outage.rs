@@ -105,6 +105,8 @@ const REMEMBERED: usize = 3;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Life {
     up: Option<bool>,
+    /// It was up at least once: what never was cannot be lost.
+    was_up: bool,
     /// Since when it is so.
     since: Moment,
     /// What is older says nothing.
@@ -149,8 +151,10 @@ impl Life {
     /// A port of it told by itself that it was lost, or is back.
     pub fn hear(&mut self, up: bool, at: Moment) {
         if at >= self.as_of {
-            // What was never seen and says that it broke was whole.
-            self.up.get_or_insert(!up);
+            if !up && self.up.is_none() {
+                // What was never seen and says that it broke was whole.
+                (self.up, self.was_up) = (Some(true), true);
+            }
             self.turn(up, at);
             self.as_of = at;
         }
@@ -161,6 +165,11 @@ impl Life {
         if let Some(up) = look.up.filter(|_| look.at >= self.as_of) {
             self.turn(up, look.at);
             self.as_of = look.at;
+        }
+        if self.up == Some(false) && !self.was_up {
+            // It is new, and waits for its subnet manager: what its ends count meanwhile is no loss.
+            self.account(look);
+            return false;
         }
         if self.up == Some(false) {
             // Who is gone while the link is down may come back with its counters at zero.
@@ -177,7 +186,8 @@ impl Life {
             let (was, now) = (self.accounted[end]?, look.downed[end]?);
             Some(now.wrapping_sub(was))
         });
-        let lost = more.iter().flatten().any(|&more| more > 0);
+        let is_new = self.came_up && self.pending.is_none();
+        let lost = !is_new && more.iter().flatten().any(|&more| more > 0);
         if lost || self.pending.is_some() {
             let pending = self.pending.get_or_insert_default();
             pending.sweeps += 1;
@@ -200,6 +210,9 @@ impl Life {
             return;
         }
         if was == Some(false) {
+            self.came_up = up;
+        }
+        if was == Some(false) && self.was_up {
             let seconds = at.since(self.since).as_secs_f32();
             let pending = self.pending.get_or_insert_default();
             pending.seen = pending.seen.saturating_add(1);
@@ -207,8 +220,8 @@ impl Life {
             let place = BOUNDS.partition_point(|bound| f64::from(seconds) > *bound);
             pending.lengths[place] = pending.lengths[place].saturating_add(1);
             pending.sweeps = 0;
-            self.came_up = up;
         }
+        self.was_up |= up;
         if was.is_some() {
             self.outages.last_change = Some(at);
         }
@@ -476,5 +489,25 @@ mod tests {
         story.up(3);
         assert_eq!(story.told(), (0, [0, 0], 0, 0));
         assert_eq!(story.life.up().1, Moment::default() + Duration::from_secs(15));
+    }
+
+    #[test]
+    fn a_new_cable_that_comes_up_was_not_lost_before() {
+        // Found while no subnet manager has set its state yet.
+        let mut story = Story { downed: [3, 7], resets: [1, 0], ..Story::default() };
+        story.sweeps(2, false, BOTH);
+        story.downed[0] += 1;
+        story.sweeps(1, false, BOTH);
+        assert!(story.sweep(Some(true), BOTH), "it trained");
+        story.up(5);
+        assert_eq!(story.told(), (0, [0, 0], 0, 0));
+        // From then on it can be lost.
+        story.sweep(Some(false), BOTH);
+        story.up(5);
+        assert_eq!(story.told(), (1, [0, 0], 15, 0));
+
+        let mut heard = Life::default();
+        heard.hear(true, Moment::default() + Duration::from_secs(1_000));
+        assert_eq!((heard.pending.is_some(), heard.up().0), (false, Some(true)));
     }
 }
