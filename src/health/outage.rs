@@ -115,6 +115,9 @@ pub struct Life {
     /// LinkDowned as far as it was counted, and the resets that belong to it.
     accounted: [Option<u32>; 2],
     resets: [u32; 2],
+    /// Losses that were settled without this end, which may have counted them: it has told nothing
+    /// since.
+    untold: [u32; 2],
     pending: Option<Pending>,
     /// It came up since the latest sweep.
     came_up: bool,
@@ -184,7 +187,7 @@ impl Life {
         }
         let more = [0, 1].map(|end| {
             let (was, now) = (self.accounted[end]?, look.downed[end]?);
-            Some(now.wrapping_sub(was))
+            Some(now.wrapping_sub(was).saturating_sub(self.untold[end]))
         });
         let is_new = self.came_up && self.pending.is_none();
         let lost = !is_new && more.iter().flatten().any(|&more| more > 0);
@@ -233,6 +236,7 @@ impl Life {
             if look.downed[end].is_some() {
                 self.accounted[end] = look.downed[end];
                 self.resets[end] = look.resets[end];
+                self.untold[end] = 0;
             }
         }
     }
@@ -244,6 +248,11 @@ impl Life {
         self.account(look);
         let counted = more.into_iter().flatten().max().unwrap_or(0);
         let times = counted.max(u32::from(pending.seen));
+        for (untold, downed) in self.untold.iter_mut().zip(look.downed) {
+            if downed.is_none() {
+                *untold = untold.saturating_add(times);
+            }
+        }
         if times == 0 {
             return;
         }
@@ -509,5 +518,21 @@ mod tests {
         let mut heard = Life::default();
         heard.hear(true, Moment::default() + Duration::from_secs(1_000));
         assert_eq!((heard.pending.is_some(), heard.up().0), (false, Some(true)));
+    }
+
+    #[test]
+    fn what_one_end_counted_while_it_was_silent_was_told_by_the_other() {
+        let mut story = Story::new();
+        let silent = [false, true];
+        for _ in 0..3 {
+            story.downed = story.downed.map(|downed| downed + 1);
+            story.sweeps(8, true, silent);
+        }
+        assert_eq!(story.told().0, 3);
+        story.up(6);
+        assert_eq!(story.told().0, 3, "the same ones, told by the end that was silent");
+        story.downed = story.downed.map(|downed| downed + 1);
+        story.up(6);
+        assert_eq!(story.told().0, 4);
     }
 }
