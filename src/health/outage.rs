@@ -290,8 +290,10 @@ impl Life {
             let nothing = more[end].is_none_or(|more| more == 0);
             let reset = look.resets[end] != self.resets[end];
             // Counters that were at zero before a reboot do not fall. Then it tells that the node was
-            // gone, and that the other end alone counted a loss.
-            let gone = pending.away[end] && more[1 - end].is_some_and(|more| more > 0);
+            // gone, and that the other end alone counted a loss. Of one that never told anything it
+            // is not known that it was there.
+            let told = self.accounted[end].is_some();
+            let gone = told && pending.away[end] && more[1 - end].is_some_and(|more| more > 0);
             nothing && (reset || gone)
         };
         if rebooted(0) || rebooted(1) {
@@ -534,5 +536,15 @@ mod tests {
         story.downed = story.downed.map(|downed| downed + 1);
         story.up(6);
         assert_eq!(story.told().0, 4);
+    }
+
+    #[test]
+    fn a_node_that_never_told_anything_is_not_known_to_reboot() {
+        let mut story = Story { downed: [3, 7], ..Story::default() };
+        story.sweeps(4, true, HOST);
+        story.downed[0] += 1;
+        story.sweeps(3, false, HOST);
+        story.sweeps(6, true, HOST);
+        assert_eq!(story.told(), (1, [0, 0], 45, 0));
     }
 }
