@@ -287,14 +287,18 @@ impl Life {
             return Cause::Expected(Expected::Maintenance);
         }
         let rebooted = |end: usize| {
-            let nothing = more[end].is_none_or(|more| more == 0);
-            let reset = look.resets[end] != self.resets[end];
+            let nothing = |end: usize| more[end].is_none_or(|more| more == 0);
+            let fell = |end: usize| look.resets[end] != self.resets[end];
+            // Counters that fell at both ends, and with them what they had counted of the loss, were
+            // cleared by a tool.
+            let cleared = fell(1 - end) && nothing(1 - end) && !pending.away[end];
+            let reset = fell(end) && !cleared;
             // Counters that were at zero before a reboot do not fall. Then it tells that the node was
             // gone, and that the other end alone counted a loss. Of one that never told anything it
             // is not known that it was there.
             let told = self.accounted[end].is_some();
             let gone = told && pending.away[end] && more[1 - end].is_some_and(|more| more > 0);
-            nothing && (reset || gone)
+            nothing(end) && (reset || gone)
         };
         if rebooted(0) || rebooted(1) {
             return Cause::Expected(Expected::Reboot);
@@ -545,6 +549,17 @@ mod tests {
         story.downed[0] += 1;
         story.sweeps(3, false, HOST);
         story.sweeps(6, true, HOST);
+        assert_eq!(story.told(), (1, [0, 0], 45, 0));
+    }
+
+    #[test]
+    fn a_tool_that_clears_both_ends_reboots_neither() {
+        // It has cleared what they had counted of the loss.
+        let mut story = Story::new();
+        story.sweep(Some(false), BOTH);
+        story.resets = [1, 1];
+        story.sweeps(2, false, BOTH);
+        story.up(4);
         assert_eq!(story.told(), (1, [0, 0], 45, 0));
     }
 }
