@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use crate::fabric::Moment;
 
-use super::window::Tick;
-
 /// The bounds of the histogram of outages, in seconds: what ends a job is how long it had to wait.
 /// The time-outs of NCCL and MPI are about 7 and 14 s with common settings.
 pub const BOUNDS: [f64; 7] = [1.0, 5.0, 7.0, 14.0, 30.0, 60.0, 300.0];
@@ -121,7 +119,8 @@ pub struct Life {
     pending: Option<Pending>,
     /// It came up since the latest sweep.
     came_up: bool,
-    flaps: [Tick; REMEMBERED],
+    /// Whole moments: ticks go round in 497 days, and these are kept for as long as that.
+    flaps: [Moment; REMEMBERED],
     /// Of those, the ones that one end alone counted.
     by_node: [bool; REMEMBERED],
 }
@@ -141,7 +140,7 @@ impl Life {
     /// node's.
     pub fn flaps_since(&self, now: Moment, within: Duration) -> (usize, bool) {
         let known = REMEMBERED.min(self.outages.flaps as usize);
-        let young = |tick: &Tick| Tick::from(now).seconds_since(*tick) <= within.as_secs_f32();
+        let young = |flap: &Moment| now.since(*flap) <= within;
         let count = self.flaps[..known].iter().filter(|tick| young(tick)).count();
         (count, count > 0 && self.by_node[..count].iter().all(|by_node| *by_node))
     }
@@ -275,7 +274,7 @@ impl Life {
                 for _ in 0..times.min(REMEMBERED as u32) {
                     self.flaps.rotate_right(1);
                     self.by_node.rotate_right(1);
-                    self.flaps[0] = Tick::from(look.at);
+                    self.flaps[0] = look.at;
                     self.by_node[0] = cause == Cause::Node;
                 }
             }
@@ -561,5 +560,14 @@ mod tests {
         story.sweeps(2, false, BOTH);
         story.up(4);
         assert_eq!(story.told(), (1, [0, 0], 45, 0));
+    }
+
+    #[test]
+    fn a_flap_of_long_ago_stays_of_long_ago() {
+        let mut story = Story::new();
+        story.downed = [4, 8];
+        story.up(4);
+        let at = story.at() + Duration::from_millis(10 * (1 << 32));
+        assert_eq!(story.life.flaps_since(at, Duration::from_secs(3600)).0, 0);
     }
 }
