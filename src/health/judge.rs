@@ -297,7 +297,9 @@ fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> Option<bool> {
     };
     let told = [a, b].into_iter().filter(|&port| asked(port)).filter_map(active);
     match told.reduce(|one, other| one && other) {
-        Some(up) => Some(up && connected),
+        // It is up again, and where its cable leads by now the next discovery will tell.
+        Some(true) if !connected => None,
+        Some(up) => Some(up),
         // Nobody was asked; then both must have been found so, and be there.
         None => match (active(a), active(b)) {
             (Some(a), Some(b)) => Some(a && b && connected),
@@ -306,3 +308,6 @@ fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> Option<bool> {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+use std::time::{Duration, SystemTime};
+
+use super::*;
+use crate::fabric::Reading;
+use crate::fabric::status::PortStatus;
+use crate::fabric::status::tests::up;
+use crate::fabric::topology::tests::{end, fabric, found};
+use crate::health::{Reason, Verdict};
+
+/// Switch 1 with host 2 at its port 1.
+fn pair(connected: bool) -> Arc<Fabric> {
+    let nodes = || vec![found(1, NodeKind::Switch, 2), found(2, NodeKind::Ca, 1)];
+    let whole = fabric(nodes(), &[(end(1, 1), end(2, 1))], None);
+    Arc::new(if connected { whole } else { fabric(nodes(), &[], Some((&whole, Moment(0)))) })
+}
+
+/// A fabric that is swept each 15 s; a sweep takes 4 s.
+struct Story {
+    judge: Judge,
+    fabric: Arc<Fabric>,
+    sweep: u64,
+    /// What the switch says of its port's state; nothing while the discovery's word counts.
+    told: Option<PortStatus>,
+    /// LinkDowned of the switch and of the host.
+    downed: [u64; 2],
+    /// The field of the host's is full.
+    full: bool,
+}
+
+impl Story {
+    fn new() -> Self {
+        Story::counting([0; 2], false)
+    }
+
+    fn counting(downed: [u64; 2], full: bool) -> Self {
+        let mut story = Story {
+            judge: Judge::new(HealthSettings::default()),
+            fabric: pair(true),
+            sweep: 0,
+            told: None,
+            downed,
+            full,
+        };
+        story.sweeps(2);
+        story
+    }
+
+    fn began(&self) -> Moment {
+        Moment::default() + Duration::from_secs(15 * self.sweep)
+    }
+
+    fn sweep(&mut self) -> LinkFindings {
+        self.sweep += 1;
+        let anchor = Anchor { moment: self.began(), wall: SystemTime::UNIX_EPOCH };
+        let mut snapshot = Snapshot::blank(Arc::clone(&self.fabric), anchor);
+        snapshot.ended = snapshot.began + Duration::from_secs(4);
+        for (nth, at) in [end(1, 1), end(2, 1)].into_iter().enumerate() {
+            let mut reading = Reading::empty(snapshot.ended);
+            reading.set(Counter::SymbolErrors, 0);
+            reading.set(Counter::LinkDowned, self.downed[nth]);
+            if self.full && nth == 1 {
+                reading.set_stuck(Counter::LinkDowned);
+            }
+            snapshot.readings[self.fabric.find(at).unwrap().0 as usize] = Some(reading);
+        }
+        if let Some(told) = self.told {
+            let port = self.fabric.find(end(1, 1)).unwrap();
+            snapshot.statuses[port.0 as usize] = Fresh::Told(told);
+        }
+        self.judge.judge(&mut snapshot).links.remove(0)
+    }
+
+    fn sweeps(&mut self, count: usize) -> LinkFindings {
+        for _ in 1..count {
+            self.sweep();
+        }
+        self.sweep()
+    }
+}
+
+fn polling() -> PortStatus {
+    PortStatus {
+        state: state::DOWN,
+        physical_state: physical::POLLING,
+        width: None,
+        speed: None,
+        ..up(1)
+    }
+}
+
+#[test]
+fn a_port_that_is_back_before_the_discovery_has_seen_it_is_lost_once() {
+    let mut story = Story::new();
+    story.told = Some(polling());
+    story.sweep();
+    story.fabric = pair(false);
+    story.sweeps(2);
+    let back = story.began() + Duration::from_secs(10);
+    story.judge.hear(end(2, 1), true, back);
+    story.told = Some(up(1));
+    story.downed = [1, 1];
+    story.sweeps(2);
+    story.fabric = pair(true);
+    let found = story.sweeps(5);
+    assert_eq!((found.up, found.outages.flaps), (Some(true), 1), "{:?}", found.outages);
+}
