@@ -191,7 +191,8 @@ impl Judge {
         };
         let away = ends.map(|port| !snapshot.is_up(fabric.port(port).node));
         let look = Look {
-            at: snapshot.ended,
+            // States are asked for before counters, and what happens meanwhile is told by events.
+            at: snapshot.began,
             up: is_up(snapshot, link),
             downed: ends.map(|port| total(port, Counter::LinkDowned)),
             resets: ends.map(|port| self.ports[port.0 as usize].totals.counting().resets),
@@ -201,11 +202,11 @@ impl Judge {
         if state.life.follow(&look) {
             state.trained();
             for port in ends {
-                self.ports[port.0 as usize].restart(Some(look.at + TRAINING));
+                self.ports[port.0 as usize].restart(Some(snapshot.ended + TRAINING));
                 findings.ports[port.0 as usize].bit_errors = BitErrors::default();
             }
         }
-        state.recovered(ends.map(|port| total(port, Counter::LinkErrorRecoveries)), look.at);
+        state.recovered(ends.map(|port| total(port, Counter::LinkErrorRecoveries)), snapshot.ended);
         let statuses = ends.map(|port| snapshot.status(port));
         let end = |nth: usize| {
             let index = ends[nth].0 as usize;
@@ -219,7 +220,7 @@ impl Judge {
         };
         let link_look = LinkLook {
             ends: [end(0), end(1)],
-            at: look.at,
+            at: snapshot.ended,
             active: (
                 statuses.iter().flatten().find_map(|status| status.width),
                 statuses.iter().flatten().find_map(|status| status.speed),

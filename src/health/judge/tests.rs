@@ -104,3 +104,19 @@ fn a_port_that_is_back_before_the_discovery_has_seen_it_is_lost_once() {
     let found = story.sweeps(5);
     assert_eq!((found.up, found.outages.flaps), (Some(true), 1), "{:?}", found.outages);
 }
+
+#[test]
+fn what_a_sweep_asked_before_an_event_says_nothing_about_it() {
+    let mut story = Story::new();
+    // While the sweep goes on: its states were asked before.
+    let lost = story.began() + Duration::from_secs(16);
+    story.judge.hear(end(2, 1), false, lost);
+    story.told = Some(up(1));
+    story.downed = [1, 1];
+    assert_eq!(story.sweep().up, Some(false));
+    story.told = Some(polling());
+    story.sweeps(2);
+    story.told = Some(up(1));
+    let found = story.sweeps(5);
+    assert_eq!((found.up, found.outages.flaps), (Some(true), 1), "{:?}", found.outages);
+}
