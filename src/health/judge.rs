@@ -189,12 +189,17 @@ impl Judge {
             let known = snapshot.reading(port)?.get(counter)?;
             Some(known as u32)
         };
+        // One that is full tells of no more losses: neither that there were any, nor that there were none.
+        let downed = |port: PortIndex| {
+            let counting = self.ports[port.0 as usize].totals.counting();
+            total(port, Counter::LinkDowned).filter(|_| !counting.is_stuck(Counter::LinkDowned))
+        };
         let away = ends.map(|port| !snapshot.is_up(fabric.port(port).node));
         let look = Look {
             // States are asked for before counters, and what happens meanwhile is told by events.
             at: snapshot.began,
             up: is_up(snapshot, link),
-            downed: ends.map(|port| total(port, Counter::LinkDowned)),
+            downed: ends.map(downed),
             resets: ends.map(|port| self.ports[port.0 as usize].totals.counting().resets),
             away,
             maintenance,

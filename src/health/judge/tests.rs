@@ -120,3 +120,19 @@ fn what_a_sweep_asked_before_an_event_says_nothing_about_it() {
     let found = story.sweeps(5);
     assert_eq!((found.up, found.outages.flaps), (Some(true), 1), "{:?}", found.outages);
 }
+
+#[test]
+fn a_counter_that_is_full_does_not_blame_the_node() {
+    let mut story = Story::counting([0, 255], true);
+    for _ in 0..3 {
+        story.downed[0] += 1;
+        story.sweeps(6);
+    }
+    let found = story.sweep();
+    assert_eq!(found.outages.flaps, 3);
+    let weight = |reason| found.reasons.weight(reason);
+    assert_eq!(
+        (weight(Reason::Flapping), weight(Reason::NodeFlapping)),
+        (Some(Verdict::Bad), None)
+    );
+}
