@@ -234,6 +234,8 @@ impl Judge {
                 [Some(a), Some(b)] => a.best_enabled_with(b),
                 _ => (None, None),
             },
+            trained: statuses.iter().any(Option::is_some)
+                && statuses.iter().flatten().all(|status| status.link_up()),
             maintenance,
         };
         let reasons = state.judge(&link_look);

@@ -86,6 +86,8 @@ pub struct LinkLook<'a> {
     pub active: (Option<Width>, Option<Speed>),
     /// The best that both ends can do and are allowed.
     pub best: (Option<Width>, Option<Speed>),
+    /// Its lanes are trained: a link that is not up waits for its subnet manager.
+    pub trained: bool,
     /// Somebody works on it.
     pub maintenance: bool,
 }
@@ -180,7 +182,8 @@ impl LinkState {
         if look.ends.iter().any(|end| end.disabled) {
             reasons.add(Reason::Disabled, Verdict::Unknown);
         } else if up == Some(false) && !away {
-            let good = look.at.since(since) >= DOWN_FOR_GOOD;
+            // The cable does what it can where the lanes are trained.
+            let good = look.at.since(since) >= DOWN_FOR_GOOD && !look.trained;
             reasons.add(Reason::Down, if good { Verdict::Bad } else { Verdict::Watch });
         } else if up.is_none() {
             reasons.add(Reason::Unanswered, Verdict::Unknown);
@@ -231,6 +234,7 @@ impl LinkState {
                     (false, true) => Repair::SwapTransceiver,
                 })
             }
+            Reason::Down if look.trained => None,
             Reason::Flapping | Reason::Recoveries | Reason::Speed | Reason::Down => {
                 Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat })
             }

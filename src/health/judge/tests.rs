@@ -136,3 +136,14 @@ fn a_counter_that_is_full_does_not_blame_the_node() {
         (Some(Verdict::Bad), None)
     );
 }
+
+#[test]
+fn a_link_that_waits_for_its_subnet_manager_is_no_bad_cable() {
+    let mut story = Story::new();
+    story.told = Some(PortStatus { state: state::INIT, ..up(1) });
+    let found = story.sweeps(60);
+    assert_eq!(found.reasons.weight(Reason::Down), Some(Verdict::Watch));
+    assert_eq!((found.verdict, found.repair), (Verdict::Watch, None));
+    story.told = Some(polling());
+    assert_eq!(story.sweep().verdict, Verdict::Bad);
+}
