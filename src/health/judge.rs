@@ -271,7 +271,7 @@ impl Judge {
 
 impl Errors for Judge {
     fn local(&self, port: PortIndex) -> f32 {
-        self.ports[port.0 as usize].lately(Lately::Spoilt)
+        self.ports[port.0 as usize].spoilt_here()
     }
 
     fn has_marked(&self, port: PortIndex) -> bool {

@@ -258,7 +258,7 @@ fn weigh_errors(end: &EndLook<'_>, reasons: &mut Reasons) {
     }
     // A packet is spoilt by a bit: more of them than the bits that came in may bring.
     let bits = port.lately(Lately::Received) * 32.0;
-    let spoilt = port.lately(Lately::Spoilt);
+    let spoilt = port.spoilt_here();
     if port.limit().is_some_and(|limit| spoilt > bit_errors::most(bits * limit)) {
         // Losses that come with the load are the receiver's, who had no room.
         let weight = if port.follows_load() { Verdict::Ok } else { Verdict::Watch };

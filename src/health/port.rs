@@ -162,6 +162,12 @@ impl PortState {
         self.lately[what as usize].sum()
     }
 
+    /// How many packets were spoilt on the way in from the other end, in that time: many devices count
+    /// those that were marked further upstream as received with an error, too.
+    pub fn spoilt_here(&self) -> f32 {
+        (self.lately(Lately::Spoilt) - self.lately(Lately::Marked)).max(0.0)
+    }
+
     /// The share of bits that may come in wrong, if the link is known.
     pub fn limit(&self) -> Option<f32> {
         self.incoming.map(|incoming| incoming.limits.symbol)

@@ -25,6 +25,8 @@ struct Story {
     downed: [u64; 2],
     /// The field of the host's is full.
     full: bool,
+    /// PortRcvErrors and PortRcvRemotePhysicalErrors of the host.
+    received: [u64; 2],
 }
 
 impl Story {
@@ -40,6 +42,7 @@ impl Story {
             told: None,
             downed,
             full,
+            received: [0; 2],
         };
         story.sweeps(2);
         story
@@ -58,6 +61,10 @@ impl Story {
             let mut reading = Reading::empty(snapshot.ended);
             reading.set(Counter::SymbolErrors, 0);
             reading.set(Counter::LinkDowned, self.downed[nth]);
+            if nth == 1 {
+                reading.set(Counter::RcvErrors, self.received[0]);
+                reading.set(Counter::RcvRemotePhysicalErrors, self.received[1]);
+            }
             if self.full && nth == 1 {
                 reading.set_stuck(Counter::LinkDowned);
             }
@@ -146,4 +153,16 @@ fn a_link_that_waits_for_its_subnet_manager_is_no_bad_cable() {
     assert_eq!((found.verdict, found.repair), (Verdict::Watch, None));
     story.told = Some(polling());
     assert_eq!(story.sweep().verdict, Verdict::Bad);
+}
+
+#[test]
+fn packets_that_were_marked_upstream_are_no_errors_of_this_link() {
+    // Devices count them twice.
+    let mut story = Story::new();
+    story.received = [50, 50];
+    let found = story.sweep();
+    let weight = |reason| found.reasons.weight(reason);
+    assert_eq!((weight(Reason::Marked), weight(Reason::ReceiveErrors)), (Some(Verdict::Ok), None));
+    story.received = [80, 55];
+    assert_eq!(story.sweep().reasons.weight(Reason::ReceiveErrors), Some(Verdict::Watch));
 }
