@@ -146,8 +146,8 @@ impl Judge {
                 let tick = snapshot.ticks[fabric.port(port).node.0 as usize];
                 let wait = |ticks| congestion::wait(ticks, tick, width, speed, growth.seconds);
                 let used = |words| congestion::used(words * 4, width, speed, growth.seconds);
-                found.wait = growth.of(Counter::XmitWait).and_then(wait);
-                self.used[index] = growth.of(Counter::XmitData).and_then(used);
+                found.wait = growth.timed(Counter::XmitWait).and_then(wait);
+                self.used[index] = growth.timed(Counter::XmitData).and_then(used);
             }
             findings.ports[index] = found;
         }

@@ -93,7 +93,7 @@ impl PortState {
         for (lately, counter) in self.lately.iter_mut().zip(LATELY) {
             lately.add(growth.of(*counter).unwrap_or(0) as f32);
         }
-        let of = |counter| growth.of(counter).unwrap_or(0);
+        let of = |counter| growth.timed(counter).unwrap_or(0);
         self.corruption.note(
             of(Counter::RcvPkts) as f32,
             of(Counter::RcvErrors) as f32,
@@ -119,7 +119,7 @@ impl PortState {
         // mended, or, by most, as both.
         let lost = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
         let errors = lost.into_iter().filter_map(|counter| growth.of(counter)).max();
-        if let Some(mended) = growth.of(Counter::FecCorrectedSymbols) {
+        if let Some(mended) = growth.timed(Counter::FecCorrectedSymbols) {
             self.mended.add(mended as f32);
             self.watched.add(growth.seconds as f32);
         }
