@@ -14,6 +14,9 @@ use crate::monitor::{Board, Observation};
 use crate::transport::clock::Clock;
 use crate::transport::umad::Umad;
 
+/// Longer than anybody watches.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// Sweeps each fabric once, and then on for what is left of that time.
 pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observation>>, Fatal> {
     start_log(settings.log_level, settings.log_format);
@@ -79,7 +82,8 @@ fn wait(
         .build()
         .map_err(|error| failed(format!("cannot start the runtime: {error}")))?;
     runtime.block_on(async {
-        let until = Instant::now() + watch_for;
+        // A clock has an end; nobody waits for so long.
+        let until = Instant::now() + watch_for.min(LONGEST);
         let lost = |_| failed("the device was lost, as the log says: run it again".into());
         seen.wait_for(is_swept).await.map_err(lost)?;
         while let Ok(news) = timeout_at(until, seen.changed()).await {
