@@ -190,7 +190,12 @@ impl Life {
         });
         let is_new = self.came_up && self.pending.is_none();
         let lost = !is_new && more.iter().flatten().any(|&more| more > 0);
-        if lost || self.pending.is_some() {
+        // A reset tells of a reboot only if the other end, too, says what it counted meanwhile.
+        let half_told = [0, 1].into_iter().any(|end| {
+            let is_reset = more[end].is_some() && look.resets[end] != self.resets[end];
+            is_reset && self.accounted[1 - end].is_some() && look.downed[1 - end].is_none()
+        });
+        if lost || half_told || self.pending.is_some() {
             let pending = self.pending.get_or_insert_default();
             pending.sweeps += 1;
             pending.maintenance |= look.maintenance;
@@ -569,5 +574,21 @@ mod tests {
         story.up(4);
         let at = story.at() + Duration::from_millis(10 * (1 << 32));
         assert_eq!(story.life.flaps_since(at, Duration::from_secs(3600)).0, 0);
+    }
+
+    #[test]
+    fn a_reboot_that_is_read_before_the_other_end_is_waits_for_it() {
+        // A switch that was away between two looks, and the hosts behind it.
+        let mut story = Story::new();
+        story.resets[0] += 1;
+        story.sweeps(2, true, HOST);
+        story.downed[1] += 1;
+        story.up(4);
+        assert_eq!(story.told(), (0, [1, 0], 0, 0));
+        // Cleared by a tool, while the other end is silent for long.
+        story.resets[0] += 1;
+        story.sweeps(6, true, HOST);
+        story.up(4);
+        assert_eq!((story.told(), story.life.pending.is_some()), ((0, [1, 0], 0, 0), false));
     }
 }
