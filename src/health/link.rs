@@ -54,6 +54,9 @@ pub struct LinkState {
     recoveries: [Option<u32>; 2],
     lately_recovered: Recent,
     period: u16,
+    /// The ends at which errors came in that spoke against it, until it is better: of these it must be
+    /// measured that they are over.
+    guilty: [bool; 2],
     /// It trained anew since it was found bad, and that did not help yet.
     retrained: bool,
     /// What to try first, while something has to be.
@@ -92,6 +95,16 @@ pub struct LinkLook<'a> {
     pub maintenance: bool,
 }
 
+impl EndLook<'_> {
+    /// Whether it is not known if errors come in. A device that does not count bits can be told by its
+    /// packets alone.
+    fn is_hidden(&self) -> bool {
+        let counts = self.port.totals.total(Counter::SymbolErrors).is_some();
+        let unknown = counts && self.port.judged == Judgement::Unknown;
+        self.away || self.port.missed >= MISSED || unknown
+    }
+}
+
 impl LinkState {
     /// A link that is seen for the first time.
     pub fn new(id: LinkId, at: Moment) -> Self {
@@ -102,6 +115,7 @@ impl LinkState {
             recoveries: [None; 2],
             lately_recovered: Recent::default(),
             period: 0,
+            guilty: [false; 2],
             retrained: false,
             repair: None,
         }
@@ -139,7 +153,17 @@ impl LinkState {
             reasons = reasons.at_most(Verdict::Unknown);
             reasons.add(Reason::Maintenance, Verdict::Unknown);
         }
-        self.standing.follow(&reasons, look.at);
+        let mut hidden = false;
+        for (guilty, end) in self.guilty.iter_mut().zip(&look.ends).filter(|(_, end)| !end.mute) {
+            let mut errors = Reasons::default();
+            weigh_errors(end, &mut errors);
+            *guilty |= errors.verdict() >= Verdict::Watch;
+            hidden |= *guilty && end.is_hidden();
+        }
+        self.standing.follow(&reasons, hidden, look.at);
+        if self.standing.verdict().0 < Verdict::Watch {
+            self.guilty = [false; 2];
+        }
         self.retrained &= self.standing.verdict().0 > Verdict::Unknown;
         reasons
     }

@@ -25,6 +25,8 @@ struct Story {
     downed: [u64; 2],
     /// The field of the host's is full.
     full: bool,
+    /// SymbolErrorCounter of the host.
+    symbols: u64,
     /// PortRcvErrors and PortRcvRemotePhysicalErrors of the host.
     received: [u64; 2],
 }
@@ -42,6 +44,7 @@ impl Story {
             told: None,
             downed,
             full,
+            symbols: 0,
             received: [0; 2],
         };
         story.sweeps(2);
@@ -59,7 +62,7 @@ impl Story {
         snapshot.ended = snapshot.began + Duration::from_secs(4);
         for (nth, at) in [end(1, 1), end(2, 1)].into_iter().enumerate() {
             let mut reading = Reading::empty(snapshot.ended);
-            reading.set(Counter::SymbolErrors, 0);
+            reading.set(Counter::SymbolErrors, self.symbols * nth as u64);
             reading.set(Counter::LinkDowned, self.downed[nth]);
             if nth == 1 {
                 reading.set(Counter::RcvErrors, self.received[0]);
@@ -165,4 +168,18 @@ fn packets_that_were_marked_upstream_are_no_errors_of_this_link() {
     assert_eq!((weight(Reason::Marked), weight(Reason::ReceiveErrors)), (Some(Verdict::Ok), None));
     story.received = [80, 55];
     assert_eq!(story.sweep().reasons.weight(Reason::ReceiveErrors), Some(Verdict::Watch));
+}
+
+#[test]
+fn what_is_not_known_of_the_sound_end_keeps_no_cable_bad() {
+    // It will never be known: the field is full, and nobody clears it.
+    let mut story = Story::counting([0, 255], true);
+    story.sweeps(10);
+    for _ in 0..10 {
+        story.symbols += 1_000;
+        story.sweep();
+    }
+    assert_eq!(story.sweep().verdict, Verdict::Bad);
+    let found = story.sweeps(4 * 300);
+    assert_eq!(found.verdict, Verdict::Unknown, "{:?}", found.reasons);
 }
