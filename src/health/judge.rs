@@ -138,8 +138,8 @@ impl Judge {
                 let tick = snapshot.ticks[fabric.port(port).node.0 as usize];
                 let wait = |ticks| congestion::wait(ticks, tick, width, speed, growth.seconds);
                 let used = |words| congestion::used(words * 4, width, speed, growth.seconds);
-                found.wait = growth.of(Counter::XmitWait).and_then(wait);
-                used_by[index] = growth.of(Counter::XmitData).and_then(used);
+                found.wait = growth.timed(Counter::XmitWait).and_then(wait);
+                used_by[index] = growth.timed(Counter::XmitData).and_then(used);
             }
             findings.ports[index] = found;
         }
@@ -182,11 +182,17 @@ impl Judge {
             let known = snapshot.reading(port)?.get(counter)?;
             Some(known as u32)
         };
+        // One that is full tells of no more losses: neither that there were any, nor that there were none.
+        let downed = |port: PortIndex| {
+            let counting = self.ports[port.0 as usize].totals.counting();
+            total(port, Counter::LinkDowned).filter(|_| !counting.is_stuck(Counter::LinkDowned))
+        };
         let away = ends.map(|port| !snapshot.is_up(fabric.port(port).node));
         let look = Look {
-            at: snapshot.ended,
+            // States are asked for before counters, and what happens meanwhile is told by events.
+            at: snapshot.began,
             up: is_up(snapshot, link),
-            downed: ends.map(|port| total(port, Counter::LinkDowned)),
+            downed: ends.map(downed),
             resets: ends.map(|port| self.ports[port.0 as usize].totals.counting().resets),
             away,
             maintenance,
@@ -194,11 +200,11 @@ impl Judge {
         if state.life.follow(&look) {
             state.trained();
             for port in ends {
-                self.ports[port.0 as usize].restart(Some(look.at + TRAINING));
+                self.ports[port.0 as usize].restart(Some(snapshot.ended + TRAINING));
                 findings.ports[port.0 as usize].bit_errors = BitErrors::default();
             }
         }
-        state.recovered(ends.map(|port| total(port, Counter::LinkErrorRecoveries)), look.at);
+        state.recovered(ends.map(|port| total(port, Counter::LinkErrorRecoveries)), snapshot.ended);
         let statuses = ends.map(|port| snapshot.status(port));
         let end = |nth: usize| {
             let index = ends[nth].0 as usize;
@@ -212,7 +218,7 @@ impl Judge {
         };
         let link_look = LinkLook {
             ends: [end(0), end(1)],
-            at: look.at,
+            at: snapshot.ended,
             active: (
                 statuses.iter().flatten().find_map(|status| status.width),
                 statuses.iter().flatten().find_map(|status| status.speed),
@@ -221,6 +227,8 @@ impl Judge {
                 [Some(a), Some(b)] => a.best_enabled_with(b),
                 _ => (None, None),
             },
+            trained: statuses.iter().any(Option::is_some)
+                && statuses.iter().flatten().all(|status| status.link_up()),
             maintenance,
         };
         let reasons = state.judge(&link_look);
@@ -256,7 +264,7 @@ impl Judge {
 
 impl Errors for Judge {
     fn local(&self, port: PortIndex) -> f32 {
-        self.ports[port.0 as usize].lately(Lately::Spoilt)
+        self.ports[port.0 as usize].spoilt_here()
     }
 
     fn has_marked(&self, port: PortIndex) -> bool {
@@ -290,7 +298,9 @@ fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> Option<bool> {
     };
     let told = [a, b].into_iter().filter(|&port| asked(port)).filter_map(active);
     match told.reduce(|one, other| one && other) {
-        Some(up) => Some(up && connected),
+        // It is up again, and where its cable leads by now the next discovery will tell.
+        Some(true) if !connected => None,
+        Some(up) => Some(up),
         // Nobody was asked; then both must have been found so, and be there.
         None => match (active(a), active(b)) {
             (Some(a), Some(b)) => Some(a && b && connected),
@@ -299,3 +309,6 @@ fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> Option<bool> {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

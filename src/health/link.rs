@@ -51,6 +51,9 @@ pub struct LinkState {
     recoveries: [Option<u32>; 2],
     lately_recovered: Recent,
     period: u16,
+    /// The ends at which errors came in that spoke against it, until it is better: of these it must be
+    /// measured that they are over.
+    guilty: [bool; 2],
     /// It trained anew since it was found bad, and that did not help yet.
     retrained: bool,
     /// What to try first, while something has to be.
@@ -83,8 +86,20 @@ pub struct LinkLook<'a> {
     pub active: (Option<Width>, Option<Speed>),
     /// The best that both ends can do and are allowed.
     pub best: (Option<Width>, Option<Speed>),
+    /// Its lanes are trained: a link that is not up waits for its subnet manager.
+    pub trained: bool,
     /// Somebody works on it.
     pub maintenance: bool,
+}
+
+impl EndLook<'_> {
+    /// Whether it is not known if errors come in. A device that does not count bits can be told by its
+    /// packets alone.
+    fn is_hidden(&self) -> bool {
+        let counts = self.port.totals.total(Counter::SymbolErrors).is_some();
+        let unknown = counts && self.port.judged == Judgement::Unknown;
+        self.away || self.port.missed >= MISSED || unknown
+    }
 }
 
 impl LinkState {
@@ -96,6 +111,7 @@ impl LinkState {
             recoveries: [None; 2],
             lately_recovered: Recent::default(),
             period: 0,
+            guilty: [false; 2],
             retrained: false,
             repair: None,
         }
@@ -133,7 +149,17 @@ impl LinkState {
             reasons = reasons.at_most(Verdict::Unknown);
             reasons.add(Reason::Maintenance, Verdict::Unknown);
         }
-        self.standing.follow(&reasons, look.at);
+        let mut hidden = false;
+        for (guilty, end) in self.guilty.iter_mut().zip(&look.ends).filter(|(_, end)| !end.mute) {
+            let mut errors = Reasons::default();
+            weigh_errors(end, &mut errors);
+            *guilty |= errors.verdict() >= Verdict::Watch;
+            hidden |= *guilty && end.is_hidden();
+        }
+        self.standing.follow(&reasons, hidden, look.at);
+        if self.standing.verdict().0 < Verdict::Watch {
+            self.guilty = [false; 2];
+        }
         self.retrained &= self.standing.verdict().0 > Verdict::Unknown;
         reasons
     }
@@ -176,7 +202,8 @@ impl LinkState {
         if look.ends.iter().any(|end| end.disabled) {
             reasons.add(Reason::Disabled, Verdict::Unknown);
         } else if up == Some(false) && !away {
-            let good = look.at.since(since) >= DOWN_FOR_GOOD;
+            // The cable does what it can where the lanes are trained.
+            let good = look.at.since(since) >= DOWN_FOR_GOOD && !look.trained;
             reasons.add(Reason::Down, if good { Verdict::Bad } else { Verdict::Watch });
         } else if up.is_none() {
             reasons.add(Reason::Unanswered, Verdict::Unknown);
@@ -227,6 +254,7 @@ impl LinkState {
                     (false, true) => Repair::SwapTransceiver,
                 })
             }
+            Reason::Down if look.trained => None,
             Reason::Flapping | Reason::Recoveries | Reason::Speed | Reason::Down => {
                 Some(if self.retrained { Repair::SwapCable } else { Repair::Reseat })
             }
@@ -250,7 +278,7 @@ fn weigh_errors(end: &EndLook<'_>, reasons: &mut Reasons) {
     }
     // A packet is spoilt by a bit: more of them than the bits that came in may bring.
     let bits = port.lately(Lately::Received) * 32.0;
-    let spoilt = port.lately(Lately::Spoilt);
+    let spoilt = port.spoilt_here();
     if port.limit().is_some_and(|limit| spoilt > bit_errors::most(bits * limit)) {
         // Losses that come with the load are the receiver's, who had no room.
         let weight = if port.follows_load() { Verdict::Ok } else { Verdict::Watch };

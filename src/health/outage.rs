@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use crate::fabric::Moment;
 
-use super::window::Tick;
-
 /// The bounds of the histogram of outages, in seconds: what ends a job is how long it had to wait.
 /// The time-outs of NCCL and MPI are about 7 and 14 s with common settings.
 pub const BOUNDS: [f64; 7] = [1.0, 5.0, 7.0, 14.0, 30.0, 60.0, 300.0];
@@ -105,6 +103,8 @@ const REMEMBERED: usize = 3;
 #[derive(Clone, Debug, Default)]
 pub struct Life {
     up: Option<bool>,
+    /// It was up at least once: what never was cannot be lost.
+    was_up: bool,
     /// Since when it is so.
     since: Moment,
     /// What is older says nothing.
@@ -113,11 +113,15 @@ pub struct Life {
     /// LinkDowned as far as it was counted, and the resets that belong to it.
     accounted: [Option<u32>; 2],
     resets: [u32; 2],
+    /// Losses that were settled without this end, which may have counted them: it has told nothing
+    /// since.
+    untold: [u32; 2],
     /// Few links are down at a time.
     pending: Option<Box<Pending>>,
     /// It came up since the latest sweep.
     came_up: bool,
-    flaps: [Tick; REMEMBERED],
+    /// Whole moments: ticks go round in 497 days, and these are kept for as long as that.
+    flaps: [Moment; REMEMBERED],
     /// Of those, the ones that one end alone counted.
     by_node: [bool; REMEMBERED],
 }
@@ -137,7 +141,7 @@ impl Life {
     /// node's.
     pub fn flaps_since(&self, now: Moment, within: Duration) -> (usize, bool) {
         let known = REMEMBERED.min(self.outages.flaps as usize);
-        let young = |tick: &Tick| Tick::from(now).seconds_since(*tick) <= within.as_secs_f32();
+        let young = |flap: &Moment| now.since(*flap) <= within;
         let count = self.flaps[..known].iter().filter(|tick| young(tick)).count();
         (count, count > 0 && self.by_node[..count].iter().all(|by_node| *by_node))
     }
@@ -150,8 +154,10 @@ impl Life {
     /// A port of it told by itself that it was lost, or is back.
     pub fn hear(&mut self, up: bool, at: Moment) {
         if at >= self.as_of {
-            // What was never seen and says that it broke was whole.
-            self.up.get_or_insert(!up);
+            if !up && self.up.is_none() {
+                // What was never seen and says that it broke was whole.
+                (self.up, self.was_up) = (Some(true), true);
+            }
             self.turn(up, at);
             self.as_of = at;
         }
@@ -162,6 +168,11 @@ impl Life {
         if let Some(up) = look.up.filter(|_| look.at >= self.as_of) {
             self.turn(up, look.at);
             self.as_of = look.at;
+        }
+        if self.up == Some(false) && !self.was_up {
+            // It is new, and waits for its subnet manager: what its ends count meanwhile is no loss.
+            self.account(look);
+            return false;
         }
         if self.up == Some(false) {
             // Who is gone while the link is down may come back with its counters at zero.
@@ -176,10 +187,16 @@ impl Life {
         }
         let more = [0, 1].map(|end| {
             let (was, now) = (self.accounted[end]?, look.downed[end]?);
-            Some(now.wrapping_sub(was))
+            Some(now.wrapping_sub(was).saturating_sub(self.untold[end]))
         });
-        let lost = more.iter().flatten().any(|&more| more > 0);
-        if lost || self.pending.is_some() {
+        let is_new = self.came_up && self.pending.is_none();
+        let lost = !is_new && more.iter().flatten().any(|&more| more > 0);
+        // A reset tells of a reboot only if the other end, too, says what it counted meanwhile.
+        let half_told = [0, 1].into_iter().any(|end| {
+            let is_reset = more[end].is_some() && look.resets[end] != self.resets[end];
+            is_reset && self.accounted[1 - end].is_some() && look.downed[1 - end].is_none()
+        });
+        if lost || half_told || self.pending.is_some() {
             let pending = self.pending.get_or_insert_default();
             pending.sweeps += 1;
             pending.maintenance |= look.maintenance;
@@ -201,6 +218,9 @@ impl Life {
             return;
         }
         if was == Some(false) {
+            self.came_up = up;
+        }
+        if was == Some(false) && self.was_up {
             let seconds = at.since(self.since).as_secs_f32();
             let pending = self.pending.get_or_insert_default();
             pending.seen = pending.seen.saturating_add(1);
@@ -208,8 +228,8 @@ impl Life {
             let place = BOUNDS.partition_point(|bound| f64::from(seconds) > *bound);
             pending.lengths[place] = pending.lengths[place].saturating_add(1);
             pending.sweeps = 0;
-            self.came_up = up;
         }
+        self.was_up |= up;
         if was.is_some() {
             self.outages.last_change = Some(at);
         }
@@ -221,6 +241,7 @@ impl Life {
             if look.downed[end].is_some() {
                 self.accounted[end] = look.downed[end];
                 self.resets[end] = look.resets[end];
+                self.untold[end] = 0;
             }
         }
     }
@@ -232,6 +253,11 @@ impl Life {
         self.account(look);
         let counted = more.into_iter().flatten().max().unwrap_or(0);
         let times = counted.max(u32::from(pending.seen));
+        for (untold, downed) in self.untold.iter_mut().zip(look.downed) {
+            if downed.is_none() {
+                *untold = untold.saturating_add(times);
+            }
+        }
         if times == 0 {
             return;
         }
@@ -254,7 +280,7 @@ impl Life {
                 for _ in 0..times.min(REMEMBERED as u32) {
                     self.flaps.rotate_right(1);
                     self.by_node.rotate_right(1);
-                    self.flaps[0] = Tick::from(look.at);
+                    self.flaps[0] = look.at;
                     self.by_node[0] = cause == Cause::Node;
                 }
             }
@@ -266,12 +292,18 @@ impl Life {
             return Cause::Expected(Expected::Maintenance);
         }
         let rebooted = |end: usize| {
-            let nothing = more[end].is_none_or(|more| more == 0);
-            let reset = look.resets[end] != self.resets[end];
+            let nothing = |end: usize| more[end].is_none_or(|more| more == 0);
+            let fell = |end: usize| look.resets[end] != self.resets[end];
+            // Counters that fell at both ends, and with them what they had counted of the loss, were
+            // cleared by a tool.
+            let cleared = fell(1 - end) && nothing(1 - end) && !pending.away[end];
+            let reset = fell(end) && !cleared;
             // Counters that were at zero before a reboot do not fall. Then it tells that the node was
-            // gone, and that the other end alone counted a loss.
-            let gone = pending.away[end] && more[1 - end].is_some_and(|more| more > 0);
-            nothing && (reset || gone)
+            // gone, and that the other end alone counted a loss. Of one that never told anything it
+            // is not known that it was there.
+            let told = self.accounted[end].is_some();
+            let gone = told && pending.away[end] && more[1 - end].is_some_and(|more| more > 0);
+            nothing(end) && (reset || gone)
         };
         if rebooted(0) || rebooted(1) {
             return Cause::Expected(Expected::Reboot);
@@ -477,5 +509,87 @@ mod tests {
         story.up(3);
         assert_eq!(story.told(), (0, [0, 0], 0, 0));
         assert_eq!(story.life.up().1, Moment::default() + Duration::from_secs(15));
+    }
+
+    #[test]
+    fn a_new_cable_that_comes_up_was_not_lost_before() {
+        // Found while no subnet manager has set its state yet.
+        let mut story = Story { downed: [3, 7], resets: [1, 0], ..Story::default() };
+        story.sweeps(2, false, BOTH);
+        story.downed[0] += 1;
+        story.sweeps(1, false, BOTH);
+        assert!(story.sweep(Some(true), BOTH), "it trained");
+        story.up(5);
+        assert_eq!(story.told(), (0, [0, 0], 0, 0));
+        // From then on it can be lost.
+        story.sweep(Some(false), BOTH);
+        story.up(5);
+        assert_eq!(story.told(), (1, [0, 0], 15, 0));
+
+        let mut heard = Life::default();
+        heard.hear(true, Moment::default() + Duration::from_secs(1_000));
+        assert_eq!((heard.pending.is_some(), heard.up().0), (false, Some(true)));
+    }
+
+    #[test]
+    fn what_one_end_counted_while_it_was_silent_was_told_by_the_other() {
+        let mut story = Story::new();
+        let silent = [false, true];
+        for _ in 0..3 {
+            story.downed = story.downed.map(|downed| downed + 1);
+            story.sweeps(8, true, silent);
+        }
+        assert_eq!(story.told().0, 3);
+        story.up(6);
+        assert_eq!(story.told().0, 3, "the same ones, told by the end that was silent");
+        story.downed = story.downed.map(|downed| downed + 1);
+        story.up(6);
+        assert_eq!(story.told().0, 4);
+    }
+
+    #[test]
+    fn a_node_that_never_told_anything_is_not_known_to_reboot() {
+        let mut story = Story { downed: [3, 7], ..Story::default() };
+        story.sweeps(4, true, HOST);
+        story.downed[0] += 1;
+        story.sweeps(3, false, HOST);
+        story.sweeps(6, true, HOST);
+        assert_eq!(story.told(), (1, [0, 0], 45, 0));
+    }
+
+    #[test]
+    fn a_tool_that_clears_both_ends_reboots_neither() {
+        // It has cleared what they had counted of the loss.
+        let mut story = Story::new();
+        story.sweep(Some(false), BOTH);
+        story.resets = [1, 1];
+        story.sweeps(2, false, BOTH);
+        story.up(4);
+        assert_eq!(story.told(), (1, [0, 0], 45, 0));
+    }
+
+    #[test]
+    fn a_flap_of_long_ago_stays_of_long_ago() {
+        let mut story = Story::new();
+        story.downed = [4, 8];
+        story.up(4);
+        let at = story.at() + Duration::from_millis(10 * (1 << 32));
+        assert_eq!(story.life.flaps_since(at, Duration::from_secs(3600)).0, 0);
+    }
+
+    #[test]
+    fn a_reboot_that_is_read_before_the_other_end_is_waits_for_it() {
+        // A switch that was away between two looks, and the hosts behind it.
+        let mut story = Story::new();
+        story.resets[0] += 1;
+        story.sweeps(2, true, HOST);
+        story.downed[1] += 1;
+        story.up(4);
+        assert_eq!(story.told(), (0, [1, 0], 0, 0));
+        // Cleared by a tool, while the other end is silent for long.
+        story.resets[0] += 1;
+        story.sweeps(6, true, HOST);
+        story.up(4);
+        assert_eq!((story.told(), story.life.pending.is_some()), ((0, [1, 0], 0, 0), false));
     }
 }

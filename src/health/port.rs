@@ -91,7 +91,7 @@ impl PortState {
         for (lately, counter) in self.lately.iter_mut().zip(LATELY) {
             lately.add(growth.of(*counter).unwrap_or(0) as f32);
         }
-        let of = |counter| growth.of(counter).unwrap_or(0);
+        let of = |counter| growth.timed(counter).unwrap_or(0);
         self.corruption.note(
             of(Counter::RcvPkts) as f32,
             of(Counter::RcvErrors) as f32,
@@ -117,7 +117,7 @@ impl PortState {
         // mended, or, by most, as both.
         let lost = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
         let errors = lost.into_iter().filter_map(|counter| growth.of(counter)).max();
-        if let Some(mended) = growth.of(Counter::FecCorrectedSymbols) {
+        if let Some(mended) = growth.timed(Counter::FecCorrectedSymbols) {
             self.mended.add(mended as f32);
             self.watched.add(growth.seconds as f32);
         }
@@ -158,6 +158,12 @@ impl PortState {
     /// How much of something there was in the latest 12 to 24 minutes.
     pub fn lately(&self, what: Lately) -> f32 {
         self.lately[what as usize].sum()
+    }
+
+    /// How many packets were spoilt on the way in from the other end, in that time: many devices count
+    /// those that were marked further upstream as received with an error, too.
+    pub fn spoilt_here(&self) -> f32 {
+        (self.lately(Lately::Spoilt) - self.lately(Lately::Marked)).max(0.0)
     }
 
     /// The share of bits that may come in wrong, if the link is known.

@@ -17,6 +17,8 @@ pub struct PortTotals {
     raws: [u64; COUNT],
     /// One bit a counter: it was seen before.
     seen: u64,
+    /// One bit a counter: the latest reading had it.
+    latest: u64,
     /// When the port was read last.
     at: Moment,
     counting: Counting,
@@ -28,6 +30,7 @@ impl Default for PortTotals {
             totals: [0; COUNT],
             raws: [0; COUNT],
             seen: 0,
+            latest: 0,
             at: Moment::default(),
             counting: Counting::default(),
         }
@@ -44,6 +47,8 @@ pub struct Growth {
     /// Some of them fell.
     pub reset: bool,
     known: u64,
+    /// One bit a counter: it grew in those seconds, and not since an earlier reading.
+    timed: u64,
     by: [u64; COUNT],
 }
 
@@ -52,6 +57,11 @@ impl Growth {
     pub fn of(&self, counter: Counter) -> Option<u64> {
         let index = counter as usize;
         (self.known >> index & 1 == 1).then(|| self.by[index])
+    }
+
+    /// The same, if it grew in the seconds since the reading before: `None` if that did not have it.
+    pub fn timed(&self, counter: Counter) -> Option<u64> {
+        self.of(counter).filter(|_| self.timed >> counter as usize & 1 == 1)
     }
 }
 
@@ -65,7 +75,9 @@ impl PortTotals {
     /// before by now seems to have grown by the difference.
     pub fn take(&mut self, reading: &mut Reading) -> Growth {
         let seconds = if self.seen == 0 { 0.0 } else { reading.at.since(self.at).as_secs_f64() };
-        let mut growth = Growth { at: reading.at, seconds, reset: false, known: 0, by: [0; COUNT] };
+        let (before, at) = (std::mem::take(&mut self.latest), reading.at);
+        let (known, by) = (0, [0; COUNT]);
+        let mut growth = Growth { at, seconds, reset: false, known, timed: before, by };
         let mut stuck = self.counting.stuck;
         for counter in Counter::all() {
             let Some(raw) = reading.get(counter) else { continue };
@@ -81,6 +93,7 @@ impl PortTotals {
             }
             self.raws[index] = raw;
             self.seen |= bit;
+            self.latest |= bit;
             stuck = if reading.is_stuck(counter) { stuck | bit } else { stuck & !bit };
             reading.set(counter, self.totals[index]);
         }
@@ -182,9 +195,11 @@ mod tests {
         assert_eq!(second.of(ERRORS), Some(3));
         assert_eq!(second.of(Counter::XmitWait), None);
         assert!((second.seconds - 15.0).abs() < 1e-9);
-        // It was not read in between: nothing is lost.
+        // It was not read in between: nothing is lost, but that took longer.
         totals.take(&mut Reading::empty(Moment(40_000_000_000)));
-        assert_eq!(totals.take(&mut reading(55, 20, false)).of(ERRORS), Some(12));
+        let third = totals.take(&mut reading(55, 20, false));
+        assert_eq!((third.of(ERRORS), third.timed(ERRORS)), (Some(12), None));
+        assert_eq!(totals.take(&mut reading(70, 21, false)).timed(ERRORS), Some(1));
     }
 
     #[test]

@@ -132,17 +132,6 @@ impl Reasons {
     }
 }
 
-impl Reason {
-    /// Whether it rests on errors that were measured over time: that they are over must be measured,
-    /// too.
-    fn is_measured(self) -> bool {
-        matches!(
-            self,
-            Reason::BitErrors | Reason::PreFec | Reason::ReceiveErrors | Reason::LinkIntegrity
-        )
-    }
-}
-
 /// For so long a link must be better than its verdict before that is lifted.
 pub const HOLD: Duration = Duration::from_secs(5 * 60);
 
@@ -154,13 +143,12 @@ pub struct Standing {
     verdict: Verdict,
     since: Moment,
     better_since: Option<Moment>,
-    measured: bool,
 }
 
 impl Standing {
     /// Of a link that is seen for the first time.
     pub fn new(at: Moment) -> Self {
-        Standing { verdict: Verdict::Unknown, since: at, better_since: None, measured: false }
+        Standing { verdict: Verdict::Unknown, since: at, better_since: None }
     }
 
     /// The verdict, and since when it is that.
@@ -168,21 +156,16 @@ impl Standing {
         (self.verdict, self.since)
     }
 
-    /// Takes what speaks for and against the link now.
-    pub fn follow(&mut self, reasons: &Reasons, at: Moment) {
+    /// Takes what speaks for and against the link now. While it is `hidden` whether it has the errors
+    /// that spoke against it, it is not better.
+    pub fn follow(&mut self, reasons: &Reasons, hidden: bool, at: Moment) {
         let now = reasons.verdict();
-        if now >= Verdict::Watch {
-            self.measured = reasons
-                .iter()
-                .any(|(reason, weight)| weight >= Verdict::Watch && reason.is_measured())
-                || (self.measured && now < self.verdict);
-        }
         if now >= self.verdict || self.verdict < Verdict::Watch {
             self.better_since = None;
             if now != self.verdict {
                 (self.verdict, self.since) = (now, at);
             }
-        } else if self.measured && reasons.iter().any(|(_, weight)| weight == Verdict::Unknown) {
+        } else if hidden {
             self.better_since = None;
         } else if at.since(*self.better_since.get_or_insert(at)) >= HOLD {
             (self.verdict, self.since, self.better_since) = (now, at, None);
@@ -209,14 +192,14 @@ mod tests {
     }
 
     /// Follows a list of weights of one reason, one a minute, and tells the verdicts.
-    fn verdicts(reason: Reason, weights: &[Verdict]) -> Vec<Verdict> {
+    fn verdicts(reason: Reason, measured: bool, weights: &[Verdict]) -> Vec<Verdict> {
         let at = |minute: usize| Moment::default() + Duration::from_secs(60) * minute as u32;
         let mut standing = Standing::new(at(0));
         let follow = |(minute, weight): (usize, &Verdict)| {
             let mut reasons = Reasons::default();
             let reason = if *weight == Verdict::Unknown { Reason::TooShort } else { reason };
             reasons.add(reason, *weight);
-            standing.follow(&reasons, at(minute));
+            standing.follow(&reasons, measured && *weight == Verdict::Unknown, at(minute));
             standing.verdict().0
         };
         weights.iter().enumerate().map(follow).collect()
@@ -227,7 +210,7 @@ mod tests {
         use Verdict::{Bad, Ok, Unknown, Watch};
         let weights = [Unknown, Ok, Watch, Bad, Watch, Ok, Bad, Ok, Ok, Ok, Ok, Ok, Ok, Unknown];
         let told = [Unknown, Ok, Watch, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Bad, Ok, Unknown];
-        assert_eq!(verdicts(Reason::Flapping, &weights), told);
+        assert_eq!(verdicts(Reason::Flapping, false, &weights), told);
     }
 
     #[test]
@@ -236,9 +219,12 @@ mod tests {
         let mut weights = vec![Bad];
         weights.extend([Unknown; 60]);
         weights.extend([Ok; 6]);
-        assert_eq!(verdicts(Reason::BitErrors, &weights)[60..], [Bad, Bad, Bad, Bad, Bad, Bad, Ok]);
+        assert_eq!(
+            verdicts(Reason::BitErrors, true, &weights)[60..],
+            [Bad, Bad, Bad, Bad, Bad, Bad, Ok]
+        );
         // One that was down is another matter: it is up again, and that is known.
-        let told = verdicts(Reason::Down, &weights);
+        let told = verdicts(Reason::Down, false, &weights);
         assert_eq!((told[5], told[6]), (Bad, Unknown));
     }
 }

@@ -9,10 +9,13 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::cli::daemon::{capturing_monitor, start_log};
 use crate::cli::{Exit, Fatal};
-use crate::config::Settings;
+use crate::config::{FabricSettings, Settings};
 use crate::monitor::{Board, Observation};
 use crate::transport::clock::Clock;
 use crate::transport::umad::Umad;
+
+/// Longer than anybody watches.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Sweeps each fabric once, and then on for what is left of that time.
 pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observation>>, Fatal> {
@@ -28,8 +31,7 @@ pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observa
         let (_, wire) =
             Umad::open_first(&settings.sysfs, fabric.hca.as_deref(), fabric.port, clock)
                 .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
-        let mut fabric = fabric.clone();
-        fabric.interval = fabric.interval.min(longest_interval(watch_for));
+        let fabric = looked_at(fabric, watch_for);
         let monitor = capturing_monitor(&fabric, Arc::clone(&board), slot, Arc::clone(&stop))?;
         ready.push((monitor, wire));
     }
@@ -57,6 +59,13 @@ pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observa
     swept
 }
 
+/// The settings of a fabric that is only looked at for so long. Nothing is cleared: the totals that what
+/// was cleared would go into end with us, and an exporter that is running would miss it in its own.
+fn looked_at(fabric: &FabricSettings, watch_for: Duration) -> FabricSettings {
+    let interval = fabric.interval.min(longest_interval(watch_for));
+    FabricSettings { interval, clear_saturated: false, ..fabric.clone() }
+}
+
 /// What happens is seen by comparing sweeps: there are to be some in the time that there is.
 fn longest_interval(watch_for: Duration) -> Duration {
     if watch_for.is_zero() { Duration::MAX } else { (watch_for / 4).max(Duration::from_secs(1)) }
@@ -73,7 +82,8 @@ fn wait(
         .build()
         .map_err(|error| failed(format!("cannot start the runtime: {error}")))?;
     runtime.block_on(async {
-        let until = Instant::now() + watch_for;
+        // A clock has an end; nobody waits for so long.
+        let until = Instant::now() + watch_for.min(LONGEST);
         let lost = |_| failed("the device was lost, as the log says: run it again".into());
         seen.wait_for(is_swept).await.map_err(lost)?;
         while let Ok(news) = timeout_at(until, seen.changed()).await {
@@ -85,4 +95,22 @@ fn wait(
 
 fn is_swept(board: &Board) -> bool {
     board.fabrics.iter().all(|observation| observation.tally.sweeps > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::options::{FabricOptions, Options};
+
+    #[test]
+    fn who_only_looks_clears_nothing() {
+        let fabric = FabricOptions { clear_saturated: Some(true), ..FabricOptions::default() };
+        let options = Options { fabric, ..Options::default() };
+        let settings = Settings::load(options, None).unwrap();
+        let fabric = &settings.fabrics[0];
+        assert!(fabric.clear_saturated);
+        assert!(!looked_at(fabric, Duration::ZERO).clear_saturated);
+        assert_eq!(looked_at(fabric, Duration::ZERO).interval, fabric.interval);
+        assert!(looked_at(fabric, Duration::from_secs(8)).interval <= Duration::from_secs(2));
+    }
 }
