@@ -242,7 +242,8 @@ impl Judge {
             since,
             reasons,
             repair,
-            up: state.life.up().0,
+            // As it was last known it may be no more.
+            up: look.up.and(state.life.up().0),
             outages: *state.life.outages(),
             upstream,
         }

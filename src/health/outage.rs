@@ -116,6 +116,8 @@ pub struct Life {
     /// Losses that were settled without this end, which may have counted them: it has told nothing
     /// since.
     untold: [u32; 2],
+    /// Who was gone while nothing was known of the link, until both ends have told what they counted.
+    was_away: [bool; 2],
     /// Few links are down at a time.
     pending: Option<Box<Pending>>,
     /// It came up since the latest sweep.
@@ -169,6 +171,9 @@ impl Life {
             self.turn(up, look.at);
             self.as_of = look.at;
         }
+        if look.up.is_none() {
+            self.was_away = [0, 1].map(|end| self.was_away[end] || look.away[end]);
+        }
         if self.up == Some(false) && !self.was_up {
             // It is new, and waits for its subnet manager: what its ends count meanwhile is no loss.
             self.account(look);
@@ -200,6 +205,9 @@ impl Life {
             let pending = self.pending.get_or_insert_default();
             pending.sweeps += 1;
             pending.maintenance |= look.maintenance;
+            for (away, was) in pending.away.iter_mut().zip(self.was_away) {
+                *away |= was;
+            }
             // One end may have been read before the loss and the other after it, so whoever was
             // silent or has counted nothing is asked once more.
             let told = more.iter().all(Option::is_some) && self.up == Some(true);
@@ -237,6 +245,9 @@ impl Life {
     }
 
     fn account(&mut self, look: &Look) {
+        if look.downed.iter().all(Option::is_some) {
+            self.was_away = [false; 2];
+        }
         for end in 0..2 {
             if look.downed[end].is_some() {
                 self.accounted[end] = look.downed[end];
@@ -591,5 +602,18 @@ mod tests {
         story.sweeps(6, true, HOST);
         story.up(4);
         assert_eq!((story.told(), story.life.pending.is_some()), ((0, [1, 0], 0, 0), false));
+    }
+
+    #[test]
+    fn a_switch_that_was_gone_with_all_its_hosts_has_rebooted() {
+        // Nobody told of the link meanwhile, and no counter had anything to fall from.
+        let mut story = Story::new();
+        story.sweep(None, [true, true]);
+        story.downed[1] += 1;
+        story.up(4);
+        assert_eq!(story.told(), (0, [1, 0], 0, 0));
+        story.downed[1] += 1;
+        story.up(4);
+        assert_eq!(story.told(), (1, [1, 0], 0, 0), "that was long ago");
     }
 }

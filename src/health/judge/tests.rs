@@ -25,6 +25,8 @@ struct Story {
     downed: [u64; 2],
     /// The field of the host's is full.
     full: bool,
+    /// Nobody answers.
+    silent: bool,
     /// SymbolErrorCounter of the host.
     symbols: u64,
     /// PortRcvErrors and PortRcvRemotePhysicalErrors of the host.
@@ -44,6 +46,7 @@ impl Story {
             told: None,
             downed,
             full,
+            silent: false,
             symbols: 0,
             received: [0; 2],
         };
@@ -76,6 +79,10 @@ impl Story {
         if let Some(told) = self.told {
             let port = self.fabric.find(end(1, 1)).unwrap();
             snapshot.statuses[port.0 as usize] = Fresh::Told(told);
+        }
+        if self.silent {
+            snapshot.readings.fill(None);
+            snapshot.silent.fill(true);
         }
         self.judge.judge(&mut snapshot).links.remove(0)
     }
@@ -182,4 +189,15 @@ fn what_is_not_known_of_the_sound_end_keeps_no_cable_bad() {
     assert_eq!(story.sweep().verdict, Verdict::Bad);
     let found = story.sweeps(4 * 300);
     assert_eq!(found.verdict, Verdict::Unknown, "{:?}", found.reasons);
+}
+
+#[test]
+fn whether_a_link_is_up_is_not_known_while_nobody_answers() {
+    let mut story = Story::new();
+    assert_eq!(story.sweep().up, Some(true));
+    story.silent = true;
+    assert_eq!(story.sweep().up, None);
+    story.silent = false;
+    let found = story.sweep();
+    assert_eq!((found.up, found.outages.flaps), (Some(true), 0));
 }
