@@ -174,7 +174,10 @@ impl<'a> Witness<'a> {
     fn broken(&self) -> Option<String> {
         self.each(|port| {
             let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
-            let own = self.count(port, Counter::RcvErrors).saturating_sub(marked);
+            let reading = self.snapshot.reading(port)?;
+            let local = reading.get(Counter::RcvLocalPhysicalErrors);
+            let own = local
+                .unwrap_or_else(|| self.count(port, Counter::RcvErrors).saturating_sub(marked));
             (own > 0).then(|| format!("{own} packets came broken into {}", self.name(port)))
         })
     }
@@ -214,7 +217,8 @@ impl<'a> Witness<'a> {
         self.each(|port| {
             let findings = self.port(port)?;
             let share = findings.wait.map_or(0.0, |wait| wait.share * 100.0);
-            let waits = format!("{} waits {share:.0} % of the time", self.name(port));
+            let dropped = self.dropped(port);
+            let waits = format!("{} waits {share:.0} % of the time{dropped}", self.name(port));
             match findings.role? {
                 Role::Root if !victims => Some(match findings.cause {
                     Some(Cause::FullLink) => format!("{waits}, and its link is full"),
@@ -226,6 +230,27 @@ impl<'a> Witness<'a> {
                 _ => None,
             }
         })
+    }
+
+    /// Packets that were given up for waiting too long, by where they waited, if that is told.
+    fn dropped(&self, port: PortIndex) -> String {
+        let all = self.count(port, Counter::XmitDiscards);
+        let why = [
+            (Counter::XmitHoqLimitDiscards, "at the head of their queue"),
+            (Counter::XmitLifetimeLimitDiscards, "in the switch"),
+            (Counter::XmitInactiveDiscards, "while it was down"),
+        ];
+        let why: Vec<String> = why
+            .into_iter()
+            .map(|(counter, place)| (self.count(port, counter), place))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, place)| format!("{count} {place}"))
+            .collect();
+        match (all, why.is_empty()) {
+            (0, _) => String::new(),
+            (_, true) => format!(", dropped {all} packets so far"),
+            (_, false) => format!(", dropped {all} packets so far ({})", why.join(", ")),
+        }
     }
 
     fn saturated(&self) -> Option<String> {

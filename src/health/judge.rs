@@ -265,7 +265,7 @@ impl Judge {
 
 impl Errors for Judge {
     fn local(&self, port: PortIndex) -> f32 {
-        self.ports[port.0 as usize].spoilt_here()
+        self.ports[port.0 as usize].lately(Lately::Spoilt)
     }
 
     fn has_marked(&self, port: PortIndex) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::fabric::rate::{Speed, Width};
 use crate::fabric::{Counter, Moment};
 
-use super::bit_errors::{self, Judgement};
+use super::bit_errors::Judgement;
 use super::congestion::Role;
 use super::outage::Life;
 use super::port::{Lately, PERIOD, PortState, TRAINING};
@@ -273,13 +273,10 @@ fn weigh_errors(end: &EndLook<'_>, reasons: &mut Reasons) {
         Judgement::Raised => reasons.add(Reason::BitErrors, Verdict::Watch),
         Judgement::Fine | Judgement::Unknown => {}
     }
-    if port.mended().is_some_and(|mended| mended.ratio > mended.limit) {
+    if port.mends_too_much() {
         reasons.add(Reason::PreFec, Verdict::Watch);
     }
-    // A packet is spoilt by a bit: more of them than the bits that came in may bring.
-    let bits = port.lately(Lately::Received) * 32.0;
-    let spoilt = port.spoilt_here();
-    if port.limit().is_some_and(|limit| spoilt > bit_errors::most(bits * limit)) {
+    if port.spoils_too_much() {
         // Losses that come with the load are the receiver's, who had no room.
         let weight = if port.follows_load() { Verdict::Ok } else { Verdict::Watch };
         reasons.add(Reason::ReceiveErrors, weight);

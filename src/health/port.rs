@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::fabric::{Counter, Moment, Reading};
 
-use super::bit_errors::{BitErrors, Judgement, Limits, Mended, Watch};
+use super::bit_errors::{self, BitErrors, Judgement, Limits, Mended, Watch};
 use super::corruption::Corruption;
 use super::totals::{Growth, PortTotals};
 use super::window::Recent;
@@ -30,7 +30,7 @@ macro_rules! recent {
 }
 
 recent! {
-    Spoilt RcvErrors "Packets that came in broken.";
+    Spoilt RcvErrors "Packets that came in broken, and were whole at the other end.";
     Marked RcvRemotePhysicalErrors "Packets that came in marked bad.";
     Received RcvData "Words of four bytes that came in.";
     Integrity LocalLinkIntegrityErrors "Times that local errors passed the port's threshold.";
@@ -89,7 +89,11 @@ impl PortState {
             return (growth, BitErrors::default());
         };
         for (lately, counter) in self.lately.iter_mut().zip(LATELY) {
-            lately.add(growth.of(*counter).unwrap_or(0) as f32);
+            let more = match counter {
+                Counter::RcvErrors => spoilt(&growth),
+                counter => growth.of(*counter).unwrap_or(0),
+            };
+            lately.add(more as f32);
         }
         let of = |counter| growth.timed(counter).unwrap_or(0);
         self.corruption.note(
@@ -160,15 +164,20 @@ impl PortState {
         self.lately[what as usize].sum()
     }
 
-    /// How many packets were spoilt on the way in from the other end, in that time: many devices count
-    /// those that were marked further upstream as received with an error, too.
-    pub fn spoilt_here(&self) -> f32 {
-        (self.lately(Lately::Spoilt) - self.lately(Lately::Marked)).max(0.0)
+    /// Whether more packets came in broken than the bits that came in may bring. Where nobody knows how
+    /// many did, packets tell nothing.
+    pub fn spoils_too_much(&self) -> bool {
+        let Some(incoming) = self.incoming else { return false };
+        let expected = self.lately(Lately::Received) * 32.0 * incoming.limits.symbol;
+        !self.totals.counting().is_stuck(Counter::RcvData)
+            && self.lately(Lately::Spoilt) > bit_errors::most(expected)
     }
 
-    /// The share of bits that may come in wrong, if the link is known.
-    pub fn limit(&self) -> Option<f32> {
-        self.incoming.map(|incoming| incoming.limits.symbol)
+    /// Whether error correction had to mend more than its limit, and more than chance brings.
+    pub fn mends_too_much(&self) -> bool {
+        let Some(Mended { limit, .. }) = self.mended() else { return false };
+        let bits = self.incoming.map_or(0.0, |it| it.bits_a_second) * self.watched.sum();
+        self.mended.sum() > bit_errors::most(bits * limit)
     }
 
     /// Whether its packets come in broken when there is much to carry, and not at other times.
@@ -185,6 +194,16 @@ impl PortState {
         let limit = incoming.limits.pre_fec.filter(|_| bits > 0.0 && !stuck)?;
         Some(Mended { ratio: self.mended.sum() / bits, limit })
     }
+}
+
+/// How many packets were spoilt on the way in from the other end. Many devices count those that were
+/// marked further upstream as received with an error, too; where the causes are read, the local
+/// physical ones are these.
+fn spoilt(growth: &Growth) -> u64 {
+    let of = |counter| growth.of(counter).unwrap_or(0);
+    let less_marked =
+        || of(Counter::RcvErrors).saturating_sub(of(Counter::RcvRemotePhysicalErrors));
+    growth.of(Counter::RcvLocalPhysicalErrors).unwrap_or_else(less_marked)
 }
 
 /// Whole seconds since the clock began.

@@ -18,6 +18,10 @@ pub trait Errors {
     fn has_marked(&self, port: PortIndex) -> bool;
 }
 
+/// So many switches further up it is looked at the most: fat trees of three levels have five between
+/// two hosts.
+const MOST_HOPS: u8 = 8;
+
 /// Searches of one sweep: each node is looked at once.
 #[derive(Debug, Default)]
 pub struct Upstream {
@@ -33,9 +37,20 @@ impl Upstream {
         errors: &impl Errors,
         port: PortIndex,
     ) -> Option<PortIndex> {
+        self.search(fabric, errors, port, MOST_HOPS)
+    }
+
+    fn search(
+        &mut self,
+        fabric: &Fabric,
+        errors: &impl Errors,
+        port: PortIndex,
+        hops: u8,
+    ) -> Option<PortIndex> {
+        let hops = hops.checked_sub(1)?;
         let way = fabric.port(port).peer.filter(|peer| peer.connected)?.port;
         let node = fabric.port(way).node;
-        match self.worst_behind(fabric, errors, node) {
+        match self.worst_behind(fabric, errors, node, hops) {
             // No packet goes back the way it came: what is spoilt there goes elsewhere.
             Some(found) if found == way => worst(fabric, errors, node, Some(way)),
             found => found,
@@ -47,6 +62,7 @@ impl Upstream {
         fabric: &Fabric,
         errors: &impl Errors,
         node: NodeIndex,
+        hops: u8,
     ) -> Option<PortIndex> {
         if let Some(found) = self.found.get(&node) {
             return *found;
@@ -60,7 +76,7 @@ impl Upstream {
             fabric
                 .ports_of(node)
                 .filter(|&port| errors.has_marked(port))
-                .filter_map(|port| self.origin(fabric, errors, port))
+                .filter_map(|port| self.search(fabric, errors, port, hops))
                 .max_by(|&a, &b| errors.local(a).total_cmp(&errors.local(b)))
         });
         self.found.insert(node, found);

@@ -68,12 +68,14 @@ fn parse(text: &str) -> Result<Vec<Work>, String> {
 pub(super) struct Maintenance {
     path: PathBuf,
     seen: Option<(SystemTime, u64)>,
+    /// It is not there, and that was told.
+    missed: bool,
 }
 
 impl Maintenance {
     /// A file that was not read yet.
     pub(super) fn new(path: &Path) -> Self {
-        Maintenance { path: path.to_owned(), seen: None }
+        Maintenance { path: path.to_owned(), seen: None, missed: false }
     }
 
     /// What is in it, if that is not what it was.
@@ -81,7 +83,15 @@ impl Maintenance {
         let wrong =
             |problem: String| MaintenanceError { path: self.path.display().to_string(), problem };
         let unreadable = |error: std::io::Error| wrong(error.to_string());
-        let about = std::fs::metadata(&self.path).map_err(unreadable)?;
+        let about = match std::fs::metadata(&self.path) {
+            Err(_) if self.missed => return Ok(None),
+            Err(error) => {
+                self.missed = true;
+                return Err(unreadable(error));
+            }
+            Ok(about) => about,
+        };
+        self.missed = false;
         let is = about.modified().ok().map(|modified| (modified, about.len()));
         if self.seen.is_some() && self.seen == is {
             return Ok(None);
@@ -127,6 +137,7 @@ mod tests {
         let path = folder.path().join("work.yml");
         let mut file = Maintenance::new(&path);
         assert!(file.news().unwrap_err().to_string().contains("work.yml"));
+        assert!(file.news().unwrap().is_none(), "told once");
         std::fs::write(&path, "- {node: a}").unwrap();
         assert_eq!(file.news().unwrap().unwrap().len(), 1);
         assert!(file.news().unwrap().is_none());

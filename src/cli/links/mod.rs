@@ -170,7 +170,7 @@ fn summary(told: &Links, ask: &Ask, is_glimpse: bool) -> String {
             );
         }
     }
-    parts.join("; ")
+    parts.join("; ").chars().map(table::tame).collect()
 }
 
 /// A number as people read it: `4,000`.

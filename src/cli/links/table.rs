@@ -85,10 +85,16 @@ fn line(
     writeln!(out, "{}", text.trim_end())
 }
 
-/// As much of a cell as fits. Names come from devices and from the network: what would move a
-/// terminal's cursor is replaced.
+/// Names come from devices and from the network: what would move a terminal's cursor, or turn the
+/// direction of what follows, is replaced.
+pub(super) fn tame(char: char) -> char {
+    let turns =
+        matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if char.is_control() || turns { char::REPLACEMENT_CHARACTER } else { char }
+}
+
+/// As much of a cell as fits.
 fn cut(cell: &str, width: usize) -> String {
-    let tame = |char: char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char };
     if cell.chars().count() <= width {
         return cell.chars().map(tame).collect();
     }

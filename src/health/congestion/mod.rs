@@ -73,6 +73,16 @@ pub enum Level {
 }
 
 impl Level {
+    /// As metrics write it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Level::Negligible => "negligible",
+            Level::Low => "low",
+            Level::Medium => "medium",
+            Level::High => "high",
+        }
+    }
+
     /// The level of a share of time, 0 to 1.
     pub fn of(share: f32) -> Level {
         match share {

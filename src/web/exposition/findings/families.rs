@@ -179,7 +179,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
         counter(
             "infiniband_link_down_seconds",
             LINK_LABELS,
-            "For how long the link was down by flaps, as far as that was seen.",
+            "For how long the link was down by flaps, as far as that was seen. An outage is in it once it is over and both ends have told what they counted.",
         ),
         |cable, line| line.seconds(cable.findings.outages.down.as_secs_f64()),
     ),
@@ -356,10 +356,13 @@ pub(super) const REGIONS: &[(Family, TellWaiting)] = &[
     (
         gauge(
             "infiniband_congestion_region_ports",
-            REGION_LABELS,
-            "How many neighbouring ports wait together, by the root that waits most.",
+            &["fabric", "root_guid", "root_port", "level"],
+            "How many neighbouring ports wait together, by the root that waits most, and how bad it is: low (up to 15 % of the time), medium (up to 25 %), high.",
         ),
-        |waiting, line| line.value(waiting.region.ports.into()),
+        |waiting, line| {
+            line.label("level", waiting.region.level.label());
+            line.value(waiting.region.ports.into());
+        },
     ),
     (
         gauge(

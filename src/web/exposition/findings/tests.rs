@@ -189,7 +189,7 @@ fn where_it_is_congested() {
         format!("infiniband_port_transmit_wait_ratio{{{LEAF},tick=\"assumed\"}} 0.25"),
         format!("infiniband_port_congestion{{{LEAF},role=\"root\",{root}}} 1"),
         format!("infiniband_port_congestion{{{victim},role=\"victim\",{root}}} 1"),
-        format!("infiniband_congestion_region_ports{{fabric=\"f\",{root}}} 2"),
+        format!("infiniband_congestion_region_ports{{fabric=\"f\",{root},level=\"medium\"}} 2"),
         format!("infiniband_congestion_region_wait_ratio{{fabric=\"f\",{root}}} 0.25"),
         format!(
             "infiniband_congestion_region_start_timestamp_seconds{{fabric=\"f\",{root}}} 300.000"
