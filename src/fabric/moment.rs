@@ -29,6 +29,14 @@ impl Moment {
     }
 }
 
+impl Moment {
+    /// Whole seconds since the clock began: what is kept of many ports for long, and need not be known
+    /// more exactly. They go round in 136 years.
+    pub fn whole_seconds(self) -> u32 {
+        (self.0 / 1_000_000_000) as u32
+    }
+}
+
 impl Add<Duration> for Moment {
     type Output = Moment;
 

@@ -16,7 +16,7 @@ const ENOUGH: f32 = 5.0;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Corruption {
     /// Packets a second, on the whole.
-    mean: Option<f32>,
+    mean: f32,
     busy: Times,
     quiet: Times,
 }
@@ -34,7 +34,8 @@ impl Corruption {
             return;
         }
         let rate = packets / seconds;
-        let mean = *self.mean.get_or_insert(rate);
+        // The first is the mean of what there was.
+        let mean = if self.mean > 0.0 { self.mean } else { rate };
         let times = match rate {
             rate if rate > mean * BUSY => Some(&mut self.busy),
             rate if rate < mean * QUIET => Some(&mut self.quiet),
@@ -44,7 +45,7 @@ impl Corruption {
             times.packets += packets;
             times.errors += errors;
         }
-        self.mean = Some(mean + (rate - mean) * MOVES);
+        self.mean = mean + (rate - mean) * MOVES;
     }
 
     /// Lets what is past count half.

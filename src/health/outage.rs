@@ -122,8 +122,8 @@ pub struct Life {
     pending: Option<Box<Pending>>,
     /// It came up since the latest sweep.
     came_up: bool,
-    /// Whole moments: ticks go round in 497 days, and these are kept for as long as that.
-    flaps: [Moment; REMEMBERED],
+    /// Whole seconds: ticks go round in 497 days, and these are kept for as long as that.
+    flaps: [u32; REMEMBERED],
     /// Of those, the ones that one end alone counted.
     by_node: [bool; REMEMBERED],
 }
@@ -143,8 +143,9 @@ impl Life {
     /// node's.
     pub fn flaps_since(&self, now: Moment, within: Duration) -> (usize, bool) {
         let known = REMEMBERED.min(self.outages.flaps as usize);
-        let young = |flap: &Moment| now.since(*flap) <= within;
-        let count = self.flaps[..known].iter().filter(|tick| young(tick)).count();
+        let now = u64::from(now.whole_seconds());
+        let young = |at: &u32| now.saturating_sub(u64::from(*at)) <= within.as_secs();
+        let count = self.flaps[..known].iter().filter(|at| young(at)).count();
         (count, count > 0 && self.by_node[..count].iter().all(|by_node| *by_node))
     }
 
@@ -291,7 +292,7 @@ impl Life {
                 for _ in 0..times.min(REMEMBERED as u32) {
                     self.flaps.rotate_right(1);
                     self.by_node.rotate_right(1);
-                    self.flaps[0] = look.at;
+                    self.flaps[0] = look.at.whole_seconds();
                     self.by_node[0] = cause == Cause::Node;
                 }
             }

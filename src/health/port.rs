@@ -84,7 +84,8 @@ impl PortState {
             self.restart(None);
             self.incoming = incoming;
         }
-        let Some(incoming) = incoming.filter(|_| second(growth.at) >= self.quiet_until) else {
+        let Some(incoming) = incoming.filter(|_| growth.at.whole_seconds() >= self.quiet_until)
+        else {
             self.judged = Judgement::Unknown;
             return (growth, BitErrors::default());
         };
@@ -137,7 +138,7 @@ impl PortState {
         (self.mended, self.watched) = Default::default();
         self.judged = Judgement::Unknown;
         if let Some(until) = training_until {
-            self.quiet_until = second(until);
+            self.quiet_until = until.whole_seconds();
         }
     }
 
@@ -204,9 +205,4 @@ fn spoilt(growth: &Growth) -> u64 {
     let less_marked =
         || of(Counter::RcvErrors).saturating_sub(of(Counter::RcvRemotePhysicalErrors));
     growth.of(Counter::RcvLocalPhysicalErrors).unwrap_or_else(less_marked)
-}
-
-/// Whole seconds since the clock began.
-fn second(at: Moment) -> u32 {
-    (at.0 / 1_000_000_000) as u32
 }

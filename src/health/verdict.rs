@@ -142,7 +142,8 @@ pub const HOLD: Duration = Duration::from_secs(5 * 60);
 pub struct Standing {
     verdict: Verdict,
     since: Moment,
-    better_since: Option<Moment>,
+    /// In whole seconds.
+    better_since: Option<u32>,
 }
 
 impl Standing {
@@ -156,6 +157,13 @@ impl Standing {
         (self.verdict, self.since)
     }
 
+    /// For how long it has been better by now.
+    fn has_been_better(&mut self, at: Moment) -> Duration {
+        let now = at.whole_seconds();
+        let since = *self.better_since.get_or_insert(now);
+        Duration::from_secs(now.saturating_sub(since).into())
+    }
+
     /// Takes what speaks for and against the link now. While it is `hidden` whether it has the errors
     /// that spoke against it, it is not better.
     pub fn follow(&mut self, reasons: &Reasons, hidden: bool, at: Moment) {
@@ -167,7 +175,7 @@ impl Standing {
             }
         } else if hidden {
             self.better_since = None;
-        } else if at.since(*self.better_since.get_or_insert(at)) >= HOLD {
+        } else if self.has_been_better(at) >= HOLD {
             (self.verdict, self.since, self.better_since) = (now, at, None);
         }
     }
