@@ -197,6 +197,13 @@ impl Fabric {
         self.ports_of(node).nth(usize::from(nth))
     }
 
+    /// Whether another fabric has the same ports, each in the same place.
+    pub fn has_the_places_of(&self, other: &Fabric) -> bool {
+        let places = |node: &Node| (node.identity.guid, node.first_port, node.port_slots);
+        self.nodes.len() == other.nodes.len()
+            && self.nodes.iter().map(places).eq(other.nodes.iter().map(places))
+    }
+
     /// A port's name.
     pub fn end(&self, port: PortIndex) -> End {
         (self.node_of(port).identity.guid, self.port(port).number)
