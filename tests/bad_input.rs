@@ -234,6 +234,8 @@ fn the_demos_that_are_written_down_run() {
         // It listens when the story is told and the world is built.
         let mut exporter = Exporter::demo(&flags);
         assert_eq!(exporter.get("/", &[]).status, 200, "{line}");
+        // One that has not asked anything yet has nothing to show of how it asks.
+        exporter.wait_ready();
         assert_eq!(exporter.stop().code(), Some(0), "{line}");
     }
 }
