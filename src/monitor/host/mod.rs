@@ -218,3 +218,41 @@ fn log(event: &Event) {
         _ => tracing::debug!(device, port, event = kind, "a device told"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::config::Settings;
+    use crate::config::options::Options;
+    use crate::fabric::Guid;
+    use crate::fabric::host::tests::{port, snapshot};
+    use crate::fabric::moment::Anchor;
+
+    #[test]
+    fn what_a_port_tells_of_its_link_reaches_the_judges_of_fabrics() {
+        let settings = Settings::load(Options::default(), None).unwrap().host.unwrap();
+        let (board, _seen) = watch::channel(Board::default());
+        let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(board));
+        let (tell, judge) = mpsc::channel();
+        monitor.tell(tell);
+        monitor.seen.snapshot = Some(snapshot("mlx5_0", vec![port(1)]));
+        let at = |millis| Anchor {
+            moment: Moment::default() + Duration::from_millis(millis),
+            wall: SystemTime::UNIX_EPOCH,
+        };
+        for (millis, device, kind) in [
+            (1, "mlx5_0", EventKind::PortError),
+            (2, "mlx5_0", EventKind::GidChange),
+            (3, "nobody", EventKind::PortError),
+            (4, "mlx5_0", EventKind::PortActive),
+        ] {
+            let event = Event { at: at(millis), device: device.into(), port: Some(1), kind };
+            monitor.hear(Heard::Event(event));
+        }
+        let told: Vec<_> = judge.try_iter().map(|news| (news.end, news.up, news.at)).collect();
+        let end = (Guid(0xabc), 1);
+        assert_eq!(told, [(end, false, at(1).moment), (end, true, at(4).moment)]);
+    }
+}
