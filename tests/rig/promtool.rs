@@ -33,7 +33,7 @@ const MEANT: [&str; 4] = [
 ];
 
 /// What promtool has against a text, but for the names that are [`MEANT`].
-fn complaints(text: &str) -> (Option<i32>, String) {
+pub fn complaints(text: &str) -> (Option<i32>, String) {
     let (code, said) = fed("promtool", &["check", "metrics"], text);
     let is_meant = |line: &&str| {
         let name = line.strip_suffix(" metric name should not include type 'counter'");
