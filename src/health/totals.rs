@@ -12,9 +12,10 @@ use super::findings::Counting;
 /// other tools print, too. From then on it grows by what the counter grows.
 #[derive(Clone, Debug)]
 pub struct PortTotals {
-    totals: [u64; COUNT],
     /// What the counters showed last.
     raws: [u64; COUNT],
+    /// What they had counted before they fell last. Most never do, and 280 bytes a port are saved.
+    before: Option<Box<[u64; COUNT]>>,
     /// One bit a counter: it was seen before.
     seen: u64,
     /// One bit a counter: the latest reading had it.
@@ -27,8 +28,8 @@ pub struct PortTotals {
 impl Default for PortTotals {
     fn default() -> Self {
         PortTotals {
-            totals: [0; COUNT],
             raws: [0; COUNT],
+            before: None,
             seen: 0,
             latest: 0,
             at: Moment::default(),
@@ -82,20 +83,21 @@ impl PortTotals {
         for counter in Counter::all() {
             let Some(raw) = reading.get(counter) else { continue };
             let (index, bit) = (counter as usize, 1 << counter as usize);
-            if self.seen & bit == 0 {
-                self.totals[index] = raw;
-            } else {
-                let fell = raw < self.raws[index];
+            if self.seen & bit != 0 {
+                let last = self.raws[index];
+                let fell = raw < last;
+                if fell {
+                    self.fall(index, last);
+                }
                 growth.reset |= fell;
-                growth.by[index] = if fell { raw } else { raw - self.raws[index] };
+                growth.by[index] = if fell { raw } else { raw - last };
                 growth.known |= bit;
-                self.totals[index] = self.totals[index].saturating_add(growth.by[index]);
             }
             self.raws[index] = raw;
             self.seen |= bit;
             self.latest |= bit;
             stuck = if reading.is_stuck(counter) { stuck | bit } else { stuck & !bit };
-            reading.set(counter, self.totals[index]);
+            reading.set(counter, self.sum(index));
         }
         self.at = reading.at;
         self.counting.stuck = stuck;
@@ -111,8 +113,7 @@ impl PortTotals {
     pub fn cleared(&mut self, counter: Counter, last: u64) {
         let index = counter as usize;
         if self.seen >> index & 1 == 1 {
-            let more = last.saturating_sub(self.raws[index]);
-            self.totals[index] = self.totals[index].saturating_add(more);
+            self.fall(index, last.max(self.raws[index]));
             self.raws[index] = 0;
         }
     }
@@ -120,7 +121,18 @@ impl PortTotals {
     /// A counter's total, if it was ever read.
     pub fn total(&self, counter: Counter) -> Option<u64> {
         let index = counter as usize;
-        (self.seen >> index & 1 == 1).then(|| self.totals[index])
+        (self.seen >> index & 1 == 1).then(|| self.sum(index))
+    }
+
+    /// A counter begins anew after it showed `last`.
+    fn fall(&mut self, index: usize, last: u64) {
+        let before = &mut self.before.get_or_insert_with(|| Box::new([0; COUNT]))[index];
+        *before = before.saturating_add(last);
+    }
+
+    fn sum(&self, index: usize) -> u64 {
+        let before = self.before.as_ref().map_or(0, |before| before[index]);
+        before.saturating_add(self.raws[index])
     }
 
     /// How its counters fared.
