@@ -199,8 +199,8 @@ const ENOUGH: f32 = 2.5;
 const STEADY: usize = 3;
 
 /// More errors than a link with `expected` has by chance. For a link at a tenth of its limit, which
-/// is what is called normal, the chance to get there is below 1e-13 in each window of any length; for
-/// one at half its limit below 1e-6.
+/// is what is called normal, the chance to get there is below 1e-10 in a window of any length (Poisson;
+/// most, 3e-11, where 0.54 are expected); for one at half its limit below 2e-6.
 pub fn most(expected: f32) -> f32 {
     expected + 2.0 * expected.sqrt() + 4.0
 }
