@@ -9,6 +9,7 @@ mod fabric;
 mod health;
 mod host;
 pub mod options;
+pub mod yaml;
 
 pub use fabric::FabricSettings;
 pub use host::HostSettings;
@@ -107,7 +108,8 @@ impl Settings {
     }
 
     fn merge(flags: Options, text: &str, path: String) -> Result<Settings, ConfigError> {
-        let file = parse(text).map_err(|problem| ConfigError::Malformed { path, problem })?;
+        let file: File =
+            yaml::read(text).map_err(|problem| ConfigError::Malformed { path, problem })?;
         let (web, log) = (flags.web.over(file.web), flags.log.over(file.log));
         let path = flags.path.over(file.path);
         let collectors = flags.collector.over(file.collector);
@@ -175,19 +177,6 @@ fn is_free_path(path: &str) -> bool {
     segments.next() == Some("")
         && segments.all(|segment| !segment.is_empty() && segment.chars().all(plain))
         && !["/-/", "/api/"].iter().any(|taken| path.starts_with(taken))
-}
-
-fn parse(text: &str) -> Result<File, String> {
-    if text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#')) {
-        return Ok(File::default());
-    }
-    // The first line says what and where; the picture of the place below it is left out, for an
-    // error is one line.
-    serde_saphyr::from_str(text).map_err(|error| {
-        let told = error.to_string();
-        let line = told.lines().next().unwrap_or_default();
-        line.strip_prefix("error: ").unwrap_or(line).to_owned()
-    })
 }
 
 /// `HOST:PORT`, or `:PORT` for all addresses.

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
+use crate::config::yaml;
 use crate::fabric::PortNumber;
 use crate::health::settings::{NodeRef, Work};
 
@@ -45,15 +46,7 @@ impl TryFrom<String> for Time {
 }
 
 fn parse(text: &str) -> Result<Vec<Work>, String> {
-    let is_comment = |line: &str| line.trim().is_empty() || line.trim().starts_with('#');
-    if text.lines().all(is_comment) {
-        return Ok(Vec::new());
-    }
-    let entries: Vec<Entry> = serde_saphyr::from_str(text).map_err(|error| {
-        // The first line says what and where; below it is a picture of the place.
-        let told = error.to_string();
-        told.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
-    })?;
+    let entries: Vec<Entry> = yaml::read(text)?;
     let work = |entry: Entry| Work {
         node: NodeRef::new(&entry.node),
         port: entry.port,
