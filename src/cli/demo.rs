@@ -45,6 +45,10 @@ pub struct DemoArgs {
     /// Let the story unfold so many times as fast; rates stay as they are
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     speedup: f64,
+    /// Let the simulated clock run so many times as fast as ours: the story, the counters, the sweeps
+    /// and what is made of them; times in metrics run ahead with it
+    #[arg(long, value_name = "X", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    clock: u32,
     #[command(flatten)]
     web: WebOptions,
     #[command(flatten)]
@@ -97,7 +101,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
     split_planes(&mut settings, story.seats.len())?;
     let about = scenario.about().to_owned();
-    watch(&settings, story, &about)
+    watch(&settings, story, &about, args.clock)
 }
 
 /// How many hosts a story needs on its own fabric: as many as make all that it names be there.
@@ -126,13 +130,13 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
     Ok(())
 }
 
-fn watch(settings: &Settings, mut story: Story, about: &str) -> Result<(), Fatal> {
+fn watch(settings: &Settings, mut story: Story, about: &str, pace: u32) -> Result<(), Fatal> {
     let daemon = Daemon::new(settings);
     let seats = story.seats.clone();
     // The world takes the story, and its flows are too many to have them twice.
     let (begin, told) = (beginning(&story, about), std::mem::take(&mut story.told));
     // The world's clock begins here: the story is at its beginning when the first answer is given.
-    let time = Time::Real(Clock::start());
+    let time = Time::Real(Clock::fast(pace));
     let world = share(World::new(story));
     let watchers = seats
         .iter()
@@ -151,7 +155,7 @@ fn watch(settings: &Settings, mut story: Story, about: &str) -> Result<(), Fatal
         use std::io::Write;
         // Somebody who does not listen, as behind a closed pipe, may still look.
         let mut out = std::io::stdout().lock();
-        let text = introduction(&begin, &told, addresses);
+        let text = introduction(&begin, &told, pace, addresses);
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     })
 }
@@ -169,7 +173,12 @@ fn beginning(story: &Story, about: &str) -> String {
 }
 
 /// What is watched, where to look, and what will happen.
-fn introduction(begin: &str, told: &[(Duration, String)], addresses: &[SocketAddr]) -> String {
+fn introduction(
+    begin: &str,
+    told: &[(Duration, String)],
+    pace: u32,
+    addresses: &[SocketAddr],
+) -> String {
     use std::fmt::Write;
 
     let mut text = begin.to_owned();
@@ -182,7 +191,7 @@ fn introduction(begin: &str, told: &[(Duration, String)], addresses: &[SocketAdd
         text.push_str("What will happen, in minutes from now:\n");
     }
     for (at, what) in told {
-        let _ = writeln!(text, "  {:>6}  {what}", clock_of(*at));
+        let _ = writeln!(text, "  {:>6}  {what}", clock_of(*at / pace));
     }
     if let Some(address) = addresses.first() {
         let _ = write!(

@@ -347,6 +347,7 @@ impl Monitor {
         let findings = snapshot.as_mut().map(|snapshot| self.judging.judge(snapshot));
         let observation = Arc::new(Observation {
             fabric: self.settings.name.clone(),
+            interval: self.settings.interval,
             snapshot,
             findings: findings.unwrap_or_default(),
             tally: self.tally.clone(),

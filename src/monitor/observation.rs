@@ -1,6 +1,7 @@
 //! What a monitor publishes: everything that a teller may want to know.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::fabric::moment::Anchor;
 use crate::fabric::{Moment, Snapshot, change};
@@ -29,6 +30,8 @@ impl From<Vec<Arc<Observation>>> for Board {
 pub struct Observation {
     /// The fabric's name.
     pub fabric: String,
+    /// From one sweep to the next, as it is meant to be.
+    pub interval: Duration,
     /// The latest sweep; `None` before the first.
     pub snapshot: Option<Snapshot>,
     /// What it comes to; empty where there is no sweep.

@@ -44,6 +44,8 @@ pub enum News {
 /// The state of the host's own devices, as it was last seen.
 #[derive(Clone, Debug, Default)]
 pub struct HostObservation {
+    /// From one look to the next, as it is meant to be.
+    pub interval: Duration,
     /// The latest look; `None` before the first.
     pub snapshot: Option<HostSnapshot>,
     /// How the counters of its ports fared: device by device, port by port as they stand there.
@@ -101,7 +103,11 @@ impl HostMonitor {
             news,
             judges: Vec::new(),
             totals: HostTotals::default(),
-            seen: HostObservation { rails: settings.rails.clone(), ..HostObservation::default() },
+            seen: HostObservation {
+                interval: settings.interval,
+                rails: settings.rails.clone(),
+                ..HostObservation::default()
+            },
         }
     }
 

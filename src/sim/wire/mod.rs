@@ -218,11 +218,11 @@ impl Wire for SimWire {
             let next = self.arrivals.peek().map_or(Moment::NEVER, |Reverse(next)| next.at);
             match self.time {
                 Time::Virtual { .. } => self.now = self.now.max(next.min(until)),
-                Time::Real(_) => {
+                Time::Real(clock) => {
                     let wait = next.min(until).since(self.now());
                     // Half of a short wait is left for looking at the clock.
                     if wait > SHORT_WAIT {
-                        std::thread::sleep(wait.saturating_sub(SHORT_WAIT / 2));
+                        clock.sleep(wait.saturating_sub(SHORT_WAIT / 2));
                     }
                 }
             }

@@ -169,6 +169,11 @@ families! {
         => |about, out| about.host(|it| if let Some(last) = &it.snapshot {
             out.put(&[], last.anchor.unix_seconds_of(last.ended));
         });
+    "infiniband_host_read_interval_seconds" Gauge []
+        "From one look at this host's own devices to the next, as it is set."
+        => |about, out| about.host(|it| if it.snapshot.is_some() {
+            out.put(&[], it.interval.as_secs_f64());
+        });
     "infiniband_host_reads" Counter []
         "Looks at this host's own devices."
         => |about, out| about.host(|it| out.put(&[], it.looks));
@@ -181,6 +186,11 @@ families! {
         "When the latest sweep ended, in seconds since 1970: the age of what is served."
         => |about, out| about.each(|it| if let Some(last) = &it.snapshot {
             out.put(&[("fabric", &it.fabric)], last.anchor.unix_seconds_of(last.ended));
+        });
+    "infiniband_sweep_interval_seconds" Gauge ["fabric"]
+        "From one sweep to the next, as it is set."
+        => |about, out| about.each(|it| if it.snapshot.is_some() {
+            out.put(&[("fabric", &it.fabric)], it.interval.as_secs_f64());
         });
     "infiniband_sweeps" Counter ["fabric"]
         "Sweeps that came to their end."

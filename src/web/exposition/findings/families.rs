@@ -3,7 +3,7 @@
 
 use crate::fabric::counter::TABLE as COUNTERS;
 use crate::fabric::moment::Anchor;
-use crate::fabric::{Fabric, PortIndex};
+use crate::fabric::{Fabric, PortIndex, Snapshot};
 use crate::health::bit_errors::Window;
 use crate::health::congestion::{Region, Role};
 use crate::health::findings::Counting;
@@ -22,6 +22,7 @@ pub(in crate::web::exposition) struct Counted<'a> {
 /// A cable.
 pub(super) struct Cable<'a> {
     pub(super) anchor: &'a Anchor,
+    pub(super) snapshot: &'a Snapshot,
     pub(super) findings: &'a LinkFindings,
 }
 
@@ -102,7 +103,53 @@ pub(in crate::web::exposition) const COUNTING: &[(Family, TellCounted)] = &[
     ),
 ];
 
+/// The labels of the two ends of a cable: node GUID, port, name and kind of the node.
+const ENDS: [[&str; 4]; 2] = [
+    ["guid", "port", "node", "node_type"],
+    ["peer_guid", "peer_port", "peer_node", "peer_node_type"],
+];
+
 pub(super) const LINKS: &[(Family, TellCable)] = &[
+    (
+        gauge(
+            "infiniband_link_info",
+            &[
+                "fabric",
+                "link",
+                "guid",
+                "port",
+                "node",
+                "node_type",
+                "peer_guid",
+                "peer_port",
+                "peer_node",
+                "peer_node_type",
+                "speed",
+                "width",
+            ],
+            "A cable and its two ends, as a series that is always 1; the end with the lesser GUID comes first, as in the link's id.",
+        ),
+        |cable, line| {
+            let fabric = &cable.snapshot.fabric;
+            for (labels, port) in
+                ENDS.into_iter().zip([cable.findings.link.0, cable.findings.link.1])
+            {
+                let ((guid, number), node) = (fabric.end(port), fabric.node_of(port));
+                line.label(labels[0], &guid.to_string());
+                line.label(labels[1], itoa::Buffer::new().format(number));
+                line.label(labels[2], &node.name);
+                line.label(labels[3], node.identity.kind.label());
+            }
+            let status = cable.snapshot.status(cable.findings.link.0);
+            if let Some(speed) = status.and_then(|status| status.speed) {
+                line.label("speed", speed.label());
+            }
+            if let Some(width) = status.and_then(|status| status.width) {
+                line.label("width", width.label());
+            }
+            line.value(1);
+        },
+    ),
     (
         gauge(
             "infiniband_link_verdict",

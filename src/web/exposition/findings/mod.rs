@@ -141,7 +141,8 @@ impl<'a> Judged<'a> {
 
     fn cables(&self, cables: &mut Labelled<Cable<'a>>) {
         for findings in &self.findings.links {
-            let cable = Cable { anchor: &self.snapshot.anchor, findings };
+            let snapshot = self.snapshot;
+            let cable = Cable { anchor: &snapshot.anchor, snapshot, findings };
             cables.add(cable, |text| self.push_link(text, findings.link.0));
         }
     }
