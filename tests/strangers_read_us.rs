@@ -19,7 +19,7 @@ use fabric_exporter::mad::{DATA, Mad, Path as Route, Query};
 use fabric_exporter::transport::capture::{Capture, Tapped};
 use fabric_exporter::transport::{Parcel, Received, SendError, Wire, WireError};
 use rig::promtool::complaints;
-use rig::{Exporter, Ibsim, OpenSm, require, topology, wait_until};
+use rig::{Exporter, Ibsim, OpenSm, Prometheus, prometheus, require, topology, wait_until};
 
 fn scene() -> (Ibsim, OpenSm, Exporter) {
     let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
@@ -77,61 +77,33 @@ fn gzip_and_plain_are_the_same_text() {
     assert!(exporter.stop().success());
 }
 
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 #[test]
 fn a_prometheus_scrapes_it() {
     let (_ibsim, _opensm, mut exporter) = scene();
-    let directory = tempfile::tempdir().unwrap();
-    let config = directory.path().join("prometheus.yml");
-    let target = exporter.address();
-    std::fs::write(
-        &config,
-        format!(
-            "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: fabric\n  static_configs: [{{targets: ['{target}']}}]\n"
-        ),
-    )
-    .unwrap();
-    let address = format!("127.0.0.1:{}", free_port());
-    let mut prometheus = rig::child::Running::spawn(
-        "prometheus",
-        Command::new(require("prometheus"))
-            .arg(format!("--config.file={}", config.display()))
-            .arg(format!("--storage.tsdb.path={}", directory.path().join("data").display()))
-            .arg(format!("--web.listen-address={address}"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(rig::child::create(&directory.path().join("log"))),
-    );
-    let query = |query: &str| -> Option<Vec<serde_json::Value>> {
-        let url = format!("http://{address}/api/v1/query");
-        let mut answer = ureq::get(&url).query("query", query).call().ok()?;
-        let answer: serde_json::Value =
-            serde_json::from_slice(&answer.body_mut().read_to_vec().ok()?).ok()?;
-        answer["data"]["result"].as_array().filter(|result| !result.is_empty()).cloned()
-    };
-    let limit = Duration::from_secs(60);
-    let errors = wait_until(limit, "Prometheus to have scraped", || {
-        query("infiniband_port_symbol_errors_total")
+    let prometheus = Prometheus::start(&prometheus::Setup {
+        jobs: vec![("fabric".into(), vec![exporter.address().into()])],
+        interval: Duration::from_secs(1),
+        lookback: Duration::from_secs(300),
+        rules: Vec::new(),
+        alertmanager: None,
+        keep: None,
+    });
+    let errors = wait_until(Duration::from_secs(60), "Prometheus to have scraped", || {
+        let errors = prometheus.query("infiniband_port_symbol_errors_total");
+        (!errors.is_empty()).then_some(errors)
     });
     // Each of the 50 ports of 5 switches and 10 hosts.
     assert_eq!(errors.len(), 5 * 8 + 10);
-    let sum = |result: Vec<serde_json::Value>| {
-        result[0]["value"][1].as_str().unwrap().parse::<usize>().unwrap()
-    };
     let cabled = 2 * (10 + 9);
-    let expected: usize = (0..cabled).map(|index| 100 + index).sum();
-    assert_eq!(sum(query("sum(infiniband_port_symbol_errors_total)").unwrap()), expected);
-    assert_eq!(sum(query("up").unwrap()), 1);
+    let expected: u32 = (0..cabled).map(|index| 100 + index).sum();
+    let sum = prometheus.number("sum(infiniband_port_symbol_errors_total)");
+    assert_eq!(sum, Some(f64::from(expected)));
+    assert_eq!(prometheus.number("sum(up)"), Some(1.0));
     // What the metrics are and what they are called came over, too: the negotiated format is OpenMetrics.
-    let mut metadata =
-        ureq::get(format!("http://{address}/api/v1/metadata?metric=infiniband_port_symbol_errors"))
-            .call()
-            .unwrap();
-    assert!(metadata.body_mut().read_to_string().unwrap().contains("\"counter\""));
-    prometheus.stop();
+    let name = "infiniband_port_symbol_errors";
+    let metadata = prometheus.ask("metadata", &[("metric", name)]);
+    assert_eq!(metadata[name][0]["type"], "counter", "{metadata}");
+    drop(prometheus);
     assert!(exporter.stop().success());
 }
 

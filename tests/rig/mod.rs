@@ -16,6 +16,7 @@
 // Where a function panics is said once, above, not in a section for each.
 #![allow(clippy::missing_panics_doc)]
 
+pub mod alertmanager;
 pub mod capture;
 pub mod child;
 pub mod counters;
@@ -23,10 +24,12 @@ pub mod diags;
 pub mod exporter;
 pub mod ground;
 pub mod guest;
+pub mod hurried;
 pub mod ibsim;
 pub mod metrics;
 pub mod node_exporter;
 pub mod opensm;
+pub mod prometheus;
 pub mod promtool;
 pub mod proxy;
 pub mod seat;
@@ -34,12 +37,14 @@ pub mod simulated;
 pub mod sysfs;
 pub mod topology;
 
+pub use alertmanager::{Alertmanager, Webhook};
 pub use exporter::{Exporter, Response, run_on_host_to_exit, run_to_exit};
 pub use guest::{Guest, GuestExporter};
 pub use ibsim::Ibsim;
 pub use metrics::Metrics;
 pub use node_exporter::NodeExporter;
 pub use opensm::OpenSm;
+pub use prometheus::Prometheus;
 pub use proxy::Proxy;
 pub use seat::Seat;
 pub use simulated::Simulated;
@@ -48,12 +53,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 9] = [
+const PACKAGES: [(&str, &str); 10] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
+    ("prometheus-alertmanager", "prometheus-alertmanager"),
     ("prometheus-node-exporter", "prometheus-node-exporter"),
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("setpriv", "util-linux"),
@@ -76,6 +82,11 @@ pub fn require(program: &str) -> PathBuf {
                 .map_or("infiniband-diags", |(_, package)| package);
             panic!("`{program}` is missing: apt-get install {package} (make test does it)")
         })
+}
+
+/// A port of the loopback that is free at present, for a program that has to be told one.
+pub fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Polls until `probe` gives a value, and panics naming `what` when `limit` has passed.

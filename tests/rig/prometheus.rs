@@ -1,0 +1,178 @@
+//! Prometheus: scrapes, keeps, evaluates rules, answers queries.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::child::{self, Running};
+use super::exporter;
+use super::{free_port, require, wait_until};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What a Prometheus is to do.
+pub struct Setup<'a> {
+    /// The names of jobs, with the addresses of their targets.
+    pub jobs: Vec<(String, Vec<String>)>,
+    /// From one scrape to the next, and from one evaluation of the rules to the next.
+    pub interval: Duration,
+    /// For how long a sample is the latest.
+    pub lookback: Duration,
+    /// Texts of rule files.
+    pub rules: Vec<String>,
+    /// Where alerts go.
+    pub alertmanager: Option<&'a str>,
+    /// Names of metrics, as a regular expression, that are kept; of a large fabric not all fit.
+    pub keep: Option<String>,
+}
+
+/// A running Prometheus with a directory of its own.
+pub struct Prometheus {
+    running: Running,
+    address: String,
+    agent: ureq::Agent,
+    dir: tempfile::TempDir,
+}
+
+impl Prometheus {
+    /// Starts it, and waits until it answers.
+    pub fn start(setup: &Setup<'_>) -> Self {
+        let dir = tempfile::Builder::new().prefix("prometheus-").tempdir().unwrap();
+        let config = dir.path().join("prometheus.yml");
+        std::fs::write(&config, setup.config(dir.path())).unwrap();
+        let lookback = format!("--query.lookback-delta={}ms", setup.lookback.as_millis());
+        let (running, address) = listening("prometheus", dir.path(), |address| {
+            let mut command = Command::new(require("prometheus"));
+            command
+                .arg(format!("--config.file={}", config.display()))
+                .arg(format!("--storage.tsdb.path={}", dir.path().join("data").display()))
+                .arg(format!("--web.listen-address={address}"))
+                .arg(&lookback);
+            command
+        });
+        Self { running, address, agent: exporter::agent(Duration::from_secs(300)), dir }
+    }
+
+    /// Its answer to a query at the present moment: a vector.
+    pub fn query(&self, query: &str) -> Vec<Value> {
+        self.ask("query", &[("query", query)])["result"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// The number that a query comes to at present, if it comes to one.
+    pub fn number(&self, query: &str) -> Option<f64> {
+        self.query(query).first()?["value"][1].as_str()?.parse().ok()
+    }
+
+    /// Its answer to a query over a time: series. The error is Prometheus's own.
+    pub fn query_range(
+        &self,
+        query: &str,
+        from: f64,
+        to: f64,
+        step: Duration,
+    ) -> Result<Vec<Value>, String> {
+        let (from, to) = (format!("{from:.3}"), format!("{to:.3}"));
+        let step = format!("{}", step.as_secs_f64());
+        let parts = [("query", query), ("start", &from), ("end", &to), ("step", &step)];
+        let data = self.try_ask("query_range", &parts)?;
+        Ok(data["result"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// What an endpoint of its API says.
+    pub fn ask(&self, endpoint: &str, parts: &[(&str, &str)]) -> Value {
+        self.try_ask(endpoint, parts).unwrap_or_else(|error| panic!("Prometheus: {error}"))
+    }
+
+    fn try_ask(&self, endpoint: &str, parts: &[(&str, &str)]) -> Result<Value, String> {
+        let url = format!("http://{}/api/v1/{endpoint}", self.address);
+        let mut request = self.agent.get(url);
+        for (key, value) in parts {
+            request = request.query(*key, *value);
+        }
+        let answer = request.call().and_then(exporter::response).map_err(|e| e.to_string())?;
+        let mut said: Value = serde_json::from_str(answer.text()).map_err(|e| e.to_string())?;
+        if said["status"] == "success" { Ok(said["data"].take()) } else { Err(said.to_string()) }
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        child::read_lossy(&self.dir.path().join("prometheus.log"))
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.running.pid()
+    }
+}
+
+impl Setup<'_> {
+    fn config(&self, dir: &Path) -> String {
+        let interval = format!("{}ms", self.interval.as_millis());
+        let mut files = Vec::new();
+        for (index, rules) in self.rules.iter().enumerate() {
+            let file = dir.join(format!("{index}.rules.yml"));
+            std::fs::write(&file, rules).unwrap();
+            files.push(file.display().to_string());
+        }
+        let jobs: Vec<Value> = self
+            .jobs
+            .iter()
+            .map(|(job, targets)| {
+                let mut said = serde_json::json!({
+                    "job_name": job, "static_configs": [{"targets": targets}],
+                });
+                if let Some(keep) = &self.keep {
+                    said["metric_relabel_configs"] = serde_json::json!([
+                        {"source_labels": ["__name__"], "regex": keep, "action": "keep"}
+                    ]);
+                }
+                said
+            })
+            .collect();
+        let mut config = serde_json::json!({
+            "global": {
+                "scrape_interval": interval, "scrape_timeout": interval,
+                "evaluation_interval": interval,
+            },
+            "rule_files": files,
+            "scrape_configs": jobs,
+        });
+        if let Some(address) = self.alertmanager {
+            config["alerting"] = serde_json::json!({"alertmanagers": [{"static_configs": [{"targets": [address]}]}]});
+        }
+        // JSON is YAML.
+        config.to_string()
+    }
+}
+
+/// Starts a server of Prometheus's family at a free port, and waits until it is ready. Between finding
+/// a port free and listening there somebody else may take it: then another one is tried.
+pub(super) fn listening(
+    program: &str,
+    dir: &Path,
+    command: impl Fn(&str) -> Command,
+) -> (Running, String) {
+    let log: PathBuf = dir.join(format!("{program}.log"));
+    for _ in 0..5 {
+        let address = format!("127.0.0.1:{}", free_port());
+        let mut command = command(&address);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(child::create(&log));
+        let mut running = Running::spawn(program, &mut command);
+        let agent = exporter::agent(Duration::from_secs(5));
+        let is_up = wait_until(LIMIT, "a server to be ready", || {
+            if running.try_wait().is_some() {
+                return Some(false);
+            }
+            let answer = exporter::get(&agent, &address, "/-/ready", &[]).ok()?;
+            (answer.status == 200).then_some(true)
+        });
+        if is_up {
+            return (running, address);
+        }
+        let said = child::read_lossy(&log);
+        assert!(said.contains("address already in use"), "{program}: {said}");
+    }
+    panic!("{program}: five free ports were taken before it could listen");
+}
