@@ -261,3 +261,40 @@ fn outcomes_of_what_was_never_asked_change_nothing() {
     }
     assert_eq!(heard(&sweep.finish()), Some(vec![]));
 }
+
+#[test]
+fn our_own_port_is_where_the_discovery_began_and_a_switchs_is_its_port_0() {
+    for (home, is) in [((0, 1), end(1, 1)), ((1, 0), end(2, 0)), ((2, 1), end(3, 1))] {
+        let mut wire = small();
+        wire.home = home;
+        let fabric = assembled(&mut wire);
+        assert_eq!(fabric.home.map(|port| fabric.end(port)), Some(is));
+        wire.nodes[0].manager = None;
+        let heard = heard(&swept(&mut wire, &fabric, &mut Agents::default()));
+        assert_eq!((asked(&wire), heard), (vec![1], Some(vec![])));
+    }
+}
+
+#[test]
+fn a_manager_that_hangs_holds_the_first_sweep_up_for_three_tries_and_the_next_ones_for_one() {
+    let mut wire = small();
+    let fabric = assembled(&mut wire);
+    let (mut agents, mut transactor) = (Agents::default(), Transactor::new(Pace::default()));
+    let hangs = |parcel: &Parcel| is_question(parcel) && parcel.lid == Lid(1);
+    wire.fate = Box::new(
+        move |parcel: &Parcel| {
+            if hangs(parcel) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+        },
+    );
+    for (sweep, tries) in [3, 1, 1].into_iter().enumerate() {
+        wire.sent.clear();
+        let mut walk = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
+        drive(&mut walk, &mut transactor, &mut wire, &AtomicBool::new(false)).unwrap();
+        let swept = walk.finish();
+        assert_eq!(heard(&swept), Some(vec![]));
+        let sent = wire.sent.iter().filter(|parcel| hangs(parcel)).count();
+        let took = swept.snapshot.ended.since(swept.snapshot.began);
+        // 500 ms that the kernel is given, and 100 ms after them.
+        assert_eq!((sent, took.as_millis()), (tries, 600 * tries as u128), "sweep {sweep}");
+    }
+}
