@@ -4,10 +4,11 @@
 mod rig;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use rig::counters::{self, Counter, MOVING, STILL};
-use rig::diags::{Discovery, End, Kind, perfquery};
-use rig::{Exporter, Ibsim, Metrics, OpenSm, topology};
+use rig::diags::{Discovery, End, Kind, perfquery, sminfo};
+use rig::{Exporter, Ibsim, Metrics, OpenSm, topology, wait_until};
 
 fn hex(guid: u64) -> String {
     format!("{guid:#018x}")
@@ -164,4 +165,89 @@ fn from_a_switch_as_from_a_host() {
     assert_eq!(exporter.metrics().get("infiniband_ports_seen", &[]), Some(50.0));
     assert!(exporter.stop().success());
     drop(opensm);
+}
+
+/// What sminfo says of the managers at these LIDs, and that we say the same in a sweep between two of
+/// its answers.
+fn manages_the_same(ibsim: &Ibsim, exporter: &Exporter, found: &Discovery, hosts: &[&str]) {
+    let ask = |host: &str| sminfo(&ibsim.tool("sminfo", &[&found.lid(host, 1).to_string()]));
+    let before: Vec<_> = hosts.iter().map(|host| ask(host)).collect();
+    exporter.wait_sweeps(2);
+    let metrics = exporter.metrics();
+    for (host, before) in hosts.iter().zip(before) {
+        let after = ask(host);
+        let guid = hex(found.node(host).guid);
+        let ours = |name: &str| {
+            metrics
+                .get_u64(name, &[("guid", &guid), ("port", "1")])
+                .unwrap_or_else(|| panic!("no {name} of {host}"))
+        };
+        assert_eq!(ours("infiniband_subnet_manager_state"), after.state, "{host}");
+        assert_eq!(ours("infiniband_subnet_manager_priority"), after.priority, "{host}");
+        let activity = ours("infiniband_subnet_manager_activity_total");
+        let theirs = before.activity..=after.activity;
+        assert!(theirs.contains(&activity), "{host}: {activity}, {theirs:?}");
+    }
+    assert_eq!(metrics.all("infiniband_subnet_manager_state").count(), hosts.len());
+    for (state, code) in [("not_active", 0), ("discovering", 1), ("standby", 2), ("master", 3)] {
+        let count = hosts.iter().filter(|host| ask(host).state == code).count();
+        let ours = metrics.get("infiniband_subnet_managers", &[("state", state)]);
+        assert_eq!(ours, Some(count as f64), "{state}");
+    }
+}
+
+#[test]
+fn on_who_manages_the_subnet() {
+    let net = topology::fat_tree_2(8, 10, 4, 3);
+    let ibsim = Ibsim::start(&net);
+    let hosts = topology::usable_hosts(&net);
+    let [master, standby] = [&hosts[0], hosts.last().unwrap()];
+    let mut first = OpenSm::start_at(ibsim.seat().at(master));
+    let second = OpenSm::start_standby_at(ibsim.seat().at(standby), Duration::from_secs(300));
+    let found = Discovery::parse(&ibsim.tool("ibnetdiscover", &[]));
+    let mut exporter = Exporter::start(&ibsim, &["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    manages_the_same(&ibsim, &exporter, &found, &[master, standby]);
+
+    // One that hangs is heard no more, and is no reason to think that its host is gone.
+    first.pause();
+    exporter.wait_sweeps(2);
+    let metrics = exporter.metrics();
+    let of = |state: &str| metrics.get("infiniband_subnet_managers", &[("state", state)]);
+    assert_eq!((of("master"), of("standby")), (Some(0.0), Some(1.0)));
+    let guid = hex(found.node(master).guid);
+    assert_eq!(metrics.get("infiniband_node_up", &[("guid", &guid)]), Some(1.0));
+    assert_eq!(metrics.get("infiniband_ports_failed", &[]), Some(0.0));
+    first.resume();
+    exporter.wait_sweeps(2);
+    manages_the_same(&ibsim, &exporter, &found, &[master, standby]);
+    let changes = || exporter.metrics().get("infiniband_subnet_manager_changes_total", &[]);
+    assert_eq!(changes(), Some(0.0));
+    assert!(exporter.stop().success());
+    drop((first, second));
+}
+
+#[test]
+fn on_who_takes_over() {
+    let net = topology::fat_tree_2(8, 10, 4, 3);
+    let ibsim = Ibsim::start(&net);
+    let hosts = topology::usable_hosts(&net);
+    let [master, standby] = [&hosts[0], hosts.last().unwrap()];
+    let first = OpenSm::start_at(ibsim.seat().at(master));
+    let patience = Duration::from_secs(5);
+    let second = OpenSm::start_standby_at(ibsim.seat().at(standby), patience);
+    let found = Discovery::parse(&ibsim.tool("ibnetdiscover", &[]));
+    let mut exporter = Exporter::start(&ibsim, &["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    manages_the_same(&ibsim, &exporter, &found, &[master, standby]);
+    // Ended, not paused: the other one would wait for its answer for ever, for ibsim tells nobody of
+    // time-outs.
+    first.stop();
+    wait_until(Duration::from_secs(60), "the other one to be the master", || {
+        let changes = exporter.metrics().get("infiniband_subnet_manager_changes_total", &[]);
+        (changes == Some(1.0)).then_some(())
+    });
+    manages_the_same(&ibsim, &exporter, &found, &[standby]);
+    assert!(exporter.stop().success());
+    drop(second);
 }

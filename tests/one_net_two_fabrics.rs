@@ -19,11 +19,19 @@ const FLAGS: &[&str] = &["--fabric.interval=1s", "--fabric.details"];
 /// A metric's name with its labels, but for those that are not compared.
 type Series = (String, BTreeMap<String, String>);
 
-/// All that is told of nodes and ports.
+const MANAGERS_ACTIVITY: &str = "infiniband_subnet_manager_activity_total";
+
+/// All that is told of nodes, ports and subnet managers.
 fn told(metrics: &Metrics, without: &[&str]) -> BTreeMap<Series, String> {
     let of_fabric = |name: &str| {
-        let prefixes = ["infiniband_node", "infiniband_port", "infiniband_discovery_gaps"];
-        prefixes.iter().any(|prefix| name.starts_with(prefix))
+        let prefixes = [
+            "infiniband_node",
+            "infiniband_port",
+            "infiniband_subnet",
+            "infiniband_discovery_gaps",
+        ];
+        // How busy a manager is, is its own affair.
+        prefixes.iter().any(|prefix| name.starts_with(prefix)) && name != MANAGERS_ACTIVITY
     };
     let samples = metrics.samples.iter().filter(|sample| of_fabric(&sample.name));
     samples

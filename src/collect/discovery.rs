@@ -100,6 +100,7 @@ pub struct Discovery {
     by_guid: HashMap<Guid, usize>,
     links: Vec<(End, End)>,
     unreached: Vec<End>,
+    home: Option<End>,
     linked: HashSet<End>,
     state_changes: HashSet<Guid>,
     failures: u64,
@@ -152,6 +153,7 @@ impl Discovery {
             by_guid: HashMap::new(),
             links: Vec::new(),
             unreached: Vec::new(),
+            home: None,
             linked: HashSet::new(),
             state_changes: HashSet::new(),
             failures: 0,
@@ -167,6 +169,7 @@ impl Discovery {
                 nodes: self.nodes.into_iter().map(|draft| draft.found).collect(),
                 links: self.links,
                 unreached: self.unreached,
+                home: self.home,
             },
             state_changes: self.state_changes,
             failures: self.failures,
@@ -204,6 +207,9 @@ impl Discovery {
         };
         // A CA or router is known port by port, as each is come in by.
         let draft = &mut self.nodes[node];
+        if from.is_none() {
+            self.home = Some(draft.end(if draft.is_switch() { 0 } else { info.local_port }));
+        }
         if !draft.is_switch() && !draft.asked.contains(&info.local_port) {
             let port = FoundPort { number: info.local_port, guid: info.port_guid, status: None };
             draft.found.ports.push(port);

@@ -7,6 +7,7 @@ pub mod discovery;
 pub mod host;
 pub mod perfmgt;
 pub mod port_state;
+mod subnet;
 pub mod sweep;
 
 #[cfg(test)]

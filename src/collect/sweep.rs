@@ -1,4 +1,5 @@
-//! A sweep: states and counters of every port in one walk, each on its own lane.
+//! A sweep: states and counters of every port in one walk, each on its own lane, and the subnet's
+//! managers behind the states.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use super::agents::Agents;
 use super::corrections::has_reed_solomon;
 use super::perfmgt::CounterSweep;
 use super::port_state::StateSweep;
+use super::subnet::SubnetSweep;
 
 /// What is known of a node's life from the outcomes of its questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +25,39 @@ enum Life {
     Heard,
 }
 
+/// Which part of the walk asked, in the lowest bits of a question's tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    States,
+    Counters,
+    Managers,
+}
+
+impl Part {
+    const BITS: u32 = 2;
+
+    fn tag(self, tag: u64) -> u64 {
+        tag << Self::BITS | self as u64
+    }
+
+    fn of(tag: u64) -> Self {
+        match tag & ((1 << Self::BITS) - 1) {
+            0 => Part::States,
+            1 => Part::Counters,
+            _ => Part::Managers,
+        }
+    }
+}
+
 /// The walk; see the module.
 #[derive(Debug)]
 pub struct Sweep<'a> {
     fabric: &'a Arc<Fabric>,
     states: StateSweep<'a>,
     counters: CounterSweep<'a>,
+    managers: SubnetSweep<'a>,
+    /// Whether switches are asked by LID, which those of some fabrics do not answer.
+    by_lid: bool,
     life: Vec<Life>,
     anchor: Anchor,
     ended: Moment,
@@ -69,6 +98,8 @@ impl<'a> Sweep<'a> {
         Sweep {
             states: StateSweep::new(fabric, states, corrections, known),
             counters: CounterSweep::new(fabric, plans, reed_solomon),
+            managers: SubnetSweep::new(fabric),
+            by_lid: states,
             life: vec![Life::NotAsked; fabric.nodes.len()],
             fabric,
             anchor,
@@ -90,10 +121,12 @@ impl<'a> Sweep<'a> {
     pub fn finish(self) -> Swept {
         let states = self.states.finish();
         let mut counters = self.counters.finish();
+        let mut managers = self.managers.finish();
         let mut life = self.life;
         for &node in &states.impostors {
             // Whatever answered there, it was not this node.
             life[node.0 as usize] = Life::Silent;
+            managers.retain(|manager| self.fabric.port(manager.port).node != node);
             for port in self.fabric.ports_of(node) {
                 counters.readings[port.0 as usize] = None;
             }
@@ -106,6 +139,8 @@ impl<'a> Sweep<'a> {
         };
         // Where nobody answers anything it is not the manner of asking that is at fault.
         let heard = counters.readings.iter().any(Option::is_some);
+        // Where nobody answers subnet management by LID, nor do managers: they may be there.
+        let is_known = !managers.is_empty() || (self.by_lid && !states.useless);
         Swept {
             snapshot: Snapshot {
                 fabric: Arc::clone(self.fabric),
@@ -117,6 +152,7 @@ impl<'a> Sweep<'a> {
                 silent: self.fabric.nodes.iter().zip(life).map(is_silent).collect(),
                 ticks: counters.ticks,
                 fec: states.fec,
+                managers: is_known.then_some(managers),
                 cleared: Vec::new(),
             },
             state_changes: states.state_changes,
@@ -130,20 +166,22 @@ impl<'a> Sweep<'a> {
 
 impl Walk for Sweep<'_> {
     fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
-        let (request, tag) = match lane {
-            Lane::Smp => self.states.next_request(),
-            Lane::Gmp => self.counters.next_request(),
-        }?;
-        Some((request, tag << 1 | lane as u64))
+        let tagged = |part: Part| move |(request, tag)| (request, part.tag(tag));
+        match lane {
+            Lane::Smp => (self.states.next_request().map(tagged(Part::States)))
+                .or_else(|| self.managers.next_request().map(tagged(Part::Managers))),
+            Lane::Gmp => self.counters.next_request().map(tagged(Part::Counters)),
+        }
     }
 
     fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
         // A refusal is an answer, too.
         let alive = outcome.as_ref().map_or_else(|failure| !failure.is_silence(), |_| true);
-        let port = if tag & 1 == Lane::Smp as u64 {
-            self.states.finished(tag >> 1, outcome)
-        } else {
-            self.counters.finished(tag >> 1, outcome, at)
+        let own = tag >> Part::BITS;
+        let port = match Part::of(tag) {
+            Part::States => self.states.finished(own, outcome),
+            Part::Counters => self.counters.finished(own, outcome, at),
+            Part::Managers => self.managers.finished(own, outcome),
         };
         self.sign(port, alive);
         self.ended = at;

@@ -27,6 +27,7 @@ use crate::transport::{Parcel, Wire};
 
 mod clear;
 mod corrections;
+mod subnet;
 
 const CA: NodeKind = NodeKind::Ca;
 const SWITCH: NodeKind = NodeKind::Switch;

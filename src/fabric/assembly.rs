@@ -39,6 +39,8 @@ pub struct FoundFabric {
     pub links: Vec<(End, End)>,
     /// Ports with a link behind which nobody answered.
     pub unreached: Vec<End>,
+    /// The port that was walked from; a switch is walked from at its port 0.
+    pub home: Option<End>,
 }
 
 impl FoundFabric {
@@ -95,6 +97,7 @@ impl Fabric {
         for (node, last_found, presence) in entries {
             fabric.push(node, names, last_found, presence);
         }
+        fabric.home = found.home.and_then(|home| fabric.find(home));
         for &(a, b) in &found.links {
             if let (Some(a), Some(b)) = (fabric.find(a), fabric.find(b)) {
                 fabric.join(a, b, true);
@@ -236,21 +239,19 @@ mod tests {
         let links = [(end(1, 1), end(2, 1)), (end(2, 2), end(3, 1)), (end(1, 2), end(4, 1))];
         let before = fabric(nodes(&all), &links, None);
         // The second switch does not answer, so neither it nor its host is found; host 4 is gone.
-        let gap =
-            FoundFabric { nodes: nodes(&all[..1]), links: Vec::new(), unreached: vec![end(1, 1)] };
+        let gap = || FoundFabric {
+            nodes: nodes(&all[..1]),
+            unreached: vec![end(1, 1)],
+            ..FoundFabric::default()
+        };
         let after =
-            Fabric::assemble(gap, &NodeNames::default(), Moment(11), Some((&before, Moment(0))));
+            Fabric::assemble(gap(), &NodeNames::default(), Moment(11), Some((&before, Moment(0))));
         let present: Vec<bool> = after.nodes.iter().map(Node::present).collect();
         assert_eq!(present, [true, true, true, false]);
         let connected = after.links().filter(|link| after.port(link.0).peer.unwrap().connected);
         assert_eq!(connected.count(), 2);
 
         // They are not kept for ever, nor in the name of a LID that another has by now.
-        let gap = || FoundFabric {
-            nodes: nodes(&all[..1]),
-            links: Vec::new(),
-            unreached: vec![end(1, 1)],
-        };
         let names = NodeNames::default();
         let late = Fabric::assemble(gap(), &names, Moment(99), Some((&after, Moment(50))));
         assert_eq!(late.nodes.len(), 1);
@@ -273,7 +274,7 @@ mod tests {
         };
         let before = fabric(nodes(), &[(end(1, 1), end(2, 1)), (end(1, 2), end(2, 2))], None);
         let assembled = |links: Vec<(End, End)>, unreached| {
-            let mut now = FoundFabric { nodes: nodes(), links, unreached };
+            let mut now = FoundFabric { nodes: nodes(), links, unreached, home: None };
             now.nodes[1].ports.truncate(1);
             Fabric::assemble(now, &NodeNames::default(), Moment(11), Some((&before, Moment(0))))
         };

@@ -15,6 +15,7 @@ pub mod rate;
 pub mod reading;
 pub mod snapshot;
 pub mod status;
+pub mod subnet;
 pub mod topology;
 
 pub use counter::Counter;

@@ -7,6 +7,7 @@ use super::fec::Fec;
 use super::moment::{Anchor, Moment};
 use super::reading::Reading;
 use super::status::PortStatus;
+use super::subnet::SubnetManager;
 use super::topology::{Fabric, NodeIndex, PortIndex};
 
 /// What a sweep knows of a port's state.
@@ -43,6 +44,8 @@ pub struct Snapshot {
     pub ticks: Vec<Option<u8>>,
     /// The error correction that a port runs with, by port index, as far as it tells.
     pub fec: Vec<Option<Fec>>,
+    /// Subnet managers that answered; `None` where that says nothing of those that did not.
+    pub managers: Option<Vec<SubnetManager>>,
     /// Counters that were cleared after they were read.
     pub cleared: Vec<Cleared>,
 }
@@ -69,6 +72,7 @@ impl Snapshot {
             silent: vec![false; fabric.nodes.len()],
             ticks: vec![None; fabric.nodes.len()],
             fec: vec![None; fabric.ports.len()],
+            managers: None,
             cleared: Vec::new(),
             fabric,
             anchor,

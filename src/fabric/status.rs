@@ -49,6 +49,8 @@ pub struct PortStatus {
     pub lmc: u8,
     /// The LID of the master subnet manager, as the port knows it.
     pub sm_lid: Lid,
+    /// Says that a subnet manager runs here; of a switch, on its port 0.
+    pub is_sm: bool,
     /// PortState, see [`state`].
     pub state: u8,
     /// PortPhysicalState, see [`physical`].
@@ -128,6 +130,7 @@ pub(crate) mod tests {
             lid: Lid(lid),
             lmc: 0,
             sm_lid: Lid(1),
+            is_sm: false,
             state: state::ACTIVE,
             physical_state: physical::LINK_UP,
             width: Some(Width::X4),

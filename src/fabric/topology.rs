@@ -150,6 +150,8 @@ pub struct Fabric {
     pub nodes: Vec<Node>,
     /// All ports, node by node, in the order of their numbers.
     pub ports: Vec<Port>,
+    /// Our own port, from which it was discovered; a switch's is its port 0.
+    pub home: Option<PortIndex>,
     pub(super) by_guid: HashMap<Guid, NodeIndex>,
 }
 
@@ -295,7 +297,7 @@ pub(crate) mod tests {
         links: &[(End, End)],
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
-        let found = FoundFabric { nodes: found, links: links.to_vec(), unreached: Vec::new() };
+        let found = FoundFabric { nodes: found, links: links.to_vec(), ..FoundFabric::default() };
         Fabric::assemble(found, &NodeNames::default(), Moment(10), previous)
     }
 

@@ -224,6 +224,7 @@ impl PortInfo {
             lid: self.lid,
             lmc: self.lmc,
             sm_lid: self.sm_lid,
+            is_sm: self.capabilities & capability::IS_SM != 0,
             state: self.state,
             physical_state: self.physical_state,
             width: None,

@@ -32,6 +32,11 @@ pub fn switch_info() -> Query {
     query(SwitchInfo::ID, 0)
 }
 
+/// Asks a port for the subnet manager that runs there.
+pub fn sm_info() -> Query {
+    query(SmInfo::ID, 0)
+}
+
 /// Asks a node about one of its ports; an endpoint knows its own port as 0, too.
 pub fn port_info(port: PortNumber) -> Query {
     query(PortInfo::ID, u32::from(port))

@@ -6,12 +6,14 @@
 pub mod host;
 mod judging;
 mod maintenance;
+mod mastership;
 mod movement;
 mod names;
 mod observation;
 
 pub use judging::PortNews;
 pub use maintenance::MaintenanceError;
+pub use mastership::Mastership;
 pub use names::NamesError;
 pub use observation::{Board, Collector, Observation, Tally};
 
@@ -184,6 +186,7 @@ impl Monitor {
             }
         }
         self.movement.swept(&swept);
+        self.tally.mastership.saw(&self.settings.name, &swept.snapshot);
         let cleared = self.clear(wire, &mut swept);
         // What was cleared is told even if the wire broke over it: nobody else knows of it.
         self.publish(Some(swept.snapshot));
@@ -280,6 +283,8 @@ impl Monitor {
         self.tally.sweeps += 1;
         self.tally.failed_ports = swept.failed_ports;
         self.tally.set_success(Collector::Perfmgt, read > 0);
+        let managers = swept.snapshot.managers.as_deref().unwrap_or_default();
+        self.tally.set_success(Collector::Subnet, !managers.is_empty());
         let took = swept.snapshot.ended.since(swept.snapshot.began);
         tracing::debug!(
             fabric = self.settings.name,

@@ -9,6 +9,7 @@ use crate::health::Findings;
 use crate::transport::stats::Stats;
 
 use super::host::HostObservation;
+use super::mastership::Mastership;
 
 /// What each monitor said last.
 #[derive(Clone, Debug, Default)]
@@ -49,17 +50,20 @@ pub enum Collector {
     Discovery,
     /// Reading counters.
     Perfmgt,
+    /// Hearing subnet managers.
+    Subnet,
 }
 
 impl Collector {
     /// All of them.
-    pub const ALL: [Collector; 2] = [Collector::Discovery, Collector::Perfmgt];
+    pub const ALL: [Collector; 3] = [Collector::Discovery, Collector::Perfmgt, Collector::Subnet];
 
     /// As metrics write it.
     pub fn label(self) -> &'static str {
         match self {
             Collector::Discovery => "discovery",
             Collector::Perfmgt => "perfmgt",
+            Collector::Subnet => "subnet",
         }
     }
 }
@@ -79,6 +83,8 @@ pub struct Tally {
     pub failed_ports: usize,
     /// Changes between discoveries, by kind.
     pub changes: [u64; change::KINDS.len()],
+    /// Who is the subnet's master.
+    pub mastership: Mastership,
     success: [bool; Collector::ALL.len()],
 }
 

@@ -16,7 +16,9 @@ use crate::mad::class_port_info::{self, Capabilities, ClassPortInfo};
 use crate::mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
 use crate::mad::pma::PortSamplesControl;
 use crate::mad::port_info::{PortInfo, capability, capability2};
-use crate::mad::smp::{NODE_DESCRIPTION, NodeInfo, SwitchInfo, encode_node_description};
+use crate::mad::smp::{
+    NODE_DESCRIPTION, NodeInfo, SmInfo, SwitchInfo, encode_node_description, sm_state,
+};
 use crate::mad::{DATA, Mad, method, status};
 
 use super::{Parcel, Received, SendError, Wire, WireError};
@@ -65,6 +67,8 @@ pub struct ScriptedNode {
     pub fec: Option<u16>,
     pub state_change: bool,
     pub sm_lid: u16,
+    /// A subnet manager's SMState, priority and ActCount, if one runs there.
+    pub manager: Option<(u8, u8, u32)>,
 }
 
 /// Does something to an answer's data.
@@ -165,6 +169,10 @@ impl Scripted {
             (true, PortInfo::ID) => {
                 self.port_info(node, answer.modifier() as u8).encode(&mut answer);
             }
+            (true, SmInfo::ID) if node.manager.is_some() => {
+                let (state, priority, act_count) = node.manager.unwrap_or_default();
+                SmInfo { act_count, priority, state, ..SmInfo::default() }.encode(&mut answer);
+            }
             (true, PortInfoExtended::ID) if node.fec.is_some() => PortInfoExtended {
                 capabilities: PortInfoExtended::FEC_MODES,
                 active: node.fec.unwrap_or_default(),
@@ -207,6 +215,7 @@ impl Scripted {
             width_active: Width::X4.code(),
             state: if up { state::ACTIVE } else { state::DOWN },
             physical_state: if up { physical::LINK_UP } else { self.polling },
+            capabilities: if node.manager.is_some() { capability::IS_SM } else { 0 },
             ..PortInfo::default()
         }
         .with_speeds(speeds, speeds, Some(self.speed));
@@ -332,6 +341,7 @@ fn node(guid: u64, kind: NodeKind, ports: u8) -> ScriptedNode {
         fec: None,
         state_change: false,
         sm_lid: 1,
+        manager: None,
     }
 }
 
@@ -360,6 +370,10 @@ pub fn fabric(
             lid += 1;
             node.lids.insert(port, lid);
         }
+    }
+    // Whoever has the LID that all have for the master's is it.
+    if let Some(first) = built.first_mut() {
+        first.manager = Some((sm_state::MASTER, 0, 1));
     }
     built
 }

@@ -133,6 +133,41 @@ fn after<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.split_once(key)?.1.split_whitespace().next()
 }
 
+/// A subnet manager as `sminfo` prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SmInfo {
+    /// The LID that was asked.
+    pub lid: u16,
+    /// The GUID of the manager's port.
+    pub guid: u64,
+    /// How much it has done.
+    pub activity: u64,
+    /// Its priority.
+    pub priority: u64,
+    /// The code of its state.
+    pub state: u64,
+}
+
+/// The one line of `sminfo`:
+/// `sminfo: sm lid 1 sm guid 0x10000, activity count 5 priority 0 state 3 SMINFO_MASTER`
+pub fn sminfo(text: &str) -> SmInfo {
+    let number = |key: &str| -> Option<u64> {
+        let word = after(text, key)?.trim_end_matches(',');
+        match word.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok(),
+            None => word.parse().ok(),
+        }
+    };
+    let of = |key| number(key).unwrap_or_else(|| panic!("sminfo: no {key}in {text}"));
+    SmInfo {
+        lid: of("sm lid ").try_into().unwrap_or_else(|_| panic!("sminfo: a LID? {text}")),
+        guid: of("sm guid "),
+        activity: of("activity count "),
+        priority: of("priority "),
+        state: of(" state "),
+    }
+}
+
 /// The counters that `perfquery` prints, by its names for them, with `PortSelect` and such.
 pub fn perfquery(text: &str) -> BTreeMap<String, u64> {
     text.lines()

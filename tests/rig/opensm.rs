@@ -30,10 +30,24 @@ impl OpenSm {
 
     /// Starts `OpenSM` on a seat of the caller's choice: a second one, or a slow one.
     pub fn start_at(seat: impl Into<Seat>) -> Self {
+        Self::start_until(seat, CONFIG, "SUBNET UP")
+    }
+
+    /// Starts `OpenSM` where another one is the master, and waits until it stands by. When that has
+    /// not answered it for about so long, it takes over.
+    pub fn start_standby_at(seat: impl Into<Seat>, patience: Duration) -> Self {
+        // One poll, and four retries.
+        let poll = patience.as_millis() / 5;
+        let config = format!("{CONFIG}sminfo_polling_timeout {poll}\npolling_retry_number 4\n");
+        Self::start_until(seat, &config, "Entering STANDBY state")
+    }
+
+    /// Starts it and waits until its log says so.
+    fn start_until(seat: impl Into<Seat>, settings: &str, logs: &str) -> Self {
         let seat = seat.into();
         let dir = seat.new_dir("opensm");
         let (config, log) = (dir.join("osm.conf"), dir.join("osm.log"));
-        std::fs::write(&config, CONFIG)
+        std::fs::write(&config, settings)
             .unwrap_or_else(|e| panic!("cannot write {}: {e}", config.display()));
         let mut command = seat.command_in(require("opensm"), &dir);
         command
@@ -48,11 +62,11 @@ impl OpenSm {
             .stdout(child::create(&dir.join("stdout")))
             .stderr(child::create(&dir.join("stderr")));
         let mut running = Running::spawn("opensm", &mut command);
-        wait_until(UP_LIMIT, "SUBNET UP in OpenSM's log", || {
+        wait_until(UP_LIMIT, &format!("{logs} in OpenSM's log"), || {
             if let Some(status) = running.try_wait() {
                 panic!("opensm: {status}\n{}", child::read_lossy(&dir.join("stderr")));
             }
-            child::read_lossy(&log).contains("SUBNET UP").then_some(())
+            child::read_lossy(&log).contains(logs).then_some(())
         });
         Self { running }
     }

@@ -9,6 +9,7 @@ mod clearing;
 mod links;
 mod load;
 mod look;
+mod managers;
 mod moved;
 mod nodes;
 #[path = "../rig/mod.rs"]

@@ -23,7 +23,7 @@ pub(crate) fn snapshot() -> Snapshot {
     let nodes =
         vec![found(1, NodeKind::Switch, 3), found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
     let links = vec![(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];
-    let found = FoundFabric { nodes, links, unreached: Vec::new() };
+    let found = FoundFabric { nodes, links, ..FoundFabric::default() };
     let fabric = Fabric::assemble(found, &names, Moment(0), None);
     let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
     let ended = Moment::default() + Duration::from_secs(1000);

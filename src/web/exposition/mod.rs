@@ -15,6 +15,7 @@ pub mod host;
 mod line;
 pub mod part;
 pub mod reference;
+pub mod subnet;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -87,6 +88,7 @@ impl Exposition {
         } else {
             let mut parts = fabrics::render(&board.fabrics);
             parts.extend(findings::render(&board.fabrics));
+            parts.extend(subnet::render(&board.fabrics));
             parts.into()
         };
         let host = board.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();

@@ -18,6 +18,8 @@ pub enum Place {
     Counting(usize),
     /// What a fabric was found to come to, in the order in which that is told.
     Finding(usize),
+    /// Of the subnet's managers.
+    Subnet(usize),
     /// What the host alone knows, in the order in which it tells it.
     Host(usize),
 }
@@ -51,7 +53,7 @@ pub fn join(fabrics: &[Part<Block>], host: &[Part<String>], format: Format) -> V
             head.write(&mut text, format);
         }
         if let Some(part) = of_fabrics {
-            blocks.push(pack(&text));
+            blocks.push(pack(text.as_bytes()));
             text.clear();
             blocks.push(part.samples.clone());
         }
@@ -60,13 +62,13 @@ pub fn join(fabrics: &[Part<Block>], host: &[Part<String>], format: Format) -> V
         }
     }
     if !text.is_empty() {
-        blocks.push(pack(&text));
+        blocks.push(pack(text.as_bytes()));
     }
     blocks
 }
 
-fn pack(text: &str) -> Block {
-    let text = text.as_bytes();
+/// A text as it is, if it is short.
+pub(super) fn pack(text: &[u8]) -> Block {
     if text.len() < WORTH_PACKING { Block::stored(text) } else { Block::deflate(text) }
 }
 

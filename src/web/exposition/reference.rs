@@ -7,7 +7,7 @@ use crate::fabric::host::{ethernet, hw_counter};
 use crate::health::verdict::{Reason, Repair};
 
 use super::family::Family;
-use super::{about, fabrics, findings, host};
+use super::{about, fabrics, findings, host, subnet};
 
 const INTRODUCTION: &str = "\
 # Metrics
@@ -76,6 +76,13 @@ pub fn page() -> String {
     for repair in Repair::ALL {
         let _ = writeln!(page, "| `{}` | {} |", repair.label(), repair.help());
     }
+    page.push_str(
+        "\n## Subnet managers\n\n\
+         Asked with every sweep: the ports that said in the latest discovery that a subnet manager runs\n\
+         there, and the one that our own port has for the master's. A standby that was started since is\n\
+         heard after the next discovery. One that does not answer has no samples.\n\n",
+    );
+    families(&mut page, subnet::families());
     page.push_str("\n## This host's own devices\n\n");
     families(&mut page, host::families());
     drivers(&mut page);

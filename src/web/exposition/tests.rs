@@ -19,7 +19,7 @@ use crate::web::body::{Packed, Unpacked};
 const HOSTILE: &str = "a\"b\\c\nd\u{fffd}";
 
 /// A switch with a CA on port 1, whose name is hostile, and a port 2 without a cable.
-fn snapshot() -> Snapshot {
+pub(super) fn snapshot() -> Snapshot {
     let names = NodeNames::parse("0x2 \"host two\"").unwrap();
     let mut switch = found(1, NodeKind::Switch, 2);
     switch.identity.description = HOSTILE.into();
@@ -28,7 +28,7 @@ fn snapshot() -> Snapshot {
     (status.width, status.speed) = (None, None);
     let nodes = vec![switch, found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
     let fabric = Fabric::assemble(
-        FoundFabric { nodes, links: vec![(end(1, 1), end(2, 1))], unreached: Vec::new() },
+        FoundFabric { nodes, links: vec![(end(1, 1), end(2, 1))], ..FoundFabric::default() },
         &names,
         Moment(0),
         None,
