@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::rig::Prometheus;
@@ -37,14 +38,17 @@ impl Question<'_> {
             let label = |name: &str| one["metric"][name].as_str().map(str::to_owned);
             let of_target = |address: String| self.scenes.get(&address).cloned();
             // What is not known about a port is no less of an answer.
-            label("fabric").or_else(|| of_target(label("instance")?)).unwrap_or_else(|| "all".into())
+            label("fabric")
+                .or_else(|| of_target(label("instance")?))
+                .unwrap_or_else(|| "all".into())
         };
         Ok(series.iter().map(scene).collect())
     }
 
     /// The values that a variable of a dashboard offers, as Grafana asks for them.
     fn values(&self, definition: &str) -> Vec<String> {
-        let inside = definition.trim().strip_prefix("label_values(").and_then(|it| it.strip_suffix(')'));
+        let inside =
+            definition.trim().strip_prefix("label_values(").and_then(|it| it.strip_suffix(')'));
         let inside = inside.unwrap_or_else(|| panic!("no label_values(): {definition}"));
         let (selector, label) = inside.rsplit_once(',').unwrap_or(("", inside));
         let (from, to, _) = self.time;
@@ -56,6 +60,42 @@ impl Question<'_> {
         let values = self.prometheus.ask(&format!("label/{}/values", label.trim()), &parts);
         values.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
     }
+}
+
+/// A file of rules, as far as it is of interest here.
+#[derive(Deserialize)]
+struct Rules {
+    groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    rules: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+struct Rule {
+    record: Option<String>,
+    alert: Option<String>,
+    expr: String,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+/// The expressions of a file of rules.
+pub fn of_rules(file: &Path, pace: u32, began: f64) -> Vec<Query> {
+    let text = hurried(&std::fs::read_to_string(file).unwrap(), pace, began);
+    let read: Rules = serde_saphyr::from_str(&text).unwrap();
+    let file = file.file_name().unwrap().to_string_lossy().into_owned();
+    let rules = read.groups.into_iter().flat_map(|group| group.rules);
+    rules
+        .map(|rule| {
+            let name = rule.record.or(rule.alert).unwrap();
+            let view = rule.labels.and_then(|labels| labels.get("view").cloned());
+            let view = view.map_or(String::new(), |view| format!(" ({view})"));
+            let file = file.trim_end_matches(".rules.yml");
+            Query { place: format!("{file}: {name}{view}"), text: rule.expr.trim().to_owned() }
+        })
+        .collect()
 }
 
 /// The queries of all dashboards, with every value that their variables offer.
@@ -85,8 +125,6 @@ pub fn of_dashboards(question: &Question<'_>, pace: u32, began: f64) -> Vec<Quer
             let values = question.values(&definition);
             let shown = variable["name"].as_str().unwrap().to_owned();
             assert!(!values.is_empty(), "{name}: ${shown} offers nothing: {definition}");
-            queries.push(Query { place: format!("{name}: ${shown}"), text: String::new() });
-            queries.pop();
             known.push((shown, values.iter().map(|it| escaped(it)).collect::<Vec<_>>().join("|")));
         }
         let mut panels = Vec::new();
@@ -95,7 +133,11 @@ pub fn of_dashboards(question: &Question<'_>, pace: u32, began: f64) -> Vec<Quer
             for target in panel["targets"].as_array().into_iter().flatten() {
                 let text = target["expr"].as_str().unwrap();
                 queries.push(Query {
-                    place: format!("{name}: {} {}", panel["title"].as_str().unwrap(), target["refId"].as_str().unwrap_or("")),
+                    place: format!(
+                        "{name}: {} {}",
+                        panel["title"].as_str().unwrap(),
+                        target["refId"].as_str().unwrap_or("")
+                    ),
                     text: hurried(&substituted(text, &known), pace, began).trim().to_owned(),
                 });
             }

@@ -27,21 +27,21 @@ const HDR: [&str; 2] = ["quantum", "connectx-6"];
 const SDR: [&str; 2] = ["infiniscale-4", "infinihost-3"];
 
 /// All of them. What is not named stays sound.
-pub const SCENES: [Scene; 10] = [
+pub const SCENES: [Scene; 11] = [
     // A hundred times what a link may have, and then somebody swaps the cable.
     Scene {
         name: "bad-cable",
         devices: FDR,
-        story: "timeline: [{bad-cable: {at: 2m, into: 'leaf-0-1[5]', ratio: 1e-10, for: 5m}}]",
+        story: "timeline:\n\
+                - bad-cable: {at: 2m, into: 'leaf-0-1[5]', ratio: 1e-10, for: 5m}\n\
+                - unplug: {at: 6m 50s, link: 'leaf-0-1[5]', for: 30s}",
         flags: &[],
     },
-    // A host that takes in a tenth of what its link carries, and all that send to another.
+    // A host that hardly takes in anything.
     Scene {
         name: "congestion",
-        devices: FDR,
-        story: "timeline:\n\
-                - slow-receiver: {at: 2m, host: host-6, takes: 5%}\n\
-                - burst: {at: 2m, from: 8, to: host-15, load: 90%}",
+        devices: HDR,
+        story: "traffic: {load: 60%}\ntimeline: [{slow-receiver: {at: 2m, host: host-6, takes: 2%}}]",
         flags: &[],
     },
     // With the four hosts that hang on it.
@@ -101,6 +101,8 @@ pub const SCENES: [Scene; 10] = [
         story: "timeline: [{unplug: {at: 2m, link: 'host-0[1]'}}]",
         flags: &[],
     },
+    // Its exporter is stopped.
+    Scene { name: "stopped", devices: FDR, story: "", flags: &[] },
     // Its clock goes as ours does, so that its news are ever older.
     Scene { name: "late", devices: FDR, story: "", flags: &["--clock=1"] },
 ];
