@@ -147,7 +147,7 @@ fn what_rules_ask_for_is_there() {
                 Ok(names) => {
                     problems.extend(names.difference(&known).map(|metric| {
                         format!("{name} in {file} asks for {metric}, which nobody has")
-                    }))
+                    }));
                 }
                 Err(error) => problems.push(format!("{name} in {file}: {error}: {expression}")),
             }
