@@ -3,7 +3,7 @@ DESTDIR ?=
 # What `make demo` is to be told besides, such as DEMO="--hosts 500 --speedup 10".
 DEMO    ?=
 # The programs that the exporter is to agree with.
-STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-node-exporter tshark
+STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-alertmanager prometheus-node-exporter tshark
 # What the guest of tests/kernel runs on, and what its module and its file system are made with.
 GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 # What the cargo feature `verbs`, on by default, is built with.
@@ -57,8 +57,8 @@ bench: deps ## measure against ibqueryerrors and node_exporter, and on up to 162
 	cargo bench $(LOCKED) --bench fabric
 	cargo bench $(LOCKED) --bench host
 
-docs: ## write docs/metrics.md anew from the code
-	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs
+docs: ## write docs/metrics.md anew from the code, and the table of docs/alerts.md from the rules
+	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts
 
 build: ## release build
 	cargo build $(LOCKED) --release

@@ -91,6 +91,7 @@ fn links_between_documents_lead_somewhere() {
         "README.md",
         "CONTRIBUTING.md",
         "CHANGELOG.md",
+        "docs/alerts.md",
         "docs/architecture.md",
         "docs/configuration.md",
         "docs/measurements.md",

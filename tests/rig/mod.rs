@@ -53,13 +53,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 10] = [
+const PACKAGES: [(&str, &str); 11] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
     ("prometheus", "prometheus"),
     ("promtool", "prometheus"),
     ("prometheus-alertmanager", "prometheus-alertmanager"),
+    ("amtool", "prometheus-alertmanager"),
     ("prometheus-node-exporter", "prometheus-node-exporter"),
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("setpriv", "util-linux"),
