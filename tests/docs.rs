@@ -93,6 +93,7 @@ fn links_between_documents_lead_somewhere() {
         "CHANGELOG.md",
         "docs/architecture.md",
         "docs/configuration.md",
+        "docs/dashboards.md",
         "docs/measurements.md",
         "docs/scenarios.md",
     ] {
