@@ -70,6 +70,7 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 
 deps: ## install the Debian packages the tests need, and fetch the kernel they boot
 	@scripts/install-packages $(STRANGERS) $(GUEST) $(VERBS)
+	@command -v npm >/dev/null || scripts/install-packages nodejs npm # one from elsewhere will do
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare
 
 tools:

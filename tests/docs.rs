@@ -94,6 +94,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/alerts.md",
         "docs/architecture.md",
         "docs/configuration.md",
+        "docs/dashboards.md",
         "docs/measurements.md",
         "docs/scenarios.md",
     ] {

@@ -45,21 +45,36 @@ impl Question<'_> {
         Ok(series.iter().map(scene).collect())
     }
 
-    /// The values that a variable of a dashboard offers, as Grafana asks for them.
-    fn values(&self, definition: &str) -> Vec<String> {
-        let inside =
-            definition.trim().strip_prefix("label_values(").and_then(|it| it.strip_suffix(')'));
+    /// The values that a variable of a dashboard offers, as Grafana asks for them: `label_values()`, or
+    /// `query_result()` of which a regular expression takes `label="(?<value>`.
+    fn values(&self, definition: &str, regex: &str) -> Result<Vec<String>, String> {
+        let definition = definition.trim().trim_end_matches(')');
+        let (from, to, step) = self.time;
+        if let Some(query) = definition.strip_prefix("query_result(") {
+            let before = regex.split_once("=\"(?<value>").map(|(before, _)| before);
+            let label = before.and_then(|it| it.rsplit(|it: char| !it.is_alphabetic()).next());
+            let label = label.unwrap_or_else(|| panic!("no value in {regex}"));
+            let closed = format!("{query}{}", &")".repeat(open(query)));
+            let series = self.prometheus.query_range(&closed, from, to, step)?;
+            let values = series.iter().map(|it| it["metric"][label].as_str().unwrap().to_owned());
+            return Ok(values.collect::<BTreeSet<_>>().into_iter().collect());
+        }
+        let inside = definition.strip_prefix("label_values(");
         let inside = inside.unwrap_or_else(|| panic!("no label_values(): {definition}"));
         let (selector, label) = inside.rsplit_once(',').unwrap_or(("", inside));
-        let (from, to, _) = self.time;
         let (from, to) = (from.to_string(), to.to_string());
         let mut parts = vec![("start", from.as_str()), ("end", to.as_str())];
         if !selector.is_empty() {
             parts.push(("match[]", selector.trim()));
         }
         let values = self.prometheus.ask(&format!("label/{}/values", label.trim()), &parts);
-        values.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
+        Ok(values.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect())
     }
+}
+
+/// How many brackets are open at the end of a text.
+fn open(text: &str) -> usize {
+    text.matches('(').count() - text.matches(')').count()
 }
 
 /// A file of rules, as far as it is of interest here.
@@ -122,7 +137,8 @@ pub fn of_dashboards(question: &Question<'_>, pace: u32, began: f64) -> Vec<Quer
             }
             let definition = variable["query"]["query"].as_str().or(variable["query"].as_str());
             let definition = substituted(definition.unwrap(), &known);
-            let values = question.values(&definition);
+            let regex = variable["regex"].as_str().unwrap_or_default();
+            let values = question.values(&definition, regex).unwrap();
             let shown = variable["name"].as_str().unwrap().to_owned();
             assert!(!values.is_empty(), "{name}: ${shown} offers nothing: {definition}");
             known.push((shown, values.iter().map(|it| escaped(it)).collect::<Vec<_>>().join("|")));

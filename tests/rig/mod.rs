@@ -30,6 +30,7 @@ pub mod metrics;
 pub mod node_exporter;
 pub mod opensm;
 pub mod prometheus;
+pub mod promql;
 pub mod promtool;
 pub mod proxy;
 pub mod seat;
@@ -53,7 +54,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 11] = [
+const PACKAGES: [(&str, &str); 13] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
@@ -65,6 +66,8 @@ const PACKAGES: [(&str, &str); 11] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("setpriv", "util-linux"),
     ("strip", "binutils"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
 ];
 
 /// The path of a foreign program, or a panic that says how to get it.

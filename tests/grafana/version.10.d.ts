@@ -1,0 +1,2 @@
+/** Grafana 10 wants all options of a panel that it knows. */
+export type Given<Options> = Options;
