@@ -164,7 +164,8 @@ fn alertmanager_tells_whom_it_should() {
     for alert in rules::alerts() {
         let severity = format!("severity={}", alert.rule.labels["severity"]);
         let name = format!("alertname={}", alert.name);
-        let args = ["config", "routes", "test", &flag, &severity, &name, "fabric=default"];
+        let view = format!("view={}", alert.view.as_deref().unwrap_or_default());
+        let args = ["config", "routes", "test", &flag, &severity, &name, &view, "fabric=default"];
         let (code, said) = fed("amtool", &args, "");
         let receiver = said.lines().find(|line| !line.starts_with("Warning")).unwrap_or("");
         let wanted = if severity == "severity=page" { "pages" } else { "tickets" };
