@@ -4,16 +4,14 @@
 //! cost memory, and no time of an evaluation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
-mod measure;
 #[path = "../tests/rig/mod.rs"]
 mod rig;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rig::prometheus::Setup;
-use rig::{Exporter, Prometheus};
+use rig::{Exporter, Prometheus, rules};
 
 const INTERVAL: Duration = Duration::from_secs(15);
 /// The rates' range, and a little more.
@@ -33,7 +31,7 @@ timeline:
 
 fn main() {
     let rules: Vec<String> =
-        ["alerts", "alerts/compat"].iter().flat_map(|folder| files(folder)).collect();
+        rules::files("alerts", ".rules.yml").iter().map(|file| rules::text(file)).collect();
     let scenario = tempfile::NamedTempFile::with_suffix(".yml").unwrap();
     std::fs::write(scenario.path(), STORY).unwrap();
     let story = format!("--scenario={}", scenario.path().display());
@@ -78,15 +76,6 @@ fn main() {
     }
     let all: f64 = slowest.values().sum();
     println!("  {:<100} {all:>7.3} s     wanted: at most 5 s", "all of them, one after the other");
-}
-
-fn files(folder: &str) -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut files: Vec<_> =
-        std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
-    files.retain(|file| file.to_string_lossy().ends_with(".rules.yml"));
-    files.sort();
-    files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
 }
 
 /// The metrics that rules read, as a regular expression.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use rig::{promql, require};
+use rig::{promql, require, rules};
 use serde_json::{Value, json};
 
 const RUNBOOKS: &str =
@@ -304,11 +304,11 @@ fn variables_are_there_and_of_use() {
 fn queries_ask_for_what_there_is() {
     let known: BTreeSet<String> = promql::exported()
         .into_iter()
-        .chain(promql::recorded())
+        .chain(rules::recorded())
         .chain(PROMETHEUS_OWN.map(String::from))
         .collect();
     assert!(known.len() > 400);
-    let rules: Vec<String> = promql::rules().into_iter().map(|it| it.expr).collect();
+    let rules: Vec<String> = rules::all().into_iter().map(|(_, it)| it.expr).collect();
     assert!(rules.iter().all(|it| promql::metrics(it).is_ok()));
     for (file, board) in dashboards() {
         for query in queries(&board) {

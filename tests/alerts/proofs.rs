@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::rules::{Alert, file_name, files, yaml};
+use crate::rig::rules::{Alert, file_name, files, yaml};
 
 #[derive(Deserialize)]
 struct TestFile {

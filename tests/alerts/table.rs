@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::rules::{Alert, path, text};
+use crate::rig::rules::{Alert, path, text};
 
 const PAGE: &str = "docs/alerts.md";
 const BEGIN: &str = "<!-- made by tests/alerts: begin -->\n";

@@ -12,7 +12,6 @@ mod scenes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use host::Host;
@@ -20,7 +19,7 @@ use panels::{Query, Question};
 use rig::alertmanager::{Alert, Received};
 use rig::hurried::hurried;
 use rig::prometheus::Setup;
-use rig::{Alertmanager, Exporter, Prometheus, Webhook};
+use rig::{Alertmanager, Exporter, Prometheus, Webhook, rules};
 use scenes::{ONSET, PACE, SCENES};
 
 /// Between scrapes, between evaluations: what README tells to set.
@@ -34,17 +33,6 @@ struct Watched {
     name: &'static str,
     exporter: Exporter,
     began: Instant,
-}
-
-/// The rule files, by their names.
-fn rule_files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("alerts");
-    let mut files: Vec<_> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.to_string_lossy().ends_with(".rules.yml"));
-    files.sort();
-    assert!(files.len() > 5, "{files:?}");
-    files
 }
 
 fn since_1970() -> f64 {
@@ -96,13 +84,13 @@ impl Stage {
         let routes = hurried(sample, PACE, began).replace("127.0.0.1:9095", webhook.address());
         assert!(routes.contains(webhook.address()));
         let alertmanager = Alertmanager::start(&routes);
-        let rules = rule_files().into_iter().map(|file| std::fs::read_to_string(file).unwrap());
+        let rules = rules::files("alerts", ".rules.yml");
         let targets = watched.iter().map(|it| it.exporter.address()).chain([host.address()]);
         let prometheus = Prometheus::start(&Setup {
             jobs: vec![("fabric-exporter".into(), targets.map(str::to_owned).collect())],
             interval: INTERVAL / PACE,
             lookback: Duration::from_secs(300) / PACE,
-            rules: rules.map(|text| hurried(&text, PACE, began)).collect(),
+            rules: rules.iter().map(|file| hurried(&rules::text(file), PACE, began)).collect(),
             alertmanager: Some(alertmanager.address()),
             keep: None,
         });
@@ -118,7 +106,7 @@ impl Stage {
 
 /// Prints past cargo's capture: what was measured is to be seen, though the test passes.
 fn print(line: &str) {
-    writeln!(std::io::stderr(), "{line}").unwrap();
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
 #[test]
@@ -191,6 +179,10 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
     assert_eq!(pages("dead-switch", "resolved").len(), 1);
     assert_eq!(tickets("dead-switch"), BTreeSet::new());
 
+    let alone = pages("alone", "firing");
+    assert_eq!(alone.len(), 1, "not one for each node that it no longer sees: {alone:?}");
+    assert_eq!(alone[0].1.label("alertname"), "InfinibandFabricUnwatched");
+
     assert!(pages("reboot", "firing").is_empty());
     assert_eq!(tickets("reboot"), BTreeSet::new(), "a host may be rebooted");
 }
@@ -203,21 +195,19 @@ fn assert_queries(stage: &Stage) {
     scenes.insert(stage.host.address().to_owned(), host::FABRIC.to_owned());
     let time = (stage.began, since_1970(), INTERVAL / PACE);
     let question = Question { prometheus: &stage.prometheus, time, scenes: &scenes };
-    let mut queries: Vec<Query> =
-        rule_files().iter().flat_map(|file| panels::of_rules(file, PACE, stage.began)).collect();
+    let mut queries: Vec<Query> = panels::of_rules(PACE, stage.began);
     queries.extend(panels::of_dashboards(&question, PACE, stage.began));
     print("\nWhat each rule and each panel has something to say of:");
     let mut silent = Vec::new();
     for query in &queries {
-        match question.scenes_of(&query.text) {
-            Err(error) => silent.push(format!("{}: {error}\n  {}", query.place, query.text)),
-            Ok(scenes) if scenes.is_empty() => {
-                silent.push(format!("{}: nothing\n  {}", query.place, query.text))
+        match question.scenes_of(query) {
+            Ok(scenes) if !scenes.is_empty() => {
+                let fabrics = stage.watched.iter().filter(|it| scenes.contains(it.name)).count();
+                let everywhere = (fabrics == SCENES.len()).then(|| "every fabric".to_owned());
+                let listed = || scenes.into_iter().collect::<Vec<_>>().join(" ");
+                print(&format!("{:<76} {}", query.place, everywhere.unwrap_or_else(listed)));
             }
-            Ok(scenes) => {
-                let scenes: Vec<String> = scenes.into_iter().collect();
-                print(&format!("{:<64} {}", query.place, scenes.join(" ")));
-            }
+            said => silent.push(format!("{}: {said:?}\n  {}", query.place, query.text())),
         }
     }
     assert!(

@@ -2,21 +2,40 @@
 //! which of them it has something to say.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use crate::rig::Prometheus;
 use crate::rig::hurried::hurried;
+use crate::rig::{Prometheus, rules};
 
 /// A query, and where it stands.
 pub struct Query {
-    /// `overview: Worst cables` or `cables.rules.yml: InfinibandCableBad`.
+    /// `overview: Worst cables` or `cables: InfinibandCableBad`.
     pub place: String,
-    /// The query, by the faster clock.
-    pub text: String,
+    /// As it stands there.
+    template: String,
+    /// What it is asked with.
+    variables: Vec<(String, String)>,
+    /// How it is made one by the faster clock.
+    pace: u32,
+    began: f64,
+}
+
+impl Query {
+    /// The query by the faster clock, with every value that its variables offer.
+    pub fn text(&self) -> String {
+        hurried(&substituted(&self.template, &self.variables), self.pace, self.began).trim().into()
+    }
+
+    /// The same of one fabric alone; `None` if it does not choose by fabric.
+    fn text_of(&self, fabric: &str) -> Option<String> {
+        let mut variables = self.variables.clone();
+        fabric.clone_into(&mut variables.iter_mut().find(|(name, _)| name == "fabric")?.1);
+        let text = substituted(&self.template, &variables);
+        let text: String = hurried(&text, self.pace, self.began).trim().into();
+        (text != self.text()).then_some(text)
+    }
 }
 
 /// What is asked, by whom, and over which time.
@@ -30,19 +49,33 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// The scenes that a query has series of; `all` for a series that tells of several at once.
-    pub fn scenes_of(&self, query: &str) -> Result<BTreeSet<String>, String> {
+    /// The scenes that a query has something to say of, by the labels of its series; where they do not
+    /// tell, by asking it of each fabric alone. `all` is what does not even choose by fabric.
+    pub fn scenes_of(&self, query: &Query) -> Result<BTreeSet<String>, String> {
         let (from, to, step) = self.time;
-        let series = self.prometheus.query_range(query, from, to, step)?;
-        let scene = |one: &Value| {
-            let label = |name: &str| one["metric"][name].as_str().map(str::to_owned);
+        let ask = |text: &str| self.prometheus.query_range(text, from, to, step);
+        let mut found = BTreeSet::new();
+        for series in ask(&query.text())? {
+            let label = |name: &str| series["metric"][name].as_str().map(str::to_owned);
             let of_target = |address: String| self.scenes.get(&address).cloned();
-            // What is not known about a port is no less of an answer.
-            label("fabric")
-                .or_else(|| of_target(label("instance")?))
-                .unwrap_or_else(|| "all".into())
-        };
-        Ok(series.iter().map(scene).collect())
+            match label("fabric").or_else(|| of_target(label("instance")?)) {
+                Some(scene) => _ = found.insert(scene),
+                None => return self.scenes_one_by_one(query),
+            }
+        }
+        Ok(found)
+    }
+
+    fn scenes_one_by_one(&self, query: &Query) -> Result<BTreeSet<String>, String> {
+        let (from, to, step) = self.time;
+        let mut found = BTreeSet::new();
+        for scene in self.scenes.values() {
+            let Some(text) = query.text_of(scene) else { return Ok(["all".to_owned()].into()) };
+            if !self.prometheus.query_range(&text, from, to, step)?.is_empty() {
+                found.insert(scene.clone());
+            }
+        }
+        Ok(found)
     }
 
     /// The values that a variable of a dashboard offers, as Grafana asks for them: `label_values()`, or
@@ -77,54 +110,25 @@ fn open(text: &str) -> usize {
     text.matches('(').count() - text.matches(')').count()
 }
 
-/// A file of rules, as far as it is of interest here.
-#[derive(Deserialize)]
-struct Rules {
-    groups: Vec<Group>,
-}
-
-#[derive(Deserialize)]
-struct Group {
-    rules: Vec<Rule>,
-}
-
-#[derive(Deserialize)]
-struct Rule {
-    record: Option<String>,
-    alert: Option<String>,
-    expr: String,
-    labels: Option<BTreeMap<String, String>>,
-}
-
-/// The expressions of a file of rules.
-pub fn of_rules(file: &Path, pace: u32, began: f64) -> Vec<Query> {
-    let text = hurried(&std::fs::read_to_string(file).unwrap(), pace, began);
-    let read: Rules = serde_saphyr::from_str(&text).unwrap();
-    let file = file.file_name().unwrap().to_string_lossy().into_owned();
-    let rules = read.groups.into_iter().flat_map(|group| group.rules);
-    rules
-        .map(|rule| {
-            let name = rule.record.or(rule.alert).unwrap();
-            let view = rule.labels.and_then(|labels| labels.get("view").cloned());
-            let view = view.map_or(String::new(), |view| format!(" ({view})"));
-            let file = file.trim_end_matches(".rules.yml");
-            Query { place: format!("{file}: {name}{view}"), text: rule.expr.trim().to_owned() }
-        })
-        .collect()
+/// The expressions of all rules.
+pub fn of_rules(pace: u32, began: f64) -> Vec<Query> {
+    let query = |(file, rule): (String, rules::Rule)| {
+        let name = rule.record.or(rule.alert).unwrap();
+        let view = rule.labels.get("view").map_or(String::new(), |view| format!(" ({view})"));
+        let file = file.trim_end_matches(".rules.yml");
+        let place = format!("{file}: {name}{view}");
+        Query { place, template: rule.expr, variables: Vec::new(), pace, began }
+    };
+    rules::all().into_iter().map(query).collect()
 }
 
 /// The queries of all dashboards, with every value that their variables offer.
 pub fn of_dashboards(question: &Question<'_>, pace: u32, began: f64) -> Vec<Query> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("dashboards");
-    let mut files: Vec<_> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
-    files.sort();
-    assert!(files.len() >= 6, "{files:?}");
+    let files = rules::files("dashboards", ".json");
     let mut queries = Vec::new();
     for file in files {
         let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-        let board: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let board: Value = serde_json::from_str(&rules::text(&file)).unwrap();
         let length = question.time.1 - question.time.0;
         let mut known = vec![
             ("__rate_interval".to_owned(), "40s".to_owned()),
@@ -147,15 +151,10 @@ pub fn of_dashboards(question: &Question<'_>, pace: u32, began: f64) -> Vec<Quer
         collect_panels(&board, &mut panels);
         for panel in panels {
             for target in panel["targets"].as_array().into_iter().flatten() {
-                let text = target["expr"].as_str().unwrap();
-                queries.push(Query {
-                    place: format!(
-                        "{name}: {} {}",
-                        panel["title"].as_str().unwrap(),
-                        target["refId"].as_str().unwrap_or("")
-                    ),
-                    text: hurried(&substituted(text, &known), pace, began).trim().to_owned(),
-                });
+                let title = panel["title"].as_str().unwrap();
+                let place = format!("{name}: {title} {}", target["refId"].as_str().unwrap());
+                let template = target["expr"].as_str().unwrap().to_owned();
+                queries.push(Query { place, template, variables: known.clone(), pace, began });
             }
         }
     }
@@ -189,8 +188,7 @@ fn substituted(query: &str, known: &[(String, String)]) -> String {
             query += &rest;
         }
     }
-    // What was `=~"$x"` and became `=~~` through the first replacement is what it was.
-    query.replace("=~~", "=~")
+    query
 }
 
 fn escaped(value: &str) -> String {

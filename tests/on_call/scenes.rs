@@ -66,6 +66,7 @@ pub const SCENES: [Scene; 11] = [
                 - degrade: {at: 2m, link: 'leaf-0-1[6]', width: 1x}\n\
                 - degrade: {at: 2m, link: 'leaf-0-2[5]', speed: EDR}\n\
                 - unplug: {at: 2m, link: 'leaf-0-3[2]'}\n\
+                - unplug: {at: 2m, link: 'leaf-0-3[6]'}\n\
                 - bad-cable: {at: 2m, into: 'leaf-0-2[7]', ratio: 8e-14}\n\
                 - bad-cable: {at: 2m, into: 'leaf-0-3[7]', ratio: 2e-9}\n\
                 - new-master: {at: 2m, host: host-5}\n\

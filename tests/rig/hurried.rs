@@ -42,7 +42,7 @@ fn expression(line: &str, pace: u32) -> String {
         } else {
             inside.to_owned()
         };
-        out += &format!("{before}[{inside}]");
+        out += &[before, "[", &inside, "]"].concat();
         rest = after;
     }
     out + rest
@@ -62,7 +62,8 @@ fn rates(text: &str, pace: u32) -> String {
             continue;
         }
         let close = open + closing(&rest[open..]);
-        out += &format!("{}({} / {pace})", &rest[..at], &rest[at..close]);
+        let slower = format!("({} / {pace})", &rest[at..close]);
+        out += &[&rest[..at], &slower].concat();
         rest = &rest[close..];
     }
     out + rest

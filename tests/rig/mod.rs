@@ -33,6 +33,7 @@ pub mod prometheus;
 pub mod promql;
 pub mod promtool;
 pub mod proxy;
+pub mod rules;
 pub mod seat;
 pub mod simulated;
 pub mod sysfs;

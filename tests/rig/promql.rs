@@ -1,13 +1,11 @@
-//! PromQL: what an expression names, the rules of `alerts`, and what the exporter has.
+//! PromQL: what an expression names, and what the exporter has.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use fabric_exporter::web::exposition::reference;
 use promql_parser::label::MatchOp;
 use promql_parser::parser::{self, Expr, VectorSelector};
 use promql_parser::util::{ExprVisitor, walk_expr};
-use serde::Deserialize;
 
 /// The series that an expression asks for: a metric, and the labels that it is chosen by.
 #[derive(Debug, PartialEq)]
@@ -70,48 +68,20 @@ pub fn metrics(expression: &str) -> Result<BTreeSet<String>, String> {
     Ok(selectors(expression)?.into_iter().map(|it| it.metric).collect())
 }
 
-/// A rule: of an alert, or one that records.
-#[derive(Debug, Deserialize)]
-pub struct Rule {
-    pub record: Option<String>,
-    pub alert: Option<String>,
-    pub expr: String,
-}
-
-#[derive(Deserialize)]
-struct Group {
-    rules: Vec<Rule>,
-}
-
-#[derive(Deserialize)]
-struct Rules {
-    groups: Vec<Group>,
-}
-
-/// All rules of `alerts/*.rules.yml`.
-pub fn rules() -> Vec<Rule> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("alerts");
-    let mut files: Vec<_> = std::fs::read_dir(&folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.to_string_lossy().ends_with(".rules.yml"))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "no rules in {}", folder.display());
-    files
-        .iter()
-        .flat_map(|path| {
-            let text = std::fs::read_to_string(path).unwrap();
-            let rules: Rules = serde_saphyr::from_str(&text)
-                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            rules.groups.into_iter().flat_map(|group| group.rules)
+/// The queries in a template: all have the form `{{ range printf "…%q…" … | query }}`.
+pub fn queries(template: &str) -> Result<Vec<String>, String> {
+    let actions = template.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
+    actions
+        .filter(|action| action.split_whitespace().any(|word| word.trim_matches('-') == "query"))
+        .map(|action| {
+            let format = action
+                .trim()
+                .strip_prefix("range printf \"")
+                .and_then(|rest| rest.split('"').next())
+                .ok_or_else(|| format!("cannot tell what {action:?} asks for"))?;
+            Ok(format.replace("%q", "\"x\""))
         })
         .collect()
-}
-
-/// The metrics that those rules record.
-pub fn recorded() -> BTreeSet<String> {
-    rules().into_iter().filter_map(|rule| rule.record).collect()
 }
 
 /// The metrics that the exporter has, as docs/metrics.md tells, by the names that their samples carry.

@@ -29,6 +29,8 @@ static const struct rdma_stat_desc hw_counters[] = {
 	{ .name = "rp_cnp_handled" },
 	{ .name = "np_cnp_sent" },
 	{ .name = "np_ecn_marked_roce_packets" },
+	{ .name = "req_cqe_error" },
+	{ .name = "req_transport_retries_exceeded" },
 };
 static_assert(ARRAY_SIZE(hw_counters) <= TESTHCA_MAX_HW);
 

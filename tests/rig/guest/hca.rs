@@ -63,6 +63,12 @@ impl TestHca {
         self.tell(&format!("port {port} ethtool {name} {value}"));
     }
 
+    /// Sets many things of a port at once, each as `what name value`: `hw np_cnp_sent 7`.
+    pub fn set_all(&self, port: u32, settings: &[String]) {
+        let tell = |it: &String| format!("testhca {} port {port} {it}\n", self.name);
+        Guest::get().must(&settings.iter().map(tell).collect::<String>());
+    }
+
     /// Has the device tell of an event, by its number in `<infiniband/verbs.h>`; port 0 is itself.
     pub fn event(&self, code: u32, port: u32) {
         self.tell(&format!("event {code} {port}"));

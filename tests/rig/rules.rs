@@ -1,6 +1,6 @@
-//! The files below alerts/, as Prometheus reads them.
+//! The files below `alerts/`, as Prometheus reads them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -86,6 +86,11 @@ pub fn all() -> Vec<(String, Rule)> {
         groups.into_iter().flat_map(|group| group.rules).map(move |rule| (name.clone(), rule))
     };
     files("alerts", ".rules.yml").into_iter().flat_map(rules_of).collect()
+}
+
+/// The metrics that rules record.
+pub fn recorded() -> BTreeSet<String> {
+    all().into_iter().filter_map(|(_, rule)| rule.record).collect()
 }
 
 pub fn alerts() -> Vec<Alert> {
