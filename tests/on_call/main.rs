@@ -195,8 +195,8 @@ fn assert_queries(stage: &Stage) {
     scenes.insert(stage.host.address().to_owned(), host::FABRIC.to_owned());
     let time = (stage.began, since_1970(), INTERVAL / PACE);
     let question = Question { prometheus: &stage.prometheus, time, scenes: &scenes };
-    let mut queries: Vec<Query> = panels::of_rules(PACE, stage.began);
-    queries.extend(panels::of_dashboards(&question, PACE, stage.began));
+    let mut queries: Vec<Query> = panels::of_rules((PACE, stage.began));
+    queries.extend(panels::of_dashboards(&question, (PACE, stage.began)));
     print("\nWhat each rule and each panel has something to say of:");
     let mut silent = Vec::new();
     for query in &queries {

@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::rig::hurried::hurried;
 use crate::rig::{Prometheus, rules};
 
+/// How many times as fast as ours the scenes' clock goes, and when it began.
+pub type Clock = (u32, f64);
+
 /// A query, and where it stands.
 pub struct Query {
     /// `overview: Worst cables` or `cables: InfinibandCableBad`.
@@ -17,15 +20,15 @@ pub struct Query {
     template: String,
     /// What it is asked with.
     variables: Vec<(String, String)>,
-    /// How it is made one by the faster clock.
-    pace: u32,
-    began: f64,
+    clock: Clock,
 }
 
 impl Query {
     /// The query by the faster clock, with every value that its variables offer.
     pub fn text(&self) -> String {
-        hurried(&substituted(&self.template, &self.variables), self.pace, self.began).trim().into()
+        hurried(&substituted(&self.template, &self.variables), self.clock.0, self.clock.1)
+            .trim()
+            .into()
     }
 
     /// The same of one fabric alone; `None` if it does not choose by fabric.
@@ -33,7 +36,7 @@ impl Query {
         let mut variables = self.variables.clone();
         fabric.clone_into(&mut variables.iter_mut().find(|(name, _)| name == "fabric")?.1);
         let text = substituted(&self.template, &variables);
-        let text: String = hurried(&text, self.pace, self.began).trim().into();
+        let text: String = hurried(&text, self.clock.0, self.clock.1).trim().into();
         (text != self.text()).then_some(text)
     }
 }
@@ -111,19 +114,19 @@ fn open(text: &str) -> usize {
 }
 
 /// The expressions of all rules.
-pub fn of_rules(pace: u32, began: f64) -> Vec<Query> {
+pub fn of_rules(clock: Clock) -> Vec<Query> {
     let query = |(file, rule): (String, rules::Rule)| {
         let name = rule.record.or(rule.alert).unwrap();
         let view = rule.labels.get("view").map_or(String::new(), |view| format!(" ({view})"));
         let file = file.trim_end_matches(".rules.yml");
         let place = format!("{file}: {name}{view}");
-        Query { place, template: rule.expr, variables: Vec::new(), pace, began }
+        Query { place, template: rule.expr, variables: Vec::new(), clock }
     };
     rules::all().into_iter().map(query).collect()
 }
 
 /// The queries of all dashboards, with every value that their variables offer.
-pub fn of_dashboards(question: &Question<'_>, pace: u32, began: f64) -> Vec<Query> {
+pub fn of_dashboards(question: &Question<'_>, clock: Clock) -> Vec<Query> {
     let files = rules::files("dashboards", ".json");
     let mut queries = Vec::new();
     for file in files {
@@ -133,7 +136,7 @@ pub fn of_dashboards(question: &Question<'_>, pace: u32, began: f64) -> Vec<Quer
         let mut known = vec![
             ("__rate_interval".to_owned(), "40s".to_owned()),
             ("__interval".to_owned(), "15s".to_owned()),
-            ("__range".to_owned(), format!("{:.0}s", length * f64::from(pace))),
+            ("__range".to_owned(), format!("{:.0}s", length * f64::from(clock.0))),
         ];
         for variable in board["templating"]["list"].as_array().unwrap() {
             if variable["type"] != "query" {
@@ -154,7 +157,7 @@ pub fn of_dashboards(question: &Question<'_>, pace: u32, began: f64) -> Vec<Quer
                 let title = panel["title"].as_str().unwrap();
                 let place = format!("{name}: {title} {}", target["refId"].as_str().unwrap());
                 let template = target["expr"].as_str().unwrap().to_owned();
-                queries.push(Query { place, template, variables: known.clone(), pace, began });
+                queries.push(Query { place, template, variables: known.clone(), clock });
             }
         }
     }
