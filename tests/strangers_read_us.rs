@@ -6,7 +6,7 @@ mod rig;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use fabric_exporter::fabric::counter::{Attribute, Counter, TABLE};

@@ -2,6 +2,8 @@
 //! exporter's clock runs so many times as fast (`demo --clock`), and so must every length of time that
 //! Prometheus and Alertmanager were told.
 
+use std::fmt::Write;
+
 /// A text of rules or of routes in which every length of time is shorter, every rate a rate by the
 /// faster clock, and `time()` what that clock says; it began with ours, at `began`.
 pub fn hurried(text: &str, pace: u32, began: f64) -> String {
@@ -42,7 +44,8 @@ fn expression(line: &str, pace: u32) -> String {
         } else {
             inside.to_owned()
         };
-        out += &format!("{before}[{inside}]");
+        // Writing to a string does not fail.
+        let _ = write!(out, "{before}[{inside}]");
         rest = after;
     }
     out + rest
@@ -62,7 +65,7 @@ fn rates(text: &str, pace: u32) -> String {
             continue;
         }
         let close = open + closing(&rest[open..]);
-        out += &format!("{}({} / {pace})", &rest[..at], &rest[at..close]);
+        let _ = write!(out, "{}({} / {pace})", &rest[..at], &rest[at..close]);
         rest = &rest[close..];
     }
     out + rest
