@@ -9,13 +9,20 @@ use serde_json::Value;
 use crate::rig::sysfs::{Device, Tree};
 use crate::rig::{Exporter, Metrics, Prometheus, wait_until};
 use crate::table::{Per, Row, Rule, exporters};
-use crate::{assert_healthy, prometheus};
+use crate::{assert_healthy, prometheus, written};
 
 /// What both fabrics of the test are called.
 const SWEPT: &str = "default";
 const ALONE: &str = "alone";
 
-/// The first host's HCA in the demo.
+/// Traffic to count, and nothing that happens: no link is to go down meanwhile.
+const STORY: &str = "\
+fabric:
+  fat-tree: {levels: 2, hosts: 36, radix: 16, down: 9, up: 6, switch: quantum-2, hca: connectx-7}
+traffic: {load: 25%}
+";
+
+/// The first host's HCA in it.
 const FIRST_HCA: u64 = 0x0002_c903_0000_0000;
 
 /// GUID and number.
@@ -42,9 +49,13 @@ fn stage() -> Stage {
         Device::mlx4("mlx4_0"),
         Device::mlx5_bond("mlx5_bond_0", 9),
     ]);
+    let scenario = tempfile::NamedTempFile::with_suffix(".yml").unwrap();
+    std::fs::write(scenario.path(), STORY).unwrap();
+    let story = format!("--scenario={}", scenario.path().display());
+    let sweep = ["--fabric.details", "--fabric.interval=1s", &story];
     let mut exporters = vec![
-        Exporter::demo(&["--fabric.details"]),
-        Exporter::demo(&["--fabric.details"]),
+        Exporter::demo(&sweep),
+        Exporter::demo(&sweep),
         Exporter::on_host(&on_fabric, &[]),
         Exporter::on_host(&alone, &[&format!("--fabric.name={ALONE}")]),
     ];
@@ -66,7 +77,11 @@ fn stage() -> Stage {
             && is(&format!("count(infiniband_hca_uplink_info{{fabric=\"{SWEPT}\"}})"), 36.0)
             && is(&format!("count(infiniband_width{{fabric=\"{SWEPT}\"}})"), 120.0)
             && is(&format!("count(infiniband_width{{fabric=\"{ALONE}\"}})"), 3.0)
-            && is(&format!("count(infiniband_hca_info{{fabric=\"{ALONE}\"}})"), 2.0);
+            && is(&format!("count(infiniband_hca_info{{fabric=\"{ALONE}\"}})"), 2.0)
+            && is(
+                &format!("count(infiniband_hca_raw_rate_bytes_per_second{{fabric=\"{ALONE}\"}})"),
+                2.0,
+            );
         all.then_some(())
     });
     assert_healthy(&prometheus);
@@ -148,6 +163,7 @@ fn the_fabrics_exporters_names_are_recorded() {
     let mut stage = stage();
     treydock(&stage);
     guilbaults(&stage);
+    costs(&stage);
     // A sweep that ends is a gap, and not the host's lesser number, which would be a reset to rate().
     for exporter in &mut stage.exporters[..2] {
         assert!(exporter.stop().success());
@@ -159,11 +175,15 @@ fn the_fabrics_exporters_names_are_recorded() {
         // The host's two ports.
         (gone && number(&format!("count({info})")) == Some(2.0)).then_some(())
     });
-    let hcas = format!("infiniband_hca_port_transmit_data_bytes_total{{fabric=\"{SWEPT}\"}}");
-    let left = wait_until(Duration::from_secs(60), "the next evaluation", || {
-        let at = number(&format!("timestamp({hcas})"));
-        at.is_none().then(|| stage.prometheus.query(&hcas))
+    let hcas = |fabric: &str| {
+        format!("infiniband_hca_port_transmit_data_bytes_total{{fabric=\"{fabric}\"}}")
+    };
+    let evaluated = format!("max(timestamp({}))", hcas(ALONE));
+    let since = number(&evaluated).unwrap();
+    wait_until(Duration::from_secs(60), "the rules to be evaluated twice more", || {
+        (number(&evaluated).unwrap() > since + 2.0).then_some(())
     });
+    let left = stage.prometheus.query(&hcas(SWEPT));
     assert!(left.is_empty(), "{left:?}");
     assert_healthy(&stage.prometheus);
     for exporter in &mut stage.exporters[2..] {
@@ -228,6 +248,37 @@ fn treydock(stage: &Stage) {
         assert_eq!(told, alone.map(f64::to_bits).into(), "{name}");
     }
     infos(stage, table.rows.iter().flat_map(|row| &row.rules));
+}
+
+/// How many series there are of one name, or of several, with some labels.
+fn count(stage: &Stage, names: &str, labels: &str) -> usize {
+    let query = format!("{{__name__=~\"{names}\", fabric=\"{SWEPT}\", {labels}}}");
+    stage.prometheus.query(&query).len()
+}
+
+/// What the page says that it costs.
+fn costs(stage: &Stage) {
+    let [treydock, guilbaults, _] = exporters();
+    let (guid, port) = (stage
+        .ports
+        .values()
+        .find(|it| it["node_type"] == "switch" && it.contains_key("peer_guid")))
+    .map(|it| (it["guid"].as_str(), it["port"].as_str()))
+    .unwrap();
+    let sum =
+        |exporter| written::cost(exporter, Per::Port) + written::cost(exporter, Per::DetailedPort);
+    let of_port = format!("guid=\"{guid}\", port=\"{port}\"");
+    let names = "infiniband_switch_.+|fabric_guid_port:infiniband_port_info:treydock";
+    assert_eq!(count(stage, names, &of_port), sum(&treydock));
+    let hca = "guid=\"0x0002c90300000010\"";
+    let of_hca = format!("{hca}, port=\"1\"");
+    let names = "infiniband_hca_.+|fabric_guid_port:infiniband_port_info:treydock";
+    assert_eq!(count(stage, names, &of_hca), sum(&treydock) - 2);
+    let names = "infiniband_hca_.+|fabric_guid:infiniband_node_info:treydock";
+    let of_node = format!("{hca}, port=\"\"");
+    assert_eq!(count(stage, names, &of_node), written::cost(&treydock, Per::Node));
+    let end = "local_guid=\"0x2c90300000010\", local_port=\"1\"";
+    assert_eq!(count(stage, "infiniband_.+|fabric_guid_port:.+", end), sum(&guilbaults));
 }
 
 /// What nodes are called and where ports lead, as theirs says it.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::rig::sysfs::{Device, hgx};
 use crate::rig::{Exporter, NodeExporter, Prometheus, wait_until};
-use crate::{assert_healthy, prometheus};
+use crate::table::Per;
+use crate::{assert_healthy, prometheus, written};
 
 /// What of node_exporter's is not recorded, and why: counters_ext of an old mlx4 have the names here that
 /// newer kernels' have.
@@ -104,6 +105,10 @@ fn each_series_of_node_exporters_is_recorded() {
         let wide = WIDE.contains(&name.as_str()) && labels["device"] == "mlx4_0";
         assert!(known || wide || is_hw(name), "{name} {labels:?} {value}");
     }
+    let of_port = ours.keys().filter(|(name, labels)| {
+        labels["device"] == "mlx5_0" && labels.contains_key("port") && !is_hw(name)
+    });
+    assert_eq!(of_port.count(), written::cost(&table, Per::Port));
     // Releases that read hw_counters have no other labels.
     let drivers: Vec<_> = ours.keys().filter(|(name, _)| is_hw(name)).collect();
     assert!(drivers.len() > 9 * 20, "{}", drivers.len());

@@ -387,7 +387,7 @@ fn treydock() -> Exporter {
         differs: &[
             "Ports without a link are told of, too; theirs asks those with one alone.",
             "`infiniband_hca_…rate…` of an HCA with several ports is the fastest port's; theirs is the one that it read last.",
-            "SHARP's aggregation nodes are HCAs to both. Routers are neither's.",
+            "SHARP's aggregation nodes are HCAs here as there, and routers are not told of, but for what is linked to them.",
         ],
     }
 }

@@ -58,13 +58,16 @@ series.
 ## How to load them
 
 Each file stands by itself, and the usual `alerts/*.rules.yml` takes in none of them. Name the one that
-is needed:
+is needed, and the one that it builds on:
 
 ```yaml
 rule_files:
 - /etc/prometheus/fabric-exporter/*.rules.yml
 - /etc/prometheus/fabric-exporter/compat/treydock.rules.yml
 ```
+
+Of `ports.rules.yml` they read `fabric_guid_port:infiniband_port_info:topk1` alone, its first rule: who wants none of our
+alerts takes that rule into a file of their own.
 
 ";
 
@@ -83,14 +86,13 @@ const HOW: &str = "\
 - Of two exporters on one fabric the one that read last has the greater total of traffic. When it ends, the
   recorded total goes back to the other's, and `rate()` takes that for a reset and shows a peak once. Where
   two are scraped for good, `max by (fabric, guid, port) (rate(…))` over our own metrics has no such peak.
-- Of a fabric that is swept, or was within the hour, the sweep is believed about every port, and a host's word
-  about its own is not asked for; where nobody sweeps, hosts' InfiniBand ports are told of, and no switches.
-  node_exporter's names always come from the port's own host.
+- Of a fabric that is swept, or was within the hour, the sweep alone is believed, for a total that comes from
+  the sweep now and from the host then would go down in between. Where nobody sweeps, hosts' InfiniBand ports
+  are told of, and no switches. node_exporter's names always come from the port's own host.
 - What theirs reads only when told to is read by ours with `--fabric.details`; without it those rules record
   nothing, and cost nothing.
 - Stop the other exporter from being scraped in the same Prometheus, or node_exporter's collector with
   `--no-collector.infiniband`: else each series of those names is there twice.
-- What there is no metric of is not made up: the rules that would need it are not there.
 
 ## What they cost
 
@@ -147,8 +149,8 @@ fn plus(count: usize) -> String {
     if count == 0 { String::new() } else { format!("+{count}") }
 }
 
-/// How many series there are of each port or node: of two sides, switches and HCAs, a port has one.
-fn cost(exporter: &Exporter, per: Per) -> usize {
+/// How many series there are of each port or node: of two sides, switches and HCAs, it has one.
+pub fn cost(exporter: &Exporter, per: Per) -> usize {
     let is_side = |rule: &&Rule| !rule.record.starts_with("infiniband_hca_");
     let rows = exporter.rows.iter().filter(|row| row.per == per);
     let of_rules: usize = rows
@@ -181,7 +183,11 @@ fn section(page: &mut String, exporter: &Exporter) {
     if let Some(labels) = same {
         let _ = write!(page, "\nLabels: {}.\n", code(labels));
     }
-    page.push_str("\n| theirs | labels | ours | what differs |\n|---|---|---|---|\n");
+    let head = [
+        "| theirs | labels | ours | what differs |\n|---|---|---|---|",
+        "| theirs | ours | what differs |\n|---|---|---|",
+    ];
+    let _ = writeln!(page, "\n{}", head[usize::from(same.is_some())]);
     for row in &exporter.rows {
         let theirs: Vec<&str> = row.rules.iter().map(|rule| rule.record.as_str()).collect();
         let labels = if same.is_some() { "as above".into() } else { code(row.rules[0].labels) };
@@ -201,7 +207,7 @@ fn code(names: &[&str]) -> String {
 fn differs(row: &Row) -> String {
     let details = match row.per {
         Per::DetailedPort => "With `--fabric.details`.",
-        Per::DriversPort => "By releases that read `hw_counters`.",
+        Per::DriversPort => "Told by releases newer than Debian's 1.5.",
         _ => "",
     };
     [details, row.differs].iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>().join(" ")
