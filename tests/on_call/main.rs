@@ -117,6 +117,7 @@ impl Stage {
 }
 
 /// Prints past cargo's capture: what was measured is to be seen, though the test passes.
+#[expect(clippy::explicit_write, reason = "eprintln! is what cargo captures")]
 fn print(line: &str) {
     writeln!(std::io::stderr(), "{line}").unwrap();
 }
@@ -212,7 +213,7 @@ fn assert_queries(stage: &Stage) {
         match question.scenes_of(&query.text) {
             Err(error) => silent.push(format!("{}: {error}\n  {}", query.place, query.text)),
             Ok(scenes) if scenes.is_empty() => {
-                silent.push(format!("{}: nothing\n  {}", query.place, query.text))
+                silent.push(format!("{}: nothing\n  {}", query.place, query.text));
             }
             Ok(scenes) => {
                 let scenes: Vec<String> = scenes.into_iter().collect();
