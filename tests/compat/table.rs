@@ -341,7 +341,7 @@ fn treydock() -> Exporter {
                 max by (fabric, guid, node, node_type, lid) (\n\
                 \x20 infiniband_device_port_info{link_layer=\"InfiniBand\", guid!=\"0x0000000000000000\"}\n\
                 \x20 * on (fabric, guid, device) group_left (node, node_type)\n\
-                \x20   max by (fabric, guid, device, node, node_type) (infiniband_device_info)\n\
+                \x20   topk by (fabric, guid, device) (1, max by (fabric, guid, device, node, node_type) (infiniband_device_info))\n\
                 \x20 unless on (fabric) max_over_time(infiniband_sweeps_total[1h])\n\
                 )";
     let named = [("type", "RT", "node_type", "router"), ("node", "$1", "node", BEFORE_HCA)];

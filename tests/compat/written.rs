@@ -89,6 +89,8 @@ const HOW: &str = "\
 - Of a fabric that is swept, or was within the hour, the sweep alone is believed, for a total that comes from
   the sweep now and from the host then would go down in between. Where nobody sweeps, hosts' InfiniBand ports
   are told of, and no switches. node_exporter's names always come from the port's own host.
+- What a port is called, where it leads and how fast it runs may be five minutes old after a change, as in
+  the rule that it is taken from.
 - What theirs reads only when told to is read by ours with `--fabric.details`; without it those rules record
   nothing, and cost nothing.
 - Stop the other exporter from being scraped in the same Prometheus, or node_exporter's collector with
