@@ -57,8 +57,9 @@ bench: deps ## measure against ibqueryerrors and node_exporter, and on up to 162
 	cargo bench $(LOCKED) --bench fabric
 	cargo bench $(LOCKED) --bench host
 
-docs: ## write docs/metrics.md anew from the code, and the table of docs/alerts.md from the rules
+docs: ## write anew what is made from the code: docs/metrics.md, docs/compatibility.md, the table of docs/alerts.md, alerts/compat
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts
+	UPDATE_DOCS=1 cargo test $(LOCKED) --test compat files_are_made
 
 build: ## release build
 	cargo build $(LOCKED) --release

@@ -93,6 +93,7 @@ fn links_between_documents_lead_somewhere() {
         "CHANGELOG.md",
         "docs/alerts.md",
         "docs/architecture.md",
+        "docs/compatibility.md",
         "docs/configuration.md",
         "docs/dashboards.md",
         "docs/measurements.md",

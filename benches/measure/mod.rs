@@ -17,6 +17,7 @@ pub fn pin(cpu: usize) {
 }
 
 /// The middle one; of an even number the upper of the two.
+#[allow(dead_code, reason = "not of every benchmark")]
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
