@@ -4,6 +4,7 @@
 //! Rendered once a sweep, as the ports are: a thing's labels are written once and copied for each
 //! family.
 
+mod cables;
 mod families;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,8 @@ use super::deflated::{Block, BlockWriter};
 use super::family::{Family, push_label};
 use super::line::{Line, Tell};
 use super::part::{Part, Place};
-use families::{Cable, DIRECTIONS, LINKS, PORTS, REGIONS, Spot, Waiting};
+use cables::LINKS;
+use families::{Cable, DIRECTIONS, PORTS, REGIONS, Spot, Waiting};
 
 /// Renders what was found out about the fabrics; families without samples are left out.
 pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
