@@ -60,6 +60,12 @@ impl Prometheus {
         self.ask("query", &[("query", query)])["result"].as_array().cloned().unwrap_or_default()
     }
 
+    /// Its answer to a query at a moment in seconds since 1970: a vector.
+    pub fn query_at(&self, query: &str, at: f64) -> Result<Vec<Value>, String> {
+        let data = self.try_ask("query", &[("query", query), ("time", &format!("{at:.3}"))])?;
+        Ok(data["result"].as_array().cloned().unwrap_or_default())
+    }
+
     /// The number that a query comes to at present, if it comes to one.
     pub fn number(&self, query: &str) -> Option<f64> {
         self.query(query).first()?["value"][1].as_str()?.parse().ok()
@@ -94,6 +100,14 @@ impl Prometheus {
         let answer = request.call().and_then(exporter::response).map_err(|e| e.to_string())?;
         let mut said: Value = serde_json::from_str(answer.text()).map_err(|e| e.to_string())?;
         if said["status"] == "success" { Ok(said["data"].take()) } else { Err(said.to_string()) }
+    }
+
+    /// Has it scrape nothing and evaluate no rule any more: what it has, it keeps.
+    pub fn rest(&mut self) {
+        std::fs::write(self.dir.path().join("prometheus.yml"), "{}").unwrap();
+        self.running.signal("HUP");
+        let rules = || self.ask("rules", &[])["groups"].as_array().unwrap().len();
+        wait_until(LIMIT, "Prometheus to forget its rules", || (rules() == 0).then_some(()));
     }
 
     /// What it has logged so far.

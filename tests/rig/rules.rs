@@ -78,14 +78,16 @@ pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
+/// The rules of a file, with its name.
+pub fn of(path: &Path) -> Vec<(String, Rule)> {
+    let name = file_name(path);
+    let groups = yaml::<RuleFile>(path).groups;
+    groups.into_iter().flat_map(|group| group.rules).map(|rule| (name.clone(), rule)).collect()
+}
+
 /// All rules with their files' names.
 pub fn all() -> Vec<(String, Rule)> {
-    let rules_of = |path: PathBuf| {
-        let name = file_name(&path);
-        let groups = yaml::<RuleFile>(&path).groups;
-        groups.into_iter().flat_map(|group| group.rules).map(move |rule| (name.clone(), rule))
-    };
-    files("alerts", ".rules.yml").into_iter().flat_map(rules_of).collect()
+    files("alerts", ".rules.yml").iter().flat_map(|path| of(path)).collect()
 }
 
 /// The metrics that rules record.
