@@ -8,10 +8,11 @@ mod table;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use regex_lite::Regex;
 use rig::promtool::fed;
-use rig::{promql, rules};
+use rig::{Alertmanager, promql, rules};
 
 const RUNBOOKS: &str =
     "https://github.com/fabric-exporter/fabric-exporter/blob/main/alerts/runbooks/";
@@ -187,6 +188,57 @@ fn alertmanager_knows_the_alerts_by_their_names() {
         }
     }
     assert!(found > 5, "{found}");
+}
+
+/// Alerts that are kept for a while after their end overlap with what comes next on the same cable.
+#[test]
+fn of_one_cable_one_page_goes_out() {
+    let config = rules::text(&rules::path("alerts/alertmanager.yml"));
+    let alertmanager = Alertmanager::start(&config);
+    let url = format!("--alertmanager.url=http://{}", alertmanager.address());
+    let amtool = |args: &[&str]| {
+        let (code, said) = fed("amtool", &[&[url.as_str()], args].concat(), "");
+        assert_eq!(code, Some(0), "{said}");
+        said
+    };
+    // From what tells a technician most to what tells least.
+    let pages = [
+        "InfinibandCableBad",
+        "InfinibandLinkDown",
+        "InfinibandLinkFlapping",
+        "InfinibandLinkWidthReduced",
+    ];
+    let swept = ["fabric=swept", "link=1:1-2:1", "guid=1", "port=1"];
+    let by_host = ["fabric=hosts", "view=host", "device=mlx5_0", "guid=1", "port=1"];
+    let other = ["fabric=swept", "link=1:2-3:1", "guid=1", "port=2"];
+    for name in pages {
+        let name = format!("alertname={name}");
+        for labels in [&swept[..], &by_host] {
+            amtool(&[&["alert", "add", &name, "severity=page"], labels].concat());
+        }
+    }
+    let watch = ["alert", "add", "alertname=InfinibandCableToWatch", "severity=ticket"];
+    amtool(&[&watch, &swept[..]].concat());
+    let alone = ["alert", "add", "alertname=InfinibandLinkWidthReduced", "severity=page"];
+    amtool(&[&alone, &other[..]].concat());
+    // Of each cable the first in the list is active, and of the other cable the only one.
+    let wanted = BTreeSet::from([
+        r#"alertname="InfinibandCableBad" device="mlx5_0" fabric="hosts""#,
+        r#"alertname="InfinibandCableBad" fabric="swept""#,
+        r#"alertname="InfinibandLinkWidthReduced" fabric="swept""#,
+    ]);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let said = amtool(&["alert", "query", "--active", "--output=extended"]);
+        let active: BTreeSet<&str> = (said.lines().skip(1))
+            .map(|line| line.split(" guid=").next().unwrap().trim_end())
+            .collect();
+        if active == wanted {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{said}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 #[test]
