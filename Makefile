@@ -51,11 +51,12 @@ lint: tools ## formatting, clippy, documentation, dependencies
 advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: deps ## measure against ibqueryerrors and node_exporter, and on up to 162,000 simulated ports
+bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, and the rules
 	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench health
 	cargo bench $(LOCKED) --bench fabric
 	cargo bench $(LOCKED) --bench host
+	cargo bench $(LOCKED) --bench rules
 
 docs: ## write anew what is made from the code: docs/metrics.md, docs/compatibility.md, the table of docs/alerts.md, alerts/compat
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts
