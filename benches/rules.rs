@@ -43,8 +43,7 @@ fn main() {
     let scenario = tempfile::NamedTempFile::with_suffix(".yml").unwrap();
     std::fs::write(scenario.path(), STORY).unwrap();
     let story = format!("--scenario={}", scenario.path().display());
-    let mut exporter =
-        Exporter::demo_uncaptured(&[&story, "--fabric.interval=15s", "--fabric.details"]);
+    let mut exporter = Exporter::demo_uncaptured(&[&story, "--fabric.interval=15s"]);
     let texts = rules::files("alerts", ".rules.yml");
     let mut prometheus = Prometheus::start(&Setup {
         jobs: vec![("fabric-exporter".into(), vec![exporter.address().into()])],
