@@ -71,7 +71,7 @@ pub(super) fn ensure_ours(path: &Path, lock_path: &Path) -> Result<(), HistoryEr
 
 /// Gives a damaged file another name, with all that belongs to it, for somebody to look at.
 pub(super) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
-    let now = humantime::format_rfc3339_seconds(SystemTime::now());
+    let now = humantime::format_rfc3339_micros(SystemTime::now());
     let aside = with_suffix(path, &format!(".damaged-{}", now.to_string().replace(':', "")));
     let failed = |error| HistoryError::Io { path: path.into(), doing: "set it aside", error };
     std::fs::rename(path, &aside).map_err(failed)?;

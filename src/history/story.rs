@@ -315,7 +315,11 @@ impl Look<'_> {
         if lost > 0 {
             tell(
                 Kind::Flap,
-                format!("lost {}, by its own fault; {} in all", times(lost), outages.flaps),
+                format!(
+                    "lost {}, by its own fault; {} in all",
+                    evidence::times(lost),
+                    outages.flaps
+                ),
                 at,
             );
         }
@@ -325,7 +329,7 @@ impl Look<'_> {
             if count > before {
                 tell(
                     Kind::ExpectedLoss,
-                    format!("lost {}: {}", times(count - before), why.label()),
+                    format!("lost {}: {}", evidence::times(count - before), why.label()),
                     at,
                 );
             }
@@ -390,10 +394,5 @@ fn filled(counting: &Counting) -> u64 {
     filled.fold(0, |mask, counter| mask | 1 << counter as usize)
 }
 
-fn times(count: u32) -> String {
-    match count {
-        1 => "once".into(),
-        2 => "twice".into(),
-        count => format!("{count} times"),
-    }
-}
+#[cfg(test)]
+mod tests;
