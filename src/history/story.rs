@@ -252,7 +252,7 @@ impl Story {
             }
             let share = f64::from(region.share) * 100.0;
             let text = format!(
-                "{} ports wait, up to {share:.0} % of the time ({})",
+                "ports that wait: {}, up to {share:.0} % of the time ({})",
                 region.ports,
                 region.level.label()
             );

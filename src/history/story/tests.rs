@@ -180,7 +180,7 @@ fn a_congestion_that_pauses_is_the_same_one() {
     let root = PortIndex(1);
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root, ports, roots, share, level, since: Moment(0) };
-    let began = "congestion_began: 3 ports wait, up to 30 % of the time (high)";
+    let began = "congestion_began: ports that wait: 3, up to 30 % of the time (high)";
     watch.seen.findings.regions = vec![region.clone()];
     assert_eq!(watch.sweep(), [began]);
     for pause in [1, 10, 20] {
