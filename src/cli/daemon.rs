@@ -14,8 +14,9 @@ use tokio::sync::watch;
 
 use crate::config::options::{LogFormat, LogLevel};
 use crate::config::{FabricSettings, HostSettings, Settings};
+use crate::history::Recorder;
 use crate::monitor::host::{HostMonitor, News};
-use crate::monitor::{Board, Monitor, Observation, PortNews};
+use crate::monitor::{Board, Monitor, Observation, PortNews, Recording};
 use crate::transport::capture::Capture;
 use crate::transport::clock::Clock;
 use crate::web::exposition::about::Process;
@@ -44,6 +45,7 @@ pub struct Daemon<'a> {
     board: Arc<watch::Sender<Board>>,
     seen: watch::Receiver<Board>,
     stop: Arc<AtomicBool>,
+    recorder: Option<Recorder>,
 }
 
 impl<'a> Daemon<'a> {
@@ -56,14 +58,35 @@ impl<'a> Daemon<'a> {
         };
         let host = settings.host.as_ref().map(|_| Arc::default());
         let fabrics = settings.fabrics.iter().map(blank).collect();
-        let (board, seen) = watch::channel(Board { fabrics, host });
-        Daemon { settings, board: Arc::new(board), seen, stop: Arc::new(AtomicBool::new(false)) }
+        let recording = settings.history.as_ref().map(|_| Arc::<Recording>::default());
+        let recorder = settings.history.clone().zip(recording.clone());
+        // Before the monitors: what it has recorded is what their totals go on from.
+        let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
+        let (board, seen) = watch::channel(Board { fabrics, host, recording });
+        let stop = Arc::new(AtomicBool::new(false));
+        Daemon { settings, board: Arc::new(board), seen, stop, recorder }
     }
 
     /// The monitor of a fabric, by its place in the settings.
-    pub fn monitor(&self, slot: usize) -> Result<Monitor, Fatal> {
+    pub fn monitor(&mut self, slot: usize) -> Result<Monitor, Fatal> {
         let (board, stop) = (Arc::clone(&self.board), Arc::clone(&self.stop));
-        capturing_monitor(&self.settings.fabrics[slot], board, slot, stop)
+        let fabric = &self.settings.fabrics[slot];
+        let mut monitor = capturing_monitor(fabric, board, slot, stop)?;
+        if let Some(recorder) = &mut self.recorder {
+            monitor.remember(recorder.memory(&fabric.name));
+        }
+        Ok(monitor)
+    }
+
+    /// The recorder's thread, if anything is recorded: it ends when the last monitor has.
+    fn recorder(&mut self) -> Result<Option<Watcher>, Fatal> {
+        let Some(recorder) = self.recorder.take() else { return Ok(None) };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| {
+            Fatal::new(Exit::Failed, format!("cannot start the recorder's runtime: {error}"))
+        })?;
+        let seen = self.seen.clone();
+        let watch = Box::new(move || recorder.run(seen, &runtime));
+        Ok(Some(Watcher { thread: "history".into(), watch, wake: None }))
     }
 
     /// The watch over the host's own devices, which tells what happens to their links to the judges
@@ -90,10 +113,11 @@ impl<'a> Daemon<'a> {
     /// Runs until SIGTERM or SIGINT, or until something makes it pointless to go on; tells the
     /// addresses that it listens at, once it does.
     pub fn run(
-        self,
-        watchers: Vec<Watcher>,
+        mut self,
+        mut watchers: Vec<Watcher>,
         announce: impl FnOnce(&[SocketAddr]),
     ) -> Result<(), Fatal> {
+        watchers.extend(self.recorder()?);
         // Each keeps what it once needed to compress an answer, some 800 KiB; a host's own devices
         // have little to tell, and a second one is for those who wait behind a fabric's.
         let servers = if self.settings.fabrics.is_empty() { 1 } else { 2 };
@@ -115,7 +139,7 @@ impl<'a> Daemon<'a> {
         watchers: Vec<Watcher>,
         announce: impl FnOnce(&[SocketAddr]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, mut seen, stop, board } = self;
+        let Daemon { settings, mut seen, stop, board, recorder: _ } = self;
         // The monitors alone hold it from now on: with the last of them it closes.
         drop(board);
         let failed = |what: &str, error: std::io::Error| {

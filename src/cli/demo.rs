@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::config::Settings;
 use crate::config::options::{
-    CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, WebOptions,
+    CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options, WebOptions,
 };
 use crate::fabric::topology::NodeKind;
 use crate::sim::scenario::{Overrides, Scenario, Story};
@@ -54,6 +54,8 @@ pub struct DemoArgs {
     #[command(flatten)]
     log: LogOptions,
     #[command(flatten)]
+    history: HistoryOptions,
+    #[command(flatten)]
     fabric: FabricOptions,
 }
 
@@ -90,6 +92,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
             listen_address: Some(vec!["127.0.0.1:10315".into()]),
             ..WebOptions::default()
         }),
+        history: args.history,
         log: args.log.over(LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() }),
         fabric: args
             .fabric
@@ -131,7 +134,7 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
 }
 
 fn watch(settings: &Settings, mut story: Story, about: &str, pace: u32) -> Result<(), Fatal> {
-    let daemon = Daemon::new(settings);
+    let mut daemon = Daemon::new(settings);
     let seats = story.seats.clone();
     // The world takes the story, and its flows are too many to have them twice.
     let (begin, told) = (beginning(&story, about), std::mem::take(&mut story.told));

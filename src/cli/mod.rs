@@ -2,6 +2,7 @@
 
 mod daemon;
 pub mod demo;
+pub mod history;
 pub mod links;
 pub mod serve;
 
@@ -23,6 +24,8 @@ pub enum Verb {
     Serve(serve::ServeArgs),
     /// List the fabric's cables, the worst first: sweep once, or ask an exporter that is running
     Links(links::LinksArgs),
+    /// Tell what an exporter has recorded: what happened, and when
+    History(history::HistoryArgs),
     /// Serve a simulated fabric with troubles in it; no InfiniBand needed
     Demo(demo::DemoArgs),
 }

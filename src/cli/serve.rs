@@ -28,10 +28,10 @@ pub struct ServeArgs {
 pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     let settings = Settings::load(args.options, args.config_file.as_deref())
         .map_err(|error| Fatal::new(Exit::Usage, error))?;
-    let daemon = Daemon::new(&settings);
+    let mut daemon = Daemon::new(&settings);
     let clock = Clock::start();
     let prepared = (0..settings.fabrics.len())
-        .map(|slot| prepare(&daemon, &settings, slot, clock))
+        .map(|slot| prepare(&mut daemon, &settings, slot, clock))
         .collect::<Result<Vec<_>, _>>()?;
     let (mut watchers, judges): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
     watchers.extend(settings.host.as_ref().map(|host| daemon.host(host, clock, judges)));
@@ -40,7 +40,7 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
 
 /// Finds and opens a fabric's port, so that what is wrong is told before anything is served.
 fn prepare(
-    daemon: &Daemon,
+    daemon: &mut Daemon<'_>,
     settings: &Settings,
     slot: usize,
     clock: Clock,

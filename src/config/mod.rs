@@ -7,11 +7,13 @@
 
 mod fabric;
 mod health;
+mod history;
 mod host;
 pub mod options;
 pub mod yaml;
 
 pub use fabric::FabricSettings;
+pub use history::HistorySettings;
 pub use host::HostSettings;
 
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -22,8 +24,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use options::{
-    CollectorOptions, FabricOptions, HealthOptions, HostOptions, LogFormat, LogLevel, LogOptions,
-    Options, PathOptions, WebOptions,
+    CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogFormat,
+    LogLevel, LogOptions, Options, PathOptions, WebOptions,
 };
 
 /// Settings that no part of the program has to check again.
@@ -45,6 +47,8 @@ pub struct Settings {
     pub fabrics: Vec<FabricSettings>,
     /// How this host's own devices are to be read, if they are.
     pub host: Option<HostSettings>,
+    /// What is recorded, if anything is.
+    pub history: Option<HistorySettings>,
 }
 
 /// What is wrong with the settings.
@@ -86,6 +90,7 @@ struct File {
     collector: CollectorOptions,
     host: HostOptions,
     health: HealthOptions,
+    history: HistoryOptions,
     fabric: FabricOptions,
     fabrics: Vec<FabricOptions>,
 }
@@ -166,6 +171,7 @@ impl Settings {
             log_format: log.format.unwrap_or(LogFormat::Logfmt),
             fabrics,
             host,
+            history: flags.history.over(file.history).validate()?,
         })
     }
 }

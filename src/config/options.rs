@@ -203,6 +203,63 @@ section! {
     }
 }
 
+/// A number of bytes as people write it: `1GiB`, `500MiB`, `2GB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Bytes(pub u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let worth = match unit.trim() {
+            "KiB" => Some(1 << 10),
+            "MiB" => Some(1 << 20),
+            "GiB" => Some(1 << 30),
+            "TiB" => Some(1 << 40),
+            "kB" => Some(1_000),
+            "MB" => Some(1_000_000),
+            "GB" => Some(1_000_000_000),
+            "TB" => Some(1_000_000_000_000),
+            _ => None,
+        };
+        let number = number.parse::<u64>().ok();
+        number
+            .zip(worth)
+            .and_then(|(number, worth)| number.checked_mul(worth))
+            .map(Bytes)
+            .ok_or_else(|| format!("{text:?} is not a number of bytes such as 500MiB or 1GiB"))
+    }
+}
+
+impl TryFrom<String> for Bytes {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+section! {
+    /// The history, in a file on this host.
+    HistoryOptions {
+        /// File to record each sweep in [default: none, and nothing is recorded]
+        #[arg(long = "history.file", value_name = "FILE")]
+        file: PathBuf,
+        /// Size that the file is kept below [default: 1GiB]
+        #[arg(long = "history.size", value_name = "SIZE")]
+        size: Bytes,
+        /// How long each sweep's traffic is kept [default: 24h]
+        #[arg(long = "history.traffic-for", value_name = "TIME")]
+        traffic_for: Span,
+        /// How long events, and each sweep's errors and waits, are kept [default: 30d]
+        #[arg(long = "history.rare-for", value_name = "TIME")]
+        rare_for: Span,
+    }
+}
+
 section! {
     /// A fabric.
     FabricOptions {
@@ -287,6 +344,9 @@ pub struct Options {
     /// How links are judged.
     #[command(flatten)]
     pub health: HealthOptions,
+    /// What is recorded.
+    #[command(flatten)]
+    pub history: HistoryOptions,
     /// The fabric, or what all listed ones have in common.
     #[command(flatten)]
     pub fabric: FabricOptions,

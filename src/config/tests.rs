@@ -147,3 +147,23 @@ fn limits_of_a_site_come_before_the_usual_ones() {
     assert!((limit(Speed::Xdr) - 1e-14).abs() < 1e-20, "{}", limit(Speed::Xdr));
     assert_eq!(fabric.maintenance_file.as_deref(), Some(Path::new("work.yml")));
 }
+
+#[test]
+fn a_history_is_recorded_where_somebody_says_so() {
+    assert!(merged(&["--history.size=2GiB"], "").unwrap().history.is_none());
+    let text = "history: {file: h.db, size: 500MB, traffic-for: 2h}";
+    let history = merged(&["--history.traffic-for=3h"], text).unwrap().history.unwrap();
+    assert_eq!((history.file, history.size), ("h.db".into(), 500_000_000));
+    assert_eq!(history.traffic_for, Duration::from_secs(3 * 3600));
+    assert_eq!(history.rare_for, Duration::from_secs(30 * 24 * 3600));
+    for (flag, says) in [
+        ("--history.size=1", "is not a number of bytes"),
+        ("--history.size=GiB", "is not a number of bytes"),
+        ("--history.size=99999999999TiB", "is not a number of bytes"),
+        ("--history.size=1MiB", "less than 16MiB"),
+        ("--history.rare-for=5s", "less than 60s"),
+    ] {
+        let error = merged(&["--history.file=h.db", flag], "").unwrap_err();
+        assert!(error.contains(says), "{flag}: {error}");
+    }
+}

@@ -59,7 +59,8 @@ fn meaning(reason: Reason) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn times(count: u32) -> String {
+/// How often something was.
+pub fn times(count: u32) -> String {
     match count {
         1 => "once".into(),
         2 => "twice".into(),

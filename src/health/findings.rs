@@ -1,11 +1,14 @@
 //! What was found out about a fabric: immutable, beside the snapshot that it was judged by.
 
+use std::sync::Arc;
+
 use crate::fabric::topology::Link;
 use crate::fabric::{Counter, Moment, PortIndex};
 
 use super::bit_errors::BitErrors;
 use super::congestion::{Cause, Region, Role, Wait};
 use super::outage::Outages;
+use super::totals::Before;
 use super::verdict::{Reasons, Repair, Verdict};
 
 /// Everything that was found; the indexes are those of the snapshot's fabric.
@@ -24,6 +27,9 @@ pub struct Findings {
 pub struct PortFindings {
     /// How its counters fared.
     pub counting: Counting,
+    /// What counters had counted before they fell last, if one ever did: a total less this is what
+    /// the device showed.
+    pub before: Option<Arc<Before>>,
     /// The bits that came in at it.
     pub bit_errors: BitErrors,
     /// How long it had to wait before it could send.

@@ -16,6 +16,7 @@ use super::link::{EndLook, LinkLook, LinkState};
 use super::outage::Look;
 use super::port::{Incoming, Lately, PortState, TRAINING};
 use super::settings::{HealthSettings, Work};
+use super::totals::{Memory, PortTotals};
 use super::upstream::{Errors, Upstream};
 
 /// What is kept of a fabric from sweep to sweep; see the module.
@@ -29,6 +30,8 @@ pub struct Judge {
     links: Vec<(Link, LinkState)>,
     congestion: Congestion,
     work: Vec<Work>,
+    /// Totals of an earlier watch, of ports that were not seen yet.
+    memory: Memory,
 }
 
 impl Judge {
@@ -41,7 +44,13 @@ impl Judge {
             links: Vec::new(),
             congestion: Congestion::default(),
             work: Vec::new(),
+            memory: Memory::new(),
         }
+    }
+
+    /// Lets the totals of ports that are first seen from now on go on from these.
+    pub fn remember(&mut self, memory: Memory) {
+        self.memory = memory;
     }
 
     /// What a site works on from now on.
@@ -98,6 +107,14 @@ impl Judge {
         let mut ports = std::mem::take(&mut self.ports);
         if !same {
             let old = std::mem::replace(&mut ports, vec![PortState::default(); fabric.ports.len()]);
+            for (place, port) in ports.iter_mut().zip(fabric.port_indexes()) {
+                if let Some(memory) = self.memory.remove(&fabric.end(port)) {
+                    place.totals = PortTotals::resume(&memory);
+                }
+            }
+            if self.memory.is_empty() {
+                self.memory.shrink_to_fit();
+            }
             for (place, state) in old.into_iter().enumerate() {
                 if let Some(new) = fabric.find(self.fabric.end(PortIndex(place as u32))) {
                     ports[new.0 as usize] = state;
@@ -134,11 +151,13 @@ impl Judge {
             let Some(reading) = &mut snapshot.readings[index] else {
                 state.miss();
                 findings.ports[index].counting = state.totals.counting();
+                findings.ports[index].before = state.totals.before().cloned();
                 continue;
             };
             let (growth, bit_errors) = state.read(reading, incoming);
             let mut found = PortFindings {
                 counting: state.totals.counting(),
+                before: state.totals.before().cloned(),
                 bit_errors,
                 ..PortFindings::default()
             };
@@ -267,7 +286,7 @@ impl Judge {
 
     /// How many bytes are kept from sweep to sweep for each port and link, above the totals.
     pub fn state_bytes(&self) -> usize {
-        let port = size_of::<PortState>() - size_of::<super::totals::PortTotals>();
+        let port = size_of::<PortState>() - size_of::<PortTotals>();
         self.ports.len() * port + self.links.len() * size_of::<(Link, LinkState)>()
     }
 }

@@ -1,10 +1,59 @@
 //! Totals that survive: what a port has counted since we first saw it, whatever became of its
 //! counters in the meantime.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::fabric::counter::COUNT;
+use crate::fabric::topology::End;
 use crate::fabric::{Counter, Moment, Reading};
 
 use super::findings::Counting;
+
+/// What counters had counted before they fell last, by counter.
+pub type Before = [u64; COUNT];
+
+/// The totals of ports as somebody knows them who was there before us: what a
+/// [`Judge`](super::Judge) begins with, instead of nothing.
+pub type Memory = HashMap<End, Remembered>;
+
+/// The totals of a port at the end of an earlier watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    known: u64,
+    totals: [u64; COUNT],
+    before: Before,
+}
+
+impl Default for Remembered {
+    fn default() -> Self {
+        Remembered { known: 0, totals: [0; COUNT], before: [0; COUNT] }
+    }
+}
+
+impl Remembered {
+    /// Takes down a counter's total.
+    pub fn set(&mut self, counter: Counter, total: u64) {
+        self.totals[counter as usize] = total;
+        self.known |= 1 << counter as usize;
+    }
+
+    /// Takes down that a counter's total has grown; what it has grown from must be known.
+    pub fn grow(&mut self, counter: Counter, by: u64) {
+        let total = &mut self.totals[counter as usize];
+        *total = total.saturating_add(by);
+    }
+
+    /// Takes down what of a counter's total was counted before the counter fell last.
+    pub fn set_before(&mut self, counter: Counter, before: u64) {
+        self.before[counter as usize] = before;
+    }
+
+    /// A counter's total, if it is known.
+    pub fn total(&self, counter: Counter) -> Option<u64> {
+        (self.known >> counter as usize & 1 == 1).then(|| self.totals[counter as usize])
+    }
+}
 
 /// The totals of one port, and what they were made from.
 ///
@@ -15,9 +64,12 @@ pub struct PortTotals {
     /// What the counters showed last.
     raws: [u64; COUNT],
     /// What they had counted before they fell last. Most never do, and 280 bytes a port are saved.
-    before: Option<Box<[u64; COUNT]>>,
+    /// Shared with the findings, for who records them.
+    before: Option<Arc<Before>>,
     /// One bit a counter: it was seen before.
     seen: u64,
+    /// One bit a counter: it was not, and what it showed last is known from an earlier watch.
+    remembered: u64,
     /// One bit a counter: the latest reading had it.
     latest: u64,
     /// When the port was read last.
@@ -31,6 +83,7 @@ impl Default for PortTotals {
             raws: [0; COUNT],
             before: None,
             seen: 0,
+            remembered: 0,
             latest: 0,
             at: Moment::default(),
             counting: Counting::default(),
@@ -67,6 +120,18 @@ impl Growth {
 }
 
 impl PortTotals {
+    /// Goes on where an earlier watch ended. What was counted since is in the totals, and no growth:
+    /// nobody knows when that was.
+    pub fn resume(memory: &Remembered) -> Self {
+        let mut raws = memory.totals;
+        for (raw, before) in raws.iter_mut().zip(memory.before) {
+            *raw = raw.saturating_sub(before);
+        }
+        let before =
+            memory.before.iter().any(|before| *before > 0).then(|| Arc::new(memory.before));
+        PortTotals { raws, before, remembered: memory.known, ..PortTotals::default() }
+    }
+
     /// Takes a reading in, and puts the totals in the place of its raw values.
     ///
     /// A counter that fell was cleared, or its device was reset: what it shows now was counted
@@ -83,7 +148,7 @@ impl PortTotals {
         for counter in Counter::all() {
             let Some(raw) = reading.get(counter) else { continue };
             let (index, bit) = (counter as usize, 1 << counter as usize);
-            if self.seen & bit != 0 {
+            if (self.seen | self.remembered) & bit != 0 {
                 let last = self.raws[index];
                 let fell = raw < last;
                 if fell {
@@ -91,8 +156,9 @@ impl PortTotals {
                 }
                 growth.reset |= fell;
                 growth.by[index] = if fell { raw } else { raw - last };
-                growth.known |= bit;
+                growth.known |= self.seen & bit;
             }
+            self.remembered &= !bit;
             self.raws[index] = raw;
             self.seen |= bit;
             self.latest |= bit;
@@ -126,13 +192,19 @@ impl PortTotals {
 
     /// A counter begins anew after it showed `last`.
     fn fall(&mut self, index: usize, last: u64) {
-        let before = &mut self.before.get_or_insert_with(|| Box::new([0; COUNT]))[index];
+        let before = self.before.get_or_insert_with(|| Arc::new([0; COUNT]));
+        let before = &mut Arc::make_mut(before)[index];
         *before = before.saturating_add(last);
     }
 
     fn sum(&self, index: usize) -> u64 {
         let before = self.before.as_ref().map_or(0, |before| before[index]);
         before.saturating_add(self.raws[index])
+    }
+
+    /// What counters had counted before they fell last, if one ever did.
+    pub fn before(&self) -> Option<&Arc<Before>> {
+        self.before.as_ref()
     }
 
     /// How its counters fared.
@@ -225,6 +297,35 @@ mod tests {
         // Of one that was never read nothing is known.
         totals.cleared(Counter::LinkDowned, 9);
         assert_eq!(totals.total(Counter::LinkDowned), None);
+    }
+
+    #[test]
+    fn totals_go_on_where_an_earlier_watch_ended() {
+        let memory = |total, before| {
+            let mut memory = Remembered::default();
+            memory.set(ERRORS, total);
+            memory.set_before(ERRORS, before);
+            memory
+        };
+        for (total, before, raw, goes_on, resets) in [
+            // It had fallen before, and counted on meanwhile.
+            (140, 100, 47, 147, 0),
+            (140, 100, 40, 140, 0),
+            (7, 0, 9, 9, 0),
+            // It fell meanwhile.
+            (140, 100, 39, 179, 1),
+        ] {
+            let mut totals = PortTotals::resume(&memory(total, before));
+            assert_eq!(totals.total(ERRORS), None, "nothing was read in this watch");
+            let mut first = reading(10, raw, false);
+            let growth = totals.take(&mut first);
+            assert_eq!((first.get(ERRORS), totals.counting().resets), (Some(goes_on), resets));
+            assert_eq!(growth.of(ERRORS), None, "nobody knows since when");
+            assert!(growth.seconds.abs() < 1e-9);
+            let mut second = reading(25, raw + 3, false);
+            let growth = totals.take(&mut second);
+            assert_eq!((growth.timed(ERRORS), second.get(ERRORS)), (Some(3), Some(goes_on + 3)));
+        }
     }
 
     proptest! {

@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use crate::fabric::topology::End;
 use crate::fabric::{Moment, Snapshot};
+use crate::health::totals::Memory;
 use crate::health::{Findings, Judge};
 
 use super::maintenance::{Maintenance, MaintenanceError};
@@ -41,6 +42,11 @@ impl Judging {
             judge.set_work(work);
         }
         Ok(Judging { judge, maintenance, tell, news })
+    }
+
+    /// Lets totals go on where an earlier watch ended.
+    pub(super) fn remember(&mut self, memory: Memory) {
+        self.judge.remember(memory);
     }
 
     /// Where it takes what ports tell.

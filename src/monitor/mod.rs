@@ -10,12 +10,14 @@ mod mastership;
 mod movement;
 mod names;
 mod observation;
+mod recording;
 
 pub use judging::PortNews;
 pub use maintenance::MaintenanceError;
 pub use mastership::Mastership;
 pub use names::NamesError;
 pub use observation::{Board, Collector, Observation, Tally};
+pub use recording::Recording;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +33,7 @@ use crate::collect::sweep::{Sweep, Swept};
 use crate::config::FabricSettings;
 use crate::fabric::names::NodeNames;
 use crate::fabric::{Fabric, Moment, Snapshot, change};
+use crate::health::totals::Memory;
 use crate::mad::pma::Extras;
 use crate::transport::capture::{Capture, Tapped};
 use crate::transport::transactor::Transactor;
@@ -104,6 +107,11 @@ impl Monitor {
     /// Where it takes what ports of this host tell of their links.
     pub fn teller(&self) -> Sender<PortNews> {
         self.judging.teller()
+    }
+
+    /// Lets the totals of ports go on where an earlier watch ended.
+    pub fn remember(&mut self, memory: Memory) {
+        self.judging.remember(memory);
     }
 
     /// Watches until it is to stop, beginning with an open wire; `open` gets another one when that

@@ -10,6 +10,7 @@ use crate::transport::stats::Stats;
 
 use super::host::HostObservation;
 use super::mastership::Mastership;
+use super::recording::Recording;
 
 /// What each monitor said last.
 #[derive(Clone, Debug, Default)]
@@ -18,11 +19,13 @@ pub struct Board {
     pub fabrics: Vec<Arc<Observation>>,
     /// The host's own, if that is watched.
     pub host: Option<Arc<HostObservation>>,
+    /// How what is seen is recorded, if it is: the numbers change while the board stays.
+    pub recording: Option<Arc<Recording>>,
 }
 
 impl From<Vec<Arc<Observation>>> for Board {
     fn from(fabrics: Vec<Arc<Observation>>) -> Self {
-        Board { fabrics, host: None }
+        Board { fabrics, ..Board::default() }
     }
 }
 

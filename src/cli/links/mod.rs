@@ -21,6 +21,7 @@ use crate::web::api::model::{Links, Verdicts};
 
 use super::{Exit, Fatal};
 use table::Style;
+pub(super) use table::tame;
 
 /// The arguments of `links`.
 #[derive(Args, Debug)]
@@ -170,7 +171,7 @@ fn summary(told: &Links, ask: &Ask, is_glimpse: bool) -> String {
             );
         }
     }
-    parts.join("; ").chars().map(table::tame).collect()
+    parts.join("; ").chars().map(tame).collect()
 }
 
 /// A number as people read it: `4,000`.

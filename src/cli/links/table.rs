@@ -87,7 +87,7 @@ fn line(
 
 /// Names come from devices and from the network: what would move a terminal's cursor, or turn the
 /// direction of what follows, is replaced.
-pub(super) fn tame(char: char) -> char {
+pub(in crate::cli) fn tame(char: char) -> char {
     let turns =
         matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if char.is_control() || turns { char::REPLACEMENT_CHARACTER } else { char }

@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use crate::fabric::change;
 use crate::mad::Class;
 use crate::monitor::host::HostObservation;
-use crate::monitor::{Board, Collector, Observation};
+use crate::monitor::{Board, Collector, Observation, Recording};
 use crate::transport::stats::{Outcome, ROUND_TRIP_BOUNDS};
 
 use super::Format;
@@ -255,6 +255,24 @@ families! {
     "fabric_exporter_render_duration_seconds" Gauge []
         "How long it took to render and compress the latest sweep."
         => |about, out| out.put(&[], about.render.as_secs_f64());
+    "fabric_exporter_history_bytes" Gauge []
+        "Size of the history's file on disk."
+        => |about, out| about.recording(|it| out.put(&[], it.bytes()));
+    "fabric_exporter_history_frames" Counter []
+        "Frames of counters that were written to the history, up to four a sweep."
+        => |about, out| about.recording(|it| out.put(&[], it.frames()));
+    "fabric_exporter_history_events" Counter []
+        "Events that were written to the history."
+        => |about, out| about.recording(|it| out.put(&[], it.events()));
+    "fabric_exporter_history_errors" Counter []
+        "Times that something could not be written to the history; the log says what."
+        => |about, out| about.recording(|it| out.put(&[], it.errors()));
+    "fabric_exporter_history_missed_sweeps" Counter []
+        "Sweeps that are not in the history, because writing an earlier one took too long or failed; what they counted is in the next one."
+        => |about, out| about.recording(|it| out.put(&[], it.missed()));
+    "fabric_exporter_history_write_duration_seconds" Gauge []
+        "How long it took to write the latest sweep to the history."
+        => |about, out| about.recording(|it| out.put(&[], it.took().as_secs_f64()));
     "fabric_exporter_build_info" Gauge ["version", "revision"]
         "What this program was built from, as a series that is always 1."
         => |_, out| {
@@ -297,6 +315,12 @@ impl About {
     fn host(&self, tell: impl FnOnce(&HostObservation)) {
         if let Some(host) = &self.board.host {
             tell(host);
+        }
+    }
+
+    fn recording(&self, tell: impl FnOnce(&Recording)) {
+        if let Some(recording) = &self.board.recording {
+            tell(recording);
         }
     }
 

@@ -1,0 +1,93 @@
+//! `history`: what an exporter has recorded, asked from its file: what happened, and what became of a
+//! cable.
+
+mod events;
+mod link;
+mod time;
+
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::{Args, Subcommand};
+
+use crate::history::{HistoryError, Reader};
+
+use super::{Exit, Fatal};
+use time::Clock;
+
+/// The arguments of `history`.
+#[derive(Args, Debug)]
+pub struct HistoryArgs {
+    /// File that an exporter records in, or has recorded in (--history.file)
+    #[arg(long, value_name = "FILE", global = true)]
+    file: Option<PathBuf>,
+    #[command(subcommand)]
+    ask: Ask,
+}
+
+#[derive(Debug, Subcommand)]
+enum Ask {
+    /// What happened, the earliest first
+    Events(events::EventsArgs),
+    /// What a cable went through: what happened, and the errors that both of its ends counted
+    Link(link::LinkArgs),
+}
+
+/// Tells what is asked for, and ends.
+pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
+    let Some(file) = args.file else {
+        return Err(Fatal::new(
+            Exit::Usage,
+            "--file: which history? (see --history.file of serve)",
+        ));
+    };
+    let reader = Reader::open(&file).map_err(unreadable)?;
+    let clock = Clock::now();
+    let stdout = std::io::stdout();
+    let mut out = BufWriter::new(stdout.lock());
+    let told = match args.ask {
+        Ask::Events(ask) => events::tell(&ask, &reader, &clock, &mut out)?,
+        Ask::Link(ask) => link::tell(&ask, &reader, &clock, &mut out)?,
+    };
+    match told.and_then(|last| out.flush().map(|()| last)) {
+        // Whoever reads has enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => {
+            Err(Fatal::new(Exit::Failed, format!("cannot write to standard output: {error}")))
+        }
+        Ok(last) => {
+            // Whatever becomes of it, what was asked for is written.
+            let _ = writeln!(std::io::stderr(), "{last}");
+            Ok(())
+        }
+    }
+}
+
+/// What was written, and the line that ends it.
+type Told = std::io::Result<String>;
+
+fn unreadable(error: HistoryError) -> Fatal {
+    Fatal::new(Exit::Failed, error)
+}
+
+/// A time that somebody asked for.
+fn asked(
+    clock: &Clock,
+    flag: &str,
+    text: Option<&str>,
+    usual: SystemTime,
+) -> Result<SystemTime, Fatal> {
+    let Some(text) = text else { return Ok(usual) };
+    clock.read(text).map_err(|error| Fatal::new(Exit::Usage, format!("{flag}: {error}")))
+}
+
+/// A line for a terminal: names come from the fabric, and must not move anybody's cursor.
+fn tame(text: &str) -> String {
+    text.chars().map(super::links::tame).collect()
+}
+
+/// How many there are of something.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

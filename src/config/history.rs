@@ -1,0 +1,58 @@
+//! What is recorded, where, and for how long.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::options::{Bytes, HistoryOptions};
+use super::{ConfigError, duration, invalid};
+
+/// The least size of a history: one sweep of the largest fabrics, and some days of a small one.
+const LEAST: u64 = 16 << 20;
+
+/// What is recorded, where, and for how long.
+#[derive(Clone, Debug)]
+pub struct HistorySettings {
+    /// The file.
+    pub file: PathBuf,
+    /// How many bytes it may have.
+    pub size: u64,
+    /// How long each sweep's traffic is kept.
+    pub traffic_for: Duration,
+    /// How long events and all other counters are kept.
+    pub rare_for: Duration,
+    /// Below so many free bytes on its disk nothing is written.
+    pub least_free: u64,
+}
+
+impl HistorySettings {
+    /// With the usual budget.
+    pub fn new(file: PathBuf) -> Self {
+        HistorySettings {
+            file,
+            size: 1 << 30,
+            traffic_for: Duration::from_secs(24 * 3600),
+            rare_for: Duration::from_secs(30 * 24 * 3600),
+            // What a host needs to keep its logs and to be logged in to.
+            least_free: 256 << 20,
+        }
+    }
+}
+
+impl HistoryOptions {
+    pub(super) fn validate(self) -> Result<Option<HistorySettings>, ConfigError> {
+        let minute = Duration::from_secs(60);
+        let Some(file) = self.file else { return Ok(None) };
+        let usual = HistorySettings::new(file);
+        let Bytes(size) = self.size.unwrap_or(Bytes(usual.size));
+        if size < LEAST {
+            return invalid("--history.size", format!("{size} bytes are less than 16MiB"));
+        }
+        let (traffic, rare) = (usual.traffic_for.as_secs(), usual.rare_for.as_secs());
+        Ok(Some(HistorySettings {
+            size,
+            traffic_for: duration("--history.traffic-for", self.traffic_for, traffic, minute)?,
+            rare_for: duration("--history.rare-for", self.rare_for, rare, minute)?,
+            ..usual
+        }))
+    }
+}

@@ -1,0 +1,88 @@
+//! The file as a file: whose it is, who may write it, and what becomes of it when it is damaged.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::Connection;
+
+use super::HistoryError;
+use super::schema::{APPLICATION, APPLICATION_AT};
+
+/// What stands in the lock beside a file of ours.
+const MARK: &[u8] = b"a history of fabric-exporter\n";
+
+pub(super) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
+    db.busy_timeout(Duration::from_secs(5))?;
+    // Before there is any table, or it is too late.
+    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    // A process that is killed loses nothing; a host that loses its power the last sweeps at most.
+    db.pragma_update(None, "synchronous", "NORMAL")?;
+    db.pragma_update(None, "journal_size_limit", 4 << 20)?;
+    db.set_prepared_statement_cache_capacity(32);
+    Ok(())
+}
+
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// A lock of its own: SQLite's come and go with each transaction.
+pub(super) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> {
+    use rustix::fs::{FlockOperation, flock};
+    let failed =
+        |error| HistoryError::Io { path: path.into(), doing: "make the lock beside it", error };
+    let lock = File::options().create(true).truncate(false).write(true).open(lock_path);
+    let lock = lock.map_err(failed)?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(HistoryError::Taken { path: path.into() }),
+        Err(error) => Err(failed(error.into())),
+    }
+}
+
+/// Says in the lock that the file beside it is ours, for the day on which that cannot be seen any more.
+pub(super) fn mark(path: &Path, lock: &mut File) -> Result<(), HistoryError> {
+    let failed = |error| HistoryError::Io { path: path.into(), doing: "mark its lock", error };
+    lock.set_len(0).and_then(|()| lock.write_all(MARK)).map_err(failed)
+}
+
+/// An error if a file is somebody else's: a mistyped name must not cost anybody a file.
+pub(super) fn ensure_ours(path: &Path, lock_path: &Path) -> Result<(), HistoryError> {
+    let failed = |error| HistoryError::Io { path: path.into(), doing: "read it", error };
+    let mut head = Vec::new();
+    match File::open(path) {
+        Ok(file) => file.take(100).read_to_end(&mut head).map_err(failed)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    let is_ours = head.get(APPLICATION_AT) == Some(&APPLICATION.to_be_bytes());
+    let was_ours = || std::fs::read(lock_path).is_ok_and(|mark| mark == MARK);
+    if head.is_empty() || is_ours || was_ours() {
+        Ok(())
+    } else {
+        Err(HistoryError::Foreign { path: path.into() })
+    }
+}
+
+/// Gives a damaged file another name, with all that belongs to it, for somebody to look at.
+pub(super) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
+    let now = humantime::format_rfc3339_micros(SystemTime::now());
+    let aside = with_suffix(path, &format!(".damaged-{}", now.to_string().replace(':', "")));
+    let failed = |error| HistoryError::Io { path: path.into(), doing: "set it aside", error };
+    std::fs::rename(path, &aside).map_err(failed)?;
+    for suffix in ["-wal", "-shm"] {
+        match std::fs::rename(with_suffix(path, suffix), with_suffix(&aside, suffix)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(failed(error));
+            }
+            _ => {}
+        }
+    }
+    tracing::error!(%error, aside = %aside.display(), "the history is damaged: set aside, and a new one is begun");
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! The flight recorder: every sweep in a file on the exporter's own disk, and what can be told from it
+//! after an incident.
+//!
+//! What a monitor publishes is taken in by a thread of its own ([`recorder`]), which nobody waits for:
+//! neither the next sweep nor a scrape. A sweep is one transaction in one SQLite file ([`store`]): what
+//! happened, as [`event`]s that [`story`] tells from one observation to the next, and what each
+//! counter has grown by, as [`frame`]s. The same file says what totals were when the exporter ended
+//! ([`ledger`]), so that they go on when it is started again. [`retention`] keeps it within its
+//! budget, and [`reader`] answers from it, also while it is written.
+
+pub mod catalog;
+pub mod event;
+mod file;
+pub mod frame;
+pub mod ledger;
+pub mod reader;
+pub mod recorder;
+pub mod retention;
+mod schema;
+pub mod store;
+pub mod story;
+mod varint;
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use thiserror::Error;
+
+pub use event::{Event, Kind};
+pub use reader::Reader;
+pub use recorder::Recorder;
+
+/// Why a history cannot be written or read.
+#[derive(Debug, Error)]
+pub enum HistoryError {
+    /// Another exporter has it.
+    #[error("{path}: another exporter records there: each needs a file of its own")]
+    Taken {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is no history.
+    #[error("{path}: not a history of fabric-exporter: left as it is")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A later version of the program made it.
+    #[error("{path}: of version {version}, which a newer fabric-exporter writes")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: i64,
+    },
+    /// Its disk is nearly full.
+    #[error("{path}: {free} bytes are free on its disk, and {least} are left alone")]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// How many are free.
+        free: u64,
+        /// How many have to stay so.
+        least: u64,
+    },
+    /// The system does not let us.
+    #[error("{path}: cannot {doing}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// SQLite does not let us.
+    #[error("{path}: cannot {doing}: {error}")]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// Why not.
+        error: rusqlite::Error,
+    },
+}
+
+impl HistoryError {
+    /// Whether the file is not what SQLite wrote.
+    pub fn is_damage(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        let HistoryError::Database { error, .. } = self else { return false };
+        // What is not of the type that its column has was not written by us.
+        let is_odd = matches!(
+            error,
+            rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+        );
+        is_odd || matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+    }
+}
+
+/// A time of day as the file has it: microseconds since 1970.
+fn micros_of(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The same the other way round.
+fn time_of(micros: i64) -> SystemTime {
+    let since = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
+    SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
+}

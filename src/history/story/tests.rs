@@ -1,0 +1,199 @@
+use super::*;
+use crate::fabric::moment::Anchor;
+use crate::fabric::topology::NodeKind;
+use crate::fabric::topology::tests::{end, fabric, found};
+use crate::health::congestion::{Level, Region};
+use crate::health::outage::Outages;
+use crate::health::verdict::Reasons;
+use crate::health::{PortFindings, Reason};
+
+/// Switch 1 with hosts 2 and 3 at its ports 1 and 2, swept each 15 s.
+struct Watch {
+    story: Story,
+    seen: Observation,
+    sweep: u64,
+}
+
+impl Watch {
+    fn new() -> Self {
+        let nodes = vec![
+            found(1, NodeKind::Switch, 2),
+            found(2, NodeKind::Ca, 1),
+            found(3, NodeKind::Ca, 1),
+        ];
+        let links = [(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];
+        let fabric = Arc::new(fabric(nodes, &links, None));
+        let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
+        let link = |link| LinkFindings {
+            link,
+            verdict: Verdict::Unknown,
+            since: Moment(0),
+            reasons: Reasons::default(),
+            repair: None,
+            up: Some(true),
+            outages: Outages::default(),
+            upstream: None,
+        };
+        let findings = Findings {
+            ports: vec![PortFindings::default(); fabric.ports.len()],
+            links: fabric.links().map(link).collect(),
+            regions: Vec::new(),
+        };
+        let snapshot = Some(Snapshot::blank(fabric, anchor));
+        let seen = Observation { snapshot, findings, ..Observation::default() };
+        let mut watch = Watch { story: Story::default(), seen, sweep: 0 };
+        watch.answer(true);
+        assert_eq!(watch.sweep(), [""; 0], "the first one is what others are told against");
+        watch
+    }
+
+    fn answer(&mut self, answers: bool) {
+        for collector in Collector::ALL {
+            self.seen.tally.set_success(collector, answers);
+        }
+    }
+
+    fn snapshot(&mut self) -> &mut Snapshot {
+        self.seen.snapshot.as_mut().unwrap()
+    }
+
+    fn link(&mut self) -> &mut LinkFindings {
+        &mut self.seen.findings.links[0]
+    }
+
+    /// Looks, and tells kinds and texts.
+    fn sweep(&mut self) -> Vec<String> {
+        self.sweep += 15;
+        let began = Moment(self.sweep * 1_000_000_000);
+        let snapshot = self.snapshot();
+        (snapshot.began, snapshot.ended) = (began, began + Duration::from_secs(1));
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(self.sweep + 2);
+        let told = self.story.follow(&self.seen, now);
+        for event in &told {
+            assert!(event.at <= now, "{event:?}");
+        }
+        told.iter().map(|event| format!("{}: {}", event.kind.label(), event.text)).collect()
+    }
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn a_link_is_down_once_whatever_is_unknown_meanwhile() {
+    let mut watch = Watch::new();
+    for (up, told) in [
+        (None, ""),
+        (Some(false), "link_down: it carries nothing any more"),
+        (None, ""),
+        (Some(false), ""),
+        (None, ""),
+        (Some(true), "link_up: it carries traffic again"),
+        (Some(true), ""),
+    ] {
+        watch.link().up = up;
+        assert_eq!(watch.sweep().join("\n"), told, "{up:?}");
+    }
+}
+
+#[test]
+fn losses_are_told_as_they_are_settled() {
+    let mut watch = Watch::new();
+    watch.link().outages.flaps = 2;
+    assert_eq!(watch.sweep(), ["flap: lost twice, by its own fault; 2 in all"]);
+    watch.link().outages.expected[0] = 1;
+    assert_eq!(watch.sweep(), ["expected_loss: lost once: reboot"]);
+    assert_eq!(watch.sweep(), NONE);
+}
+
+#[test]
+fn a_verdict_is_news_if_somebody_has_to_know() {
+    let mut watch = Watch::new();
+    watch.link().verdict = Verdict::Ok;
+    assert_eq!(watch.sweep(), NONE, "nobody asked");
+    watch.link().reasons.add(Reason::Marked, Verdict::Bad);
+    watch.link().reasons.add(Reason::Victim, Verdict::Ok);
+    watch.link().verdict = Verdict::Bad;
+    let told = watch.sweep();
+    assert!(told[0].starts_with("verdict: ok -> bad; marked: "), "{told:?}");
+    assert!(!told[0].contains("victim") && told.len() == 1, "{told:?}");
+    watch.link().verdict = Verdict::Ok;
+    watch.link().reasons = Reasons::default();
+    assert_eq!(watch.sweep(), ["verdict: bad -> ok"]);
+}
+
+#[test]
+fn another_width_is_told_although_the_link_was_down_in_between() {
+    use crate::fabric::snapshot::Fresh;
+    let mut watch = Watch::new();
+    let ends = watch.link().link;
+    let was = *watch.snapshot().status(ends.0).unwrap();
+    let set = |watch: &mut Watch, fresh: Fresh| {
+        for port in [ends.0, ends.1] {
+            watch.snapshot().statuses[port.0 as usize] = fresh;
+        }
+    };
+    set(&mut watch, Fresh::Unknown);
+    assert_eq!(watch.sweep(), NONE);
+    let narrow = crate::fabric::status::PortStatus { width: Some(Width::X1), ..was };
+    set(&mut watch, Fresh::Told(narrow));
+    assert_eq!(watch.sweep(), ["rate: 4x EDR -> 1x EDR"]);
+    assert_eq!(watch.sweep(), NONE);
+}
+
+#[test]
+fn who_cannot_ask_knows_of_nobody_that_they_are_gone() {
+    let mut watch = Watch::new();
+    watch.answer(false);
+    watch.snapshot().silent.fill(true);
+    watch.link().up = Some(false);
+    assert_eq!(
+        watch.sweep(),
+        ["sweep_failed: nobody can be asked any more: what happens is not seen"]
+    );
+    assert_eq!(watch.sweep(), NONE);
+    watch.answer(true);
+    watch.snapshot().silent.fill(false);
+    watch.link().up = Some(true);
+    assert_eq!(watch.sweep(), ["sweep_back: the fabric can be asked again"]);
+    watch.snapshot().silent[2] = true;
+    assert_eq!(watch.sweep(), ["node_gone: it does not answer"]);
+    watch.snapshot().silent[2] = false;
+    assert_eq!(watch.sweep(), ["node_back: it answers again"]);
+}
+
+#[test]
+fn counters_that_fall_together_are_one_event() {
+    let mut watch = Watch::new();
+    // The switch has its ports in the first places.
+    for place in 0..3 {
+        watch.seen.findings.ports[place].counting.resets += 1;
+    }
+    assert_eq!(watch.sweep(), ["counter_reset: counters of 3 ports fell"]);
+    watch.seen.findings.ports[1].counting.resets += 1;
+    assert_eq!(watch.sweep(), ["counter_reset: counters fell"]);
+    assert_eq!(watch.sweep(), NONE);
+}
+
+#[test]
+fn a_congestion_that_pauses_is_the_same_one() {
+    let mut watch = Watch::new();
+    let root = PortIndex(1);
+    let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
+    let region = Region { root, ports, roots, share, level, since: Moment(0) };
+    let began = "congestion_began: ports that wait: 3, up to 30 % of the time (high)";
+    watch.seen.findings.regions = vec![region.clone()];
+    assert_eq!(watch.sweep(), [began]);
+    for pause in [1, 10, 20] {
+        watch.seen.findings.regions.clear();
+        for _ in 0..pause {
+            assert_eq!(watch.sweep(), NONE);
+        }
+        watch.seen.findings.regions = vec![region.clone()];
+        assert_eq!(watch.sweep(), NONE, "after {pause} sweeps without");
+    }
+    watch.seen.findings.regions.clear();
+    let told: Vec<String> = (0..30).flat_map(|_| watch.sweep()).collect();
+    assert_eq!(told, ["congestion_ended: no ports wait for it any more"]);
+    watch.seen.findings.regions = vec![region];
+    assert_eq!(watch.sweep(), [began]);
+}

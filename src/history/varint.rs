@@ -1,0 +1,47 @@
+//! Numbers of as few bytes as they need: seven bits a byte, the lowest first.
+
+/// Puts a number behind what is there.
+pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Takes a number from the front of what is there; `None` if there is none.
+pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let bits = u64::from(byte & 0x7f);
+        // The tenth byte has room for one bit.
+        if shift == 63 && bits > 1 {
+            return None;
+        }
+        number |= bits << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_and_nothing_else_does() {
+        for number in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX] {
+            let mut bytes = Vec::new();
+            put(&mut bytes, number);
+            let mut rest = &bytes[..];
+            assert_eq!((take(&mut rest), rest.len()), (Some(number), 0), "{number}");
+            assert_eq!(take(&mut &bytes[..bytes.len() - 1]), None, "{number} cut short");
+        }
+        assert_eq!(take(&mut &[0xff; 10][..]), None, "more than 64 bits");
+        assert_eq!(take(&mut &[0x80; 11][..]), None, "no end");
+    }
+}

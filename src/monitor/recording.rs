@@ -1,0 +1,64 @@
+//! How the recorder of the history fares: numbers that it writes and a scrape reads.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The recorder's account of its own work. It stands here, with the board, for those who record and
+/// those who tell do not know of each other.
+#[derive(Debug, Default)]
+pub struct Recording {
+    bytes: AtomicU64,
+    frames: AtomicU64,
+    events: AtomicU64,
+    errors: AtomicU64,
+    missed: AtomicU64,
+    took: AtomicU64,
+}
+
+macro_rules! numbers {
+    ($($get:ident $add:ident $about:literal;)+) => {
+        impl Recording {
+            $(
+                #[doc = $about]
+                pub fn $get(&self) -> u64 {
+                    self.$get.load(Ordering::Relaxed)
+                }
+
+                #[doc = concat!("Adds to: ", $about)]
+                pub fn $add(&self, more: u64) {
+                    self.$get.fetch_add(more, Ordering::Relaxed);
+                }
+            )+
+        }
+    };
+}
+
+numbers! {
+    frames add_frames "Frames of counters that were written.";
+    events add_events "Events that were written.";
+    errors add_errors "Times that something could not be written.";
+    missed add_missed "Sweeps that came while an earlier one was still being written.";
+}
+
+impl Recording {
+    /// How large the file is, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Takes down how large the file is.
+    pub fn set_bytes(&self, bytes: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// How long it took to write the latest sweep.
+    pub fn took(&self) -> Duration {
+        Duration::from_nanos(self.took.load(Ordering::Relaxed))
+    }
+
+    /// Takes down how long it took to write the latest sweep.
+    pub fn set_took(&self, took: Duration) {
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.took.store(nanos, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,148 @@
+//! Files that are not what they were, and places where none can be.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use fabric_exporter::history::Reader;
+
+use crate::rig::Exporter;
+use crate::{Taped, events, minutes};
+
+const STORY: &str = "timeline: [unplug: {at: 1m, link: \"leaf-0-0[9]\", for: 1m}]";
+
+/// A history of some minutes.
+fn written(folder: &Path) -> PathBuf {
+    let file = folder.join("history.db");
+    let mut taped = Taped::new(STORY, &file);
+    taped.run_to(minutes(5));
+    file
+}
+
+fn set_aside(folder: &Path) -> usize {
+    let names = folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name());
+    let is_aside = |name: &String| {
+        name.contains(".damaged-") && !name.ends_with("-wal") && !name.ends_with("-shm")
+    };
+    names.map(|name| name.to_string_lossy().into_owned()).filter(is_aside).count()
+}
+
+/// Records into a file as it is, and tells what is in it then.
+fn goes_on(file: &Path) -> usize {
+    let mut taped = Taped::new(STORY, file);
+    taped.run_to(minutes(5));
+    assert!(taped.recorder.is_open());
+    events(file).len()
+}
+
+#[test]
+fn a_file_that_is_cut_short_is_set_aside_and_a_new_one_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path());
+    let length = std::fs::metadata(&file).unwrap().len();
+    for part in [0, 50, 100, length / 3, length / 2, length - 1] {
+        std::fs::write(&file, &std::fs::read(&file).unwrap()[..part as usize]).unwrap();
+        let before = set_aside(folder.path());
+        assert!(goes_on(&file) > 2, "cut to {part}");
+        let after = set_aside(folder.path());
+        println!("cut to {part} of {length}: {} set aside", after - before);
+        // Of nothing there is nothing to look at, and the last page need not be one that is used.
+        let wanted = if part == 0 {
+            0..=0
+        } else if part == length - 1 {
+            0..=1
+        } else {
+            1..=1
+        };
+        assert!(wanted.contains(&(after - before)), "cut to {part}");
+    }
+}
+
+#[test]
+fn flipped_bytes_are_found_or_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path());
+    let whole = std::fs::read(&file).unwrap();
+    for nth in 0..40 {
+        let mut bytes = whole.clone();
+        let at = nth * whole.len() / 40 + nth % 7;
+        for byte in bytes.iter_mut().skip(at).take(16) {
+            *byte ^= 0x5a;
+        }
+        std::fs::write(&file, &bytes).unwrap();
+        // Whoever reads it is told, or gets what is whole.
+        if let Ok(reader) = Reader::open(&file) {
+            let _ = reader.events(&crate::all());
+            let _ = reader.frames(fabric_exporter::history::store::Tier::Busy);
+        }
+        let _ = std::fs::remove_file(folder.path().join("history.db-wal"));
+        let _ = std::fs::remove_file(folder.path().join("history.db-shm"));
+        let mut taped = Taped::new(STORY, &file);
+        taped.run_to(minutes(1));
+        // Written on, or set aside; at its second byte it is no SQLite file at all.
+        assert!(taped.recorder.is_open(), "flipped at {at}");
+        drop(taped);
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(folder.path().join(format!("history.db{suffix}")));
+        }
+    }
+}
+
+#[test]
+fn somebody_elses_file_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("passwd");
+    std::fs::write(&file, "root:x:0:0:root:/root:/bin/bash\n").unwrap();
+    let mut taped = Taped::new(STORY, &file);
+    taped.run_to(minutes(1));
+    assert!(!taped.recorder.is_open() && taped.account.errors() > 0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "root:x:0:0:root:/root:/bin/bash\n");
+    assert!(Reader::open(&file).is_err());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let sealed = folder.path().join("not-there").join("history.db");
+    let mut exporter = Exporter::demo_uncaptured(&[
+        "--fabric.interval=1s",
+        "--clock=100",
+        &format!("--history.file={}", sealed.display()),
+    ]);
+    exporter.wait_ready();
+    exporter.wait_sweeps(3);
+    let errors =
+        || exporter.metrics().get_u64("fabric_exporter_history_errors_total", &[]).unwrap();
+    assert!(errors() > 0);
+    assert_eq!(
+        exporter.log().matches("the history is not written").count(),
+        1,
+        "{}",
+        exporter.log()
+    );
+    // When it can be, it is.
+    std::fs::create_dir(sealed.parent().unwrap()).unwrap();
+    std::fs::set_permissions(sealed.parent().unwrap(), PermissionsExt::from_mode(0o700)).unwrap();
+    crate::rig::wait_until(std::time::Duration::from_secs(60), "the file to be there", || {
+        Reader::open(&sealed).ok()
+    });
+}
+
+#[test]
+fn a_second_exporter_on_the_same_file_records_nothing_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!("--history.file={}", folder.path().join("history.db").display());
+    let flags = ["--fabric.interval=1s", "--clock=100", &*file];
+    let mut first = Exporter::demo_uncaptured(&flags);
+    first.wait_ready();
+    let mut second = Exporter::demo_uncaptured(&flags);
+    second.wait_ready();
+    second.wait_sweeps(3);
+    let of = |exporter: &Exporter, name: &str| {
+        exporter.metrics().get_u64(&format!("fabric_exporter_history_{name}_total"), &[]).unwrap()
+    };
+    assert!(second.log().contains("another exporter records there"), "{}", second.log());
+    assert_eq!((of(&second, "frames"), of(&second, "events")), (0, 0));
+    assert!(of(&second, "errors") > 0 && of(&second, "missed_sweeps") > 0);
+    first.wait_sweeps(2);
+    assert!(of(&first, "frames") > 0 && of(&first, "errors") == 0, "{}", first.log());
+}

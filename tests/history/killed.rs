@@ -1,0 +1,85 @@
+//! An exporter that is killed in the middle of anything leaves a file that is whole.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::history::Reader;
+use fabric_exporter::history::store::Tier;
+
+use crate::events;
+use crate::rig::{Exporter, wait_until};
+
+/// How often it is killed. Raise it to look for what is rare.
+const TIMES: u32 = 20;
+
+fn demo(file: &Path, flags: &[&str]) -> Exporter {
+    let file = format!("--history.file={}", file.display());
+    let usual = ["--fabric.interval=1s", "--clock=100", "--hosts=40", &file];
+    Exporter::demo_uncaptured(&[&usual, flags].concat())
+}
+
+#[test]
+fn a_file_is_whole_whenever_its_exporter_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let (mut before, mut starts) = (0, 0);
+    for time in 0..TIMES {
+        let mut exporter = demo(&file, &[]);
+        exporter.wait_ready();
+        // A hundred sweeps a second: one that is told of was written, or is being written now.
+        let frames = || exporter.metrics().get_u64("fabric_exporter_history_frames_total", &[]);
+        let goal = u64::from(time % 7) * 3 + 2;
+        let told = wait_until(Duration::from_secs(60), "sweeps to be recorded", || {
+            frames().filter(|frames| *frames >= goal)
+        });
+        exporter.signal("KILL");
+        drop(exporter);
+        let reader = Reader::open(&file).unwrap();
+        let (mut whole, mut torn) = (0, 0);
+        for tier in [Tier::Rare, Tier::Busy, Tier::First, Tier::All] {
+            let (some, damaged, _) = reader.frames(tier).unwrap();
+            (whole, torn) = (whole + some as u64, torn + damaged);
+        }
+        assert_eq!(torn, 0);
+        // Whole totals take the place of what they are made from: some tens of frames at most.
+        assert!(whole + 40 >= before + told, "{whole} frames, of {before} and {told}");
+        before = whole;
+        let list = events(&file);
+        starts += 1;
+        let told = list.iter().filter(|event| event.kind == "exporter_start").count();
+        assert_eq!(told, starts, "each start is there, and none twice");
+        assert!(list.iter().all(|event| event.at < SystemTime::now() + Duration::from_secs(7200)));
+    }
+    assert!(
+        !folder
+            .path()
+            .read_dir()
+            .unwrap()
+            .any(|entry| { entry.unwrap().file_name().to_string_lossy().contains("damaged") })
+    );
+}
+
+/// It is read while it is written.
+#[test]
+fn a_file_can_be_read_while_its_exporter_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut exporter = demo(&file, &[]);
+    exporter.wait_ready();
+    let frames = || {
+        let (whole, torn, _) = Reader::open(&file).ok()?.frames(Tier::Busy).ok()?;
+        assert_eq!(torn, 0);
+        Some(whole)
+    };
+    let first = wait_until(Duration::from_secs(60), "a sweep to be recorded", frames);
+    wait_until(Duration::from_secs(60), "more sweeps to be recorded", || {
+        frames().filter(|count| *count > first + 20)
+    });
+    let errors = exporter.metrics().get_u64("fabric_exporter_history_errors_total", &[]);
+    assert_eq!(errors, Some(0), "{}", exporter.log());
+    assert!(exporter.stop().success());
+    assert_eq!(
+        events(&file).last().map(|event| event.kind.clone()).as_deref(),
+        Some("exporter_stop")
+    );
+}

@@ -1,0 +1,82 @@
+//! What happened is in the history, with its time, and nothing else is; whatever becomes of the
+//! exporter, of its disk and of the file.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod asked;
+mod budget;
+mod damaged;
+mod killed;
+mod measured;
+mod restarted;
+#[path = "../rig/mod.rs"]
+mod rig;
+mod told;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::config::HistorySettings;
+use fabric_exporter::history::reader::{Recorded, Wanted};
+use fabric_exporter::history::{Reader, Recorder};
+use fabric_exporter::monitor::Recording;
+
+use rig::Simulated;
+use rig::simulated::BEGAN;
+
+/// From one sweep to the next.
+const SWEEP: Duration = Duration::from_secs(15);
+
+/// A simulated fabric, each sweep of which is recorded, in virtual time.
+struct Taped {
+    simulated: Simulated,
+    recorder: Recorder,
+    account: Arc<Recording>,
+    at: Duration,
+}
+
+impl Taped {
+    fn new(story: &str, file: &Path) -> Self {
+        Self::with(story, HistorySettings { least_free: 0, ..HistorySettings::new(file.into()) })
+    }
+
+    fn with(story: &str, settings: HistorySettings) -> Self {
+        let account = Arc::new(Recording::default());
+        let recorder = Recorder::new(settings, Arc::clone(&account));
+        let at = Duration::from_secs(5);
+        Self { simulated: Simulated::text(story), recorder, account, at }
+    }
+
+    /// Lives and records until so long after the beginning.
+    fn run_to(&mut self, end: Duration) {
+        while self.at <= end {
+            self.simulated.run_to(self.at);
+            self.recorder.take(&self.simulated.observation(), wall(self.at));
+            self.at += SWEEP;
+        }
+    }
+}
+
+/// The time of day so long after the beginning.
+fn wall(at: Duration) -> SystemTime {
+    SystemTime::UNIX_EPOCH + BEGAN + at
+}
+
+/// Everything.
+fn all() -> Wanted {
+    Wanted {
+        from: SystemTime::UNIX_EPOCH,
+        to: wall(Duration::from_secs(1 << 30)),
+        kinds: Vec::new(),
+        nodes: None,
+        ports: None,
+    }
+}
+
+fn events(file: &Path) -> Vec<Recorded> {
+    Reader::open(file).unwrap().events(&all()).unwrap()
+}
+
+const fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(60 * minutes)
+}

@@ -1,0 +1,212 @@
+//! A fabric with faults, and one without.
+
+use std::time::Duration;
+
+use fabric_exporter::fabric::Counter;
+use fabric_exporter::history::Reader;
+use fabric_exporter::history::reader::Recorded;
+use fabric_exporter::history::store::Tier;
+
+use crate::{Taped, all, events, minutes, wall};
+
+/// A fault, and what is to be told of it.
+struct Fault {
+    /// In the scenario.
+    entry: &'static str,
+    /// What is told: the kind, a part of the place or the text, when, and how late at most.
+    tells: &'static [(&'static str, &'static str, Duration, Duration)],
+    /// What else may be told of these, from then on.
+    places: &'static [&'static str],
+    from: Duration,
+}
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// A loss is counted when both ends have told what they counted.
+const SETTLED: Duration = Duration::from_secs(90);
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        entry: "unplug: {at: 10m, link: \"leaf-0-0[9]\", for: 5m}",
+        tells: &[
+            ("link_down", "leaf-0-0 port 9", minutes(10), SOON),
+            ("link_up", "leaf-0-0 port 9", minutes(15), SOON),
+            ("flap", "leaf-0-0 port 9", minutes(15), SETTLED),
+            ("verdict", "down", minutes(10), SOON),
+        ],
+        places: &["leaf-0-0 port 9"],
+        from: minutes(10),
+    },
+    Fault {
+        entry: "flap: {at: 20m 7s, link: \"leaf-0-2[3]\", down: 500ms, every: 1m, times: 3}",
+        tells: &[("flap", "leaf-0-2 port 3", Duration::from_secs(20 * 60 + 7), SETTLED)],
+        places: &["leaf-0-2 port 3"],
+        from: Duration::from_secs(20 * 60 + 7),
+    },
+    Fault {
+        entry: "reboot: {at: 40m, node: host-13, down: 90s}",
+        tells: &[
+            ("node_gone", "host-13", minutes(40), SOON),
+            ("node_back", "host-13", Duration::from_secs(40 * 60 + 90), Duration::from_secs(60)),
+            ("expected_loss", "host-13", minutes(40), Duration::from_secs(240)),
+        ],
+        places: &["host-13"],
+        from: minutes(40),
+    },
+    Fault {
+        entry: "degrade: {at: 50m, link: \"leaf-0-0[10]\", width: 1x}",
+        tells: &[
+            ("rate", "4x NDR -> 1x NDR", minutes(50), SOON),
+            ("verdict", "width", minutes(50), Duration::from_secs(60)),
+        ],
+        places: &["leaf-0-0 port 10"],
+        from: minutes(50),
+    },
+    Fault {
+        entry: "bad-cable: {at: 60m, into: \"leaf-0-1[9]\", ratio: 1e-9}",
+        tells: &[("verdict", "bit_errors", minutes(60), Duration::from_secs(300))],
+        places: &["leaf-0-1 port 9"],
+        from: minutes(60),
+    },
+    Fault {
+        entry: "move-cable: {at: 70m, from: \"leaf-0-1[2]\", to: \"leaf-0-1[5]\"}",
+        tells: &[
+            ("port_moved", "host-9", minutes(70), SOON),
+            ("port_moved", "leaf-0-1 port 2", minutes(70), SOON),
+        ],
+        places: &["leaf-0-1 port 2", "leaf-0-1 port 5", "host-9", "host-12"],
+        from: minutes(70),
+    },
+    Fault {
+        entry: "clear: {at: 80m, node: spine-1}",
+        tells: &[("counter_reset", "spine-1", minutes(80), SOON)],
+        places: &["spine-1"],
+        from: minutes(80),
+    },
+];
+
+fn is_told(event: &Recorded, fault: &Fault) -> bool {
+    let is_there = |place: &&str| event.place.contains(*place);
+    fault.places.iter().any(is_there) && event.at >= wall(fault.from)
+}
+
+#[test]
+fn each_fault_is_told_with_its_time_and_nothing_else_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let entries: Vec<&str> = FAULTS.iter().map(|fault| fault.entry).collect();
+    let mut taped = Taped::new(&format!("timeline:\n- {}", entries.join("\n- ")), &file);
+    taped.run_to(minutes(90));
+    let sweeps = taped.simulated.observation().tally.sweeps;
+    taped.recorder.end(wall(minutes(90)));
+    let events = events(&file);
+    let listed = || {
+        events
+            .iter()
+            .map(|it| {
+                format!(
+                    "{:?} {} {} {}",
+                    it.at.duration_since(wall(Duration::ZERO)),
+                    it.kind,
+                    it.place,
+                    it.text
+                )
+            })
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    for fault in FAULTS {
+        for (kind, part, at, late) in fault.tells {
+            let from = wall(*at) - Duration::from_millis(1);
+            let is_it = |event: &&Recorded| {
+                event.kind == *kind
+                    && (event.place.contains(part) || event.text.contains(part))
+                    && event.at >= from
+                    && event.at <= wall(*at + *late)
+            };
+            assert!(
+                events.iter().any(|it| is_it(&it)),
+                "{kind} {part} at {at:?} is not in\n{}",
+                listed()
+            );
+        }
+    }
+    let (first, last) = (&events[0], &events[events.len() - 1]);
+    assert_eq!((&*first.kind, &*last.kind), ("exporter_start", "exporter_stop"));
+    for event in &events[1..events.len() - 1] {
+        assert!(
+            FAULTS.iter().any(|fault| is_told(event, fault)),
+            "invented: {event:?} in\n{}",
+            listed()
+        );
+    }
+    // Every sweep had traffic, and is there.
+    let reader = Reader::open(&file).unwrap();
+    let (frames, torn, _) = reader.frames(Tier::Busy).unwrap();
+    assert_eq!((frames as u64, torn), (sweeps - 1, 0), "the first sweep is what others grow from");
+    assert_eq!((taped.account.missed(), taped.account.errors()), (0, 0));
+}
+
+/// What counters grew by in the history, summed up, is what they grew by.
+#[test]
+fn what_counters_grew_by_adds_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let story = "timeline:\n- bad-cable: {at: 3m, into: \"leaf-0-1[9]\", ratio: 1e-9}\n\
+                 - clear: {at: 7m}";
+    let mut taped = Taped::new(story, &file);
+    taped.run_to(Duration::from_secs(5));
+    let first = taped.simulated.observation();
+    taped.run_to(minutes(30));
+    let last = taped.simulated.observation();
+    let reader = Reader::open(&file).unwrap();
+    let (before, after) = (first.snapshot.as_ref().unwrap(), last.snapshot.as_ref().unwrap());
+    let mut counted = 0;
+    for port in after.fabric.port_indexes() {
+        let (guid, number) = after.fabric.end(port);
+        let Some(reading) = after.reading(port) else { continue };
+        let [place] = &reader.ports(&format!("{guid}[{number}]")).unwrap()[..] else {
+            panic!("{guid} {number} is not there")
+        };
+        let grown = |tier| reader.grown(&[place.id], tier, wall(Duration::ZERO), wall(minutes(31)));
+        let (mut grown, busy) = (grown(Tier::Rare).unwrap().0, grown(Tier::Busy).unwrap().0);
+        grown.extend(busy);
+        let old = after.fabric.end(port);
+        let old = before.reading(before.fabric.find(old).unwrap()).unwrap();
+        for counter in Counter::all() {
+            let Some(total) = reading.get(counter) else { continue };
+            let sum: u64 = grown.iter().filter(|it| it.counter == counter).map(|it| it.by).sum();
+            assert_eq!(sum, total - old.get(counter).unwrap(), "{guid} {number} {counter:?}");
+            counted += sum;
+        }
+    }
+    assert!(counted > 0);
+}
+
+#[test]
+fn nothing_happens_on_a_quiet_fabric() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::new("about: traffic, and nothing else", &file);
+    taped.run_to(minutes(180));
+    let events = Reader::open(&file).unwrap().events(&all()).unwrap();
+    let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
+    assert_eq!(kinds, ["exporter_start"], "{events:?}");
+}
+
+/// A recorder that was behind says how much it missed, and what was counted meanwhile is there.
+#[test]
+fn sweeps_that_were_missed_are_counted_and_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::new("timeline: [unplug: {at: 2m, link: \"leaf-0-0[9]\"}]", &file);
+    taped.run_to(minutes(1));
+    let before = taped.account.frames();
+    taped.at = minutes(4) + Duration::from_secs(5);
+    let done = taped.simulated.observation().tally.sweeps;
+    taped.run_to(taped.at);
+    let missed = taped.simulated.observation().tally.sweeps - done - 1;
+    assert_eq!(taped.account.missed(), missed);
+    assert!(missed >= 10 && taped.account.frames() > before);
+    assert!(events(&file).iter().any(|event| event.kind == "link_down"));
+}
