@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::fabric::counter::COUNT;
 use crate::fabric::topology::Link;
 use crate::fabric::{Counter, Moment, PortIndex};
 
 use super::bit_errors::BitErrors;
 use super::congestion::{Cause, Region, Role, Wait};
 use super::outage::Outages;
-use super::totals::Before;
 use super::verdict::{Reasons, Repair, Verdict};
 
 /// Everything that was found; the indexes are those of the snapshot's fabric.
@@ -39,6 +39,9 @@ pub struct PortFindings {
     /// Why it is one's root, if it is.
     pub cause: Option<Cause>,
 }
+
+/// What counters had counted before they fell last, by counter.
+pub type Before = [u64; COUNT];
 
 /// How a port's counters fared: what stands between them and the truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,8 +10,7 @@ use crate::fabric::{Counter, Moment, Reading};
 
 use super::findings::Counting;
 
-/// What counters had counted before they fell last, by counter.
-pub type Before = [u64; COUNT];
+pub use super::findings::Before;
 
 /// The totals of ports as somebody knows them who was there before us: what a
 /// [`Judge`](super::Judge) begins with, instead of nothing.

@@ -11,8 +11,6 @@ use crate::health::{LinkFindings, PortFindings, Verdict};
 use crate::web::exposition::family::{Family, Kind};
 use crate::web::exposition::line::Line;
 
-use super::cables::LINKS;
-
 /// How a port's counters fared, whoever read them.
 pub(in crate::web::exposition) struct Counted<'a> {
     pub(in crate::web::exposition) anchor: &'a Anchor,
@@ -246,15 +244,6 @@ pub(super) const REGIONS: &[(Family, TellWaiting)] = &[
         |waiting, line| line.seconds(waiting.anchor.unix_seconds_of(waiting.region.since)),
     ),
 ];
-
-/// All families of this part.
-pub fn families() -> impl Iterator<Item = Family> {
-    (COUNTING.iter().map(|(family, _)| *family))
-        .chain(LINKS.iter().map(|(family, _)| *family))
-        .chain(DIRECTIONS.iter().map(|(family, _)| *family))
-        .chain(PORTS.iter().map(|(family, _)| *family))
-        .chain(REGIONS.iter().map(|(family, _)| *family))
-}
 
 // Metrics tell verdicts by their places.
 const _: () = assert!(Verdict::Ok as u64 == 0 && Verdict::Bad as u64 == 3);

@@ -9,7 +9,6 @@ mod families;
 #[cfg(test)]
 mod tests;
 
-pub use families::families;
 pub(super) use families::{COUNTING, Counted};
 
 use std::ops::Range;
@@ -25,6 +24,15 @@ use super::line::{Line, Tell};
 use super::part::{Part, Place};
 use cables::LINKS;
 use families::{Cable, DIRECTIONS, PORTS, REGIONS, Spot, Waiting};
+
+/// All families of this part.
+pub fn families() -> impl Iterator<Item = Family> {
+    (COUNTING.iter().map(|(family, _)| *family))
+        .chain(LINKS.iter().map(|(family, _)| *family))
+        .chain(DIRECTIONS.iter().map(|(family, _)| *family))
+        .chain(PORTS.iter().map(|(family, _)| *family))
+        .chain(REGIONS.iter().map(|(family, _)| *family))
+}
 
 /// Renders what was found out about the fabrics; families without samples are left out.
 pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
