@@ -1,25 +1,13 @@
 //! The flight recorder: every sweep in a file on the exporter's own disk, and what can be told from it
 //! after an incident.
 //!
-//! What a monitor publishes is taken in by a thread of its own ([`recorder`]), which nobody waits for:
-//! neither the next sweep nor a scrape. A sweep is one transaction in one SQLite file ([`store`]): what
-//! happened, as [`event`]s that [`story`] tells from one observation to the next, and what each
-//! counter has grown by, as [`frame`]s. The same file says what totals were when the exporter ended
-//! ([`ledger`]), so that they go on when it is started again. [`retention`] keeps it within its
-//! budget, and [`reader`] answers from it, also while it is written.
+//! [`record`] takes in what a monitor publishes and writes it, on a thread of its own, into one SQLite
+//! [`file`]: a transaction a sweep. The file answers while it is written, and says what totals were when
+//! the exporter ended, so that they go on when it is started again.
 
-pub mod catalog;
 pub mod event;
-mod file;
-pub mod frame;
-pub mod ledger;
-pub mod reader;
-pub mod recorder;
-pub mod retention;
-mod schema;
-pub mod store;
-pub mod story;
-mod varint;
+pub mod file;
+pub mod record;
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -27,8 +15,8 @@ use std::time::{Duration, SystemTime};
 use thiserror::Error;
 
 pub use event::{Event, Kind};
-pub use reader::Reader;
-pub use recorder::Recorder;
+pub use file::reader::Reader;
+pub use record::Recorder;
 
 /// Why a history cannot be written or read.
 #[derive(Debug, Error)]

@@ -3,7 +3,7 @@
 use fabric_exporter::config::HistorySettings;
 use std::sync::Arc;
 
-use fabric_exporter::history::store::Tier;
+use fabric_exporter::history::file::tier::Tier;
 use fabric_exporter::history::{Reader, Recorder};
 
 use crate::{Taped, events, minutes, wall};

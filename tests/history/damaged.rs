@@ -72,7 +72,7 @@ fn flipped_bytes_are_found_or_do_no_harm() {
         // Whoever reads it is told, or gets what is whole.
         if let Ok(reader) = Reader::open(&file) {
             let _ = reader.events(&crate::all());
-            let _ = reader.frames(fabric_exporter::history::store::Tier::Busy);
+            let _ = reader.frames(fabric_exporter::history::file::tier::Tier::Busy);
         }
         let _ = std::fs::remove_file(folder.path().join("history.db-wal"));
         let _ = std::fs::remove_file(folder.path().join("history.db-shm"));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::history::Reader;
-use fabric_exporter::history::store::Tier;
+use fabric_exporter::history::file::tier::Tier;
 
 use crate::events;
 use crate::rig::{Exporter, wait_until};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::HistorySettings;
-use fabric_exporter::history::reader::{Recorded, Wanted};
+use fabric_exporter::history::file::reader::{Recorded, Wanted};
 use fabric_exporter::history::{Reader, Recorder};
 use fabric_exporter::monitor::Recording;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use fabric_exporter::config::HistorySettings;
 use fabric_exporter::fabric::counter::Kind;
 use fabric_exporter::fabric::{Counter, Moment, Snapshot};
-use fabric_exporter::history::store::Tier;
+use fabric_exporter::history::file::tier::Tier;
 use fabric_exporter::history::{Reader, Recorder};
 use fabric_exporter::monitor::Recording;
 

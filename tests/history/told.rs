@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fabric_exporter::fabric::Counter;
 use fabric_exporter::history::Reader;
-use fabric_exporter::history::reader::Recorded;
-use fabric_exporter::history::store::Tier;
+use fabric_exporter::history::file::reader::Recorded;
+use fabric_exporter::history::file::tier::Tier;
 
 use crate::{Taped, all, events, minutes, wall};
 

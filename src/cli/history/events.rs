@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::history::reader::{Recorded, Wanted};
+use crate::history::file::reader::{Recorded, Wanted};
 use crate::history::{Kind, Reader};
 
 use super::time::Clock;

@@ -8,8 +8,8 @@ use clap::Args;
 
 use crate::fabric::Counter;
 use crate::history::Reader;
-use crate::history::reader::{Grown, Place, Wanted};
-use crate::history::store::Tier;
+use crate::history::file::reader::{Grown, Place, Wanted};
+use crate::history::file::tier::Tier;
 
 use super::events::far;
 use super::time::Clock;

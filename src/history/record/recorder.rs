@@ -17,11 +17,11 @@ use crate::config::HistorySettings;
 use crate::fabric::Snapshot;
 use crate::health::Findings;
 use crate::health::totals::Memory;
+use crate::history::HistoryError;
+use crate::history::event::{About, Event, Kind};
+use crate::history::file::set_aside;
 use crate::monitor::{Board, Observation, Recording};
 
-use super::HistoryError;
-use super::event::{About, Event, Kind};
-use super::file::set_aside;
 use super::store::Store;
 use super::story::Story;
 

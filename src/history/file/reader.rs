@@ -9,14 +9,13 @@ use rusqlite::{Connection, OpenFlags, Row, params_from_iter};
 
 use crate::fabric::topology::LinkId;
 use crate::fabric::{Counter, Guid, PortNumber};
+use crate::history::event::Kind;
+use crate::history::{HistoryError, micros_of, time_of};
 
-use super::catalog::{guid_bits, numbers};
-use super::event::Kind;
-use super::file::with_suffix;
 use super::frame::Frame;
-use super::ledger::Numbers;
-use super::store::Tier;
-use super::{HistoryError, micros_of, schema, time_of};
+use super::numbers::{Numbers, guid_bits, numbers};
+use super::tier::Tier;
+use super::{schema, with_suffix};
 
 /// A history that is read.
 #[derive(Debug)]

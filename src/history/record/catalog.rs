@@ -7,10 +7,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::fabric::counter::TABLE;
 use crate::fabric::topology::LinkId;
-use crate::fabric::{Counter, Fabric, Guid, PortNumber};
+use crate::fabric::{Fabric, Guid, PortNumber};
 
-use super::event::About;
-use super::ledger::Numbers;
+use crate::history::event::About;
+use crate::history::file::numbers::{Numbers, guid_bits, numbers};
 
 /// The numbers of what a fabric has.
 #[derive(Debug)]
@@ -67,28 +67,6 @@ fn give_numbers(db: &Connection) -> rusqlite::Result<Numbers> {
         db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
     }
     numbers(db)
-}
-
-/// The counters' numbers, as far as the file has any.
-pub(super) fn numbers(db: &Connection) -> rusqlite::Result<Numbers> {
-    let mut statement = db.prepare("SELECT id, name FROM counters")?;
-    let rows =
-        statement.query_map([], |row| Ok((row.get::<_, u8>(0)?, row.get::<_, String>(1)?)))?;
-    let mut given = Vec::new();
-    for row in rows {
-        let (number, name) = row?;
-        given.extend(of_name(&name).map(|counter| (counter, number)));
-    }
-    Ok(Numbers::new(given))
-}
-
-fn of_name(name: &str) -> Option<Counter> {
-    TABLE.iter().find(|row| row.ibta == name).map(|row| row.counter)
-}
-
-/// A GUID as the file has it: its 64 bits.
-pub(super) fn guid_bits(guid: Guid) -> i64 {
-    guid.0.cast_signed()
 }
 
 impl Places {

@@ -9,10 +9,11 @@ use std::time::{Duration, SystemTime};
 use rusqlite::params;
 
 use crate::config::HistorySettings;
+use crate::history::file::tier::Tier;
+use crate::history::file::with_suffix;
+use crate::history::{HistoryError, micros_of};
 
-use super::file::with_suffix;
-use super::store::{Store, Tier};
-use super::{HistoryError, micros_of};
+use super::store::Store;
 
 /// How many frames are dropped at a time: of 60,000 ports some MB each.
 const FRAMES_AT_ONCE: u32 = 16;

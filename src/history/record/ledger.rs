@@ -4,7 +4,8 @@
 use crate::fabric::Counter;
 use crate::fabric::counter::COUNT;
 
-use super::frame::Frame;
+use crate::history::file::frame::Frame;
+use crate::history::file::numbers::Numbers;
 
 /// The latest totals of a port.
 #[derive(Clone, Debug)]
@@ -34,43 +35,6 @@ impl Totals {
     /// All that are known.
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
         Counter::all().filter_map(|counter| Some((counter, self.get(counter)?)))
-    }
-}
-
-/// What the numbers of counters in a file mean: they are given once and stay, whatever becomes of our
-/// own table.
-#[derive(Clone, Debug)]
-pub struct Numbers {
-    ours: [Option<Counter>; 64],
-    theirs: [u8; COUNT],
-}
-
-impl Numbers {
-    /// From each counter's number in the file.
-    pub fn new(numbers: impl IntoIterator<Item = (Counter, u8)>) -> Self {
-        let mut all = Numbers { ours: [None; 64], theirs: [0; COUNT] };
-        for (counter, number) in numbers {
-            if let Some(place) = all.ours.get_mut(usize::from(number)) {
-                *place = Some(counter);
-                all.theirs[counter as usize] = number;
-            }
-        }
-        all
-    }
-
-    /// The counter that has a number; `None` if a newer version gave it.
-    pub fn counter(&self, number: u8) -> Option<Counter> {
-        self.ours.get(usize::from(number)).copied().flatten()
-    }
-
-    /// A counter's number.
-    pub fn number(&self, counter: Counter) -> u8 {
-        self.theirs[counter as usize]
-    }
-
-    /// The counters of an entry, as frames want them: the lowest number first.
-    pub fn in_order(&self) -> impl Iterator<Item = (u8, Counter)> + '_ {
-        (0..64u8).filter_map(|number| Some((number, self.counter(number)?)))
     }
 }
 

@@ -8,45 +8,18 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use crate::fabric::counter::Kind as CounterKind;
 use crate::fabric::topology::End;
 use crate::fabric::{Counter, Guid, Snapshot};
 use crate::health::Findings;
 use crate::health::totals::{Before, Memory};
+use crate::history::event::Event;
+use crate::history::file::frame::Frame;
+use crate::history::file::tier::Tier;
+use crate::history::file::{ensure_ours, lock, mark, prepare, schema, set_aside, with_suffix};
+use crate::history::{HistoryError, micros_of};
 
 use super::catalog::{Catalog, Places};
-use super::event::Event;
-use super::file::{ensure_ours, lock, mark, prepare, set_aside, with_suffix};
-use super::frame::Frame;
 use super::ledger::Ledger;
-use super::schema;
-use super::{HistoryError, micros_of};
-
-/// How long a frame is of use, and what its numbers are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Tier {
-    /// What seldom grows: errors, and what links went through.
-    Rare = 0,
-    /// What grows all the time: traffic, waits, and what error correction mends.
-    Busy = 1,
-    /// What counters came to that were never recorded before.
-    First = 2,
-    /// What all counters came to: nothing before it is needed to tell totals.
-    All = 3,
-}
-
-impl Tier {
-    /// The tier of what a counter grows by.
-    pub fn of(counter: Counter) -> Tier {
-        use Counter::{FecCorrectedBlocks, FecCorrectedSymbols, XmitWait};
-        match (counter.row().kind, counter) {
-            (CounterKind::Traffic, _)
-            | (_, XmitWait | FecCorrectedBlocks | FecCorrectedSymbols) => Tier::Busy,
-            _ => Tier::Rare,
-        }
-    }
-}
 
 /// After so many sweeps totals are written as a whole, so that telling them never takes longer than
 /// unpacking as many frames.

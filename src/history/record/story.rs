@@ -17,10 +17,9 @@ use crate::health::findings::Counting;
 use crate::health::outage::Expected;
 use crate::health::verdict::Repair;
 use crate::health::{Findings, LinkFindings, Verdict};
+use crate::history::event::{About, Event, Kind};
+use crate::history::file::tier::Tier;
 use crate::monitor::{Collector, Observation};
-
-use super::event::{About, Event, Kind};
-use super::store::Tier;
 
 /// What is remembered of a link: as it was last known.
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,10 @@
 use rusqlite::Connection;
 
 /// Says in the file's header that it is ours: "fabx".
-pub(super) const APPLICATION: i32 = 0x6661_6278;
+pub(in crate::history) const APPLICATION: i32 = 0x6661_6278;
 
 /// Where that stands in the header, in network order (sqlite.org/fileformat2.html, 1.3).
-pub(super) const APPLICATION_AT: std::ops::Range<usize> = 68..72;
+pub(in crate::history) const APPLICATION_AT: std::ops::Range<usize> = 68..72;
 
 /// What makes a file of each version from one of the version before. A version that was released is
 /// never changed: what is to be different is one more step.
@@ -47,17 +47,17 @@ const STEPS: &[&str] = &[
 ];
 
 /// The version that this program writes.
-pub(super) const VERSION: i64 = 1;
+pub(in crate::history) const VERSION: i64 = 1;
 
 const _: () = assert!(STEPS.len() == VERSION.unsigned_abs() as usize);
 
 /// The version of a file; 0 of one in which nothing is.
-pub(super) fn version(db: &Connection) -> rusqlite::Result<i64> {
+pub(in crate::history) fn version(db: &Connection) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// Brings a file to this version, in one step or not at all.
-pub(super) fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
+pub(in crate::history) fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
     let from = version(db)?;
     let steps = STEPS.iter().skip(usize::try_from(from).unwrap_or(0));
     if from >= VERSION {

@@ -1,5 +1,12 @@
 //! The file as a file: whose it is, who may write it, and what becomes of it when it is damaged.
 
+pub mod frame;
+pub(in crate::history) mod numbers;
+pub mod reader;
+pub(in crate::history) mod schema;
+pub mod tier;
+mod varint;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,12 +15,12 @@ use std::time::{Duration, SystemTime};
 use rusqlite::Connection;
 
 use super::HistoryError;
-use super::schema::{APPLICATION, APPLICATION_AT};
+use schema::{APPLICATION, APPLICATION_AT};
 
 /// What stands in the lock beside a file of ours.
 const MARK: &[u8] = b"a history of fabric-exporter\n";
 
-pub(super) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
+pub(in crate::history) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     db.busy_timeout(Duration::from_secs(5))?;
     // Before there is any table, or it is too late.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
@@ -25,14 +32,14 @@ pub(super) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(in crate::history) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
 /// A lock of its own: SQLite's come and go with each transaction.
-pub(super) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> {
+pub(in crate::history) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> {
     use rustix::fs::{FlockOperation, flock};
     let failed =
         |error| HistoryError::Io { path: path.into(), doing: "make the lock beside it", error };
@@ -46,13 +53,13 @@ pub(super) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> 
 }
 
 /// Says in the lock that the file beside it is ours, for the day on which that cannot be seen any more.
-pub(super) fn mark(path: &Path, lock: &mut File) -> Result<(), HistoryError> {
+pub(in crate::history) fn mark(path: &Path, lock: &mut File) -> Result<(), HistoryError> {
     let failed = |error| HistoryError::Io { path: path.into(), doing: "mark its lock", error };
     lock.set_len(0).and_then(|()| lock.write_all(MARK)).map_err(failed)
 }
 
 /// An error if a file is somebody else's: a mistyped name must not cost anybody a file.
-pub(super) fn ensure_ours(path: &Path, lock_path: &Path) -> Result<(), HistoryError> {
+pub(in crate::history) fn ensure_ours(path: &Path, lock_path: &Path) -> Result<(), HistoryError> {
     let failed = |error| HistoryError::Io { path: path.into(), doing: "read it", error };
     let mut head = Vec::new();
     match File::open(path) {
@@ -70,7 +77,7 @@ pub(super) fn ensure_ours(path: &Path, lock_path: &Path) -> Result<(), HistoryEr
 }
 
 /// Gives a damaged file another name, with all that belongs to it, for somebody to look at.
-pub(super) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
+pub(in crate::history) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
     let now = humantime::format_rfc3339_micros(SystemTime::now());
     let aside = with_suffix(path, &format!(".damaged-{}", now.to_string().replace(':', "")));
     let failed = |error| HistoryError::Io { path: path.into(), doing: "set it aside", error };

@@ -1,0 +1,65 @@
+//! How the file numbers things.
+
+use rusqlite::Connection;
+
+use crate::fabric::counter::{COUNT, TABLE};
+use crate::fabric::{Counter, Guid};
+
+/// What the numbers of counters in a file mean: they are given once and stay, whatever becomes of our
+/// own table.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    ours: [Option<Counter>; 64],
+    theirs: [u8; COUNT],
+}
+
+impl Numbers {
+    /// From each counter's number in the file.
+    pub fn new(numbers: impl IntoIterator<Item = (Counter, u8)>) -> Self {
+        let mut all = Numbers { ours: [None; 64], theirs: [0; COUNT] };
+        for (counter, number) in numbers {
+            if let Some(place) = all.ours.get_mut(usize::from(number)) {
+                *place = Some(counter);
+                all.theirs[counter as usize] = number;
+            }
+        }
+        all
+    }
+
+    /// The counter that has a number; `None` if a newer version gave it.
+    pub fn counter(&self, number: u8) -> Option<Counter> {
+        self.ours.get(usize::from(number)).copied().flatten()
+    }
+
+    /// A counter's number.
+    pub fn number(&self, counter: Counter) -> u8 {
+        self.theirs[counter as usize]
+    }
+
+    /// The counters of an entry, as frames want them: the lowest number first.
+    pub fn in_order(&self) -> impl Iterator<Item = (u8, Counter)> + '_ {
+        (0..64u8).filter_map(|number| Some((number, self.counter(number)?)))
+    }
+}
+
+/// The counters' numbers, as far as the file has any.
+pub(in crate::history) fn numbers(db: &Connection) -> rusqlite::Result<Numbers> {
+    let mut statement = db.prepare("SELECT id, name FROM counters")?;
+    let rows =
+        statement.query_map([], |row| Ok((row.get::<_, u8>(0)?, row.get::<_, String>(1)?)))?;
+    let mut given = Vec::new();
+    for row in rows {
+        let (number, name) = row?;
+        given.extend(of_name(&name).map(|counter| (counter, number)));
+    }
+    Ok(Numbers::new(given))
+}
+
+fn of_name(name: &str) -> Option<Counter> {
+    TABLE.iter().find(|row| row.ibta == name).map(|row| row.counter)
+}
+
+/// A GUID as the file has it: its 64 bits.
+pub(in crate::history) fn guid_bits(guid: Guid) -> i64 {
+    guid.0.cast_signed()
+}

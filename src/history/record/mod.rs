@@ -1,0 +1,15 @@
+//! Writing the history: what a monitor publishes is taken in by a thread of its own ([`recorder`]),
+//! which nobody waits for: neither the next sweep nor a scrape.
+//!
+//! A sweep is one transaction ([`store`]): what happened, as events that [`story`] tells from one
+//! observation to the next, and what each counter has grown by. [`ledger`] knows what totals were, so that
+//! they go on when the exporter is started again; [`retention`] keeps the file within its budget.
+
+mod catalog;
+mod ledger;
+pub mod recorder;
+mod retention;
+pub mod store;
+pub mod story;
+
+pub use recorder::Recorder;
