@@ -2,8 +2,8 @@
 //! which nobody waits for: neither the next sweep nor a scrape.
 //!
 //! A sweep is one transaction ([`store`]): what happened, as events that [`story`] tells from one
-//! observation to the next, and what each counter has grown by. [`ledger`] knows what totals were, so that
-//! they go on when the exporter is started again; [`retention`] keeps the file within its budget.
+//! observation to the next, and what each counter has grown by. `ledger` knows what totals were, so that
+//! they go on when the exporter is started again; `retention` keeps the file within its budget.
 
 mod catalog;
 mod ledger;
