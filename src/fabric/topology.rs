@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
 
 use super::ids::{Guid, Lid, PortNumber};
 use super::moment::Moment;
@@ -245,13 +248,43 @@ impl Fabric {
 }
 
 /// A cable's name in metrics, events and pages: `0x…:5-0x…:1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub End, pub End);
+
+impl LinkId {
+    /// The id of a cable between two ports, whichever is named first.
+    pub fn between(a: End, b: End) -> Self {
+        if a <= b { LinkId(a, b) } else { LinkId(b, a) }
+    }
+
+    /// Both ends, the lower first.
+    pub fn ends(self) -> [End; 2] {
+        [self.0, self.1]
+    }
+}
 
 impl fmt::Display for LinkId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LinkId((guid_a, port_a), (guid_b, port_b)) = self;
         write!(f, "{guid_a}:{port_a}-{guid_b}:{port_b}")
+    }
+}
+
+/// Not a cable's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not a link's id such as 0x00aa000000000001:5-0x00aa000000000002:1")]
+pub struct NoLinkId;
+
+impl FromStr for LinkId {
+    type Err = NoLinkId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let end = |text: &str| {
+            let (guid, number) = text.rsplit_once(':')?;
+            Some((guid.parse().ok()?, number.parse().ok()?))
+        };
+        let (a, b) = text.split_once('-').ok_or(NoLinkId)?;
+        Ok(LinkId::between(end(a).ok_or(NoLinkId)?, end(b).ok_or(NoLinkId)?))
     }
 }
 

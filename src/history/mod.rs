@@ -7,7 +7,9 @@
 
 pub mod event;
 pub mod file;
+pub mod model;
 pub mod record;
+pub mod source;
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -17,6 +19,7 @@ use thiserror::Error;
 pub use event::{Event, Kind};
 pub use file::reader::Reader;
 pub use record::Recorder;
+pub use source::Source;
 
 /// Why a history cannot be written or read.
 #[derive(Debug, Error)]

@@ -71,7 +71,7 @@ fn what_cannot_be_told_is_said() {
         (&["events", "--since=noon"][..], "\"noon\" is no time"),
         (&["events", "--kind=party"], "none of exporter_start"),
         (&["events", "--node=nobody"], "knows no \"nobody\""),
-        (&["link", "nobody[1]"], "no link or node"),
+        (&["link", "nobody[1]"], "knows no \"nobody[1]\""),
     ] {
         let output = ask(&file, args);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

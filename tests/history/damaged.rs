@@ -3,7 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use fabric_exporter::history::Reader;
+use fabric_exporter::history::source::Wanted;
+use fabric_exporter::history::{Reader, Source};
 
 use crate::rig::Exporter;
 use crate::{Taped, events, minutes};
@@ -71,7 +72,7 @@ fn flipped_bytes_are_found_or_do_no_harm() {
         std::fs::write(&file, &bytes).unwrap();
         // Whoever reads it is told, or gets what is whole.
         if let Ok(reader) = Reader::open(&file) {
-            let _ = reader.events(&crate::all());
+            let _ = reader.events(&Wanted::all(crate::always()));
             let _ = reader.frames(fabric_exporter::history::file::tier::Tier::Busy);
         }
         let _ = std::fs::remove_file(folder.path().join("history.db-wal"));

@@ -17,8 +17,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::HistorySettings;
-use fabric_exporter::history::file::reader::{Recorded, Wanted};
-use fabric_exporter::history::{Reader, Recorder};
+use fabric_exporter::history::model::{Told, Window};
+use fabric_exporter::history::source::Wanted;
+use fabric_exporter::history::{Reader, Recorder, Source};
 use fabric_exporter::monitor::Recording;
 
 use rig::Simulated;
@@ -62,19 +63,13 @@ fn wall(at: Duration) -> SystemTime {
     SystemTime::UNIX_EPOCH + BEGAN + at
 }
 
-/// Everything.
-fn all() -> Wanted {
-    Wanted {
-        from: SystemTime::UNIX_EPOCH,
-        to: wall(Duration::from_secs(1 << 30)),
-        kinds: Vec::new(),
-        nodes: None,
-        ports: None,
-    }
+/// All the time that there is.
+fn always() -> Window {
+    Window { from: SystemTime::UNIX_EPOCH, to: wall(Duration::from_secs(1 << 30)) }
 }
 
-fn events(file: &Path) -> Vec<Recorded> {
-    Reader::open(file).unwrap().events(&all()).unwrap()
+fn events(file: &Path) -> Vec<Told> {
+    Reader::open(file).unwrap().events(&Wanted::all(always())).unwrap()
 }
 
 const fn minutes(minutes: u64) -> Duration {

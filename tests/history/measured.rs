@@ -6,12 +6,12 @@ use std::time::{Duration, Instant, SystemTime};
 use fabric_exporter::config::HistorySettings;
 use fabric_exporter::fabric::counter::Kind;
 use fabric_exporter::fabric::{Counter, Moment, Snapshot};
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::{Reader, Recorder};
+use fabric_exporter::history::source::Detail;
+use fabric_exporter::history::{Reader, Recorder, Source};
 use fabric_exporter::monitor::Recording;
 
 use crate::rig::Simulated;
-use crate::{SWEEP, events, wall};
+use crate::{SWEEP, always, events};
 
 /// The tree of 10,000 hosts of the scale benchmark.
 const STORY: &str = "\
@@ -92,9 +92,12 @@ fn what_recording_costs() {
     let began = Instant::now();
     let reader = Reader::open(&file).unwrap();
     let port = reader.ports("leaf-0-1[30]").unwrap().remove(0);
-    let to = wall(Duration::from_secs(1 << 30));
-    let (grown, _) = reader.grown(&[port.id], Tier::Busy, wall(Duration::ZERO), to).unwrap();
-    println!("{} readings of a port's traffic in {:?}", grown.len(), began.elapsed());
+    let series = reader.series(&[port.end()], Detail::All, always()).unwrap();
+    println!(
+        "{} readings of a port's traffic in {:?}",
+        series.iter().map(|of| of.steps.len()).sum::<usize>(),
+        began.elapsed()
+    );
     let began = Instant::now();
     let mut recorder = Recorder::new(settings, Arc::default());
     println!("totals of {} ports read in {:?}", recorder.memory("default").len(), began.elapsed());

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::Reader;
-use fabric_exporter::history::file::reader::Recorded;
 use fabric_exporter::history::file::tier::Tier;
+use fabric_exporter::history::model::Told;
+use fabric_exporter::history::source::Detail;
+use fabric_exporter::history::{Reader, Source};
 
-use crate::{Taped, all, events, minutes, wall};
+use crate::{Taped, always, events, minutes, wall};
 
 /// A fault, and what is to be told of it.
 struct Fault {
@@ -85,7 +86,7 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-fn is_told(event: &Recorded, fault: &Fault) -> bool {
+fn is_told(event: &Told, fault: &Fault) -> bool {
     let is_there = |place: &&str| event.place.contains(*place);
     fault.places.iter().any(is_there) && event.at >= wall(fault.from)
 }
@@ -118,7 +119,7 @@ fn each_fault_is_told_with_its_time_and_nothing_else_is() {
     for fault in FAULTS {
         for (kind, part, at, late) in fault.tells {
             let from = wall(*at) - Duration::from_millis(1);
-            let is_it = |event: &&Recorded| {
+            let is_it = |event: &&Told| {
                 event.kind == *kind
                     && (event.place.contains(part) || event.text.contains(part))
                     && event.at >= from
@@ -165,18 +166,15 @@ fn what_counters_grew_by_adds_up() {
     for port in after.fabric.port_indexes() {
         let (guid, number) = after.fabric.end(port);
         let Some(reading) = after.reading(port) else { continue };
-        let [place] = &reader.ports(&format!("{guid}[{number}]")).unwrap()[..] else {
-            panic!("{guid} {number} is not there")
-        };
-        let grown = |tier| reader.grown(&[place.id], tier, wall(Duration::ZERO), wall(minutes(31)));
-        let (mut grown, busy) = (grown(Tier::Rare).unwrap().0, grown(Tier::Busy).unwrap().0);
-        grown.extend(busy);
+        let series = reader.series(&[(guid, number)], Detail::All, always()).unwrap();
         let old = after.fabric.end(port);
         let old = before.reading(before.fabric.find(old).unwrap()).unwrap();
         for counter in Counter::all() {
             let Some(total) = reading.get(counter) else { continue };
-            let sum: u64 = grown.iter().filter(|it| it.counter == counter).map(|it| it.by).sum();
-            assert_eq!(sum, total - old.get(counter).unwrap(), "{guid} {number} {counter:?}");
+            let of = series.iter().filter(|of| of.counter == counter);
+            let sum: u64 = of.flat_map(|of| &of.steps).map(|step| step.by).sum();
+            let grown = (total - old.get(counter).unwrap()) * counter.row().scale;
+            assert_eq!(sum, grown, "{guid} {number} {counter:?}");
             counted += sum;
         }
     }
@@ -189,7 +187,10 @@ fn nothing_happens_on_a_quiet_fabric() {
     let file = folder.path().join("history.db");
     let mut taped = Taped::new("about: traffic, and nothing else", &file);
     taped.run_to(minutes(180));
-    let events = Reader::open(&file).unwrap().events(&all()).unwrap();
+    let events = Reader::open(&file)
+        .unwrap()
+        .events(&fabric_exporter::history::source::Wanted::all(always()))
+        .unwrap();
     let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
     assert_eq!(kinds, ["exporter_start"], "{events:?}");
 }

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use clap::Args;
 
-use crate::fabric::Counter;
-use crate::history::Reader;
-use crate::history::file::reader::{Grown, Place, Wanted};
-use crate::history::file::tier::Tier;
+use crate::history::Source;
+use crate::history::model::{Port, Series, Step};
+use crate::history::source::{Detail, Wanted};
 
-use super::events::far;
 use super::time::Clock;
-use super::{Exit, Fatal, Told, asked, count, tame, unreadable};
+use super::window::WindowArgs;
+use super::{Fatal, Told, count, tame, unreadable};
 
 /// How many columns a course of errors has.
 const COLUMNS: usize = 60;
@@ -26,92 +25,80 @@ pub struct LinkArgs {
     /// The link: its id, NODE[PORT], or NODE for all links of a node
     #[arg(value_name = "LINK")]
     link: String,
-    /// From then on: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339 [default: 24h]
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    #[command(flatten)]
+    window: WindowArgs,
 }
 
 pub(super) fn tell(
     ask: &LinkArgs,
-    reader: &Reader,
+    source: &dyn Source,
     clock: &Clock,
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
-    let usual = clock.ago(Duration::from_secs(24 * 3600));
-    let from = asked(clock, "--since", ask.since.as_deref(), usual)?;
-    let mut ports = reader.ports(&ask.link).map_err(unreadable)?;
-    if ports.is_empty() {
-        let problem = format!("the history knows no link or node {:?}", ask.link);
-        return Err(Fatal::new(Exit::Usage, problem));
-    }
-    for index in 0..ports.len() {
-        for partner in reader.partners(ports[index].id).map_err(unreadable)? {
-            if !ports.contains(&partner) {
-                ports.push(partner);
+    let window = ask.window.window(clock)?;
+    let mut ports = super::ports(source, "LINK", &ask.link)?;
+    let named: Vec<_> = ports.iter().map(Port::end).collect();
+    for cable in source.cables(&named, window).map_err(unreadable)? {
+        for end in cable.ends {
+            if !ports.contains(&end) {
+                ports.push(end);
             }
         }
     }
-    let numbers: Vec<u32> = ports.iter().map(|port| port.id).collect();
-    let to = far(clock);
-    let (grown, damaged) = reader.grown(&numbers, Tier::Rare, from, to).map_err(unreadable)?;
-    let wanted = Wanted { from, to, kinds: Vec::new(), nodes: None, ports: Some(numbers.clone()) };
-    let events = reader.events(&wanted).map_err(unreadable)?;
+    let ends: Vec<_> = ports.iter().map(Port::end).collect();
+    let series = source.series(&ends, Detail::Errors, window).map_err(unreadable)?;
+    let wanted = Wanted { ports: ends, ..Wanted::all(window) };
+    let events = source.events(&wanted).map_err(unreadable)?;
     let mut lines: Vec<(SystemTime, String, String)> = events
         .iter()
         .map(|event| (event.at, event.place.clone(), format!("{}: {}", event.kind, event.text)))
         .collect();
-    lines.extend(sweeps(&ports, &grown));
+    lines.extend(sweeps(&series));
     lines.sort();
-    let mut last = format!(
+    let last = format!(
         "{}, {} with errors since {}; times are of {}",
         count(events.len(), "event"),
         count(lines.len() - events.len(), "reading"),
-        clock.tell(from),
+        clock.tell(window.from),
         clock.zone()
     );
-    if damaged > 0 {
-        last.push_str("; cannot be read: ");
-        last.push_str(&count(damaged, "sweep"));
-    }
-    Ok(write(&ports, &grown, &lines, clock, out).map(|()| last))
-}
-
-fn label(place: &Place) -> String {
-    format!("{} port {}", place.node, place.number)
+    Ok(write(&ports, &series, &lines, clock, out).map(|()| last))
 }
 
 /// What each port counted in each sweep, as a line.
-fn sweeps(ports: &[Place], grown: &[Grown]) -> Vec<(SystemTime, String, String)> {
-    let mut by: BTreeMap<(SystemTime, u32), Vec<String>> = BTreeMap::new();
-    for grown in grown {
-        let told = format!("{} +{}", grown.counter.row().metric, grown.by);
-        by.entry((grown.at, grown.port)).or_default().push(told);
+fn sweeps(series: &[Series]) -> Vec<(SystemTime, String, String)> {
+    let mut by: BTreeMap<(SystemTime, &Port), Vec<String>> = BTreeMap::new();
+    for of in series {
+        for step in &of.steps {
+            let told = format!("{} +{}", of.counter.row().metric, step.by);
+            by.entry((step.to, &of.port)).or_default().push(told);
+        }
     }
-    let name = |id: u32| ports.iter().find(|port| port.id == id).map(label).unwrap_or_default();
-    by.into_iter().map(|((at, port), told)| (at, name(port), told.join(", "))).collect()
+    by.into_iter().map(|((at, port), told)| (at, port.label(), told.join(", "))).collect()
 }
 
 fn write(
-    ports: &[Place],
-    grown: &[Grown],
+    ports: &[Port],
+    series: &[Series],
     lines: &[(SystemTime, String, String)],
     clock: &Clock,
     out: &mut impl Write,
 ) -> std::io::Result<()> {
-    let names = ports.iter().map(|port| label(port).chars().count()).max().unwrap_or(0);
+    let names = ports.iter().map(|port| port.label().chars().count()).max().unwrap_or(0);
     for port in ports {
-        let of: Vec<&Grown> = grown.iter().filter(|grown| grown.port == port.id).collect();
-        let mut sums: BTreeMap<Counter, u64> = BTreeMap::new();
-        for grown in &of {
-            let sum = sums.entry(grown.counter).or_default();
-            *sum = sum.saturating_add(grown.by);
-        }
-        let sums: Vec<String> =
-            (sums.iter()).map(|(counter, sum)| format!("{} {sum}", counter.row().metric)).collect();
+        let of: Vec<&Series> = series.iter().filter(|of| of.port == *port).collect();
+        let sums: Vec<String> = (of.iter())
+            .map(|of| {
+                let sum: u64 = of.steps.iter().map(|step| step.by).sum();
+                format!("{} {sum}", of.counter.row().metric)
+            })
+            .collect();
         let told = if sums.is_empty() { "no errors".into() } else { sums.join(", ") };
-        writeln!(out, "{:names$}  {}  {told}", tame(&label(port)), port.guid)?;
+        writeln!(out, "{:names$}  {}  {told}", tame(&port.label()), port.guid)?;
         if !of.is_empty() {
-            writeln!(out, "{:names$}  {}", "", course(&of, grown))?;
+            let steps: Vec<&Step> = of.iter().flat_map(|of| &of.steps).collect();
+            let all: Vec<&Step> = series.iter().flat_map(|of| &of.steps).collect();
+            writeln!(out, "{:names$}  {}", "", course(&steps, &all))?;
         }
     }
     let places = lines.iter().map(|(_, place, _)| place.chars().count()).max().unwrap_or(0);
@@ -122,16 +109,16 @@ fn write(
 }
 
 /// The course of a port's errors, over the time in which any of the ports had some.
-fn course(of: &[&Grown], all: &[Grown]) -> String {
-    let times = || all.iter().map(|grown| grown.at);
+fn course(of: &[&Step], all: &[&Step]) -> String {
+    let times = || all.iter().map(|step| step.to);
     let (Some(first), Some(last)) = (times().min(), times().max()) else { return String::new() };
     let since = |at: SystemTime| at.duration_since(first).unwrap_or_default().as_millis();
     let whole = since(last).max(1);
     let mut sums = [0u128; COLUMNS];
-    for grown in of {
-        let column = since(grown.at) * (COLUMNS as u128 - 1) / whole;
+    for step in of {
+        let column = since(step.to) * (COLUMNS as u128 - 1) / whole;
         let column = usize::try_from(column).unwrap_or(usize::MAX).min(COLUMNS - 1);
-        sums[column] += u128::from(grown.by);
+        sums[column] += u128::from(step.by);
     }
     let most = sums.iter().copied().max().unwrap_or(0).max(1);
     let bar = |sum: u128| {
@@ -139,21 +126,4 @@ fn course(of: &[&Grown], all: &[Grown]) -> String {
         BARS.get(height).copied().unwrap_or('█')
     };
     sums.into_iter().map(bar).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_course_shows_when_there_were_how_many() {
-        let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
-        let grown =
-            |second, port, by| Grown { at: at(second), port, counter: Counter::SymbolErrors, by };
-        let all = [grown(0, 1, 1), grown(59, 1, 8), grown(30, 2, 5)];
-        let course = course(&[&all[0], &all[1]], &all);
-        assert_eq!(course.chars().count(), COLUMNS);
-        assert!(course.starts_with('▁') && course.ends_with('█'), "{course}");
-        assert_eq!(course.chars().filter(|char| *char == '·').count(), COLUMNS - 2);
-    }
 }

@@ -4,14 +4,16 @@
 mod events;
 mod link;
 mod time;
+mod window;
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 
-use crate::history::{HistoryError, Reader};
+use crate::history::model;
+use crate::history::source::AskError;
+use crate::history::{Reader, Source};
 
 use super::{Exit, Fatal};
 use time::Clock;
@@ -42,13 +44,14 @@ pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
             "--file: which history? (see --history.file of serve)",
         ));
     };
-    let reader = Reader::open(&file).map_err(unreadable)?;
+    let reader = Reader::open(&file).map_err(|error| unreadable(error.into()))?;
+    let source: &dyn Source = &reader;
     let clock = Clock::now();
     let stdout = std::io::stdout();
     let mut out = BufWriter::new(stdout.lock());
     let told = match args.ask {
-        Ask::Events(ask) => events::tell(&ask, &reader, &clock, &mut out)?,
-        Ask::Link(ask) => link::tell(&ask, &reader, &clock, &mut out)?,
+        Ask::Events(ask) => events::tell(&ask, source, &clock, &mut out)?,
+        Ask::Link(ask) => link::tell(&ask, source, &clock, &mut out)?,
     };
     match told.and_then(|last| out.flush().map(|()| last)) {
         // Whoever reads has enough.
@@ -67,19 +70,18 @@ pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
 /// What was written, and the line that ends it.
 type Told = std::io::Result<String>;
 
-fn unreadable(error: HistoryError) -> Fatal {
+fn unreadable(error: AskError) -> Fatal {
     Fatal::new(Exit::Failed, error)
 }
 
-/// A time that somebody asked for.
-fn asked(
-    clock: &Clock,
-    flag: &str,
-    text: Option<&str>,
-    usual: SystemTime,
-) -> Result<SystemTime, Fatal> {
-    let Some(text) = text else { return Ok(usual) };
-    clock.read(text).map_err(|error| Fatal::new(Exit::Usage, format!("{flag}: {error}")))
+/// The ports that somebody means by a name; an error if there are none.
+fn ports(source: &dyn Source, what: &str, called: &str) -> Result<Vec<model::Port>, Fatal> {
+    let ports = source.ports(called).map_err(unreadable)?;
+    if ports.is_empty() {
+        let problem = format!("{what}: {} knows no {called:?}", source.name());
+        return Err(Fatal::new(Exit::Usage, problem));
+    }
+    Ok(ports)
 }
 
 /// A line for a terminal: names come from the fabric, and must not move anybody's cursor.

@@ -1,5 +1,6 @@
 //! The file as a file: whose it is, who may write it, and what becomes of it when it is damaged.
 
+mod counted;
 pub mod frame;
 pub(in crate::history) mod numbers;
 pub mod reader;

@@ -1,0 +1,57 @@
+//! Which span of time is meant.
+
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+
+use crate::history::model::Window;
+
+use super::time::Clock;
+use super::{Exit, Fatal};
+
+/// How far around `--at` is looked.
+const AROUND: Duration = Duration::from_secs(10 * 60);
+
+/// What is meant where nothing is said.
+const USUAL: Duration = Duration::from_secs(24 * 3600);
+
+/// A span of time, as people say it.
+#[derive(Args, Clone, Debug, Default)]
+pub struct WindowArgs {
+    /// From then on: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339 [default: 24h]
+    #[arg(long, value_name = "TIME", conflicts_with = "at")]
+    since: Option<String>,
+    /// Until then; the same forms [default: all that there is]
+    #[arg(long, value_name = "TIME", conflicts_with = "at")]
+    until: Option<String>,
+    /// Ten minutes before and after this time
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+}
+
+impl WindowArgs {
+    /// The span that is meant.
+    pub fn window(&self, clock: &Clock) -> Result<Window, Fatal> {
+        if let Some(at) = &self.at {
+            let at = asked(clock, "--at", at)?;
+            let from = at.checked_sub(AROUND).unwrap_or(SystemTime::UNIX_EPOCH);
+            return Ok(Window { from, to: at + AROUND });
+        }
+        let since = self.since.as_deref().map(|text| asked(clock, "--since", text));
+        let until = self.until.as_deref().map(|text| asked(clock, "--until", text));
+        // A simulated clock may be ahead of ours.
+        let to =
+            until.unwrap_or_else(|| Ok(clock.time() + Duration::from_secs(365 * 24 * 3600)))?;
+        let usual = || clock.time().min(to).checked_sub(USUAL).unwrap_or(SystemTime::UNIX_EPOCH);
+        let from = since.unwrap_or_else(|| Ok(usual()))?;
+        if from > to {
+            return Err(Fatal::new(Exit::Usage, "--until: is before --since"));
+        }
+        Ok(Window { from, to })
+    }
+}
+
+/// A time that somebody asked for.
+pub(super) fn asked(clock: &Clock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {
+    clock.read(text).map_err(|error| Fatal::new(Exit::Usage, format!("{flag}: {error}")))
+}
