@@ -5,6 +5,7 @@
 //! [`file`]: a transaction a sweep. The file answers while it is written, and says what totals were when
 //! the exporter ended, so that they go on when it is started again.
 
+pub mod clock;
 pub mod event;
 pub mod file;
 pub mod model;

@@ -10,9 +10,9 @@ use crate::history::Source;
 use crate::history::model::{Port, Series, Step};
 use crate::history::source::{Detail, Wanted};
 
-use super::time::Clock;
 use super::window::WindowArgs;
 use super::{Fatal, Told, count, tame, unreadable};
+use crate::history::clock::Clock;
 
 /// How many columns a course of errors has.
 const COLUMNS: usize = 60;

@@ -3,7 +3,7 @@
 
 mod events;
 mod link;
-mod time;
+
 mod window;
 
 use std::io::{BufWriter, ErrorKind, Write};
@@ -16,7 +16,7 @@ use crate::history::source::AskError;
 use crate::history::{Reader, Source};
 
 use super::{Exit, Fatal};
-use time::Clock;
+use crate::history::clock::Clock;
 
 /// The arguments of `history`.
 #[derive(Args, Debug)]

@@ -6,8 +6,8 @@ use clap::Args;
 
 use crate::history::model::Window;
 
-use super::time::Clock;
 use super::{Exit, Fatal};
+use crate::history::clock::Clock;
 
 /// How far around `--at` is looked.
 const AROUND: Duration = Duration::from_secs(10 * 60);

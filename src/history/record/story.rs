@@ -30,7 +30,15 @@ struct LinkMemory {
     expected: [u32; Expected::ALL.len()],
     rate: Option<(Width, Speed)>,
     changed: Option<Moment>,
+    /// What both ends had counted of losses.
+    downed: [Option<u64>; 2],
+    /// The first and the latest sign of a loss that is not settled yet.
+    signs: Option<(Moment, Moment)>,
 }
+
+/// A loss is counted when both ends have told, which may be sweeps after it; a sign of one that came
+/// to nothing for so long belongs to no later one.
+const SETTLED_AFTER: Duration = Duration::from_secs(5 * 60);
 
 /// What is remembered of a port.
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,6 +151,8 @@ impl Story {
                         expected: found.outages.expected,
                         rate: None,
                         changed: found.outages.last_change,
+                        downed: [None; 2],
+                        signs: None,
                     }),
                 )
             })
@@ -295,6 +305,7 @@ impl Look<'_> {
             let label = |port| evidence::port_label(snapshot, port);
             format!("{} – {}", label(link.0), label(link.1))
         };
+        let lost_at = self.lost_at(memory, found);
         let mut tell =
             |kind, text, at| self.tell(kind, About::Link(id), place(found.link), text, at);
         let outages = &found.outages;
@@ -302,6 +313,7 @@ impl Look<'_> {
         let news = outages.last_change.filter(|last| Some(*last) != memory.changed);
         let at = news.unwrap_or(snapshot.began);
         memory.changed = outages.last_change;
+        let lost_at = lost_at.unwrap_or(at);
         if let Some(up) = found.up {
             match memory.up.replace(up) {
                 Some(true) if !up => tell(Kind::LinkDown, "it carries nothing any more".into(), at),
@@ -312,6 +324,7 @@ impl Look<'_> {
         let lost =
             outages.flaps - std::mem::replace(&mut memory.flaps, outages.flaps).min(outages.flaps);
         if lost > 0 {
+            memory.signs = None;
             tell(
                 Kind::Flap,
                 format!(
@@ -319,17 +332,18 @@ impl Look<'_> {
                     evidence::times(lost),
                     outages.flaps
                 ),
-                at,
+                lost_at,
             );
         }
         let before = std::mem::replace(&mut memory.expected, outages.expected);
         for (why, (&count, before)) in Expected::ALL.iter().zip(outages.expected.iter().zip(before))
         {
             if count > before {
+                memory.signs = None;
                 tell(
                     Kind::ExpectedLoss,
                     format!("lost {}: {}", evidence::times(count - before), why.label()),
-                    at,
+                    lost_at,
                 );
             }
         }
@@ -350,6 +364,25 @@ impl Look<'_> {
             let event = self.verdict(id, place(found.link), was, found);
             self.told.push(event);
         }
+    }
+
+    /// When a loss that is not settled yet showed first.
+    fn lost_at(&self, memory: &mut LinkMemory, found: &LinkFindings) -> Option<Moment> {
+        let mut sign = (found.up == Some(false)).then_some(self.snapshot.began);
+        for (port, last) in [found.link.0, found.link.1].into_iter().zip(&mut memory.downed) {
+            let Some(reading) = self.snapshot.reading(port) else { continue };
+            let Some(count) = reading.get(Counter::LinkDowned) else { continue };
+            if last.replace(count).is_some_and(|last| last < count) {
+                sign.get_or_insert(reading.at);
+            }
+        }
+        memory.signs = match (memory.signs, sign) {
+            (Some((first, _)), Some(now)) => Some((first, now)),
+            (None, now) => now.map(|now| (now, now)),
+            (Some((_, last)), None) if self.snapshot.began.since(last) > SETTLED_AFTER => None,
+            (known, None) => known,
+        };
+        memory.signs.map(|(first, _)| first)
     }
 
     fn verdict(&self, id: LinkId, place: String, was: Verdict, found: &LinkFindings) -> Event {
