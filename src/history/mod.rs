@@ -6,10 +6,13 @@
 //! the exporter ended, so that they go on when it is started again.
 
 pub mod clock;
+pub mod course;
+pub mod diff;
 pub mod event;
 pub mod file;
 pub mod model;
 pub mod record;
+pub mod report;
 pub mod source;
 
 use std::path::PathBuf;

@@ -51,6 +51,11 @@ impl WindowArgs {
     }
 }
 
+/// The end of what is asked for where nobody names one: a simulated clock may be ahead of ours.
+pub(super) fn far(clock: &Clock) -> SystemTime {
+    clock.time() + Duration::from_secs(365 * 24 * 3600)
+}
+
 /// A time that somebody asked for.
 pub(super) fn asked(clock: &Clock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {
     clock.read(text).map_err(|error| Fatal::new(Exit::Usage, format!("{flag}: {error}")))
