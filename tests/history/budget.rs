@@ -62,6 +62,8 @@ fn a_full_disk_is_left_alone_until_there_is_room() {
     let mut taped = Taped::with(STORY, settings);
     taped.run_to(minutes(4));
     assert!(taped.account.errors() > 10 && taped.account.frames() == 0);
+    assert!(taped.account.free().is_some_and(|free| free > 0));
+    assert_eq!(taped.account.floor(), u64::MAX);
     assert!(events(&file).is_empty());
     let Taped { simulated, recorder, account, at } = taped;
     drop(recorder);

@@ -55,6 +55,7 @@ impl Recorder {
     /// One that writes from now on. A file that cannot be opened now is tried again with each sweep.
     pub fn new(settings: HistorySettings, account: Arc<Recording>) -> Self {
         let (store, fabrics, problem) = (None, HashMap::new(), None);
+        account.set_floor(settings.least_free);
         let mut recorder = Recorder { settings, account, store, fabrics, problem };
         match Store::open(&recorder.settings.file) {
             Ok(store) => {
@@ -156,7 +157,7 @@ impl Recorder {
             Some(store) => store,
             none => none.insert(Store::open(&self.settings.file)?),
         };
-        store.ensure_room(self.settings.least_free)?;
+        store.ensure_room(self.settings.least_free, &self.account)?;
         let written = store.write(fabric, events, sweep)?;
         self.account.add_frames(written.frames);
         self.account.add_events(written.events);

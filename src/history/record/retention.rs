@@ -12,6 +12,7 @@ use crate::config::HistorySettings;
 use crate::history::file::tier::Tier;
 use crate::history::file::with_suffix;
 use crate::history::{HistoryError, micros_of};
+use crate::monitor::Recording;
 
 use super::store::Store;
 
@@ -93,8 +94,8 @@ impl Store {
         length(&self.path) + length(&with_suffix(&self.path, "-wal"))
     }
 
-    /// An error if so little of the disk is free that it has to be left alone.
-    pub fn ensure_room(&self, least: u64) -> Result<(), HistoryError> {
+    /// An error if so little of the disk is free that it has to be left alone; takes down what is free.
+    pub fn ensure_room(&self, least: u64, account: &Recording) -> Result<(), HistoryError> {
         let path = || self.path.clone();
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let disk = rustix::fs::statvfs(folder.unwrap_or(Path::new("."))).map_err(|error| {
@@ -105,6 +106,7 @@ impl Store {
             }
         })?;
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        account.set_free(free);
         if free < least { Err(HistoryError::Full { path: path(), free, least }) } else { Ok(()) }
     }
 }
