@@ -2,7 +2,7 @@
 //! after an incident.
 //!
 //! [`record`] takes in what a monitor publishes and writes it, on a thread of its own, into one SQLite
-//! [`file`]: a transaction a sweep. The file answers while it is written, and says what totals were when
+//! [`mod@file`]: a transaction a sweep. The file answers while it is written, and says what totals were when
 //! the exporter ended, so that they go on when it is started again.
 
 pub mod clock;
