@@ -10,6 +10,8 @@ mod measured;
 mod restarted;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod shot;
+mod steady;
 mod told;
 
 use std::path::Path;
