@@ -5,6 +5,7 @@
 mod asked;
 mod budget;
 mod damaged;
+mod jumps;
 mod killed;
 mod measured;
 mod restarted;
