@@ -5,12 +5,15 @@
 mod asked;
 mod budget;
 mod damaged;
+mod jumps;
 mod killed;
 mod measured;
 mod reported;
 mod restarted;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod shot;
+mod steady;
 mod told;
 
 use std::path::Path;

@@ -3,9 +3,11 @@
 //!
 //! A sweep is one transaction ([`store`]): what happened, as events that [`story`] tells from one
 //! observation to the next, and what each counter has grown by. `ledger` knows what totals were, so that
-//! they go on when the exporter is started again; `retention` keeps the file within its budget.
+//! they go on when the exporter is started again; `clock` sees when the time of day is set; `retention`
+//! keeps the file within its budget.
 
 mod catalog;
+mod clock;
 mod ledger;
 pub mod recorder;
 mod retention;

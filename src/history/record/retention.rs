@@ -1,6 +1,7 @@
 //! What is dropped when, so that the file stays within its budget.
 //!
-//! By age each tier has a time of its own. By size the traffic goes first, the oldest before all, then
+//! By age each tier has a time of its own, and a few things at a time are dropped, when the time of day
+//! has held for a while: a clock that was set wrong must not cost the history. By size the traffic goes first, the oldest before all, then
 //! errors, then events. What totals are told from stays: it is of the latest sweeps.
 
 use std::path::Path;
@@ -33,8 +34,12 @@ const NOT_NEEDED: &str =
     "id < (SELECT max(id) FROM frames AS whole WHERE whole.fabric = frames.fabric AND tier = 3)";
 
 impl Store {
-    /// Drops what is too old at a time, and the oldest while there is too much.
-    pub fn prune(&self, settings: &HistorySettings, now: SystemTime) -> Result<(), HistoryError> {
+    /// Drops what is too old at a time, if that is known, and the oldest while there is too much.
+    pub fn prune(
+        &self,
+        settings: &HistorySettings,
+        now: Option<SystemTime>,
+    ) -> Result<(), HistoryError> {
         self.prune_all(settings, now).map_err(|error| HistoryError::Database {
             path: self.path.clone(),
             doing: "drop what is old in it",
@@ -42,15 +47,14 @@ impl Store {
         })
     }
 
-    fn prune_all(&self, settings: &HistorySettings, now: SystemTime) -> rusqlite::Result<()> {
-        let before = |age: Duration| now.checked_sub(age).map_or(0, micros_of);
-        for (tier, age) in [(Tier::Busy, settings.traffic_for), (Tier::Rare, settings.rare_for)] {
-            let sql = format!("DELETE FROM frames WHERE tier = ?1 AND ended < ?2 AND {NOT_NEEDED}");
-            self.db.prepare_cached(&sql)?.execute(params![tier as u8, before(age)])?;
+    fn prune_all(
+        &self,
+        settings: &HistorySettings,
+        now: Option<SystemTime>,
+    ) -> rusqlite::Result<()> {
+        if let Some(now) = now {
+            self.drop_aged(settings, now)?;
         }
-        self.db
-            .prepare_cached("DELETE FROM events WHERE at < ?1")?
-            .execute([before(settings.rare_for)])?;
         for _ in 0..MOST_TURNS {
             if self.used()? <= settings.size || !self.drop_oldest()? {
                 break;
@@ -64,19 +68,39 @@ impl Store {
         Ok(())
     }
 
-    /// Tells whether there was anything to drop.
+    /// A part of it, if there is much: whoever finds that the time is wrong is to find something.
+    fn drop_aged(&self, settings: &HistorySettings, now: SystemTime) -> rusqlite::Result<()> {
+        let before = |age: Duration| now.checked_sub(age).map_or(0, micros_of);
+        for (tier, age) in [(Tier::Busy, settings.traffic_for), (Tier::Rare, settings.rare_for)] {
+            let sql = format!(
+                "DELETE FROM frames WHERE id IN (SELECT id FROM frames
+                 WHERE tier = ?1 AND ended < ?2 AND {NOT_NEEDED}
+                 ORDER BY ended LIMIT {FRAMES_AT_ONCE})"
+            );
+            self.db.prepare_cached(&sql)?.execute(params![tier as u8, before(age)])?;
+        }
+        let sql = format!(
+            "DELETE FROM events WHERE id IN (SELECT id FROM events
+             WHERE at < ?1 ORDER BY at LIMIT {EVENTS_AT_ONCE})"
+        );
+        self.db.prepare_cached(&sql)?.execute([before(settings.rare_for)])?;
+        Ok(())
+    }
+
+    /// Tells whether there was anything to drop. What was written first is the oldest, whatever clocks
+    /// said: times that were years ahead do not outlive what is true.
     fn drop_oldest(&self) -> rusqlite::Result<bool> {
         for tier in [Tier::Busy, Tier::Rare] {
             let sql = format!(
                 "DELETE FROM frames WHERE id IN (SELECT id FROM frames
-                 WHERE tier = ?1 AND {NOT_NEEDED} ORDER BY ended LIMIT {FRAMES_AT_ONCE})"
+                 WHERE tier = ?1 AND {NOT_NEEDED} ORDER BY id LIMIT {FRAMES_AT_ONCE})"
             );
             if self.db.prepare_cached(&sql)?.execute([tier as u8])? > 0 {
                 return Ok(true);
             }
         }
         let sql = format!(
-            "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY at LIMIT {EVENTS_AT_ONCE})"
+            "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT {EVENTS_AT_ONCE})"
         );
         Ok(self.db.prepare_cached(&sql)?.execute([])? > 0)
     }

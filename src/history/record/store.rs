@@ -53,16 +53,15 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         let lock_path = with_suffix(path, ".lock");
         ensure_ours(path, &lock_path)?;
-        let mut lock = lock(path, &lock_path)?;
-        let store = match Self::open_ours(path, &lock) {
+        let lock = lock(path, &lock_path)?;
+        mark(path, &lock_path)?;
+        match Self::open_ours(path, &lock) {
             Err(error) if error.is_damage() => {
                 set_aside(path, &error)?;
                 Self::open_ours(path, &lock)
             }
             other => other,
-        }?;
-        mark(path, &mut lock)?;
-        Ok(store)
+        }
     }
 
     fn open_ours(path: &Path, lock: &File) -> Result<Self, HistoryError> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ struct PortMemory {
 #[derive(Clone, Debug)]
 struct Root {
     place: String,
-    seen: SystemTime,
+    seen: Moment,
 }
 
 /// What is remembered of a fabric from one observation to the next.
@@ -251,7 +251,7 @@ impl Story {
     /// Jobs communicate in bursts: a congestion that was gone for no longer than the judge's own
     /// patience is the same one.
     fn follow_roots(&mut self, look: &mut Look) {
-        let at = look.snapshot.anchor.wall_of(look.snapshot.ended);
+        let at = look.snapshot.ended;
         for region in &look.findings.regions {
             let end = self.fabric.end(region.root);
             let place = evidence::port_label(look.snapshot, region.root);
@@ -265,20 +265,15 @@ impl Story {
                 region.ports,
                 region.level.label()
             );
-            look.tell(Kind::CongestionBegan, end.into(), place.clone(), text, look.snapshot.ended);
+            look.tell(Kind::CongestionBegan, end.into(), place.clone(), text, at);
             self.roots.insert(end, Root { place, seen: at });
         }
         self.roots.retain(|end, root| {
-            let is_over = at.duration_since(root.seen).is_ok_and(|since: Duration| since > GRACE);
+            let is_over = at.since(root.seen) > GRACE;
             if is_over {
-                look.told.push(Event {
-                    at: root.seen,
-                    kind: Kind::CongestionEnded,
-                    about: (*end).into(),
-                    place: root.place.clone(),
-                    text: "no ports wait for it any more".into(),
-                    detail: Value::Null,
-                });
+                let (kind, place) = (Kind::CongestionEnded, root.place.clone());
+                let text = "no ports wait for it any more".into();
+                look.tell(kind, (*end).into(), place, text, root.seen);
             }
             !is_over
         });

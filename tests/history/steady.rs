@@ -1,0 +1,194 @@
+//! A fabric of which everybody knows what each sweep says: every port's counters grow by the same with
+//! each, and one link goes down and comes up. So whoever finds a file knows what has to be in it, and
+//! nothing needs to be told apart from how many sweeps there were.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::config::HistorySettings;
+use fabric_exporter::fabric::moment::Anchor;
+use fabric_exporter::fabric::{Counter, Moment};
+use fabric_exporter::health::totals::Memory;
+use fabric_exporter::history::file::tier::Tier;
+use fabric_exporter::history::record::store::Store;
+use fabric_exporter::history::{Reader, Recorder};
+use fabric_exporter::monitor::{Observation, Recording};
+
+use crate::rig::Simulated;
+use crate::{SWEEP, events, wall};
+
+/// What traffic grows by with each sweep, and errors.
+const BUSY: u64 = 1_000_003;
+const RARE: u64 = 2;
+
+/// What counters began with.
+const FIRST: u64 = 77;
+
+/// A node whose ports are looked at one by one.
+const NODE: &str = "leaf-0-0";
+
+/// A node of the fabric to be swept.
+pub struct Steady {
+    pattern: Observation,
+}
+
+impl Steady {
+    pub fn new() -> Self {
+        let simulated = Simulated::text("{}");
+        simulated.run_to(Duration::from_secs(5));
+        Self { pattern: (*simulated.observation()).clone() }
+    }
+
+    pub fn fabric(&self) -> &str {
+        &self.pattern.fabric
+    }
+
+    /// A sweep by its number, the first being 1, as an exporter sees it whose first one was `first`.
+    pub fn sweep(&self, number: u64, first: u64) -> Observation {
+        let since = SWEEP * u32::try_from(number).unwrap();
+        self.sweep_at(number, first, Moment::default() + since, wall(since))
+    }
+
+    /// The same, at any time on either clock.
+    pub fn sweep_at(&self, number: u64, first: u64, at: Moment, wall: SystemTime) -> Observation {
+        let mut seen = self.pattern.clone();
+        seen.tally.sweeps = number + 1 - first;
+        let snapshot = seen.snapshot.as_mut().unwrap();
+        snapshot.anchor = Anchor { moment: at, wall };
+        (snapshot.began, snapshot.ended) = (at, at + Duration::from_secs(1));
+        for reading in snapshot.readings.iter_mut().flatten() {
+            reading.at = at;
+            for counter in Counter::all() {
+                if reading.get(counter).is_some() {
+                    reading.set(counter, total(counter, number));
+                }
+            }
+        }
+        seen.findings.links[0].up = Some(number.is_multiple_of(2));
+        seen
+    }
+
+    /// Which sweep a file's totals are of, all of them: 0 where there are none.
+    pub fn number_of(&self, memory: &Memory) -> u64 {
+        let remembered = memory.values().next().and_then(|port| port.total(Counter::XmitData));
+        let Some(traffic) = remembered else {
+            assert!(memory.is_empty(), "ports without traffic");
+            return 0;
+        };
+        let number = (traffic - FIRST) / BUSY;
+        let snapshot = self.pattern.snapshot.as_ref().unwrap();
+        let mut ports = 0;
+        for (port, reading) in snapshot.fabric.port_indexes().zip(&snapshot.readings) {
+            let Some(reading) = reading else { continue };
+            ports += 1;
+            let remembered = &memory[&snapshot.fabric.end(port)];
+            for counter in Counter::all() {
+                let wanted = reading.get(counter).map(|_| total(counter, number));
+                assert_eq!(remembered.total(counter), wanted, "{counter:?} after sweep {number}");
+            }
+        }
+        assert_eq!(memory.len(), ports);
+        number
+    }
+}
+
+fn total(counter: Counter, number: u64) -> u64 {
+    let grows = match counter {
+        Counter::XmitData | Counter::RcvData => BUSY,
+        Counter::SymbolErrors => RARE,
+        _ => 0,
+    };
+    FIRST + grows * number
+}
+
+/// With room for everything, for ever.
+pub fn settings(file: &Path) -> HistorySettings {
+    let ever = Duration::from_secs(40 * 365 * 24 * 3600);
+    HistorySettings {
+        traffic_for: ever,
+        rare_for: ever,
+        least_free: 0,
+        ..HistorySettings::new(file.into())
+    }
+}
+
+/// Records such sweeps.
+pub struct Tape {
+    pub steady: Arc<Steady>,
+    pub recorder: Recorder,
+    pub account: Arc<Recording>,
+    /// The first sweep that it records, and the next.
+    pub first: u64,
+    pub next: u64,
+}
+
+impl Tape {
+    /// Goes on after the last sweep that is in the file.
+    pub fn new(steady: &Arc<Steady>, settings: HistorySettings) -> Self {
+        let account = Arc::new(Recording::default());
+        let mut recorder = Recorder::new(settings, Arc::clone(&account));
+        let first = steady.number_of(&recorder.memory(steady.fabric())) + 1;
+        Self { steady: Arc::clone(steady), recorder, account, first, next: first }
+    }
+
+    /// Records the next sweep, or tries to; tells whether that went well.
+    pub fn record(&mut self) -> bool {
+        let seen = self.steady.sweep(self.next, self.first);
+        let errors = self.account.errors();
+        self.recorder.take(&seen, wall(SWEEP * u32::try_from(self.next).unwrap()));
+        self.next += 1;
+        self.account.errors() == errors
+    }
+}
+
+/// Holds a file that nobody writes to its word, and tells the last sweep in it. Of those after `from`
+/// each is there once, and whole: `left_out` of them alone may be missing, and what they counted is
+/// in the next one then.
+pub fn check(steady: &Steady, file: &Path, from: u64, left_out: &[u64]) -> u64 {
+    let store = Store::open(file).unwrap();
+    let last = steady.number_of(&store.memory(steady.fabric()).unwrap());
+    drop(store);
+    let reader = Reader::open(file).unwrap();
+    for tier in [Tier::Rare, Tier::Busy, Tier::First, Tier::All] {
+        assert_eq!(reader.frames(tier).unwrap().1, 0, "torn: {tier:?}");
+    }
+    let ports: Vec<u32> = reader.ports(NODE).unwrap().iter().map(|place| place.id).collect();
+    let linked = steady.sweep(1, 1).snapshot.unwrap();
+    let linked =
+        linked.fabric.port_indexes().zip(&linked.readings).filter(|(port, reading)| {
+            reading.is_some() && linked.fabric.node_of(*port).name == NODE
+        });
+    let linked = if last == 0 { 0 } else { linked.count() };
+    // The first sweep says what counters came to.
+    let wanted: Vec<u64> =
+        (from.max(1) + 1..=last).filter(|number| !left_out.contains(number)).collect();
+    let began = wall(SWEEP * u32::try_from(from.max(1)).unwrap()) + SWEEP / 2;
+    for (tier, by, counters) in [(Tier::Busy, BUSY, 2), (Tier::Rare, RARE, 1)] {
+        let (grown, torn) = reader.grown(&ports, tier, began, crate::all().to).unwrap();
+        assert_eq!(torn, 0);
+        let mut told: BTreeMap<u64, (usize, u64)> = BTreeMap::new();
+        for one in grown {
+            let number =
+                one.at.duration_since(wall(Duration::ZERO)).unwrap().as_secs() / SWEEP.as_secs();
+            let told = told.entry(number).or_default();
+            *told = (told.0 + 1, told.1 + one.by);
+        }
+        let numbers: Vec<u64> = told.keys().copied().collect();
+        assert_eq!(numbers, wanted, "{tier:?}: sweeps after {from}");
+        let mut before = from.max(1);
+        for (number, (times, sum)) in told {
+            let of = linked * counters;
+            let sum_of = by * of as u64 * (number - before);
+            assert_eq!((times, sum), (of, sum_of), "{tier:?} of sweep {number}, after {before}");
+            before = number;
+        }
+    }
+    let mut times = BTreeMap::new();
+    for event in events(file).iter().filter(|event| event.kind.starts_with("link_")) {
+        *times.entry(event.at).or_insert(0) += 1;
+    }
+    assert!(times.values().all(|times| *times == 1), "an event is told twice: {times:?}");
+    last
+}
