@@ -57,7 +57,7 @@ fn sign(step: &Step, all: &[Step], net: &Net) -> Option<(Sign, Vec<String>)> {
         Action::Move { from, to } => {
             (Sign::Event(&["port_moved", "link_new"]), vec![place(net, *from), place(net, *to)])
         }
-        Action::Master { .. } => (Sign::Event(&["master_changed"]), vec![String::new()]),
+        Action::Master { .. } => (Sign::Event(&["master_changed"]), vec!["default".into()]),
         _ => return None,
     })
 }
@@ -231,12 +231,20 @@ fn holds(name: &str) {
     }
     let is_explained = |told: &str, at: SystemTime, kind: &str| {
         let is_congestion = kind.starts_with("congestion");
+        // Where answers are lost, nobody can tell who is silent.
+        let is_loss = kind.starts_with("node_") || kind.starts_with("reads_");
         story.steps.iter().any(|step| {
             let began = wall(step.at) <= at + Duration::from_millis(1);
             let is_load = matches!(step.action, Action::Traffic { .. } | Action::Intake { .. });
+            let loses = match step.action {
+                Action::Way(way) => way.loss > 0.0,
+                Action::Agents { manner, .. } => manner != Manner::Well,
+                _ => false,
+            };
             began
                 && (felt(step, &story.steps, net).iter().any(|place| is_of(told, place))
-                    || is_congestion && is_load)
+                    || is_congestion && is_load
+                    || is_loss && loses)
         })
     };
     for event in read.list("events") {

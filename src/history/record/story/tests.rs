@@ -1,13 +1,16 @@
 use std::time::Duration;
 
 use super::*;
+use crate::fabric::PortIndex;
 use crate::fabric::moment::Anchor;
 use crate::fabric::topology::NodeKind;
 use crate::fabric::topology::tests::{end, fabric, found};
 use crate::health::congestion::{Level, Region};
 use crate::health::outage::Outages;
 use crate::health::verdict::Reasons;
-use crate::health::{PortFindings, Reason};
+use crate::fabric::rate::Width;
+use crate::health::{LinkFindings, PortFindings, Reason, Verdict};
+use crate::monitor::Collector;
 
 /// Switch 1 with hosts 2 and 3 at its ports 1 and 2, swept each 15 s.
 struct Watch {
