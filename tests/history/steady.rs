@@ -72,29 +72,36 @@ impl Steady {
 
     /// Which sweep a file's totals are of, all of them: 0 where there are none.
     pub fn number_of(&self, memory: &Memory) -> u64 {
-        let remembered = memory.values().next().and_then(|port| port.total(Counter::XmitData));
-        let Some(traffic) = remembered else {
-            assert!(memory.is_empty(), "ports without traffic");
-            return 0;
-        };
-        let number = (traffic - FIRST) / BUSY;
+        let number = memory.values().next().and_then(|port| port.total(Counter::XmitData));
+        let number = number.map_or(0, |traffic| (traffic - FIRST) / BUSY);
+        self.compare(memory, number, |of, told, wanted| {
+            assert_eq!(told, wanted, "{of:?} after sweep {number}");
+        });
+        number
+    }
+
+    /// Calls with each counter that is read, what totals say of it, and what they should after a sweep.
+    pub fn compare(
+        &self,
+        memory: &Memory,
+        number: u64,
+        mut with: impl FnMut(Counter, Option<u64>, Option<u64>),
+    ) {
         let snapshot = self.pattern.snapshot.as_ref().unwrap();
-        let mut ports = 0;
         for (port, reading) in snapshot.fabric.port_indexes().zip(&snapshot.readings) {
-            let Some(reading) = reading else { continue };
-            ports += 1;
-            let remembered = &memory[&snapshot.fabric.end(port)];
+            let remembered = memory.get(&snapshot.fabric.end(port));
             for counter in Counter::all() {
-                let wanted = reading.get(counter).map(|_| total(counter, number));
-                assert_eq!(remembered.total(counter), wanted, "{counter:?} after sweep {number}");
+                let told = remembered.and_then(|port| port.total(counter));
+                let read = reading.as_ref().filter(|_| number > 0);
+                let wanted = read.and_then(|reading| reading.get(counter));
+                with(counter, told, wanted.map(|_| total(counter, number)));
             }
         }
-        assert_eq!(memory.len(), ports);
-        number
     }
 }
 
-fn total(counter: Counter, number: u64) -> u64 {
+/// What a counter has come to with a sweep.
+pub fn total(counter: Counter, number: u64) -> u64 {
     let grows = match counter {
         Counter::XmitData | Counter::RcvData => BUSY,
         Counter::SymbolErrors => RARE,
@@ -127,9 +134,16 @@ pub struct Tape {
 impl Tape {
     /// Goes on after the last sweep that is in the file.
     pub fn new(steady: &Arc<Steady>, settings: HistorySettings) -> Self {
+        let mut tape = Self::at(steady, settings, 1);
+        tape.first = steady.number_of(&tape.recorder.memory(steady.fabric())) + 1;
+        tape.next = tape.first;
+        tape
+    }
+
+    /// Goes on with a sweep, whatever is in the file.
+    pub fn at(steady: &Arc<Steady>, settings: HistorySettings, first: u64) -> Self {
         let account = Arc::new(Recording::default());
-        let mut recorder = Recorder::new(settings, Arc::clone(&account));
-        let first = steady.number_of(&recorder.memory(steady.fabric())) + 1;
+        let recorder = Recorder::new(settings, Arc::clone(&account));
         Self { steady: Arc::clone(steady), recorder, account, first, next: first }
     }
 
