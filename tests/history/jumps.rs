@@ -5,12 +5,13 @@ use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::HistorySettings;
 use fabric_exporter::fabric::Moment;
-use fabric_exporter::history::file::reader::Wanted;
 use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::{Kind, Reader};
+use fabric_exporter::history::model::{Port, Window};
+use fabric_exporter::history::source::{Detail, Wanted};
+use fabric_exporter::history::{Kind, Reader, Source};
 
 use crate::steady::{Steady, Tape, settings};
-use crate::{SWEEP, all, events, wall};
+use crate::{SWEEP, events, wall};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const YEARS: Duration = Duration::from_secs(5 * 365 * 24 * 3600);
@@ -74,12 +75,12 @@ fn what_comes_after_a_clock_was_set_back_is_recorded_and_found() {
     assert_eq!(jumps(&settings), [(back, "the clock was set back by 1day".to_owned())]);
     // The time between is that of the second forty alone.
     let reader = Reader::open(&settings.file).unwrap();
-    let wanted = Wanted { from: back, to: back + SWEEP * 40, ..all() };
-    let links = reader.events(&wanted).unwrap();
+    let window = Window { from: back, to: back + SWEEP * 40 };
+    let links = reader.events(&Wanted::all(window)).unwrap();
     assert_eq!(links.iter().filter(|it| it.kind.starts_with("link_")).count(), 40);
-    let ports: Vec<u32> = reader.ports("leaf-0-0[9]").unwrap().iter().map(|it| it.id).collect();
-    let (grown, _) = reader.grown(&ports, Tier::Rare, wanted.from, wanted.to).unwrap();
-    assert_eq!(grown.len(), 40);
+    let ports: Vec<_> = reader.ports("leaf-0-0[9]").unwrap().iter().map(Port::end).collect();
+    let series = reader.series(&ports, Detail::Errors, window).unwrap();
+    assert_eq!(series.iter().map(|of| of.steps.len()).sum::<usize>(), 40);
     drop(reader);
     clocks.restart(settings.clone());
     clocks.sweeps(3);

@@ -5,6 +5,8 @@
 mod asked;
 mod budget;
 mod damaged;
+mod flipped;
+mod full;
 mod jumps;
 mod killed;
 mod measured;

@@ -25,8 +25,8 @@ const TIMES: u64 = 100;
 const LATEST: u64 = 200_000;
 
 /// Tells the recorder where and how.
-const FOLDER: &str = "HISTORY_TEST_FOLDER";
-const WAY: &str = "HISTORY_TEST_WAY";
+pub const FOLDER: &str = "HISTORY_TEST_FOLDER";
+pub const WAY: &str = "HISTORY_TEST_WAY";
 
 /// How a recorder goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +45,17 @@ fn file(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("history-{number}.db"))
 }
 
+/// The arguments by which this test binary becomes a recorder.
+pub const RECORD: &[&str] =
+    &["shot::a_recorder_that_says_what_it_does", "--exact", "--ignored", "--nocapture"];
+
 #[test]
 #[ignore = "a part of those who kill it"]
 fn a_recorder_that_says_what_it_does() {
     let (Some(folder), Ok(way)) = (std::env::var_os(FOLDER), std::env::var(WAY)) else { return };
     let way = WAYS.into_iter().find(|it| format!("{it:?}") == way).unwrap();
     let (folder, steady) = (PathBuf::from(folder), Arc::new(Steady::new()));
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let mut number = 0;
     loop {
         println!("\ntape: opens {number}");
@@ -108,7 +113,7 @@ fn shot(folder: &Path, way: Way, chance: &mut Chance) -> Said {
     let log = folder.join("said");
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["shot::a_recorder_that_says_what_it_does", "--exact", "--ignored", "--nocapture"])
+        .args(RECORD)
         .env(FOLDER, folder)
         .env(WAY, format!("{way:?}"))
         .stdin(Stdio::null())
@@ -132,9 +137,9 @@ fn survives(steady: &Steady, file: &Path, before: u64, said: &Said) -> u64 {
     if least > 0 {
         Reader::open(file).unwrap();
     }
-    let last = check(steady, file, before, &[]);
-    assert!((least..=most).contains(&last), "{last} after {before}: {said:?}");
-    last
+    let found = check(steady, file, before, &[]);
+    assert!((least..=most).contains(&found), "{found} after {before}: {said:?}");
+    found
 }
 
 fn whole(folder: &Path) {

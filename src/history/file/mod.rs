@@ -7,6 +7,7 @@ pub mod reader;
 pub(in crate::history) mod schema;
 pub mod tier;
 mod varint;
+pub(in crate::history) mod whole;
 
 use std::fs::File;
 use std::io::Read;

@@ -12,6 +12,10 @@ use crate::fabric::{Fabric, Guid, PortNumber};
 use crate::history::event::About;
 use crate::history::file::numbers::{Numbers, guid_bits, numbers};
 
+/// More ports than a file has had by the time that it is too large. A number that is beyond that was not
+/// given by us, and what is kept by it would take all memory.
+const MOST_PORTS: u32 = 1 << 22;
+
 /// The numbers of what a fabric has.
 #[derive(Debug)]
 pub struct Places {
@@ -69,6 +73,11 @@ fn give_numbers(db: &Connection) -> rusqlite::Result<Numbers> {
     numbers(db)
 }
 
+fn port_number(given: i64) -> rusqlite::Result<u32> {
+    let number = u32::try_from(given).ok().filter(|number| *number < MOST_PORTS);
+    number.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, given))
+}
+
 impl Places {
     fn read(db: &Connection, name: &str) -> rusqlite::Result<Self> {
         db.execute("INSERT OR IGNORE INTO fabrics (name) VALUES (?1)", [name])?;
@@ -92,7 +101,7 @@ impl Places {
         )?;
         let mut rows = statement.query([fabric])?;
         while let Some(row) = rows.next()? {
-            by_end.insert((row.get(1)?, row.get(2)?), row.get(0)?);
+            by_end.insert((row.get(1)?, row.get(2)?), port_number(row.get(0)?)?);
         }
         Ok(Places { fabric, ports: Vec::new(), seen: Arc::default(), nodes, by_end })
     }
@@ -128,8 +137,7 @@ impl Places {
                     *port
                 } else {
                     let given = add_port.insert(params![id, number])?;
-                    let port = u32::try_from(given)
-                        .map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, given))?;
+                    let port = port_number(given)?;
                     self.by_end.insert((id, number), port);
                     port
                 };

@@ -194,6 +194,7 @@ impl Recorder {
 
     fn failed(&mut self, error: &HistoryError) {
         self.account.add_errors(1);
+
         let told = error.to_string();
         // Numbers in it change, and say nothing new.
         let kind: String = told.chars().filter(|char| !char.is_ascii_digit()).collect();

@@ -15,7 +15,9 @@ use crate::health::totals::{Before, Memory};
 use crate::history::event::Event;
 use crate::history::file::frame::Frame;
 use crate::history::file::tier::Tier;
-use crate::history::file::{ensure_ours, lock, mark, prepare, schema, set_aside, with_suffix};
+use crate::history::file::{
+    ensure_ours, lock, mark, prepare, schema, set_aside, whole, with_suffix,
+};
 use crate::history::{HistoryError, micros_of};
 
 use super::catalog::{Catalog, Places};
@@ -71,9 +73,10 @@ impl Store {
             doing: "hold its lock",
             error,
         })?;
+        whole::ensure_header(path)?;
         let mut db = Connection::open(path).map_err(failed)?;
         prepare(&mut db).map_err(failed)?;
-        let version = schema::version(&db).map_err(failed)?;
+        let version = whole::version(&db, path)?;
         if version > schema::VERSION {
             return Err(HistoryError::Newer { path: path.into(), version });
         }

@@ -23,13 +23,15 @@ pub(super) struct PortMemory {
     saturated: u64,
     /// Whether its counters were ever read.
     was_read: bool,
+    /// Sweeps since they were, while its node answered and it had a link.
+    missed: u32,
 }
 
 impl PortMemory {
     /// What is known of a port that was not there before.
     pub fn new(counting: &Counting) -> Self {
         let (resets, saturated) = (counting.resets, filled(counting));
-        PortMemory { resets, saturated, was_read: false }
+        PortMemory { resets, saturated, ..PortMemory::default() }
     }
 }
 
@@ -88,8 +90,13 @@ impl Story {
         let mut unread: BTreeMap<&str, usize> = BTreeMap::new();
         for (port, memory) in self.fabric.port_indexes().zip(&mut self.ports) {
             if snapshot.reading(port).is_some() {
-                memory.was_read = true;
+                (memory.was_read, memory.missed) = (true, 0);
             } else if memory.was_read && snapshot.status(port).is_some_and(PortStatus::link_up) {
+                memory.missed += 1;
+                // A node that has just come back tells them from its next sweep on.
+                if memory.missed < 2 {
+                    continue;
+                }
                 *unread.entry(&self.fabric.node_of(port).name).or_default() += 1;
             }
         }
