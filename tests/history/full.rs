@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::rig::guest::Guest;
+use crate::rig::guest::{Guest, GuestExporter};
 use crate::rig::{child, require, wait_until};
 use crate::shot::{FOLDER, RECORD, WAY};
 use crate::steady::{Steady, check};
@@ -56,4 +56,33 @@ fn a_disk_that_is_full_is_written_again_when_there_is_room() {
     let found = check(&Steady::new(), &file, 0, &failed);
     let done = *done.last().unwrap();
     assert!((done..=done + 1).contains(&found), "{found} of {done}");
+}
+
+/// The whole program, on a disk that cannot be written to until it is mounted anew.
+#[test]
+fn an_exporter_on_a_read_only_disk_serves_and_records_when_it_can() {
+    let guest = Guest::get();
+    // Larger than what is left alone; nothing of it is ever used.
+    guest.must(&format!(
+        "mkdir /tmp/sealed && mount -t tmpfs -o ro,size=1g sealed /tmp/sealed
+        echo '{}' >/tmp/sealed.yml",
+        "fabric: {fat-tree: {hosts: 4, radix: 8, down: 4, up: 4}}"
+    ));
+    let mut exporter = GuestExporter::demo(&[
+        "--scenario=/tmp/sealed.yml",
+        "--history.file=/tmp/sealed/history.db",
+        "--clock=10",
+    ]);
+    let number = |name: &str| {
+        exporter.metrics().get_u64(&format!("fabric_exporter_history_{name}"), &[]).unwrap_or(0)
+    };
+    wait_until(LIMIT, "errors to be counted", || Some(number("errors_total")).filter(|n| *n > 3));
+    assert_eq!(number("frames_total"), 0);
+    guest.must("mount -o remount,rw /tmp/sealed");
+    wait_until(LIMIT, "sweeps to be recorded", || Some(number("frames_total")).filter(|n| *n > 3));
+    let log = exporter.log();
+    assert_eq!(log.matches("Read-only file system").count(), 1, "{log}");
+    assert_eq!(log.matches("the history is written again").count(), 1, "{log}");
+    exporter.stop();
+    guest.must("umount -l /tmp/sealed");
 }
