@@ -10,7 +10,7 @@ use crate::history::prometheus::client::Labels;
 use crate::history::prometheus::fabrics::rate;
 use crate::history::prometheus::look::{Look, end, end_at, fabric_end, fabric_link};
 use crate::history::prometheus::matchers::{self, selector};
-use crate::history::prometheus::timeline::{changes, timelines};
+use crate::history::prometheus::timeline::{Timeline, changes, timelines};
 use crate::history::source::AskError;
 
 use super::Event;
@@ -47,40 +47,40 @@ pub(super) fn rates(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError>
     ))?;
     let portions = look.links(&changed);
     let runs = look.runs(LINK_INFO, &portions)?;
-    // A link that carries nothing runs at no rate, whatever its ports say.
-    let down: BTreeSet<_> = (look.runs("infiniband_link_up", &portions)?.iter())
-        .filter_map(|run| Some((fabric_link(&run.labels)?, run)))
-        .flat_map(|(key, run)| {
-            let down = run.points.iter().filter(|(_, up)| *up <= 0.0);
-            down.map(|(at, _)| (key.clone(), *at)).collect::<Vec<_>>()
-        })
-        .collect();
     let mut events = Vec::new();
     let seen = timelines(&runs, fabric_link, &CABLE, |samples| {
         samples.iter().find_map(|(labels, _)| rate(labels))
     });
-    for (key, mut timeline) in seen {
-        timeline.retain(|(at, _)| !down.contains(&(key.clone(), *at)));
+    for ((fabric, link), timeline) in seen {
         for (at, was, is) in changes(&timeline) {
-            let (text, about) = (format!("{was} -> {is}"), About::Link(key.1));
-            events.push(Event::new(at, &key.0, Kind::Rate, about, text));
+            let (text, about) = (format!("{was} -> {is}"), About::Link(link));
+            events.push(Event::new(at, &fabric, Kind::Rate, about, text));
         }
     }
     Ok(events)
 }
 
-/// Cables that were not there when the window began.
+/// Cables that were not there when the window began. A cable that led elsewhere before is not new:
+/// its ports tell that.
 pub(super) fn new(
     look: &Look<'_>,
     only: &str,
     begun: &BTreeMap<String, u64>,
 ) -> Result<Vec<Event>, AskError> {
-    let mut events = Vec::new();
     let came = came(look, LINK_INFO, only, &["link"], begun)?;
     let named = came.iter().filter_map(|sample| sample.labels.get("link"));
     let runs = look.runs(LINK_INFO, &matchers::one_of("link", named, look.at_once))?;
-    for ((fabric, link), timeline) in timelines(&runs, fabric_link, &CABLE, |_| Some(())) {
-        if let Some((at, ())) = timeline.first() {
+    let seen = timelines(&runs, fabric_link, &CABLE, |_| Some(()));
+    let ends: BTreeSet<End> = seen.keys().flat_map(|(_, link)| link.ends()).collect();
+    let leads = leads(look, &ends)?;
+    let mut events = Vec::new();
+    for ((fabric, link), timeline) in seen {
+        let Some((at, ())) = timeline.first() else { continue };
+        let led_before = link.ends().into_iter().any(|end| {
+            let lead = leads.get(&(fabric.clone(), end));
+            lead.and_then(|lead| lead.first()).is_some_and(|(first, _)| first < at)
+        });
+        if !led_before {
             let (about, text) = (About::Link(link), "it was not there before");
             events.push(Event::new(*at, &fabric, Kind::LinkNew, about, text));
         }
@@ -100,12 +100,8 @@ pub(super) fn moved(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError>
         look.range()
     ))?;
     let changed: BTreeSet<End> = changed.iter().filter_map(|sample| end(&sample.labels)).collect();
-    let runs = look.runs(PORT_INFO, &matchers::ports(&changed, look.at_once))?;
-    let seen = timelines(&runs, fabric_end, &PORT, |samples| {
-        samples.iter().find_map(|(labels, _)| lead(labels))
-    });
     let mut events = Vec::new();
-    for ((fabric, (guid, number)), timeline) in seen {
+    for ((fabric, (guid, number)), timeline) in leads(look, &changed)? {
         for (at, (from, was), (to, is)) in changes(&timeline) {
             // A node may have another name, and its cable may be the same.
             if from != to {
@@ -116,6 +112,17 @@ pub(super) fn moved(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError>
         }
     }
     Ok(events)
+}
+
+/// Where some ports' cables led from scrape to scrape; of ports beside them, too.
+fn leads(
+    look: &Look<'_>,
+    ends: &BTreeSet<End>,
+) -> Result<BTreeMap<(String, End), Timeline<Lead>>, AskError> {
+    let runs = look.runs(PORT_INFO, &matchers::ports(ends, look.at_once))?;
+    Ok(timelines(&runs, fabric_end, &PORT, |samples| {
+        samples.iter().find_map(|(labels, _)| lead(labels))
+    }))
 }
 
 fn lead(labels: &Labels) -> Option<Lead> {
