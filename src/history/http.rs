@@ -51,10 +51,10 @@ impl Address {
     /// The address.
     pub(super) fn name(&self) -> String {
         // What stands before an @ is a secret.
-        match self.base.split_once('@') {
-            Some((_, host)) => format!("http://{host}"),
-            None => self.base.clone(),
-        }
+        let rest = self.base.trim_start_matches("http://");
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        format!("http://{host}{path}")
     }
 
     /// Asks for a path below it.

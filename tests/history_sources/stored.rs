@@ -173,7 +173,9 @@ fn events_are_the_same(taped: &Taped, window: Window) {
     }
     let of = |kind: &str| ours.iter().filter(|it| it.kind == kind).collect::<Vec<_>>();
     assert_eq!(of("exporter_start").len(), 1, "{}", told());
-    assert_eq!(of("exporter_start")[0].at, taped.began);
+    let start = of("exporter_start")[0];
+    let version = format!("fabric-exporter {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!((start.at, &start.text), (taped.began, &version));
     let away: Vec<_> = [of("sweep_failed")[0], of("sweep_back")[0]]
         .map(|it| it.at.duration_since(taped.began).unwrap())
         .into();

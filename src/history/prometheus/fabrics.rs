@@ -9,7 +9,7 @@ use crate::health::Verdict;
 use crate::history::model::{Cable, Node, Port, Then, Window, time};
 use crate::history::source::AskError;
 
-use super::client::{Client, Labels, Sample};
+use super::client::{Client, Labels, Sample, range};
 use super::cover::SWEPT;
 use super::look::{Look, end_at, fabric, fabric_link, guid};
 use super::matchers::{self, is, selector};
@@ -23,20 +23,21 @@ pub(super) fn fabrics(client: &Client, at: SystemTime) -> Result<Vec<Then>, AskE
     let mut last: BTreeMap<String, (u64, f64)> = BTreeMap::new();
     for before in BEFORE {
         let from = at.checked_sub(before).unwrap_or(SystemTime::UNIX_EPOCH);
-        let mut seen: BTreeMap<String, (u64, f64)> = BTreeMap::new();
-        for run in client.runs(SWEPT, Window { from, to: at })? {
-            if let (Some(fabric), Some(&point)) = (fabric(&run.labels), run.points.last()) {
-                let latest = seen.entry(fabric).or_insert(point);
-                if point.0 > latest.0 {
-                    *latest = point;
+        let window = Window { from, to: at };
+        // Of those that were scraped just before, a day's samples are not wanted.
+        let known = client
+            .vector(&format!("max by (fabric) (last_over_time({SWEPT}{}))", range(window)), at)?;
+        let missing = known.iter().filter_map(|sample| sample.labels.get("fabric"));
+        let missing: Vec<&String> = missing.filter(|fabric| !last.contains_key(*fabric)).collect();
+        for matchers in matchers::one_of("fabric", missing, 10) {
+            for run in client.runs(&selector(SWEPT, &matchers), window)? {
+                if let (Some(fabric), Some(&point)) = (fabric(&run.labels), run.points.last()) {
+                    let latest = last.entry(fabric).or_insert(point);
+                    if point.0 > latest.0 {
+                        *latest = point;
+                    }
                 }
             }
-        }
-        for (fabric, point) in seen {
-            last.entry(fabric).or_insert(point);
-        }
-        if !last.is_empty() {
-            break;
         }
     }
     let told = last.into_iter().map(|(fabric, (scraped, swept))| {

@@ -47,9 +47,10 @@ impl<'a> Look<'a> {
         let from = window.from.checked_sub(MARGIN).unwrap_or(SystemTime::UNIX_EPOCH);
         let wide = Window { from, to };
         let mut look = Look { client, window, wide, at_once: 1 };
+        // All who see a fabric have series of it.
         let counted = look.vector(&format!(
-            "max(count_over_time(infiniband_sweep_timestamp_seconds{0}) or \
-             count_over_time(infiniband_host_read_timestamp_seconds{0}))",
+            "max(sum by (fabric) (count_over_time(infiniband_sweep_timestamp_seconds{0}))) or \
+             max(count_over_time(infiniband_host_read_timestamp_seconds{0}))",
             look.range()
         ))?;
         #[expect(clippy::cast_sign_loss, reason = "a count is not negative")]

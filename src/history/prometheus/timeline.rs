@@ -111,18 +111,22 @@ fn merged<S: Clone>(mut seen: Vec<Timeline<S>>) -> Timeline<S> {
     let mut seen = seen.into_iter();
     let mut all = seen.next().unwrap_or_default();
     for other in seen {
-        let gap = gap_of(&all.iter().map(|(at, _)| *at).collect::<Vec<_>>());
+        let times: Vec<u64> = all.iter().map(|(at, _)| *at).collect();
+        let (gap, interval) = (gap_of(&times), interval_of(&times).unwrap_or(0));
         let lies_in_gap = |at: u64| {
-            let next = all.partition_point(|(have, _)| *have < at);
-            let before =
-                next.checked_sub(1).and_then(|place| all.get(place)).map(|(have, _)| *have);
-            let after = all.get(next).map(|(have, _)| *have);
-            match (before, after) {
-                (Some(before), Some(after)) => after - before > gap && after > at,
+            let next = times.partition_point(|have| *have < at);
+            let before = next.checked_sub(1).and_then(|place| times.get(place));
+            let after = times.get(next);
+            let is_gap = match (before, after) {
+                (Some(before), Some(after)) => after - before > gap,
                 (Some(before), None) => at - before > gap,
                 (None, Some(after)) => after - at > gap,
                 (None, None) => true,
-            }
+            };
+            // What another saw a moment later is the same.
+            let is_apart = before.is_none_or(|before| at - before >= interval)
+                && after.is_none_or(|after| after - at >= interval);
+            is_gap && is_apart
         };
         let more: Timeline<S> = other.into_iter().filter(|(at, _)| lies_in_gap(*at)).collect();
         all.extend(more);
