@@ -9,8 +9,8 @@ use fabric_exporter::history::question::{PATH, Question};
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Api, Kind, Reader, Source};
 
-use crate::rig::Exporter;
 use crate::rig::exporter::PROGRAM;
+use crate::rig::{Exporter, wait_until};
 
 const STORY: &str = "timeline:\n\
     - unplug: {at: 3s, link: \"leaf-0-0[9]\", for: 6s}\n\
@@ -41,10 +41,15 @@ fn an_exporter_answers_what_its_file_says() {
         Exporter::demo(&[&recorded, "--fabric.interval=1s", "--scenario", story.to_str().unwrap()]);
     exporter.wait_ready();
     exporter.wait_sweeps(14);
-    // What is later may be told of meanwhile.
-    let window = Window { from, to: SystemTime::now() - Duration::from_secs(2) };
+    let window = Window { from, to: SystemTime::now() };
     let reader = Reader::open(&file).unwrap();
     let port = reader.ports("leaf-0-0[9]").unwrap().remove(0);
+    // What is later is written after all that is in the window, and is told of in no answer.
+    let later = Window { from: window.to, to: window.to + Duration::from_secs(3600) };
+    wait_until(Duration::from_secs(30), "a sweep after the window", || {
+        let series = reader.series(&[port.end()], Detail::All, later).unwrap();
+        series.iter().flat_map(|it| &it.steps).any(|step| step.from > window.to).then_some(())
+    });
     let all = Wanted::all(window);
     let questions = [
         Question::Ports("leaf-0-0[9]".into()),

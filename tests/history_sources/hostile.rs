@@ -23,7 +23,7 @@ fn answering(status: &str, body: &str) -> String {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut said = Vec::new();
-            let mut part = [0; 65536];
+            let mut part = [0; 4096];
             // Heads and forms come apart.
             stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
             while let Ok(count @ 1..) = stream.read(&mut part) {

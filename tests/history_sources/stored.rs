@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::Source;
-use fabric_exporter::history::model::{Moved, Told, Window};
+use fabric_exporter::history::model::{Cable, Moved, Port, Told, Window};
 use fabric_exporter::history::source::{Detail, Wanted};
+use fabric_exporter::history::{Kind, Source};
 
 use crate::taped::{SWEEP, Taped};
 
@@ -86,14 +86,14 @@ fn a_prometheus_tells_what_the_file_tells() {
     // Names mean the same.
     for called in ["leaf-0-1", "leaf-0-1[9]", "host-13", "nobody", "nobody[1]"] {
         let (ours, theirs) = (prometheus.ports(called).unwrap(), reader.ports(called).unwrap());
-        let ends = |ports: &[fabric_exporter::history::model::Port]| {
+        let ends = |ports: &[Port]| {
             ports.iter().map(|port| (port.end(), port.label())).collect::<BTreeSet<_>>()
         };
         assert!(ends(&ours).is_subset(&ends(&theirs)), "{called}: {ours:?} {theirs:?}");
         assert_eq!(ours.is_empty(), theirs.is_empty(), "{called}");
     }
     let port = prometheus.ports("leaf-0-1[9]").unwrap().remove(0);
-    let by_link = |it: &fabric_exporter::history::model::Cable| it.link();
+    let by_link = |it: &Cable| it.link();
     let ours = prometheus.cables(&[port.end()], window).unwrap();
     let theirs = reader.cables(&[port.end()], window).unwrap();
     assert_eq!(
@@ -182,10 +182,10 @@ fn events_are_the_same(taped: &Taped, window: Window) {
     assert!(away[0] < AWAY.start && away[1] >= AWAY.end, "{away:?}");
     // One is asked of a node, of a port, of a kind alike.
     let host = taped.prometheus.ports("host-13").unwrap();
-    let ends = host.iter().map(|port| port.end()).collect();
+    let ends = host.iter().map(Port::end).collect();
     let port = Wanted { ports: ends, ..all.clone() };
     let node = Wanted { nodes: vec![host[0].guid], ..all.clone() };
-    let kind = Wanted { kinds: vec![fabric_exporter::history::Kind::Flap], ..all };
+    let kind = Wanted { kinds: vec![Kind::Flap], ..all };
     for wanted in [port, node, kind] {
         let only = |source: &dyn Source| {
             let events = source.events(&wanted).unwrap();
