@@ -81,6 +81,8 @@ fn a_prometheus_tells_what_the_file_tells() {
     let middle =
         Window { from: taped.began + minutes(17) + after, to: taped.began + minutes(21) + after };
     sums_are_the_same(&taped, middle);
+    // A long one is looked at by quarters first.
+    sums_are_the_same(&taped, Window { from: taped.began - minutes(300), ..window });
     fabrics_were_as_they_were(&taped, &looks);
 
     // Names mean the same.

@@ -70,7 +70,7 @@ pub(super) struct Client {
 impl Client {
     /// What time it is there.
     pub(super) fn now(&self) -> Result<SystemTime, AskError> {
-        let rows: Vec<VectorRow> = self.ask(&[("query", "vector(time())".into())])?;
+        let rows: Vec<VectorRow> = self.ask(QUERY, &[("query", "vector(time())".into())])?;
         let said = rows.iter().find_map(|row| number(&row.value));
         let now = said.map(|(_, seconds)| seconds).filter(|seconds| *seconds > 0.0);
         let now = now.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -81,7 +81,7 @@ impl Client {
     /// What a query comes to at a moment.
     pub(super) fn vector(&self, query: &str, at: SystemTime) -> Result<Vec<Sample>, AskError> {
         let rows: Vec<VectorRow> =
-            self.ask(&[("query", query.to_owned()), ("time", seconds(at))])?;
+            self.ask(QUERY, &[("query", query.to_owned()), ("time", seconds(at))])?;
         let samples = rows.into_iter().filter_map(|row| {
             let (_, value) = number(&row.value)?;
             Some(Sample { labels: row.metric, value })
@@ -92,20 +92,47 @@ impl Client {
     /// All samples of the series that a selector names, as they are stored.
     pub(super) fn runs(&self, selector: &str, window: Window) -> Result<Vec<Run>, AskError> {
         let query = format!("{selector}{}", range(window));
-        let rows: Vec<MatrixRow> = self.ask(&[("query", query), ("time", seconds(window.to))])?;
-        let runs = rows.into_iter().map(|row| {
-            let mut points: Vec<(u64, f64)> = row.values.iter().filter_map(number).collect();
-            points.sort_by_key(|(at, _)| *at);
-            points.dedup_by_key(|(at, _)| *at);
-            Run { labels: row.metric, points }
-        });
-        Ok(runs.filter(|run| !run.points.is_empty()).collect())
+        let pairs = [("query", query), ("time", seconds(window.to))];
+        Ok(runs_of(self.ask(QUERY, &pairs)?))
     }
 
-    fn ask<R: DeserializeOwned>(&self, pairs: &[(&str, String)]) -> Result<Vec<R>, AskError> {
-        let (status, body) = self.address.post("/api/v1/query", pairs)?;
+    /// What a query comes to at the window's beginning, and then each so many seconds.
+    pub(super) fn steps(
+        &self,
+        query: &str,
+        window: Window,
+        step: u64,
+    ) -> Result<Vec<Run>, AskError> {
+        let pairs = [
+            ("query", query.to_owned()),
+            ("start", seconds(window.from)),
+            ("end", seconds(window.to)),
+            ("step", step.to_string()),
+        ];
+        Ok(runs_of(self.ask("/api/v1/query_range", &pairs)?))
+    }
+
+    fn ask<R: DeserializeOwned>(
+        &self,
+        path: &str,
+        pairs: &[(&str, String)],
+    ) -> Result<Vec<R>, AskError> {
+        let (status, body) = self.address.post(path, pairs)?;
         read(status, &body).map_err(|problem| self.address.problem(problem))
     }
+}
+
+/// Where most is asked.
+const QUERY: &str = "/api/v1/query";
+
+fn runs_of(rows: Vec<MatrixRow>) -> Vec<Run> {
+    let runs = rows.into_iter().map(|row| {
+        let mut points: Vec<(u64, f64)> = row.values.iter().filter_map(number).collect();
+        points.sort_by_key(|(at, _)| *at);
+        points.dedup_by_key(|(at, _)| *at);
+        Run { labels: row.metric, points }
+    });
+    runs.filter(|run| !run.points.is_empty()).collect()
 }
 
 /// Reads an answer; the error is one line.

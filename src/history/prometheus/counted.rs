@@ -19,7 +19,7 @@ use super::timeline::growth;
 pub(super) fn moved(look: &Look<'_>) -> Result<Vec<Moved>, AskError> {
     let mut sums: BTreeMap<(String, End), Vec<Sum>> = BTreeMap::new();
     for counter in counters(Detail::Errors) {
-        let runs = look.changed_ports(&name_of(counter), "")?;
+        let runs = look.grown_ports(&name_of(counter), "")?;
         for (key, steps) in growth(&runs, fabric_end) {
             if let Some(sum) = sum_of(counter, &within(look, steps)) {
                 sums.entry(key).or_default().push(sum);

@@ -21,6 +21,12 @@ const SAMPLES: usize = 2_000_000;
 /// How many things are named in a question, at most.
 const NAMED: usize = 300;
 
+/// A window in which not every sample of every port is looked at.
+const LONG: Duration = Duration::from_secs(2 * 3600);
+
+/// More ports do not count the same error in any but a bad day.
+const MANY: usize = 5000;
+
 /// From one scrape to the next where nobody says.
 const SCRAPE_MILLIS: u64 = 15_000;
 
@@ -101,15 +107,35 @@ impl<'a> Look<'a> {
         self.runs(metric, &self.links(&changed))
     }
 
-    /// The same of ports.
-    pub(super) fn changed_ports(&self, metric: &str, only: &str) -> Result<Vec<Run>, AskError> {
+    /// The same of ports' counters.
+    pub(super) fn grown_ports(&self, metric: &str, only: &str) -> Result<Vec<Run>, AskError> {
         let of = selector(metric, &[only.to_owned()]);
-        let query = format!("max by (guid, port) (changes({of}{})) > 0", self.range());
-        let changed: BTreeSet<End> =
-            self.vector(&query)?.iter().filter_map(|sample| end(&sample.labels)).collect();
+        let differ = if self.wide.length() > LONG { self.differing(&of)? } else { None };
+        let changed: BTreeSet<End> = if let Some(differ) = differ {
+            differ
+        } else {
+            let query = format!("max by (guid, port) (changes({of}{})) > 0", self.range());
+            self.vector(&query)?.iter().filter_map(|sample| end(&sample.labels)).collect()
+        };
         let runs = self.runs(metric, &matchers::ports(&changed, self.at_once))?;
         let is_changed = |run: &Run| end(&run.labels).is_some_and(|end| changed.contains(&end));
         Ok(runs.into_iter().filter(is_changed).collect())
+    }
+
+    /// Ports whose counters are not the same at all quarters of the window: totals do not come back
+    /// to what they were. To look at every sample of a long one takes a large fabric's server minutes.
+    /// None if that is too many: where nobody was scraped at a quarter, all differ.
+    fn differing(&self, of: &str) -> Result<Option<BTreeSet<End>>, AskError> {
+        let step = (self.wide.length().as_secs() / 4).max(1);
+        let since = Duration::from_secs(step * 3);
+        let from = self.wide.to.checked_sub(since).unwrap_or(self.wide.from);
+        let before = format!("{of} offset {step}s");
+        let query = format!(
+            "max by (guid, port) ({of} != {before} or {of} unless {before} or {before} unless {of})"
+        );
+        let runs = self.client.steps(&query, Window { from, ..self.wide }, step)?;
+        let differ: BTreeSet<End> = runs.iter().filter_map(|run| end(&run.labels)).collect();
+        Ok(Some(differ).filter(|differ| differ.len() <= MANY))
     }
 
     /// The links that samples name, as portions of a question.

@@ -19,7 +19,7 @@ use super::nodes::came;
 
 /// A node's ports fell together, if they did in the same scrape.
 pub(super) fn resets(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError> {
-    let runs = look.changed_ports("infiniband_port_counter_resets_total", only)?;
+    let runs = look.grown_ports("infiniband_port_counter_resets_total", only)?;
     let mut fell: BTreeMap<(String, Guid, u64), Vec<End>> = BTreeMap::new();
     for ((fabric, end), steps) in growth(&runs, fabric_end) {
         for step in steps {
