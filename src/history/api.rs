@@ -11,8 +11,8 @@ use super::model::{Cable, Cover, Moved, Port, Series, Then, Told, Window};
 use super::question::{PATH, Question};
 use super::source::{AskError, Detail, Source, Wanted};
 
-/// How many ports are asked for at once: an address must not be longer than 64 KiB.
-const AT_ONCE: usize = 1000;
+/// How many ports are asked for at once: proxies take addresses of 8 KiB.
+const AT_ONCE: usize = 200;
 
 /// An exporter at an address.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::Command;
+use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::history::model::Window;
@@ -14,6 +15,12 @@ use crate::rig::exporter::PROGRAM;
 
 /// A server that answers everybody with this; its address.
 fn answering(status: &str, body: &str) -> String {
+    listening(status, body).0
+}
+
+/// The same, and what it was told.
+fn listening(status: &str, body: &str) -> (String, mpsc::Receiver<String>) {
+    let (tell, told) = mpsc::channel();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let length = body.len();
@@ -32,10 +39,12 @@ fn answering(status: &str, body: &str) -> String {
                     break;
                 }
             }
+            // Most tests do not want to know.
+            let _ = tell.send(String::from_utf8_lossy(&said).into_owned());
             let _ = stream.write_all(answer.as_bytes());
         }
     });
-    url
+    (url, told)
 }
 
 fn is_whole(said: &[u8]) -> bool {
@@ -119,4 +128,29 @@ fn nobody_or_two_to_ask() {
         assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
         assert!(error.contains(says), "{args:?}: {error}");
     }
+}
+
+#[test]
+fn paths_and_headers_are_passed_on() {
+    let (url, told) = listening("200 OK", "[]");
+    let api = Api::new(&format!("{url}/rack/7/")).unwrap();
+    assert!(api.ports("leaf 1[3]").unwrap().is_empty());
+    let said = told.recv().unwrap();
+    let asked = "GET /rack/7/api/v1/history/ports?called=leaf%201%5B3%5D HTTP/1.1";
+    assert_eq!(said.lines().next(), Some(asked));
+
+    let none = r#"{"status":"success","data":{"resultType":"vector","result":[]}}"#;
+    let (url, told) = listening("200 OK", none);
+    let args = ["history", "events", "--source", &format!("{url}/select/0/prometheus")];
+    let headers =
+        ["--source.header=X-Scope-OrgID: fabric", "--source.header", "Authorization: Bearer x"];
+    let output = Command::new(PROGRAM).args(args).args(headers).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("does not say what time it is"), "{error}");
+    let said = told.recv().unwrap().to_lowercase();
+    assert!(said.starts_with("post /select/0/prometheus/api/v1/query http/1.1"), "{said}");
+    for header in ["x-scope-orgid: fabric\r\n", "authorization: bearer x\r\n"] {
+        assert!(said.contains(header), "{said}");
+    }
+    assert!(said.ends_with("query=vector(time())"), "{said}");
 }

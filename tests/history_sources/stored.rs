@@ -74,7 +74,23 @@ fn a_prometheus_tells_what_the_file_tells() {
     let taped = Taped::new(STORY, minutes(35), |at| AWAY.contains(&at), &looks);
     let (reader, prometheus) = (&taped.reader, &taped.prometheus);
     let window = Window { from: taped.began - minutes(1), to: taped.ended + minutes(9999) };
-    events_are_the_same(&taped, window);
+    let kinds = events_are_the_same(&taped, window);
+    for kind in [
+        "link_down",
+        "link_up",
+        "flap",
+        "expected_loss",
+        "port_moved",
+        "verdict",
+        "rate",
+        "node_gone",
+        "node_back",
+        "counter_reset",
+        "saturation",
+    ] {
+        assert!(kinds.contains(kind), "{kind}: {kinds:?}");
+    }
+    what_scrapes_tell(&taped, window);
     sums_are_the_same(&taped, window);
     // Ends lie where neither a sweep nor a scrape is in between.
     let after = Duration::from_secs(12);
@@ -136,7 +152,7 @@ fn a_prometheus_tells_what_the_file_tells() {
     assert!(prometheus.moved(empty).unwrap().is_empty());
 }
 
-fn events_are_the_same(taped: &Taped, window: Window) {
+fn events_are_the_same(taped: &Taped, window: Window) -> BTreeSet<String> {
     let all = Wanted::all(window);
     let ours = taped.prometheus.events(&all).unwrap();
     let theirs = taped.reader.events(&all).unwrap();
@@ -159,20 +175,15 @@ fn events_are_the_same(taped: &Taped, window: Window) {
             kinds.insert(event.kind.clone());
         }
     }
-    for kind in [
-        "link_down",
-        "link_up",
-        "flap",
-        "expected_loss",
-        "port_moved",
-        "verdict",
-        "rate",
-        "node_gone",
-        "node_back",
-        "counter_reset",
-    ] {
-        assert!(kinds.contains(kind), "{kind}\n{}", told());
-    }
+    kinds
+}
+
+/// What the file cannot know, and what is asked of few.
+fn what_scrapes_tell(taped: &Taped, window: Window) {
+    let all = Wanted::all(window);
+    let ours = taped.prometheus.events(&all).unwrap();
+    let told = || listed(&ours, taped.began);
+    let is_compared = |event: &&Told| !OWN.contains(&&*event.kind);
     let of = |kind: &str| ours.iter().filter(|it| it.kind == kind).collect::<Vec<_>>();
     assert_eq!(of("exporter_start").len(), 1, "{}", told());
     let start = of("exporter_start")[0];
@@ -240,5 +251,18 @@ fn fabrics_were_as_they_were(taped: &Taped, looks: &[Duration]) {
         let ours = told[0].cables.iter().map(|it| (it.link(), (it.up, it.verdict.label())));
         assert_eq!(ours.collect::<BTreeMap<_, _>>(), cables);
         assert!(told[0].cables.iter().all(|it| it.rate.is_some() == (it.up == Some(true))));
+    }
+}
+
+#[test]
+fn what_is_new_and_what_waits_is_told() {
+    let story = "traffic: {load: 60%}\ntimeline:\n\
+        - unplug: {at: 0s, link: \"leaf-0-1[6]\", for: 4m}\n\
+        - slow-receiver: {at: 6m, host: host-6, takes: 2%, for: 5m}\n";
+    let taped = Taped::new(story, minutes(20), |_| false, &[]);
+    let window = Window { from: taped.began - minutes(1), to: taped.ended };
+    let kinds = events_are_the_same(&taped, window);
+    for kind in ["node_new", "link_new", "congestion_began", "congestion_ended"] {
+        assert!(kinds.contains(kind), "{kind}: {kinds:?}");
     }
 }

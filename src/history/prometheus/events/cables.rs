@@ -14,7 +14,7 @@ use crate::history::prometheus::timeline::{Timeline, changes, timelines};
 use crate::history::source::AskError;
 
 use super::Event;
-use super::nodes::came;
+use super::came::came;
 
 const LINK_INFO: &str = "infiniband_link_info";
 const PORT_INFO: &str = "infiniband_port_info";

@@ -2,6 +2,7 @@
 //! words.
 
 mod cables;
+mod came;
 mod congestion;
 mod exporters;
 mod links;

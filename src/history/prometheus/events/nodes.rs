@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use crate::fabric::Guid;
 use crate::history::Kind;
 use crate::history::event::About;
-use crate::history::model::time;
-use crate::history::prometheus::client::{Labels, Sample};
+use crate::history::prometheus::client::Labels;
 use crate::history::prometheus::look::{Look, fabric, guid};
-use crate::history::prometheus::matchers::{self, is, selector};
+use crate::history::prometheus::matchers::{self, selector};
 use crate::history::prometheus::timeline::{changes, numbers, timelines};
 use crate::history::source::AskError;
 
 use super::Event;
+use super::came::came;
 
 fn node(labels: &Labels) -> Option<(String, Guid)> {
     Some((fabric(labels)?, guid(labels)?))
@@ -60,28 +60,4 @@ pub(super) fn new(
         }
     }
     Ok(events)
-}
-
-/// What has series in the window and had none when it began, or when its fabric was first scraped
-/// in it.
-pub(super) fn came(
-    look: &Look<'_>,
-    metric: &str,
-    only: &str,
-    by: &[&str],
-    begun: &BTreeMap<String, u64>,
-) -> Result<Vec<Sample>, AskError> {
-    let mut came = Vec::new();
-    for (fabric, begun) in begun {
-        let since = time::millis(look.window.to).saturating_sub(*begun);
-        if since == 0 {
-            continue;
-        }
-        let of = selector(metric, &[is("fabric", fabric), only.to_owned()]);
-        let by = by.join(", ");
-        came.extend(look.vector(&format!(
-            "max by ({by}) (last_over_time({of}[{since}ms])) unless max by ({by}) ({of} offset {since}ms)"
-        ))?);
-    }
-    Ok(came)
 }

@@ -15,7 +15,7 @@ use crate::history::prometheus::timeline::{growth, timelines};
 use crate::history::source::AskError;
 
 use super::Event;
-use super::nodes::came;
+use super::came::came;
 
 /// A node's ports fell together, if they did in the same scrape.
 pub(super) fn resets(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError> {
