@@ -75,7 +75,12 @@ type Reasons = Vec<(String, Verdict)>;
 
 /// Verdicts are a series a reason, which come and go: what changed has several in the window, or
 /// one that changed.
-pub(super) fn verdicts(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError> {
+/// `starts` are exporters', by fabric.
+pub(super) fn verdicts(
+    look: &Look<'_>,
+    only: &str,
+    starts: &[(String, u64)],
+) -> Result<Vec<Event>, AskError> {
     const VERDICT: &str = "infiniband_link_verdict";
     let of = selector(VERDICT, &[only.to_owned()]);
     let range = look.range();
@@ -100,18 +105,35 @@ pub(super) fn verdicts(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskErr
     let mut events = Vec::new();
     for ((fabric, link), timeline) in seen {
         let repairs = repairs.get(&(fabric.clone(), link));
-        let verdict_of = |reasons: &Reasons| {
-            reasons.iter().map(|(_, weight)| *weight).max().unwrap_or(Verdict::Unknown)
-        };
-        for (at, was, is) in changes(&timeline) {
-            let (was, now) = (verdict_of(was), verdict_of(is));
-            // That nothing is known yet of a sound link, or that it is sound, is no news.
-            if was != now && was.max(now) >= Verdict::Watch {
-                events.push(verdict(at, &fabric, link, (was, now), is, repairs));
-            }
+        let starts = starts.iter().filter(|(of, _)| *of == fabric).map(|(_, at)| *at);
+        for (at, verdicts, is) in news(&timeline, &starts.collect::<Vec<_>>()) {
+            events.push(verdict(at, &fabric, link, verdicts, is, repairs));
         }
     }
     Ok(events)
+}
+
+/// The changes that somebody has to know of: when, what the verdict was and is, and why. That
+/// nothing is known yet of a sound link, or that it is sound, is no news; nor that an exporter which
+/// was just started knows nothing yet.
+fn news<'a>(
+    timeline: &'a Timeline<Reasons>,
+    starts: &[u64],
+) -> Vec<(u64, (Verdict, Verdict), &'a Reasons)> {
+    let verdict_of = |reasons: &Reasons| {
+        reasons.iter().map(|(_, weight)| *weight).max().unwrap_or(Verdict::Unknown)
+    };
+    let mut news = Vec::new();
+    for pair in timeline.windows(2) {
+        let [(before, was), (at, reasons)] = pair else { continue };
+        let (was, now) = (verdict_of(was), verdict_of(reasons));
+        let begins = || starts.iter().any(|start| (before..=at).contains(&start));
+        let is_new = now == Verdict::Unknown && begins();
+        if was != now && was.max(now) >= Verdict::Watch && !is_new {
+            news.push((*at, (was, now), reasons));
+        }
+    }
+    news
 }
 
 fn verdict(
@@ -144,4 +166,27 @@ fn meaning(label: &str) -> String {
     let help = reason.map_or("what it was is not over for long enough.", |reason| reason.help());
     let mut chars = help.trim_end_matches('.').chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exporter_that_was_just_started_knows_nothing_yet() {
+        let of = |label: &str, weight| vec![(label.to_owned(), weight)];
+        let timeline = vec![
+            (10, of("none", Verdict::Ok)),
+            (20, of("bit_errors", Verdict::Bad)),
+            (30, of("too_short", Verdict::Unknown)),
+            (40, of("bit_errors", Verdict::Bad)),
+            (50, of("unanswered", Verdict::Unknown)),
+            (60, of("none", Verdict::Ok)),
+        ];
+        let told = |starts: &[u64]| {
+            news(&timeline, starts).into_iter().map(|(at, _, _)| at).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&[]), [20, 30, 40, 50]);
+        assert_eq!(told(&[25]), [20, 40, 50]);
+    }
 }

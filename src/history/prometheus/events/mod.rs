@@ -104,9 +104,11 @@ pub(super) fn events(look: &Look<'_>, wanted: &Wanted) -> Result<Vec<Told>, AskE
         .filter_map(|(fabric, scrapes)| Some((fabric.clone(), scrapes.first()?.0)))
         .map(|(fabric, first)| (fabric, first.max(time::millis(look.window.from))))
         .collect();
-    if is_wanted(&[Kind::ExporterStart]) {
+    if is_wanted(&[Kind::ExporterStart, Kind::Verdict]) {
         events.extend(exporters::started(look)?);
     }
+    let starts: Vec<(String, u64)> =
+        events.iter().map(|start| (start.fabric.clone(), start.at)).collect();
     if is_wanted(&[Kind::SweepFailed, Kind::SweepBack]) {
         events.extend(exporters::failed(look)?);
         events.extend(exporters::unseen(look, &scrapes));
@@ -118,7 +120,7 @@ pub(super) fn events(look: &Look<'_>, wanted: &Wanted) -> Result<Vec<Told>, AskE
         events.extend(links::losses(look, &only.links)?);
     }
     if is_wanted(&[Kind::Verdict]) {
-        events.extend(links::verdicts(look, &only.links)?);
+        events.extend(links::verdicts(look, &only.links, &starts)?);
     }
     if is_wanted(&[Kind::Rate]) {
         events.extend(cables::rates(look, &only.links)?);
