@@ -104,6 +104,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/compatibility.md",
         "docs/configuration.md",
         "docs/dashboards.md",
+        "docs/history.md",
         "docs/measurements.md",
         "docs/scenarios.md",
     ] {

@@ -246,7 +246,9 @@ fn spawn(watcher: Watcher, farewell: Farewell) -> Result<JoinHandle<()>, Fatal> 
 }
 
 fn site(settings: &Settings, latest: &Latest) -> Site {
+    let history = settings.history.as_ref().map(|history| history.file.clone());
     Site::new(latest.clone(), Process::new(&settings.procfs), &settings.telemetry_path)
+        .with_history(history)
 }
 
 /// Renders each board that is published, off the server's threads. A board that is replaced while

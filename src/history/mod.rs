@@ -5,12 +5,16 @@
 //! [`mod@file`]: a transaction a sweep. The file answers while it is written, and says what totals were when
 //! the exporter ended, so that they go on when it is started again.
 
+pub mod api;
 pub mod clock;
 pub mod course;
 pub mod diff;
 pub mod event;
 pub mod file;
+mod http;
 pub mod model;
+pub mod prometheus;
+pub mod question;
 pub mod record;
 pub mod report;
 pub mod source;
@@ -20,6 +24,7 @@ use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
 
+pub use api::Api;
 pub use event::{Event, Kind};
 pub use file::reader::Reader;
 pub use record::Recorder;

@@ -1,6 +1,7 @@
 //! The HTTP server.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Router;
@@ -23,17 +24,24 @@ pub struct Site {
     latest: Latest,
     process: Process,
     telemetry_path: Arc<str>,
+    history: Option<Arc<Path>>,
 }
 
 impl Site {
     /// A site that serves the latest exposition.
     pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
-        Site { latest, process, telemetry_path: telemetry_path.into() }
+        Site { latest, process, telemetry_path: telemetry_path.into(), history: None }
+    }
+
+    /// The same with a history, in this file.
+    #[must_use]
+    pub fn with_history(self, file: Option<PathBuf>) -> Self {
+        Site { history: file.map(Arc::from), ..self }
     }
 
     /// Its routes.
     pub fn router(self) -> Router {
-        let api = api::router(self.latest.clone());
+        let api = api::router(self.latest.clone(), self.history.clone());
         Router::new()
             .route("/", get(index))
             .route(&Arc::clone(&self.telemetry_path), get(metrics))

@@ -160,7 +160,7 @@ fn is_soon(told: SystemTime, at: Duration) -> bool {
 
 /// Whether what is told of one place is about another: `host-1` is no part of `host-13`.
 fn is_of(told: &str, place: &str) -> bool {
-    let is_word = |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric());
+    let is_word = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
     told.match_indices(place).any(|(at, _)| {
         !is_word(told[..at].chars().next_back())
             && !is_word(told[at + place.len()..].chars().next())

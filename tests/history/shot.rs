@@ -145,7 +145,7 @@ fn survives(steady: &Steady, file: &Path, before: u64, said: &Said) -> u64 {
 fn whole(folder: &Path) {
     let names = folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name());
     for name in names {
-        assert!(!name.to_string_lossy().contains("damaged"), "{name:?}");
+        assert!(!name.to_string_lossy().contains("damaged"), "{}", name.display());
     }
 }
 

@@ -39,7 +39,33 @@ pub struct Prometheus {
 impl Prometheus {
     /// Starts it, and waits until it answers.
     pub fn start(setup: &Setup<'_>) -> Self {
+        Self::start_in(tempfile::Builder::new().prefix("prometheus-").tempdir().unwrap(), setup)
+    }
+
+    /// Starts one that scrapes nobody, and has long stored what a file of OpenMetrics says.
+    pub fn stored(write: impl FnOnce(&Path)) -> Self {
         let dir = tempfile::Builder::new().prefix("prometheus-").tempdir().unwrap();
+        let file = dir.path().join("samples.txt");
+        write(&file);
+        let made = Command::new(require("promtool"))
+            .args(["tsdb", "create-blocks-from", "openmetrics"])
+            .args([file, dir.path().join("data")])
+            .output()
+            .unwrap();
+        let said = [made.stdout, made.stderr].concat();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&said));
+        let setup = Setup {
+            jobs: Vec::new(),
+            interval: Duration::from_secs(15),
+            lookback: Duration::from_secs(300),
+            rules: Vec::new(),
+            alertmanager: None,
+            keep: None,
+        };
+        Self::start_in(dir, &setup)
+    }
+
+    fn start_in(dir: tempfile::TempDir, setup: &Setup<'_>) -> Self {
         let config = dir.path().join("prometheus.yml");
         std::fs::write(&config, setup.config(dir.path())).unwrap();
         let lookback = format!("--query.lookback-delta={}ms", setup.lookback.as_millis());
@@ -53,6 +79,11 @@ impl Prometheus {
             command
         });
         Self { running, address, agent: exporter::agent(Duration::from_secs(300)), dir }
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// Its answer to a query at the present moment: a vector.

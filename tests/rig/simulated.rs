@@ -152,8 +152,20 @@ impl Simulated {
         Self::set(story, Options { fabric, ..Options::default() })
     }
 
+    /// A scenario written in a test, in which virtual time begins at this time of day.
+    pub fn text_at(yaml: &str, began: SystemTime) -> Self {
+        let scenario = Scenario::parse("test", yaml).unwrap_or_else(|error| panic!("{error}"));
+        let story = scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        let fabric = FabricOptions { details: Some(true), ..FabricOptions::default() };
+        Self::begun(story, Options { fabric, ..Options::default() }, began)
+    }
+
     /// A story, watched with all of these settings.
     pub fn set(story: Story, options: Options) -> Self {
+        Self::begun(story, options, SystemTime::UNIX_EPOCH + BEGAN)
+    }
+
+    fn begun(story: Story, options: Options, began: SystemTime) -> Self {
         let settings = Settings::load(options, None).unwrap().fabrics.remove(0);
         let world = share(World::new(story.clone()));
         let gate = Arc::new(Gate::default());
@@ -161,7 +173,7 @@ impl Simulated {
         let blank = Observation { fabric: settings.name.clone(), ..Observation::default() };
         let (board, seen) = watch::channel(Board::from(vec![Arc::new(blank)]));
         let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
-        let time = Time::Virtual { began: SystemTime::UNIX_EPOCH + BEGAN };
+        let time = Time::Virtual { began };
         let (seat, of, at) = (story.seats[0], Arc::clone(&world), Arc::clone(&gate));
         let sets = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&sets);

@@ -1,31 +1,30 @@
-//! `history`: what an exporter has recorded, asked from its file: what happened, and what became of a
-//! cable.
+//! `history`: what an exporter has recorded, or a Prometheus has scraped: what happened, and what
+//! became of a cable.
 
 mod diff;
 mod events;
+mod origin;
 mod port;
 mod report;
-
 mod window;
 
 use std::io::{BufWriter, ErrorKind, Write};
-use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::history::Source;
 use crate::history::model;
 use crate::history::source::AskError;
-use crate::history::{Reader, Source};
 
 use super::{Exit, Fatal};
 use crate::history::clock::Clock;
+use origin::OriginArgs;
 
 /// The arguments of `history`.
 #[derive(Args, Debug)]
 pub struct HistoryArgs {
-    /// File that an exporter records in, or has recorded in (--history.file)
-    #[arg(long, value_name = "FILE", global = true)]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    origin: OriginArgs,
     #[command(subcommand)]
     ask: Ask,
 }
@@ -46,14 +45,8 @@ enum Ask {
 
 /// Tells what is asked for, and ends.
 pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
-    let Some(file) = args.file else {
-        return Err(Fatal::new(
-            Exit::Usage,
-            "--file: which history? (see --history.file of serve)",
-        ));
-    };
-    let reader = Reader::open(&file).map_err(|error| unreadable(error.into()))?;
-    let source: &dyn Source = &reader;
+    let source = args.origin.open()?;
+    let source = &*source;
     let clock = Clock::now();
     let stdout = std::io::stdout();
     let mut out = BufWriter::new(stdout.lock());

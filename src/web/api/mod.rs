@@ -1,8 +1,10 @@
 //! What other programs ask: JSON.
 
+mod history;
 pub mod links;
 pub mod model;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
@@ -18,9 +20,10 @@ use links::Ask;
 /// Where the cables are told.
 pub const LINKS: &str = "/api/v1/links";
 
-/// The routes.
-pub fn router(latest: Latest) -> Router {
-    Router::new().route(LINKS, get(get_links)).with_state(latest)
+/// The routes; `file` is the history's, if there is one.
+pub fn router(latest: Latest, file: Option<Arc<Path>>) -> Router {
+    let links = Router::new().route(LINKS, get(get_links)).with_state(latest);
+    links.merge(history::router(file))
 }
 
 async fn get_links(

@@ -1,0 +1,149 @@
+//! The exporter that records answers what its file says.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::history::model::Window;
+use fabric_exporter::history::question::{PATH, Question};
+use fabric_exporter::history::source::{Detail, Wanted};
+use fabric_exporter::history::{Api, Kind, Reader, Source};
+
+use crate::rig::exporter::PROGRAM;
+use crate::rig::{Exporter, wait_until};
+
+const STORY: &str = "timeline:\n\
+    - unplug: {at: 3s, link: \"leaf-0-0[9]\", for: 6s}\n\
+    - degrade: {at: 5s, link: \"leaf-0-0[10]\", width: 1x}\n\
+    - bad-cable: {at: 2s, into: \"leaf-0-1[9]\", ratio: 1e-6}\n";
+
+fn told(args: &[&str]) -> String {
+    let output = Command::new(PROGRAM).arg("history").args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn path(question: &Question) -> String {
+    let pairs = question.pairs().into_iter();
+    // Nothing in these needs to be escaped but a plus, which is not there.
+    let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+    format!("{PATH}/{}?{}", question.name(), pairs.join("&"))
+}
+
+#[test]
+fn an_exporter_answers_what_its_file_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
+    std::fs::write(&story, STORY).unwrap();
+    let from = SystemTime::now() - Duration::from_secs(1);
+    let recorded = format!("--history.file={}", file.display());
+    let mut exporter =
+        Exporter::demo(&[&recorded, "--fabric.interval=1s", "--scenario", story.to_str().unwrap()]);
+    exporter.wait_ready();
+    exporter.wait_sweeps(14);
+    let window = Window { from, to: SystemTime::now() };
+    let reader = Reader::open(&file).unwrap();
+    let port = reader.ports("leaf-0-0[9]").unwrap().remove(0);
+    // What is later is written after all that is in the window, and is told of in no answer.
+    let later = Window { from: window.to, to: window.to + Duration::from_secs(3600) };
+    wait_until(Duration::from_secs(30), "a sweep after the window", || {
+        let series = reader.series(&[port.end()], Detail::All, later).unwrap();
+        series.iter().flat_map(|it| &it.steps).any(|step| step.from > window.to).then_some(())
+    });
+    let all = Wanted::all(window);
+    let questions = [
+        Question::Ports("leaf-0-0[9]".into()),
+        Question::Ports("host-3".into()),
+        Question::Ports("nobody".into()),
+        Question::Events(all.clone()),
+        Question::Events(Wanted { kinds: vec![Kind::LinkDown, Kind::Rate], ..all.clone() }),
+        Question::Events(Wanted { nodes: vec![port.guid], ..all.clone() }),
+        Question::Events(Wanted { ports: vec![port.end()], ..all.clone() }),
+        Question::Cables(vec![port.end()], window),
+        Question::Moved(window),
+        Question::Series(vec![port.end()], Detail::All, window),
+        Question::Series(vec![port.end()], Detail::Errors, window),
+        Question::Fabrics(window.to),
+        Question::Cover(window),
+    ];
+    for question in &questions {
+        let answer = exporter.get(&path(question), &[]);
+        assert_eq!(answer.status, 200, "{question:?}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        let file = question.answer(&reader).unwrap().unwrap();
+        assert_eq!(answer.text(), String::from_utf8(file).unwrap(), "{question:?}");
+    }
+
+    // Whoever asks for it in the program gets the same values. In JSON they have milliseconds.
+    let url = format!("http://{}/", exporter.address());
+    let api = Api::new(&url).unwrap();
+    for question in &questions {
+        let (api, file) = (question.answer(&api), question.answer(&reader));
+        assert_eq!(api.unwrap().unwrap(), file.unwrap().unwrap(), "{question:?}");
+    }
+    assert!(!api.events(&all).unwrap().is_empty() && !api.moved(window).unwrap().is_empty());
+    // So many that they do not fit in one address.
+    let many: Vec<_> = (0..2500).map(|guid| (fabric_exporter::fabric::Guid(guid), 1)).collect();
+    let wanted = Wanted { ports: [vec![port.end()], many].concat(), ..all };
+    let few = reader.events(&Wanted { ports: vec![port.end()], ..wanted.clone() }).unwrap();
+    assert_eq!(api.events(&wanted).unwrap().len(), few.len());
+
+    // As the command line does.
+    let since = humantime::format_rfc3339(from).to_string();
+    let until = humantime::format_rfc3339(window.to).to_string();
+    let file = file.to_str().unwrap();
+    for ask in [&["events"][..], &["events", "--json"], &["link", "leaf-0-0[9]"]] {
+        let with = |flag: &str, value: &str| {
+            told(&[ask, &["--since", &since, "--until", &until, flag, value]].concat())
+        };
+        assert_eq!(with("--url", &url), with("--file", file), "{ask:?}");
+        assert!(!with("--url", &url).is_empty());
+    }
+    refusals(&exporter);
+    assert!(exporter.stop().success());
+}
+
+fn refusals(exporter: &Exporter) {
+    for (ask, status, says) in [
+        ("party", 404, "no question is called"),
+        ("events?from=noon&to=noon", 400, "is no time such as"),
+        ("events", 400, "from: is missing"),
+        ("ports?called=x&called=y", 400, "is there twice"),
+        ("moved?form=x", 400, "means nothing here"),
+    ] {
+        let answer = exporter.get(&format!("{PATH}/{ask}"), &[]);
+        assert_eq!((answer.status, answer.text().lines().count()), (status, 1), "{ask}");
+        assert!(answer.text().contains(says), "{ask}: {}", answer.text());
+    }
+}
+
+#[test]
+fn without_a_history_it_says_so() {
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    let answer = exporter.get(&format!("{PATH}/ports?called=x"), &[]);
+    assert_eq!((answer.status, answer.text().lines().count()), (404, 1));
+    assert!(answer.text().contains("--history.file"));
+    let url = format!("http://{}", exporter.address());
+    let error = Api::new(&url).unwrap().ports("x").unwrap_err().to_string();
+    assert!(error.contains("nothing is recorded here"), "{error}");
+    assert!(exporter.stop().success());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let recorded = format!("--history.file={}", file.display());
+    let mut exporter = Exporter::demo(&[&recorded, "--fabric.interval=1s"]);
+    exporter.wait_sweeps(1);
+    let gone: &Path = &folder.path().join("gone.db");
+    std::fs::rename(&file, gone).unwrap();
+    let answer = exporter.get(&format!("{PATH}/ports?called=x"), &[]);
+    assert_eq!((answer.status, answer.text().lines().count()), (503, 1), "{}", answer.text());
+    let url = format!("http://{}", exporter.address());
+    let error = Api::new(&url).unwrap().ports("x").unwrap_err().to_string();
+    assert!(error.starts_with(&url) && error.contains("cannot find it"), "{error}");
+    std::fs::rename(gone, &file).unwrap();
+    assert!(exporter.stop().success());
+}

@@ -1,0 +1,10 @@
+//! Whoever is asked what happened tells the same: the file, the exporter that writes it, and a
+//! Prometheus that has scraped it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod api;
+mod hostile;
+#[path = "../rig/mod.rs"]
+mod rig;
+mod stored;
+mod taped;
