@@ -28,9 +28,30 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
+/// Puts a number that may be below zero: near zero it takes few bytes, whichever its sign.
+pub(super) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
+    put(bytes, (number << 1 ^ number >> 63).cast_unsigned());
+}
+
+/// Takes such a number.
+pub(super) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
+    let number = take(bytes)?;
+    Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_below_zero_come_back() {
+        for number in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
+            let mut bytes = Vec::new();
+            put_signed(&mut bytes, number);
+            assert_eq!(take_signed(&mut &*bytes), Some(number));
+            assert_eq!(bytes.len() == 1, (-64..64).contains(&number), "{number}");
+        }
+    }
 
     #[test]
     fn numbers_come_back_and_nothing_else_does() {
