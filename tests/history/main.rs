@@ -5,11 +5,13 @@
 mod asked;
 mod budget;
 mod damaged;
+mod digested;
 mod killed;
-mod measured;
+mod migrated;
 mod restarted;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod states;
 mod told;
 
 use std::path::Path;

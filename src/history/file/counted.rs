@@ -100,7 +100,7 @@ impl Reader {
                 Some(from) => *from,
                 None => *full.entry(hour.fabric).or_insert(self.full_from(hour.fabric)?),
             };
-            let is_whole = from.is_some_and(|from| from <= *hour.sweeps.start());
+            let is_whole = from.zip(hour.traffic).is_some_and(|(from, first)| from <= first);
             if hour.ended <= to && (is_long || !is_whole) {
                 thinned.push(hour.clone());
             }

@@ -124,13 +124,13 @@ impl Reader {
         let mut digested: HashSet<(i64, i64)> = HashSet::new();
         let mut lost = HashSet::new();
         let mut statement = self.db.prepare(
-            "SELECT fabric, data, ended, span FROM digests JOIN spans ON spans.id = span
+            "SELECT fabric, data, ended, span, first FROM digests JOIN spans ON spans.id = span
              WHERE tier = 0",
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let fabric: i64 = row.get(0)?;
-            match Digest::unpack(row.get_ref(1)?.as_blob()?) {
+            match Digest::unpack(row.get_ref(1)?.as_blob()?, row.get(4)?) {
                 Ok(digest) => {
                     digested.extend(digest.spans().iter().map(|span| (fabric, span.began)));
                 }

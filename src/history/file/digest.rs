@@ -71,13 +71,13 @@ impl Digest {
         &self.frame
     }
 
-    /// Packs it, by port, and the sweeps of each in their order.
-    pub fn pack(&self) -> std::io::Result<Vec<u8>> {
+    /// Packs it, by port, and the sweeps of each in their order; `base` is when the first was begun.
+    pub fn pack(&self, base: i64) -> std::io::Result<Vec<u8>> {
         let mut plain = Vec::new();
         let order = self.frame.order();
         self.frame.write(&order, &mut plain);
         varint::put(&mut plain, self.spans.len() as u64);
-        let mut last = 0;
+        let mut last = base;
         for span in &self.spans {
             varint::put_signed(&mut plain, span.began.wrapping_sub(last));
             varint::put_signed(&mut plain, span.began.wrapping_sub(span.since));
@@ -89,16 +89,16 @@ impl Digest {
         packed::pack(&plain)
     }
 
-    /// Unpacks what [`pack`](Self::pack) made.
-    pub fn unpack(bytes: &[u8]) -> Result<Self, FrameError> {
-        Self::read(&packed::unpack(bytes)?)
+    /// Unpacks what [`pack`](Self::pack) made with the same base.
+    pub fn unpack(bytes: &[u8], base: i64) -> Result<Self, FrameError> {
+        Self::read(&packed::unpack(bytes)?, base)
     }
 
-    fn read(mut plain: &[u8]) -> Result<Self, FrameError> {
+    fn read(mut plain: &[u8], base: i64) -> Result<Self, FrameError> {
         let rest = &mut plain;
         let frame = Frame::read(rest)?;
         let count = varint::take(rest).ok_or(FrameError::Length)?;
-        let (mut spans, mut last) = (Vec::new(), 0i64);
+        let (mut spans, mut last) = (Vec::new(), base);
         for _ in 0..count {
             let step = varint::take_signed(rest).ok_or(FrameError::Length)?;
             let length = varint::take_signed(rest).ok_or(FrameError::Length)?;
@@ -147,7 +147,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_course_of_each_port_comes_back(readings in readings()) {
-            let unpacked = Digest::unpack(&digest(&readings).pack().unwrap()).unwrap();
+            let unpacked = Digest::unpack(&digest(&readings).pack(9).unwrap(), 9).unwrap();
             for port in 0..5 {
                 let told: Readings = unpacked.readings(Some(port)).map(|(span, entry)| {
                     (span, entry.port, entry.after, unpacked.frame().values(entry).collect())
@@ -160,17 +160,17 @@ mod tests {
 
         #[test]
         fn damage_is_an_error(readings in readings(), at: prop::sample::Index, bit in 0u8..8) {
-            let mut bytes = digest(&readings).pack().unwrap();
+            let mut bytes = digest(&readings).pack(0).unwrap();
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
-            prop_assert!(Digest::unpack(&bytes).is_err());
+            prop_assert!(Digest::unpack(&bytes, 0).is_err());
         }
 
         #[test]
         fn any_plain_text_is_a_digest_or_an_error(
             plain in proptest::collection::vec(any::<u8>(), 0..200),
         ) {
-            if let Ok(digest) = Digest::read(&plain) {
+            if let Ok(digest) = Digest::read(&plain, i64::MAX) {
                 let _ = digest.readings(None).count();
             }
         }

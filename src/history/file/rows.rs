@@ -1,6 +1,6 @@
 //! The rows in which counters stand: each sweep's frames, and what was made of an hour of them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime};
 
@@ -27,6 +27,8 @@ pub(super) struct Hour {
     /// When its first sweep was begun, and its last.
     pub sweeps: RangeInclusive<i64>,
     pub ended: i64,
+    /// When the first sweep with traffic was begun.
+    pub traffic: Option<i64>,
     pub count: usize,
 }
 
@@ -43,7 +45,7 @@ impl Reader {
     /// What of a window is digested, the earliest first.
     pub(super) fn hours(&self, window: Window) -> rusqlite::Result<Vec<Hour>> {
         let mut statement = self.db.prepare(
-            "SELECT id, fabric, first, began, ended, sweeps FROM spans
+            "SELECT id, fabric, first, began, ended, traffic, sweeps FROM spans
              WHERE ended >= ?1 AND first <= ?2 ORDER BY id",
         )?;
         let hour = |row: &rusqlite::Row<'_>| {
@@ -52,7 +54,8 @@ impl Reader {
                 fabric: row.get(1)?,
                 sweeps: row.get(2)?..=row.get(3)?,
                 ended: row.get(4)?,
-                count: row.get::<_, u32>(5)? as usize,
+                traffic: row.get(5)?,
+                count: row.get::<_, u32>(6)? as usize,
             })
         };
         statement.query_map((micros_of(window.from), micros_of(window.to)), hour)?.collect()
@@ -71,7 +74,8 @@ impl Reader {
         let (Some(first), Some(last)) = (hours.first(), hours.last()) else {
             return Ok(HashSet::new());
         };
-        let wanted: HashSet<i64> = hours.iter().map(|hour| hour.id).collect();
+        let bases: HashMap<i64, i64> =
+            hours.iter().map(|hour| (hour.id, *hour.sweeps.start())).collect();
         let mut statement = self.db.prepare(match part {
             Some(_) => {
                 "SELECT span, data FROM digests WHERE tier = ?1 AND part = ?4
@@ -86,10 +90,8 @@ impl Reader {
         let mut rows = statement.query(params![tier as u8, first.id, last.id, part])?;
         while let Some(row) = rows.next()? {
             let hour = row.get(0)?;
-            if !wanted.contains(&hour) {
-                continue;
-            }
-            let Ok(digest) = Digest::unpack(row.get_ref(1)?.as_blob()?) else { continue };
+            let Some(base) = bases.get(&hour) else { continue };
+            let Ok(digest) = Digest::unpack(row.get_ref(1)?.as_blob()?, *base) else { continue };
             found.insert(hour);
             let one = |port: &u32| Some(*port);
             let all: Vec<Option<u32>> =

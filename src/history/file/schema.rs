@@ -54,17 +54,20 @@ const STEPS: &[&str] = &[
         SELECT fabric, lag(began) OVER (PARTITION BY fabric ORDER BY began), began, ended
         FROM (SELECT fabric, began, max(ended) AS ended FROM frames GROUP BY fabric, began)
         ORDER BY began;
-    -- Traffic is in parts by the ports' numbers; what version 1 wrote is of all ports, and has none.
+    -- Frames of tiers 1 to 3 are in parts by the ports' numbers; what version 1 wrote is of all ports,
+    -- and has none.
     ALTER TABLE frames ADD COLUMN part INTEGER;
     DROP INDEX frames_by_tier;
     CREATE INDEX frames_by_part ON frames (tier, part, began);
     CREATE INDEX frames_by_time ON frames (tier, fabric, began);
-    -- Sweeps whose frames are digested: when the first and the last were begun, when that ended, and
-    -- the last one's id.
+    -- Sweeps whose frames are digested: when the first and the last were begun, when that ended, which
+    -- was the first with traffic, how many they are, and the last one's id.
     CREATE TABLE spans (
         id INTEGER PRIMARY KEY, fabric INTEGER NOT NULL, first INTEGER NOT NULL,
-        began INTEGER NOT NULL, ended INTEGER NOT NULL, sweeps INTEGER NOT NULL, last INTEGER NOT NULL);
-    -- What a part's ports counted in them: of tier 0 each reading, of tier 1 one sum a counter.
+        began INTEGER NOT NULL, ended INTEGER NOT NULL, traffic INTEGER,
+        sweeps INTEGER NOT NULL, last INTEGER NOT NULL);
+    -- What a part's ports counted in them: of tier 0 each reading, of tier 1 one sum a counter. Times
+    -- are told from when the span's first sweep was begun.
     CREATE TABLE digests (
         id INTEGER PRIMARY KEY, span INTEGER NOT NULL, tier INTEGER NOT NULL, part INTEGER NOT NULL,
         data BLOB NOT NULL);
@@ -93,11 +96,11 @@ const BESIDE_1: &str = "
         ORDER BY began;
     CREATE INDEX temp.sweeps_by_time ON sweeps (fabric, began, since);
     CREATE TEMP VIEW frames AS SELECT *, NULL AS part FROM main.frames;
-    CREATE TEMP TABLE spans (id, fabric, first, began, ended, sweeps, last);
+    CREATE TEMP TABLE spans (id, fabric, first, began, ended, traffic, sweeps, last);
     CREATE TEMP TABLE digests (id, span, tier, part, data);
     CREATE TEMP TABLE presences (id, node, since, until);
     CREATE TEMP TABLE cables AS
-        SELECT link, min(at) AS since, NULL AS until FROM main.events
+        SELECT link AS id, link, min(at) AS since, NULL AS until FROM main.events
         WHERE link IS NOT NULL GROUP BY link;
 ";
 

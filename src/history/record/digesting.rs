@@ -87,18 +87,18 @@ fn due(db: &Connection, fabric: i64) -> rusqlite::Result<Vec<Due>> {
 
 fn digest(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<()> {
     let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else { return Ok(()) };
-    let (began, ended) = (last.span.began, last.ended);
+    let (base, began, count) = (first.span.began, last.span.began, sweeps.len() as u32);
+    let errors = course(db, fabric, sweeps)?;
+    let (traffic, sums) = sums(db, fabric, sweeps)?;
     let span = db
         .prepare_cached(
-            "INSERT INTO spans (fabric, first, began, ended, sweeps, last)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO spans (fabric, first, began, ended, traffic, sweeps, last)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
-        .insert(params![fabric, first.span.began, began, ended, sweeps.len() as u32, last.id])?;
-    for (tier, parts) in
-        [(Tier::Rare, course(db, fabric, sweeps)?), (Tier::Busy, sums(db, fabric, sweeps)?)]
-    {
+        .insert(params![fabric, base, began, last.ended, traffic, count, last.id])?;
+    for (tier, parts) in [(Tier::Rare, errors), (Tier::Busy, sums)] {
         for (part, digest) in parts {
-            let packed = digest.pack().map_err(unpackable)?;
+            let packed = digest.pack(base).map_err(unpackable)?;
             db.prepare_cached(
                 "INSERT INTO digests (span, tier, part, data) VALUES (?1, ?2, ?3, ?4)",
             )?
@@ -127,20 +127,25 @@ fn course(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<BTre
     Ok(parts)
 }
 
-/// The sum of each counter that grows all the time, by part.
-fn sums(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<BTreeMap<u32, Digest>> {
+/// When the first sweep with traffic was begun, and the sum of each counter that grows all the time,
+/// by part.
+fn sums(
+    db: &Connection,
+    fabric: i64,
+    sweeps: &[Due],
+) -> rusqlite::Result<(Option<i64>, BTreeMap<u32, Digest>)> {
     let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
     let mut sums = Sums::default();
-    let mut since = None;
+    let mut first: Option<Span> = None;
     visit(db, fabric, Tier::Busy, sweeps, &mut |_, span, frame| {
         // What was dropped for want of room is not in the sum.
-        since.get_or_insert(span.since);
+        first.get_or_insert(span);
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
             sums.add(entry, frame);
         }
     })?;
     let began = sweeps.last().map_or(0, |last| last.span.began);
-    let span = Span { since: since.unwrap_or(began), began };
+    let span = Span { since: first.map_or(began, |first| first.since), began };
     let mut parts: BTreeMap<u32, Digest> = BTreeMap::new();
     for port in 0..sums.known.len() as u32 {
         let digest = parts.entry(part_of(port)).or_default();
@@ -149,7 +154,7 @@ fn sums(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<BTreeM
         digest.push(&Entry::of(port, after), values);
     }
     parts.retain(|_, digest| !digest.is_empty());
-    Ok(parts)
+    Ok((first.map(|first| first.began), parts))
 }
 
 /// Sums by port and counter: 60,000 ports with eleven counters each take 6 MB.

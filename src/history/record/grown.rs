@@ -9,12 +9,12 @@ use crate::history::file::tier::{Tier, part_of};
 use super::catalog::Places;
 use super::ledger::Ledger;
 
-/// What the counters of a sweep have grown by, by tier; of traffic by part.
+/// What the counters of a sweep have grown by, by tier; traffic, and what is new, by part.
 #[derive(Default)]
 pub struct Grown {
     rare: Frame,
     busy: Vec<Frame>,
-    first: Frame,
+    first: Vec<Frame>,
 }
 
 /// A sweep as its rows have it: its fabric, and when it was begun and ended.
@@ -57,16 +57,14 @@ impl Grown {
             }
             let after = reading.at.since(snapshot.began);
             let part = part_of(port) as usize;
-            if !busy.is_empty() && grown.busy.len() <= part {
-                grown.busy.resize_with(part + 1, Frame::default);
-            }
-            for (values, frame) in [
-                (&mut rare, Some(&mut grown.rare)),
-                (&mut busy, grown.busy.get_mut(part)),
-                (&mut first, Some(&mut grown.first)),
-            ] {
+            rare.sort_unstable();
+            grown.rare.push(port, after, rare.drain(..));
+            for (values, parts) in [(&mut busy, &mut grown.busy), (&mut first, &mut grown.first)] {
+                if !values.is_empty() && parts.len() <= part {
+                    parts.resize_with(part + 1, Frame::default);
+                }
                 values.sort_unstable();
-                if let Some(frame) = frame {
+                if let Some(frame) = parts.get_mut(part) {
                     frame.push(port, after, values.drain(..));
                 }
             }
@@ -76,13 +74,15 @@ impl Grown {
 
     /// Writes it, and tells of how many tiers there was anything.
     pub fn write(&self, db: &Transaction<'_>, sweep: Sweep) -> rusqlite::Result<u64> {
-        let mut written = u64::from(insert(db, sweep, Tier::First, None, &self.first)?);
-        written += u64::from(insert(db, sweep, Tier::Rare, None, &self.rare)?);
-        let mut any = false;
-        for (part, frame) in (0..).zip(&self.busy) {
-            any |= insert(db, sweep, Tier::Busy, Some(part), frame)?;
+        let mut written = u64::from(insert(db, sweep, Tier::Rare, None, &self.rare)?);
+        for (tier, parts) in [(Tier::First, &self.first), (Tier::Busy, &self.busy)] {
+            let mut any = false;
+            for (part, frame) in (0..).zip(parts) {
+                any |= insert(db, sweep, tier, Some(part), frame)?;
+            }
+            written += u64::from(any);
         }
-        Ok(written + u64::from(any))
+        Ok(written)
     }
 }
 

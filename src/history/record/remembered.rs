@@ -17,7 +17,7 @@ pub fn replay(db: &Connection, catalog: &Catalog) -> rusqlite::Result<Ledger> {
     let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
     let mut statement = db.prepare(
         "SELECT fabric, tier, data FROM frames AS it WHERE tier <= 3 AND id >= coalesce(
-             (SELECT max(id) FROM frames WHERE tier = 3 AND fabric = it.fabric), 0)
+             (SELECT min(id) FROM frames WHERE tier = 3 AND fabric = it.fabric), 0)
          ORDER BY id",
     )?;
     let mut ledger = Ledger::default();

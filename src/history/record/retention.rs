@@ -43,7 +43,7 @@ const LAST_THINNED: Duration = Duration::from_secs(3 * 24 * 3600);
 
 /// What is newer than the latest whole totals of its fabric is needed to tell totals.
 const NOT_NEEDED: &str =
-    "id < (SELECT max(id) FROM frames AS whole WHERE whole.fabric = frames.fabric AND tier = 3)";
+    "id < (SELECT min(id) FROM frames AS whole WHERE whole.fabric = frames.fabric AND tier = 3)";
 
 impl Store {
     /// Digests what is due, drops what is too old at a time, and the oldest while there is too much.

@@ -15,7 +15,7 @@ use crate::health::totals::{Before, Memory};
 use crate::history::event::Event;
 use crate::history::file::frame::Frame;
 use crate::history::file::numbers::Numbers;
-use crate::history::file::tier::Tier;
+use crate::history::file::tier::{Tier, part_of};
 use crate::history::file::{ensure_ours, lock, mark, prepare, schema, set_aside, with_suffix};
 use crate::history::{HistoryError, micros_of};
 
@@ -196,28 +196,35 @@ fn insert_sweep(db: &Transaction<'_>, sweep: Sweep, since: Option<i64>) -> rusql
     Ok(())
 }
 
-/// Writes what all counters came to; tells whether there were any.
+/// Writes what all counters came to, by parts, for all at once are 20 MB; tells whether there were any.
 fn write_whole(
     db: &Transaction<'_>,
     sweep: Sweep,
     ledger: &Ledger,
     numbers: &Numbers,
 ) -> rusqlite::Result<bool> {
-    let mut whole = Frame::default();
+    let mut last = db
+        .prepare_cached("SELECT coalesce(max(id), 0) FROM frames WHERE tier = 3 AND fabric = ?1")?;
+    let last: i64 = last.query_row([sweep.fabric], |row| row.get(0))?;
+    let (mut whole, mut part, mut any) = (Frame::default(), 0, false);
     for (port, totals) in ledger.of(sweep.fabric) {
+        if part_of(port) != part {
+            any |= insert(db, sweep, Tier::All, Some(part), &whole)?;
+            (whole, part) = (Frame::default(), part_of(port));
+        }
         let values = numbers.in_order();
         let values = values.filter_map(|(number, counter)| Some((number, totals.get(counter)?)));
         whole.push(port, Duration::ZERO, values);
     }
-    let is_written = insert(db, sweep, Tier::All, None, &whole)?;
-    if is_written {
-        // The one before is not needed any more.
+    any |= insert(db, sweep, Tier::All, Some(part), &whole)?;
+    if any {
+        // Those before are not needed any more.
         db.execute(
-            "DELETE FROM frames WHERE fabric = ?1 AND tier = 3 AND id < last_insert_rowid()",
-            [sweep.fabric],
+            "DELETE FROM frames WHERE tier = 3 AND fabric = ?1 AND id <= ?2",
+            [sweep.fabric, last],
         )?;
     }
-    Ok(is_written)
+    Ok(any)
 }
 
 fn insert_event(db: &Transaction<'_>, places: &mut Places, event: &Event) -> rusqlite::Result<()> {
