@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 use fabric_exporter::config::HistorySettings;
 use fabric_exporter::fabric::counter::Kind;
 use fabric_exporter::fabric::{Counter, Moment, Snapshot};
-use fabric_exporter::history::model::Window;
+use fabric_exporter::history::model::{Port, Window};
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Reader, Recorder, Source};
 use fabric_exporter::monitor::{Observation, Recording};
@@ -95,10 +95,10 @@ fn go_on(snapshot: &mut Snapshot, noise: &mut Noise) {
     }
 }
 
-/// The time that this thread has had on a processor.
-fn cpu() -> Duration {
+/// The time that this thread has had on a processor, in seconds.
+fn cpu() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
+    text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
 }
 
 fn took<T>(what: impl FnOnce() -> T) -> (T, f64) {
@@ -147,7 +147,7 @@ fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
             costs.first = wall;
             continue;
         }
-        costs.cpu.push((cpu() - busy).as_secs_f64());
+        costs.cpu.push(cpu() - busy);
         costs.wall.push(wall);
         costs.bytes.push(account.bytes());
     }
@@ -264,8 +264,7 @@ fn link(reader: &Reader, window: Window, what: &str, wanted: &str) {
         let asked = || {
             let port = reader.ports("leaf-0-1[30]").unwrap().remove(0);
             let cables = reader.cables(&[port.end()], window).unwrap();
-            let ends: Vec<_> =
-                cables.iter().flat_map(|cable| &cable.ends).map(|port| port.end()).collect();
+            let ends: Vec<_> = cables.iter().flat_map(|cable| &cable.ends).map(Port::end).collect();
             let all = Wanted { ports: ends.clone(), ..Wanted::all(window) };
             reader.events(&all).unwrap();
             let series = reader.series(&ends, Detail::All, window).unwrap();

@@ -24,8 +24,8 @@ timeline:
 ";
 
 /// Records, and keeps what was recorded.
-fn taped(file: &Path, settings: HistorySettings, end: Duration) -> (Taped, Vec<Arc<Observation>>) {
-    let settings = HistorySettings { least_free: 0, file: file.into(), ..settings };
+fn taped(file: &Path, settings: &HistorySettings, end: Duration) -> (Taped, Vec<Arc<Observation>>) {
+    let settings = HistorySettings { least_free: 0, file: file.into(), ..settings.clone() };
     let mut taped = Taped::with(STORY, settings);
     let mut seen = Vec::new();
     while taped.at <= end {
@@ -94,7 +94,7 @@ fn rows(file: &Path, of: &str) -> i64 {
 fn what_is_digested_comes_to_what_was_counted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let (_taped, seen) = taped(&file, HistorySettings::new(file.clone()), minutes(150));
+    let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(150));
     assert_eq!(rows(&file, "spans"), 2, "of two and a half hours");
     assert!(rows(&file, "digests WHERE tier = 0") >= 2);
     let reader = Reader::open(&file).unwrap();
@@ -118,7 +118,7 @@ fn traffic_is_told_hour_by_hour_where_its_sweeps_are_gone_and_never_twice() {
     let file = folder.path().join("history.db");
     let settings =
         HistorySettings { traffic_for: minutes(10), ..HistorySettings::new(file.clone()) };
-    let (_taped, seen) = taped(&file, settings, minutes(150));
+    let (_taped, seen) = taped(&file, &settings, minutes(150));
     let reader = Reader::open(&file).unwrap();
     let last = seen.last().unwrap();
     // Some sweeps at the end of an hour went before that was digested: none here, ten minutes are
@@ -147,7 +147,7 @@ fn traffic_is_told_hour_by_hour_where_its_sweeps_are_gone_and_never_twice() {
 fn a_long_window_is_told_from_hours_and_comes_to_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let (_taped, seen) = taped(&file, HistorySettings::new(file.clone()), minutes(200));
+    let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(200));
     let reader = Reader::open(&file).unwrap();
     let last = seen.last().unwrap();
     assert_sums(&reader, &seen[0], last, &[Tier::Rare, Tier::Busy]);
@@ -166,7 +166,7 @@ fn what_there_is_no_room_for_goes_in_its_order() {
     let file = folder.path().join("history.db");
     let size = 320 << 10;
     let settings = HistorySettings { size, ..HistorySettings::new(file.clone()) };
-    let (taped, seen) = taped(&file, settings, minutes(240));
+    let (taped, seen) = taped(&file, &settings, minutes(240));
     drop(taped);
     let bytes = std::fs::metadata(&file).unwrap().len();
     assert!(bytes < size + (64 << 10), "{bytes}");

@@ -47,6 +47,9 @@ impl Reader {
         window: Window,
     ) -> rusqlite::Result<Vec<Series>> {
         let places = self.at(ends)?;
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut parts: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for place in &places {
             parts.entry(part_of(place.id)).or_default().push(place.id);
@@ -58,12 +61,9 @@ impl Reader {
                 steps.see(span, frame, entry);
             })?;
         }
-        let ports: Vec<u32> = places.iter().map(|place| place.id).collect();
-        self.framed(Tier::Rare, window, None, &[], &mut |span, frame| {
-            ports
-                .iter()
-                .filter_map(|port| frame.of(*port))
-                .for_each(|it| steps.see(span, frame, it));
+        let all: Vec<u32> = places.iter().map(|place| place.id).collect();
+        self.framed(Tier::Rare, window, None, &[], &all, &mut |span, frame, entry| {
+            steps.see(span, frame, entry);
         })?;
         if detail == Detail::All {
             let thinned = self.thinned(&hours, window)?;
@@ -72,12 +72,8 @@ impl Reader {
                 let told = self.digested(Tier::Busy, &thinned, Some(*part), ports, see)?;
                 let told: Vec<&Hour> =
                     thinned.iter().filter(|hour| told.contains(&hour.id)).collect();
-                self.framed(Tier::Busy, window, Some(*part), &told, &mut |span, frame| {
-                    ports
-                        .iter()
-                        .filter_map(|port| frame.of(*port))
-                        .for_each(|it| steps.see(span, frame, it));
-                })?;
+                let see = &mut |span, frame: &Frame, entry: &Entry| steps.see(span, frame, entry);
+                self.framed(Tier::Busy, window, Some(*part), &told, ports, see)?;
             }
         }
         let of: HashMap<u32, _> = places.into_iter().map(|place| (place.id, place.port)).collect();
@@ -131,9 +127,7 @@ impl Reader {
             }
         };
         self.digested(Tier::Rare, &self.hours(window)?, None, &[], &mut see)?;
-        self.framed(Tier::Rare, window, None, &[], &mut |span, frame| {
-            frame.entries().iter().for_each(|entry| see(span, frame, entry));
-        })?;
+        self.framed(Tier::Rare, window, None, &[], &[], &mut see)?;
         let peers = self.peers(window)?;
         let other = |port: &u32| peers.get(port).map(|(peer, _)| *peer);
         let numbers: BTreeSet<u32> =

@@ -122,7 +122,7 @@ impl Reader {
             return Ok((whole, damaged, last));
         }
         let mut digested: HashSet<(i64, i64)> = HashSet::new();
-        let mut lost = HashSet::new();
+        let mut torn = HashSet::new();
         let mut statement = self.db.prepare(
             "SELECT fabric, data, ended, span, first FROM digests JOIN spans ON spans.id = span
              WHERE tier = 0",
@@ -134,10 +134,10 @@ impl Reader {
                 Ok(digest) => {
                     digested.extend(digest.spans().iter().map(|span| (fabric, span.began)));
                 }
-                Err(_) => drop(lost.insert(row.get::<_, i64>(3)?)),
+                Err(_) => drop(torn.insert(row.get::<_, i64>(3)?)),
             }
             last = last.max(Some(time_of(row.get(2)?)));
         }
-        Ok((whole + digested.len(), damaged + lost.len(), last))
+        Ok((whole + digested.len(), damaged + torn.len(), last))
     }
 }

@@ -96,7 +96,7 @@ impl Digest {
 
     fn read(mut plain: &[u8], base: i64) -> Result<Self, FrameError> {
         let rest = &mut plain;
-        let frame = Frame::read(rest)?;
+        let frame = Frame::read(rest, |_| true)?;
         let count = varint::take(rest).ok_or(FrameError::Length)?;
         let (mut spans, mut last) = (Vec::new(), base);
         for _ in 0..count {

@@ -3,8 +3,18 @@
 //!
 //! Level 1, for a million counters then take ten milliseconds, and higher levels save little.
 
+use std::cell::RefCell;
+
+use zstd::bulk::{Compressor, Decompressor};
+
 use super::frame::FrameError;
 use super::varint;
+
+thread_local! {
+    // Making one takes longer than packing what is in a part.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
 
 /// How things are written at present.
 pub(super) const FORM: u8 = 1;
@@ -22,7 +32,13 @@ const LEVEL: i32 = 1;
 pub(super) fn pack(plain: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut tail = Vec::new();
     varint::put(&mut tail, plain.len() as u64);
-    tail.extend(zstd::bulk::compress(plain, LEVEL)?);
+    tail.extend(COMPRESSOR.with_borrow_mut(|known| {
+        let compressor = match known {
+            Some(compressor) => compressor,
+            none => none.insert(Compressor::new(LEVEL)?),
+        };
+        compressor.compress(plain)
+    })?);
     let mut bytes = Vec::with_capacity(HEAD + tail.len());
     bytes.push(FORM);
     bytes.extend(crc32fast::hash(&tail).to_le_bytes());
@@ -53,7 +69,14 @@ pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
     let mut tail = whole(bytes)?;
     let length = varint::take(&mut tail).filter(|length| *length <= MOST_PLAIN);
     let length = length.ok_or(FrameError::Length)? as usize;
-    let plain = zstd::bulk::decompress(tail, length).map_err(|_| FrameError::Packing)?;
+    let plain = DECOMPRESSOR.with_borrow_mut(|known| {
+        let decompressor = match known {
+            Some(decompressor) => decompressor,
+            none => none.insert(Decompressor::new()?),
+        };
+        decompressor.decompress(tail, length)
+    });
+    let plain = plain.map_err(|_: std::io::Error| FrameError::Packing)?;
     if plain.len() == length { Ok(plain) } else { Err(FrameError::Length) }
 }
 

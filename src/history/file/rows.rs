@@ -106,14 +106,15 @@ impl Reader {
     }
 
     /// Goes through the frames of a window, of one part with those that are of all, or of those that
-    /// are of all; but for those of some hours.
+    /// are of all; but for those of some hours. `ports` are those that are wanted; none are all.
     pub(super) fn framed(
         &self,
         tier: Tier,
         window: Window,
         part: Option<u32>,
         but: &[&Hour],
-        see: &mut dyn FnMut(Span, &Frame),
+        ports: &[u32],
+        see: &mut See<'_>,
     ) -> rusqlite::Result<()> {
         let mut statement = self.db.prepare(
             "SELECT fabric, began, data, (SELECT since FROM sweeps
@@ -129,9 +130,13 @@ impl Reader {
                 if but.iter().any(|hour| hour.fabric == fabric && hour.sweeps.contains(&began)) {
                     continue;
                 }
-                let Ok(frame) = Frame::unpack(row.get_ref(2)?.as_blob()?) else { continue };
+                let wanted = |port: u32| ports.is_empty() || ports.contains(&port);
+                let frame = Frame::unpack_of(row.get_ref(2)?.as_blob()?, wanted);
+                let Ok(frame) = frame else { continue };
                 let since = row.get::<_, Option<i64>>(3)?.unwrap_or(began);
-                see(Span { since, began }, &frame);
+                for entry in frame.entries() {
+                    see(Span { since, began }, &frame, entry);
+                }
             }
         }
         Ok(())

@@ -182,11 +182,11 @@ impl Reader {
         let Ok(frame) = Frame::unpack(row.get_ref(1)?.as_blob()?) else { return Ok(None) };
         let mut states = States::new();
         follow(&mut states, &frame);
-        let mut changed = self.db.prepare_cached(
+        let mut since = self.db.prepare_cached(
             "SELECT data FROM frames WHERE tier = ?1 AND fabric = ?2 AND began > ?3 AND began <= ?4
              ORDER BY began",
         )?;
-        let mut rows = changed.query((changes as u8, fabric, from, at))?;
+        let mut rows = since.query((changes as u8, fabric, from, at))?;
         while let Some(row) = rows.next()? {
             if let Ok(frame) = Frame::unpack(row.get_ref(0)?.as_blob()?) {
                 follow(&mut states, &frame);

@@ -1,5 +1,6 @@
 //! From when to when things were there: cables, and nodes.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
@@ -51,8 +52,8 @@ impl Course {
         }
         let mut begin = db.prepare_cached(self.begin)?;
         for it in there {
-            if !self.open.contains_key(&it) {
-                self.open.insert(it, begin.insert([it, at])?);
+            if let Entry::Vacant(new) = self.open.entry(it) {
+                new.insert(begin.insert([it, at])?);
             }
         }
         Ok(())

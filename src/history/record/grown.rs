@@ -15,7 +15,11 @@ pub struct Grown {
     rare: Frame,
     busy: Vec<Frame>,
     first: Vec<Frame>,
+    any_first: bool,
 }
+
+/// So many of a part's ports are not held any longer when another part's begin.
+const MANY: usize = 256;
 
 /// A sweep as its rows have it: its fabric, and when it was begun and ended.
 #[derive(Clone, Copy)]
@@ -29,14 +33,18 @@ pub struct Sweep {
 }
 
 impl Grown {
-    /// Compares a sweep with what was written last, and takes it down.
+    /// Compares a sweep with what was written last, and takes it down. Of much that is new, as with
+    /// the first sweep, it writes what it can on the way: of 60,000 ports that is 20 MB.
     pub fn take(
+        db: &Transaction<'_>,
+        sweep: Sweep,
         ledger: &mut Ledger,
         places: &Places,
         snapshot: &Snapshot,
         number: impl Fn(Counter) -> u8,
-    ) -> Self {
+    ) -> rusqlite::Result<Self> {
         let mut grown = Grown::default();
+        let mut last = 0;
         let [mut rare, mut busy, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
         for (&port, reading) in places.ports.iter().zip(&snapshot.readings) {
             let Some(reading) = reading else { continue };
@@ -57,6 +65,13 @@ impl Grown {
             }
             let after = reading.at.since(snapshot.began);
             let part = part_of(port) as usize;
+            if std::mem::replace(&mut last, part) != part
+                && let Some(done) = grown.first.iter_mut().find(|it| it.entries().len() >= MANY)
+            {
+                let part = done.entries().first().map(|entry| part_of(entry.port));
+                grown.any_first |= insert(db, sweep, Tier::First, part, done)?;
+                *done = Frame::default();
+            }
             rare.sort_unstable();
             grown.rare.push(port, after, rare.drain(..));
             for (values, parts) in [(&mut busy, &mut grown.busy), (&mut first, &mut grown.first)] {
@@ -69,14 +84,14 @@ impl Grown {
                 }
             }
         }
-        grown
+        Ok(grown)
     }
 
     /// Writes it, and tells of how many tiers there was anything.
     pub fn write(&self, db: &Transaction<'_>, sweep: Sweep) -> rusqlite::Result<u64> {
         let mut written = u64::from(insert(db, sweep, Tier::Rare, None, &self.rare)?);
-        for (tier, parts) in [(Tier::First, &self.first), (Tier::Busy, &self.busy)] {
-            let mut any = false;
+        let parts = [(Tier::First, &self.first, self.any_first), (Tier::Busy, &self.busy, false)];
+        for (tier, parts, mut any) in parts {
             for (part, frame) in (0..).zip(parts) {
                 any |= insert(db, sweep, tier, Some(part), frame)?;
             }

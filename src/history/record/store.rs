@@ -166,7 +166,8 @@ impl Store {
             let ended = micros_of(snapshot.anchor.wall_of(snapshot.ended));
             let sweep = Sweep { fabric, began: at, ended };
             insert_sweep(&transaction, sweep, latest.insert(fabric, at))?;
-            let grown = Grown::take(ledger, places, snapshot, |counter| numbers.number(counter));
+            let number = |counter| numbers.number(counter);
+            let grown = Grown::take(&transaction, sweep, ledger, places, snapshot, number)?;
             written.frames += grown.write(&transaction, sweep)?;
             let standing = standing.entry(fabric).or_default();
             standing.write(&transaction, sweep, places, snapshot, findings)?;
