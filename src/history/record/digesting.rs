@@ -23,8 +23,8 @@ const LONGEST: i64 = 3_600_000_000;
 /// are no more than so many;
 const MOST_SWEEPS: u32 = 256;
 
-/// and have no more bytes of errors than this, packed: half a million readings, 20 MB in memory.
-const MOST_BYTES: i64 = 2 << 20;
+/// and have no more bytes of errors than this, packed: 400,000 readings, 20 MB in memory.
+const MOST_BYTES: i64 = 1 << 20;
 
 /// A sweep that is to be digested.
 #[derive(Clone, Copy)]

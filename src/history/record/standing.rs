@@ -14,7 +14,7 @@ use super::catalog::Places;
 use super::grown::{Sweep, insert};
 
 /// How long it is from one whole account to the next: telling how a fabric was reads one, and the
-/// changes of so long at most. That of 60,000 ports is 60 KB.
+/// changes of so long at most. That of 60,000 ports takes 1 kB while they are alike.
 const WHOLE_EVERY: Duration = Duration::from_secs(3600);
 
 /// How all of a fabric was when it was last written, by number in the file.
