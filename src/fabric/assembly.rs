@@ -58,6 +58,17 @@ impl Port {
     }
 }
 
+impl FoundFabric {
+    /// Gives nodes that did not tell their description (an answer may be lost) the one that they had.
+    fn keep_descriptions(&mut self, previous: &Fabric) {
+        for node in self.nodes.iter_mut().filter(|node| node.identity.description.is_empty()) {
+            if let Some(known) = previous.node_by_guid(node.identity.guid) {
+                node.identity.description.clone_from(&previous.node(known).identity.description);
+            }
+        }
+    }
+}
+
 impl Fabric {
     /// Builds the fabric from what a discovery found at `now`.
     ///
@@ -73,6 +84,7 @@ impl Fabric {
         let mut entries = Vec::new();
         if let Some((previous, forget_before)) = previous {
             let hidden = previous.keep_hidden(&mut found);
+            found.keep_descriptions(previous);
             let here: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
             let lids: HashSet<Lid> = found.lids().collect();
             let gone = |node: &&Node| !here.contains(&node.identity.guid);
@@ -183,7 +195,10 @@ impl Fabric {
         }
         self.by_guid.insert(identity.guid, index);
         self.nodes.push(Node {
-            name: names.get(identity.guid).unwrap_or(&identity.description).to_owned(),
+            name: match names.get(identity.guid).unwrap_or(&identity.description) {
+                "" => identity.guid.to_string(),
+                name => name.to_owned(),
+            },
             identity,
             presence,
             last_found,
@@ -314,5 +329,24 @@ mod tests {
         let fabric = fabric(nodes, &[(end(1, 1), end(2, 1)), (end(1, 1), end(3, 1))], None);
         assert!(fabric.port(fabric.find(end(2, 1)).unwrap()).peer.is_none());
         assert_eq!(fabric.links().count(), 1);
+    }
+
+    #[test]
+    fn a_node_whose_description_was_lost_keeps_the_one_it_had() {
+        let host = |description: &str| {
+            let mut host = found(7, NodeKind::Ca, 1);
+            host.identity.description = description.into();
+            FoundFabric { nodes: vec![host], ..FoundFabric::default() }
+        };
+        let names = NodeNames::default();
+        let told = |found, before: Option<&Fabric>| {
+            let before = before.map(|before| (before, Moment(0)));
+            Fabric::assemble(found, &names, Moment(9), before)
+        };
+        let name = |fabric: &Fabric| fabric.node(NodeIndex(0)).name.clone();
+        let first = told(host("host-7"), None);
+        assert_eq!(name(&told(host(""), Some(&first))), "host-7");
+        assert_eq!(name(&told(host("new"), Some(&first))), "new");
+        assert_eq!(name(&told(host(""), None)), "0x0000000000000007", "people need some name");
     }
 }

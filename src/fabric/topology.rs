@@ -74,7 +74,7 @@ pub struct NodeIdentity {
 pub struct Node {
     /// What it told of itself.
     pub identity: NodeIdentity,
-    /// What people call it: the site's name for it, else its description.
+    /// What people call it: the site's name for it, else its description, else its GUID.
     pub name: String,
     /// Whether the latest discovery found it.
     pub presence: Presence,

@@ -33,6 +33,10 @@ kinds! {
     ExporterStop "exporter_stop" "The exporter was ended.";
     SweepFailed "sweep_failed" "The fabric could not be asked any more.";
     SweepBack "sweep_back" "The fabric could be asked again.";
+    ReadsFailed "reads_failed" "Ports did not tell their counters, although their nodes answer.";
+    ReadsBack "reads_back" "All ports told their counters again.";
+    MasterChanged "master_changed" "Another subnet manager is the master.";
+    ClockJump "clock_jump" "The clock of the exporter's host was set: times before and after do not fit together.";
     LinkDown "link_down" "A link carries nothing any more.";
     LinkUp "link_up" "A link carries traffic again.";
     Flap "flap" "A link was lost, and nobody expected it.";

@@ -2,13 +2,17 @@
 //! after an incident.
 //!
 //! [`record`] takes in what a monitor publishes and writes it, on a thread of its own, into one SQLite
-//! [`file`]: a transaction a sweep. The file answers while it is written, and says what totals were when
+//! [`mod@file`]: a transaction a sweep. The file answers while it is written, and says what totals were when
 //! the exporter ended, so that they go on when it is started again.
 
+pub mod clock;
+pub mod course;
+pub mod diff;
 pub mod event;
 pub mod file;
 pub mod model;
 pub mod record;
+pub mod report;
 pub mod source;
 
 use std::path::PathBuf;
@@ -44,6 +48,14 @@ pub enum HistoryError {
         /// Its version.
         version: i64,
     },
+    /// It is one, and not as we make them.
+    #[error("{path}: damaged: {what}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// Its disk is nearly full.
     #[error("{path}: {free} bytes are free on its disk, and {least} are left alone")]
     Full {
@@ -77,18 +89,29 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
-    /// Whether the file is not what SQLite wrote.
+    /// Whether the file is not what SQLite wrote for us.
     pub fn is_damage(&self) -> bool {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-        let HistoryError::Database { error, .. } = self else { return false };
+        use rusqlite::ErrorCode::{
+            ConstraintViolation, DatabaseCorrupt, NotADatabase, TypeMismatch, Unknown,
+        };
+        let error = match self {
+            HistoryError::Damaged { .. } => return true,
+            HistoryError::Database { error, .. } => error,
+            _ => return false,
+        };
         // What is not of the type that its column has was not written by us.
         let is_odd = matches!(
             error,
             rusqlite::Error::InvalidColumnType(..)
                 | rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::QueryReturnedNoRows
+                | rusqlite::Error::Utf8Error(..)
         );
-        is_odd || matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+        // What we ask is always the same, and a whole file never has anything against it: tables that
+        // are not there, formats that are not known, numbers that are given already.
+        let codes = [DatabaseCorrupt, NotADatabase, ConstraintViolation, TypeMismatch, Unknown];
+        is_odd || error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
     }
 }
 

@@ -249,14 +249,19 @@ pub mod time {
         SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::history) fn serialize<S: Serializer>(
+        time: &SystemTime,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         // What is before 1970 or after 9999 has no such text.
         let most = of_millis(253_402_300_799_000);
         let time = (*time).clamp(SystemTime::UNIX_EPOCH, most);
         to.collect_str(&humantime::format_rfc3339_millis(time))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+    pub(in crate::history) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<SystemTime, D::Error> {
         let text = std::borrow::Cow::<'_, str>::deserialize(from)?;
         humantime::parse_rfc3339(&text).map_err(D::Error::custom)
     }

@@ -89,3 +89,24 @@ pub trait Source {
     /// What is known of a window.
     fn cover(&self, window: Window) -> Result<Cover, AskError>;
 }
+
+/// The window up to the latest sweep, if it reaches into the future, and what is known of it.
+pub fn until_known(
+    source: &dyn Source,
+    window: Window,
+    now: SystemTime,
+) -> Result<(Window, Cover), AskError> {
+    let cover = source.cover(window)?;
+    if window.to <= now {
+        return Ok((window, cover));
+    }
+    let swept = cover.fabrics.values().filter(|known| known.sweeps > 0);
+    let last = swept.map(|known| match known.gaps.last() {
+        Some(gap) if gap.to == window.to => gap.from,
+        _ => window.to,
+    });
+    // A simulated clock may be ahead of ours.
+    let to = last.max().map_or(now, |last| last.max(now)).max(window.from);
+    let window = Window { to, ..window };
+    Ok((window, source.cover(window)?))
+}

@@ -19,6 +19,11 @@ impl Mastership {
         self.changes
     }
 
+    /// Where the last master that was heard sits; it may be gone by now.
+    pub fn master(&self) -> Option<End> {
+        self.last
+    }
+
     /// Takes a sweep in. While two say to be the master, the one that was it still is: they will
     /// settle that between them.
     pub(super) fn saw(&mut self, name: &str, snapshot: &Snapshot) {

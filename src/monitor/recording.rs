@@ -1,5 +1,6 @@
 //! How the recorder of the history fares: numbers that it writes and a scrape reads.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ pub struct Recording {
     errors: AtomicU64,
     missed: AtomicU64,
     took: AtomicU64,
+    /// Nothing until it was measured: a disk of which nothing is known is not a full one.
+    free: OnceLock<AtomicU64>,
+    floor: AtomicU64,
 }
 
 macro_rules! numbers {
@@ -49,6 +53,26 @@ impl Recording {
     /// Takes down how large the file is.
     pub fn set_bytes(&self, bytes: u64) {
         self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// How many bytes of its disk are free, once that is known.
+    pub fn free(&self) -> Option<u64> {
+        self.free.get().map(|free| free.load(Ordering::Relaxed))
+    }
+
+    /// Takes down how many bytes of its disk are free.
+    pub fn set_free(&self, bytes: u64) {
+        self.free.get_or_init(|| AtomicU64::new(bytes)).store(bytes, Ordering::Relaxed);
+    }
+
+    /// How many free bytes are left alone.
+    pub fn floor(&self) -> u64 {
+        self.floor.load(Ordering::Relaxed)
+    }
+
+    /// Takes down how many free bytes are left alone.
+    pub fn set_floor(&self, bytes: u64) {
+        self.floor.store(bytes, Ordering::Relaxed);
     }
 
     /// How long it took to write the latest sweep.

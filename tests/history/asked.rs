@@ -54,8 +54,11 @@ fn the_history_is_told_as_tables_and_as_json() {
     let verdict = json.iter().find(is_bad).unwrap();
     let link = verdict["link"].as_str().unwrap();
     assert_eq!(verdict["detail"]["reasons"][0]["reason"], "bit_errors", "{verdict}");
-    let by_name = told(&file, &["link", "leaf-0-1[9]", since]);
-    assert_eq!(told(&file, &["link", link, since]).lines().count(), by_name.lines().count());
+    let by_name = told(&file, &["link", "leaf-0-1[9]", since, "--readings"]);
+    assert_eq!(
+        told(&file, &["link", link, since, "--readings"]).lines().count(),
+        by_name.lines().count()
+    );
     for part in ["symbol_errors +", "verdict: ", "█", "leaf-0-1 port 9"] {
         assert!(by_name.contains(part), "{part} is not in\n{by_name}");
     }

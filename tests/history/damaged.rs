@@ -3,8 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use fabric_exporter::history::source::Wanted;
-use fabric_exporter::history::{Reader, Source};
+use fabric_exporter::history::Reader;
 
 use crate::rig::Exporter;
 use crate::{Taped, events, minutes};
@@ -19,7 +18,8 @@ fn written(folder: &Path) -> PathBuf {
     file
 }
 
-fn set_aside(folder: &Path) -> usize {
+/// How many files were set aside.
+pub fn set_aside(folder: &Path) -> usize {
     let names = folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name());
     let is_aside = |name: &String| {
         name.contains(".damaged-") && !name.ends_with("-wal") && !name.ends_with("-shm")
@@ -55,36 +55,6 @@ fn a_file_that_is_cut_short_is_set_aside_and_a_new_one_begun() {
             1..=1
         };
         assert!(wanted.contains(&(after - before)), "cut to {part}");
-    }
-}
-
-#[test]
-fn flipped_bytes_are_found_or_do_no_harm() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = written(folder.path());
-    let whole = std::fs::read(&file).unwrap();
-    for nth in 0..40 {
-        let mut bytes = whole.clone();
-        let at = nth * whole.len() / 40 + nth % 7;
-        for byte in bytes.iter_mut().skip(at).take(16) {
-            *byte ^= 0x5a;
-        }
-        std::fs::write(&file, &bytes).unwrap();
-        // Whoever reads it is told, or gets what is whole.
-        if let Ok(reader) = Reader::open(&file) {
-            let _ = reader.events(&Wanted::all(crate::always()));
-            let _ = reader.frames(fabric_exporter::history::file::tier::Tier::Busy);
-        }
-        let _ = std::fs::remove_file(folder.path().join("history.db-wal"));
-        let _ = std::fs::remove_file(folder.path().join("history.db-shm"));
-        let mut taped = Taped::new(STORY, &file);
-        taped.run_to(minutes(1));
-        // Written on, or set aside; at its second byte it is no SQLite file at all.
-        assert!(taped.recorder.is_open(), "flipped at {at}");
-        drop(taped);
-        for suffix in ["", "-wal", "-shm"] {
-            let _ = std::fs::remove_file(folder.path().join(format!("history.db{suffix}")));
-        }
     }
 }
 

@@ -9,8 +9,8 @@ use fabric_exporter::history::file::tier::Tier;
 use crate::events;
 use crate::rig::{Exporter, wait_until};
 
-/// How often it is killed. Raise it to look for what is rare.
-const TIMES: u32 = 20;
+/// How often the whole program is killed. Raise it to look for what is rare.
+const TIMES: u32 = 10;
 
 fn demo(file: &Path, flags: &[&str]) -> Exporter {
     let file = format!("--history.file={}", file.display());

@@ -6,12 +6,18 @@ mod asked;
 mod budget;
 mod damaged;
 mod digested;
+mod flipped;
+mod full;
+mod jumps;
 mod killed;
 mod migrated;
+mod reported;
 mod restarted;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod shot;
 mod states;
+mod steady;
 mod told;
 
 use std::path::Path;
@@ -40,14 +46,23 @@ struct Taped {
 
 impl Taped {
     fn new(story: &str, file: &Path) -> Self {
-        Self::with(story, HistorySettings { least_free: 0, ..HistorySettings::new(file.into()) })
+        Self::of(Simulated::text(story), file)
     }
 
     fn with(story: &str, settings: HistorySettings) -> Self {
+        Self::watching(Simulated::text(story), settings)
+    }
+
+    fn of(simulated: Simulated, file: &Path) -> Self {
+        let settings = HistorySettings { least_free: 0, ..HistorySettings::new(file.into()) };
+        Self::watching(simulated, settings)
+    }
+
+    fn watching(simulated: Simulated, settings: HistorySettings) -> Self {
         let account = Arc::new(Recording::default());
         let recorder = Recorder::new(settings, Arc::clone(&account));
         let at = Duration::from_secs(5);
-        Self { simulated: Simulated::text(story), recorder, account, at }
+        Self { simulated, recorder, account, at }
     }
 
     /// Lives and records until so long after the beginning.

@@ -23,16 +23,13 @@ struct Fault {
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A loss is counted when both ends have told what they counted.
-const SETTLED: Duration = Duration::from_secs(90);
-
 const FAULTS: &[Fault] = &[
     Fault {
         entry: "unplug: {at: 10m, link: \"leaf-0-0[9]\", for: 5m}",
         tells: &[
             ("link_down", "leaf-0-0 port 9", minutes(10), SOON),
             ("link_up", "leaf-0-0 port 9", minutes(15), SOON),
-            ("flap", "leaf-0-0 port 9", minutes(15), SETTLED),
+            ("flap", "leaf-0-0 port 9", minutes(10), SOON),
             ("verdict", "down", minutes(10), SOON),
         ],
         places: &["leaf-0-0 port 9"],
@@ -40,7 +37,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         entry: "flap: {at: 20m 7s, link: \"leaf-0-2[3]\", down: 500ms, every: 1m, times: 3}",
-        tells: &[("flap", "leaf-0-2 port 3", Duration::from_secs(20 * 60 + 7), SETTLED)],
+        tells: &[("flap", "leaf-0-2 port 3", Duration::from_secs(20 * 60 + 7), SOON)],
         places: &["leaf-0-2 port 3"],
         from: Duration::from_secs(20 * 60 + 7),
     },
@@ -49,7 +46,7 @@ const FAULTS: &[Fault] = &[
         tells: &[
             ("node_gone", "host-13", minutes(40), SOON),
             ("node_back", "host-13", Duration::from_secs(40 * 60 + 90), Duration::from_secs(60)),
-            ("expected_loss", "host-13", minutes(40), Duration::from_secs(240)),
+            ("expected_loss", "host-13", minutes(40), SOON),
         ],
         places: &["host-13"],
         from: minutes(40),

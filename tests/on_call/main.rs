@@ -4,6 +4,7 @@
 //! fast, and so do all lengths of time in the rules and routes; nothing else is changed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod full_disk;
 mod host;
 mod panels;
 #[path = "../rig/mod.rs"]
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 use host::Host;
 use panels::{Query, Question};
 use rig::alertmanager::{Alert, Received};
+use rig::guest::GuestExporter;
 use rig::hurried::hurried;
 use rig::prometheus::Setup;
 use rig::{Alertmanager, Exporter, Prometheus, Webhook, rules};
@@ -62,6 +64,7 @@ struct Stage {
     began: f64,
     watched: Vec<Watched>,
     host: Host,
+    full_disk: GuestExporter,
     webhook: Webhook,
     prometheus: Prometheus,
     _alertmanager: Alertmanager,
@@ -71,6 +74,7 @@ impl Stage {
     fn set() -> Self {
         // It takes its time to boot, and the stories begin with the exporters.
         let host = Host::start();
+        let full_disk = full_disk::start();
         let began = since_1970();
         let watched: Vec<Watched> = SCENES
             .iter()
@@ -85,7 +89,8 @@ impl Stage {
         assert!(routes.contains(webhook.address()));
         let alertmanager = Alertmanager::start(&routes);
         let rules = rules::files("alerts", ".rules.yml");
-        let targets = watched.iter().map(|it| it.exporter.address()).chain([host.address()]);
+        let targets = watched.iter().map(|it| it.exporter.address());
+        let targets = targets.chain([host.address(), full_disk.address()]);
         let prometheus = Prometheus::start(&Setup {
             jobs: vec![("fabric-exporter".into(), targets.map(str::to_owned).collect())],
             interval: INTERVAL / PACE,
@@ -96,7 +101,7 @@ impl Stage {
         });
         // All of it is there before any trouble is.
         assert!(watched[0].began.elapsed() * PACE < ONSET, "{:?}", watched[0].began.elapsed());
-        Stage { began, watched, host, webhook, prometheus, _alertmanager: alertmanager }
+        Stage { began, watched, host, full_disk, webhook, prometheus, _alertmanager: alertmanager }
     }
 
     fn fabric(&self, name: &str) -> &Watched {
@@ -183,6 +188,14 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
     assert_eq!(alone.len(), 1, "not one for each node that it no longer sees: {alone:?}");
     assert_eq!(alone[0].1.label("alertname"), "InfinibandFabricUnwatched");
 
+    // Of a full disk one ticket, by the graver of its alerts; and of a history that is written, none.
+    let history: Vec<_> = (received.iter().flat_map(|it| &it.told.alerts))
+        .filter(|alert| alert.label("alertname").starts_with("FabricExporterHistory"))
+        .map(|alert| (alert.label("alertname"), alert.label("instance"), alert.status.as_str()))
+        .collect();
+    let wanted = ("FabricExporterHistoryFails", stage.full_disk.address(), "firing");
+    assert_eq!(history, [wanted]);
+
     assert!(pages("reboot", "firing").is_empty());
     assert_eq!(tickets("reboot"), BTreeSet::new(), "a host may be rebooted");
 }
@@ -193,6 +206,7 @@ fn assert_queries(stage: &Stage) {
         .map(|it| (it.exporter.address().to_owned(), it.name.to_owned()))
         .collect();
     scenes.insert(stage.host.address().to_owned(), host::FABRIC.to_owned());
+    scenes.insert(stage.full_disk.address().to_owned(), full_disk::FABRIC.to_owned());
     let time = (stage.began, since_1970(), INTERVAL / PACE);
     let question = Question { prometheus: &stage.prometheus, time, scenes: &scenes };
     let mut queries: Vec<Query> = panels::of_rules((PACE, stage.began));

@@ -57,7 +57,7 @@ pub const SCENES: [Scene; 11] = [
         story: "timeline: [{reboot: {at: 2m, node: host-13, down: 4m}}]",
         flags: &[],
     },
-    // Everything that may befall a link without any error on it.
+    // Everything that may befall a link without any error on it, and all of it is recorded.
     Scene {
         name: "links",
         devices: HDR,
@@ -72,7 +72,7 @@ pub const SCENES: [Scene; 11] = [
                 - new-master: {at: 2m, host: host-5}\n\
                 - new-master: {at: 4m, host: host-6}\n\
                 - new-master: {at: 6m, host: host-7}",
-        flags: &[],
+        flags: &["--history.file=history.db"],
     },
     // Old devices, whose counters are full.
     Scene {

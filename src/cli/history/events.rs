@@ -9,9 +9,9 @@ use crate::history::model::{Port, Told as Event};
 use crate::history::source::Wanted;
 use crate::history::{Kind, Source};
 
-use super::time::Clock;
 use super::window::WindowArgs;
 use super::{Fatal, Told, count, ports, tame, unreadable};
+use crate::history::clock::Clock;
 
 /// The arguments of `history events`.
 #[derive(Args, Debug)]

@@ -1,9 +1,11 @@
 //! `history`: what an exporter has recorded, asked from its file: what happened, and what became of a
 //! cable.
 
+mod diff;
 mod events;
-mod link;
-mod time;
+mod port;
+mod report;
+
 mod window;
 
 use std::io::{BufWriter, ErrorKind, Write};
@@ -16,7 +18,7 @@ use crate::history::source::AskError;
 use crate::history::{Reader, Source};
 
 use super::{Exit, Fatal};
-use time::Clock;
+use crate::history::clock::Clock;
 
 /// The arguments of `history`.
 #[derive(Args, Debug)]
@@ -32,8 +34,14 @@ pub struct HistoryArgs {
 enum Ask {
     /// What happened, the earliest first
     Events(events::EventsArgs),
-    /// What a cable went through: what happened, and the errors that both of its ends counted
-    Link(link::LinkArgs),
+    /// What a port went through: what happened, and the course of its counters
+    Port(port::PortArgs),
+    /// What a cable went through: what happened, and what both of its ends counted
+    Link(port::LinkArgs),
+    /// What moved on every cable between two moments, the worst first
+    Diff(diff::DiffArgs),
+    /// One page on a window: what happened, the suspects with evidence and plots, what is not known
+    Report(report::ReportArgs),
 }
 
 /// Tells what is asked for, and ends.
@@ -51,7 +59,10 @@ pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
     let mut out = BufWriter::new(stdout.lock());
     let told = match args.ask {
         Ask::Events(ask) => events::tell(&ask, source, &clock, &mut out)?,
-        Ask::Link(ask) => link::tell(&ask, source, &clock, &mut out)?,
+        Ask::Port(ask) => port::port(&ask, source, &clock, &mut out)?,
+        Ask::Link(ask) => port::link(&ask, source, &clock, &mut out)?,
+        Ask::Diff(ask) => diff::tell(&ask, source, &clock, &mut out)?,
+        Ask::Report(ask) => report::tell(&ask, source, &clock, &mut out)?,
     };
     match told.and_then(|last| out.flush().map(|()| last)) {
         // Whoever reads has enough.

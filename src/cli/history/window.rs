@@ -6,8 +6,8 @@ use clap::Args;
 
 use crate::history::model::Window;
 
-use super::time::Clock;
 use super::{Exit, Fatal};
+use crate::history::clock::Clock;
 
 /// How far around `--at` is looked.
 const AROUND: Duration = Duration::from_secs(10 * 60);
@@ -49,6 +49,11 @@ impl WindowArgs {
         }
         Ok(Window { from, to })
     }
+}
+
+/// The end of what is asked for where nobody names one: a simulated clock may be ahead of ours.
+pub(super) fn far(clock: &Clock) -> SystemTime {
+    clock.time() + Duration::from_secs(365 * 24 * 3600)
 }
 
 /// A time that somebody asked for.

@@ -13,9 +13,10 @@ pub(in crate::history) mod state;
 mod then;
 pub mod tier;
 mod varint;
+pub(in crate::history) mod whole;
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -59,10 +60,15 @@ pub(in crate::history) fn lock(path: &Path, lock_path: &Path) -> Result<File, Hi
     }
 }
 
-/// Says in the lock that the file beside it is ours, for the day on which that cannot be seen any more.
-pub(in crate::history) fn mark(path: &Path, lock: &mut File) -> Result<(), HistoryError> {
+/// Says in the lock that the file beside it is ours, for the day on which that cannot be seen any more:
+/// as when whoever makes it is killed before its header says so. What is there already stays, for a full
+/// disk would take it and have no room to give it back.
+pub(in crate::history) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
+    if std::fs::read(lock).is_ok_and(|mark| mark == MARK) {
+        return Ok(());
+    }
     let failed = |error| HistoryError::Io { path: path.into(), doing: "mark its lock", error };
-    lock.set_len(0).and_then(|()| lock.write_all(MARK)).map_err(failed)
+    std::fs::write(lock, MARK).map_err(failed)
 }
 
 /// An error if a file is somebody else's: a mistyped name must not cost anybody a file.

@@ -14,6 +14,10 @@ use crate::history::file::numbers::{Numbers, guid_bits, numbers};
 
 use super::course::Course;
 
+/// More ports, and nodes, than a file has had by the time that it is too large. A number that is beyond that was not
+/// given by us, and what is kept by it would take all memory.
+const MOST_PORTS: u32 = 1 << 22;
+
 /// The numbers of what a fabric has.
 #[derive(Debug)]
 pub struct Places {
@@ -78,6 +82,11 @@ fn give_numbers(db: &Connection) -> rusqlite::Result<Numbers> {
     numbers(db)
 }
 
+fn port_number(given: i64) -> rusqlite::Result<u32> {
+    let number = u32::try_from(given).ok().filter(|number| *number < MOST_PORTS);
+    number.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, given))
+}
+
 impl Places {
     fn read(db: &Connection, name: &str) -> rusqlite::Result<Self> {
         db.execute("INSERT OR IGNORE INTO fabrics (name) VALUES (?1)", [name])?;
@@ -101,7 +110,7 @@ impl Places {
         )?;
         let mut rows = statement.query([fabric])?;
         while let Some(row) = rows.next()? {
-            by_end.insert((row.get(1)?, row.get(2)?), row.get(0)?);
+            by_end.insert((row.get(1)?, row.get(2)?), port_number(row.get(0)?)?);
         }
         let mut links = HashMap::new();
         let mut statement = db.prepare(
@@ -143,13 +152,13 @@ impl Places {
                     id
                 }
             };
-            self.nodes_there.push(small(id)?);
+            self.nodes_there.push(port_number(id)?);
             for port in fabric.ports_of(index) {
                 let number = fabric.port(port).number;
                 let port = if let Some(port) = self.by_end.get(&(id, number)) {
                     *port
                 } else {
-                    let port = small(add_port.insert(params![id, number])?)?;
+                    let port = port_number(add_port.insert(params![id, number])?)?;
                     self.by_end.insert((id, number), port);
                     port
                 };
@@ -208,9 +217,4 @@ impl Places {
         self.links.insert(ends, id);
         Ok(id)
     }
-}
-
-/// Ports and nodes are few enough for half the bits.
-fn small(given: i64) -> rusqlite::Result<u32> {
-    u32::try_from(given).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, given))
 }

@@ -15,6 +15,7 @@ use crate::history::file::frame::{Entry, Frame};
 use crate::history::file::tier::{Tier, part_of};
 
 use super::grown::unpackable;
+use super::retention::LAST_WHOLE;
 use super::store::Store;
 
 /// Sweeps that are digested together are of less than so long, in microseconds;
@@ -53,15 +54,15 @@ impl Store {
 /// The sweeps that are digested next; none while they may yet become more. From those after the latest
 /// whole totals totals are told: they stay as they are.
 fn due(db: &Connection, fabric: i64) -> rusqlite::Result<Vec<Due>> {
-    let mut sweeps = db.prepare_cached(
+    let mut sweeps = db.prepare_cached(&format!(
         "SELECT id, coalesce(since, began), began, ended,
              coalesce((SELECT length(data) FROM frames WHERE tier = 0 AND frames.fabric = sweeps.fabric
                  AND frames.began = sweeps.began), 0)
          FROM sweeps WHERE +fabric = ?1
              AND id > (SELECT coalesce(max(last), 0) FROM spans WHERE fabric = ?1)
-             AND began <= (SELECT began FROM frames WHERE tier = 3 AND fabric = ?1)
+             AND id <= {LAST_WHOLE}
          ORDER BY id LIMIT ?2",
-    )?;
+    ))?;
     let mut rows = sweeps.query(params![fabric, MOST_SWEEPS + 1])?;
     let mut due: Vec<Due> = Vec::new();
     let mut bytes = 0;

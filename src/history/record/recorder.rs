@@ -5,7 +5,7 @@
 //! holds nobody up; how many sweeps it missed the monitor's own count of them tells, and what they
 //! counted is in the next one. (An observation of 60,000 ports is 20 MB.)
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -22,6 +22,7 @@ use crate::history::event::{About, Event, Kind};
 use crate::history::file::set_aside;
 use crate::monitor::{Board, Observation, Recording};
 
+use super::clock::Clock;
 use super::store::Store;
 use super::story::Story;
 
@@ -32,6 +33,7 @@ const MOST_WAITING: usize = 10_000;
 #[derive(Debug, Default)]
 struct Watched {
     story: Story,
+    clock: Clock,
     /// Sweeps that the monitor had done when it was recorded last.
     sweeps: u64,
     /// When the sweep that was recorded last ended.
@@ -47,15 +49,16 @@ pub struct Recorder {
     account: Arc<Recording>,
     store: Option<Store>,
     fabrics: HashMap<String, Watched>,
-    /// The problem that was told last: it is told once, however long it lasts.
-    problem: Option<String>,
+    /// The problems that were told since it was last well: each is told once, however long it lasts.
+    problems: HashSet<String>,
 }
 
 impl Recorder {
     /// One that writes from now on. A file that cannot be opened now is tried again with each sweep.
     pub fn new(settings: HistorySettings, account: Arc<Recording>) -> Self {
-        let (store, fabrics, problem) = (None, HashMap::new(), None);
-        let mut recorder = Recorder { settings, account, store, fabrics, problem };
+        account.set_floor(settings.least_free);
+        let (store, fabrics, problems) = (None, HashMap::new(), HashSet::new());
+        let mut recorder = Recorder { settings, account, store, fabrics, problems };
         match Store::open(&recorder.settings.file) {
             Ok(store) => {
                 recorder.account.set_bytes(store.bytes());
@@ -123,12 +126,14 @@ impl Recorder {
                 );
             }
             watched.sweeps = sweeps;
+            watched.events.extend(watched.clock.follow(&seen.fabric, sweep));
             watched.last = Some(sweep.anchor.wall_of(sweep.ended));
         }
         if sweep.is_some() || !watched.events.is_empty() {
             let began = Instant::now();
             let sweep = sweep.map(|sweep| (sweep, &seen.findings));
-            match self.write(&seen.fabric, &watched.events, sweep, watched.last.unwrap_or(now)) {
+            let time = watched.clock.believed();
+            match self.write(&seen.fabric, &watched.events, sweep, time) {
                 Ok(()) => {
                     watched.events.clear();
                     self.account.set_took(began.elapsed());
@@ -150,13 +155,13 @@ impl Recorder {
         fabric: &str,
         events: &[Event],
         sweep: Option<(&Snapshot, &Findings)>,
-        time: SystemTime,
+        time: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
         let store = match &mut self.store {
             Some(store) => store,
             none => none.insert(Store::open(&self.settings.file)?),
         };
-        store.ensure_room(self.settings.least_free)?;
+        store.ensure_room(self.settings.least_free, &self.account)?;
         let written = store.write(fabric, events, sweep)?;
         self.account.add_frames(written.frames);
         self.account.add_events(written.events);
@@ -189,12 +194,12 @@ impl Recorder {
 
     fn failed(&mut self, error: &HistoryError) {
         self.account.add_errors(1);
+
         let told = error.to_string();
         // Numbers in it change, and say nothing new.
         let kind: String = told.chars().filter(|char| !char.is_ascii_digit()).collect();
-        if self.problem.as_ref() != Some(&kind) {
+        if self.problems.insert(kind) {
             tracing::error!(%error, "the history is not written: tried again with each sweep");
-            self.problem = Some(kind);
         }
         // A full disk leaves the file as it is; what else there is in memory may not be what is in it.
         if matches!(error, HistoryError::Full { .. }) {
@@ -209,7 +214,8 @@ impl Recorder {
     }
 
     fn well(&mut self) {
-        if self.problem.take().is_some() {
+        if !self.problems.is_empty() {
+            self.problems.clear();
             tracing::info!(file = %self.settings.file.display(), "the history is written again");
         }
     }

@@ -1,6 +1,7 @@
 //! What is dropped when, so that the file stays within its budget.
 //!
-//! By age each kind has a time of its own. By size it is the oldest of each sweep's traffic first, but for
+//! By age each kind has a time of its own, and a few things at a time are dropped, when the time of day has
+//! held for a while: a clock that was set wrong must not cost the history. By size it is the oldest of each sweep's traffic first, but for
 //! the last hour's, then of each hour's, but for the last three days'; then what was left of both, then
 //! errors with how the fabric was, then events. So a file that is too small for all of it still has the
 //! traffic of the last hour sweep by sweep, and that of some days hour by hour. What totals are told
@@ -14,6 +15,7 @@ use rusqlite::params;
 use crate::config::HistorySettings;
 use crate::history::file::with_suffix;
 use crate::history::{HistoryError, micros_of};
+use crate::monitor::Recording;
 
 use super::store::Store;
 
@@ -45,9 +47,18 @@ const LAST_THINNED: Duration = Duration::from_secs(3 * 24 * 3600);
 const NOT_NEEDED: &str =
     "id < (SELECT min(id) FROM frames AS whole WHERE whole.fabric = frames.fabric AND tier = 3)";
 
+/// The sweep of the latest whole totals of a fabric.
+pub(super) const LAST_WHOLE: &str = "(SELECT max(id) FROM sweeps WHERE fabric = ?1 AND began = (
+    SELECT began FROM frames WHERE tier = 3 AND fabric = ?1))";
+
 impl Store {
-    /// Digests what is due, drops what is too old at a time, and the oldest while there is too much.
-    pub fn prune(&self, settings: &HistorySettings, now: SystemTime) -> Result<(), HistoryError> {
+    /// Digests what is due, drops what is too old at a time, if that is known, and the oldest while there
+    /// is too much.
+    pub fn prune(
+        &self,
+        settings: &HistorySettings,
+        now: Option<SystemTime>,
+    ) -> Result<(), HistoryError> {
         let failed = |doing| {
             let path = self.path.clone();
             move |error| HistoryError::Database { path, doing, error }
@@ -56,13 +67,17 @@ impl Store {
         self.prune_all(settings, now).map_err(failed("drop what is old in it"))
     }
 
-    fn prune_all(&self, settings: &HistorySettings, now: SystemTime) -> rusqlite::Result<()> {
-        let before = |age: Duration| now.checked_sub(age).map_or(0, micros_of);
+    fn prune_all(
+        &self,
+        settings: &HistorySettings,
+        now: Option<SystemTime>,
+    ) -> rusqlite::Result<()> {
+        let before = |age: Duration| now.and_then(|now| now.checked_sub(age)).map_or(0, micros_of);
         let (traffic, rare) = (before(settings.traffic_for), before(settings.rare_for));
         self.drop_full(traffic)?;
         self.drop_thinned(rare)?;
-        self.drop_rare(rare)?;
-        self.drop_events(rare)?;
+        self.drop_rare(Some(rare))?;
+        self.drop_events(Some(rare))?;
         let all = i64::MAX;
         for _ in 0..MOST_TURNS {
             let is_dropped = self.used()? > settings.size
@@ -70,8 +85,8 @@ impl Store {
                     || self.drop_thinned(before(LAST_THINNED))?
                     || self.drop_full(all)?
                     || self.drop_thinned(all)?
-                    || self.drop_rare(all)?
-                    || self.drop_events(all)?);
+                    || self.drop_rare(None)?
+                    || self.drop_events(None)?);
             if !is_dropped {
                 break;
             }
@@ -88,8 +103,9 @@ impl Store {
         Ok(self.db.prepare_cached(sql)?.execute(values)? > 0)
     }
 
-    /// Drops some sweeps' traffic that is older than a moment, the oldest first; tells whether
-    /// there was any.
+    /// Drops some sweeps' traffic that is older than a moment, the oldest first; tells whether there
+    /// was any. What was written first is the oldest, whatever clocks said: times that were years
+    /// ahead do not outlive what is true.
     fn drop_full(&self, before: i64) -> rusqlite::Result<bool> {
         let mut any = false;
         for fabric in self.fabrics()? {
@@ -97,10 +113,9 @@ impl Store {
             any |= self.execute(
                 &format!(
                     "DELETE FROM frames WHERE tier = 1 AND fabric = ?1 AND {NOT_NEEDED}
-                     AND began <= (SELECT max(began) FROM (
-                         SELECT DISTINCT began FROM frames
+                     AND began IN (SELECT began FROM frames
                          WHERE tier = 1 AND fabric = ?1 AND began < ?2
-                         ORDER BY began LIMIT {SWEEPS_AT_ONCE}))"
+                         GROUP BY began ORDER BY min(id) LIMIT {SWEEPS_AT_ONCE})"
                 ),
                 params![fabric, before],
             )?;
@@ -121,41 +136,50 @@ impl Store {
         )
     }
 
-    /// The same with errors, how the fabric was, and when its sweeps were: some hours at a time.
-    fn drop_rare(&self, before: i64) -> rusqlite::Result<bool> {
+    /// The same with errors, how the fabric was, and when its sweeps were: those that are too old, or
+    /// those that were written first.
+    fn drop_rare(&self, before: Option<i64>) -> rusqlite::Result<bool> {
+        let oldest = match before {
+            Some(_) => "fabric = ?1 AND began < ?2 ORDER BY began",
+            None => "+fabric = ?1 AND ?2 IS NULL ORDER BY id",
+        };
+        let sql = format!("SELECT id, began FROM sweeps WHERE {oldest} LIMIT {RARE_AT_ONCE}");
         let mut any = false;
         for fabric in self.fabrics()? {
-            let cut: Option<i64> = self
-                .db
-                .prepare_cached(&format!(
-                    "SELECT max(began) FROM (SELECT began FROM sweeps
-                     WHERE fabric = ?1 AND began < ?2 ORDER BY began LIMIT {RARE_AT_ONCE})"
-                ))?
-                .query_row(params![fabric, before], |row| row.get(0))?;
-            let Some(cut) = cut else { continue };
-            any |= self.execute(
-                "DELETE FROM digests WHERE tier IN (0, 1) AND span IN (
-                     SELECT id FROM spans WHERE fabric = ?1 AND began <= ?2)",
-                params![fabric, cut],
-            )?;
-            any |= self.execute(
-                "DELETE FROM spans WHERE fabric = ?1 AND began <= ?2",
-                params![fabric, cut],
-            )?;
-            any |= self.execute(
-                &format!(
-                    "DELETE FROM frames WHERE tier IN (0, 2, 4, 5, 6, 7) AND fabric = ?1
-                     AND began <= ?2 AND {NOT_NEEDED}"
-                ),
-                params![fabric, cut],
-            )?;
-            any |= self.execute(
-                "DELETE FROM sweeps WHERE fabric = ?1 AND began <= ?2 AND began < (
-                     SELECT began FROM frames WHERE tier = 3 AND fabric = ?1)",
-                params![fabric, cut],
-            )?;
-            self.execute("DELETE FROM cables WHERE until <= ?1 AND until IS NOT NULL", [cut])?;
-            self.execute("DELETE FROM presences WHERE until <= ?1 AND until IS NOT NULL", [cut])?;
+            let mut oldest = self.db.prepare_cached(&sql)?;
+            let oldest: Vec<(i64, i64)> = oldest
+                .query_map(params![fabric, before], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            for (sweep, began) in oldest {
+                any |= self.execute(
+                    "DELETE FROM digests WHERE tier IN (0, 1) AND span IN (
+                         SELECT id FROM spans WHERE fabric = ?1 AND last = ?2)",
+                    params![fabric, sweep],
+                )?;
+                any |= self.execute(
+                    "DELETE FROM spans WHERE fabric = ?1 AND last = ?2",
+                    params![fabric, sweep],
+                )?;
+                any |= self.execute(
+                    &format!(
+                        "DELETE FROM frames WHERE tier IN (0, 2, 4, 5, 6, 7) AND fabric = ?1
+                         AND began = ?2 AND {NOT_NEEDED}"
+                    ),
+                    params![fabric, began],
+                )?;
+                any |= self.execute(
+                    &format!("DELETE FROM sweeps WHERE id = ?2 AND id <= {LAST_WHOLE}"),
+                    params![fabric, sweep],
+                )?;
+                self.execute(
+                    "DELETE FROM cables WHERE until <= ?1 AND until IS NOT NULL",
+                    [began],
+                )?;
+                self.execute(
+                    "DELETE FROM presences WHERE until <= ?1 AND until IS NOT NULL",
+                    [began],
+                )?;
+            }
         }
         Ok(any)
     }
@@ -165,11 +189,15 @@ impl Store {
         fabrics.query_map([], |row| row.get(0))?.collect()
     }
 
-    fn drop_events(&self, before: i64) -> rusqlite::Result<bool> {
+    fn drop_events(&self, before: Option<i64>) -> rusqlite::Result<bool> {
+        let oldest = match before {
+            Some(_) => "at < ?1 ORDER BY at",
+            None => "?1 IS NULL ORDER BY id",
+        };
         self.execute(
             &format!(
                 "DELETE FROM events WHERE id IN (
-                     SELECT id FROM events WHERE at < ?1 ORDER BY at LIMIT {EVENTS_AT_ONCE})"
+                     SELECT id FROM events WHERE {oldest} LIMIT {EVENTS_AT_ONCE})"
             ),
             [before],
         )
@@ -188,8 +216,8 @@ impl Store {
         length(&self.path) + length(&with_suffix(&self.path, "-wal"))
     }
 
-    /// An error if so little of the disk is free that it has to be left alone.
-    pub fn ensure_room(&self, least: u64) -> Result<(), HistoryError> {
+    /// An error if so little of the disk is free that it has to be left alone; takes down what is free.
+    pub fn ensure_room(&self, least: u64, account: &Recording) -> Result<(), HistoryError> {
         let path = || self.path.clone();
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let disk = rustix::fs::statvfs(folder.unwrap_or(Path::new("."))).map_err(|error| {
@@ -200,6 +228,7 @@ impl Store {
             }
         })?;
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        account.set_free(free);
         if free < least { Err(HistoryError::Full { path: path(), free, least }) } else { Ok(()) }
     }
 }

@@ -16,7 +16,9 @@ use crate::history::event::Event;
 use crate::history::file::frame::Frame;
 use crate::history::file::numbers::Numbers;
 use crate::history::file::tier::{Tier, part_of};
-use crate::history::file::{ensure_ours, lock, mark, prepare, schema, set_aside, with_suffix};
+use crate::history::file::{
+    ensure_ours, lock, mark, prepare, schema, set_aside, whole, with_suffix,
+};
 use crate::history::{HistoryError, micros_of};
 
 use super::catalog::{Catalog, Places};
@@ -60,16 +62,15 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         let lock_path = with_suffix(path, ".lock");
         ensure_ours(path, &lock_path)?;
-        let mut lock = lock(path, &lock_path)?;
-        let store = match Self::open_ours(path, &lock) {
+        let lock = lock(path, &lock_path)?;
+        mark(path, &lock_path)?;
+        match Self::open_ours(path, &lock) {
             Err(error) if error.is_damage() => {
                 set_aside(path, &error)?;
                 Self::open_ours(path, &lock)
             }
             other => other,
-        }?;
-        mark(path, &mut lock)?;
-        Ok(store)
+        }
     }
 
     fn open_ours(path: &Path, lock: &File) -> Result<Self, HistoryError> {
@@ -79,9 +80,10 @@ impl Store {
             doing: "hold its lock",
             error,
         })?;
+        whole::ensure_header(path)?;
         let mut db = Connection::open(path).map_err(failed)?;
         prepare(&mut db).map_err(failed)?;
-        let version = schema::version(&db).map_err(failed)?;
+        let version = whole::version(&db, path)?;
         if version > schema::VERSION {
             return Err(HistoryError::Newer { path: path.into(), version });
         }

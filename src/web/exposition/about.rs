@@ -258,6 +258,12 @@ families! {
     "fabric_exporter_history_bytes" Gauge []
         "Size of the history's file on disk."
         => |about, out| about.recording(|it| out.put(&[], it.bytes()));
+    "fabric_exporter_history_free_bytes" Gauge []
+        "What is free on the disk of the history, as of the latest sweep."
+        => |about, out| about.recording(|it| if let Some(free) = it.free() { out.put(&[], free) });
+    "fabric_exporter_history_free_floor_bytes" Gauge []
+        "What is left alone of the disk of the history: while less is free, nothing is recorded."
+        => |about, out| about.recording(|it| out.put(&[], it.floor()));
     "fabric_exporter_history_frames" Counter []
         "Frames of counters that were written to the history, up to four a sweep."
         => |about, out| about.recording(|it| out.put(&[], it.frames()));

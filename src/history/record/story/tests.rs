@@ -1,11 +1,16 @@
+use std::time::Duration;
+
 use super::*;
+use crate::fabric::PortIndex;
 use crate::fabric::moment::Anchor;
+use crate::fabric::rate::Width;
 use crate::fabric::topology::NodeKind;
 use crate::fabric::topology::tests::{end, fabric, found};
 use crate::health::congestion::{Level, Region};
 use crate::health::outage::Outages;
 use crate::health::verdict::Reasons;
-use crate::health::{PortFindings, Reason};
+use crate::health::{LinkFindings, PortFindings, Reason, Verdict};
+use crate::monitor::Collector;
 
 /// Switch 1 with hosts 2 and 3 at its ports 1 and 2, swept each 15 s.
 struct Watch {
@@ -196,4 +201,17 @@ fn a_congestion_that_pauses_is_the_same_one() {
     assert_eq!(told, ["congestion_ended: no ports wait for it any more"]);
     watch.seen.findings.regions = vec![region];
     assert_eq!(watch.sweep(), [began]);
+}
+
+#[test]
+fn a_congestion_ends_although_the_clock_was_set_back() {
+    let mut watch = Watch::new();
+    let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
+    let region = Region { root: PortIndex(1), ports, roots, share, level, since: Moment(0) };
+    watch.seen.findings.regions = vec![region];
+    assert_eq!(watch.sweep().len(), 1);
+    watch.seen.findings.regions.clear();
+    watch.snapshot().anchor.wall -= Duration::from_secs(24 * 3600);
+    let told: Vec<String> = (0..30).flat_map(|_| watch.sweep()).collect();
+    assert_eq!(told, ["congestion_ended: no ports wait for it any more"]);
 }

@@ -43,6 +43,11 @@ impl Clock {
         stamp.to_zoned(self.zone_of()).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
+    /// The time of day in this zone, to the second.
+    pub fn tell_time(&self, time: SystemTime) -> String {
+        self.tell(time).split_off("2026-11-21 ".len())
+    }
+
     fn zone_of(&self) -> TimeZone {
         self.now.time_zone().clone()
     }

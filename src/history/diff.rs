@@ -1,0 +1,146 @@
+//! What moved on every cable between two moments.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::fabric::topology::LinkId;
+use crate::health::Verdict;
+
+use super::model::{Cable, Moved, Port, Sum, Then, Window};
+use super::source::{AskError, Source, Wanted};
+
+/// What moved on a cable.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkDiff {
+    /// Its ends; one, if nobody knows where the cable leads.
+    pub ends: Vec<Port>,
+    /// The cable at the first moment, and at the second; nothing if it was not there, or not known.
+    pub cable: [Option<Cable>; 2],
+    /// How many events there were, by kind.
+    pub events: BTreeMap<String, usize>,
+    /// What each end's errors grew by, in the order of the ends.
+    pub errors: Vec<Vec<Sum>>,
+}
+
+impl LinkDiff {
+    /// As people call it.
+    pub fn label(&self) -> String {
+        self.ends.iter().map(Port::label).collect::<Vec<_>>().join(" – ")
+    }
+
+    /// All errors of both ends.
+    pub fn sum(&self) -> u128 {
+        self.errors.iter().flatten().map(|sum| u128::from(sum.by)).sum()
+    }
+
+    /// What is another now than it was, in words.
+    pub fn changes(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        match &self.cable {
+            [Some(was), Some(is)] => {
+                if was.verdict != is.verdict {
+                    told.push(format!("{} -> {}", was.verdict.label(), is.verdict.label()));
+                } else if is.verdict >= Verdict::Watch {
+                    told.push(format!("still {}", is.verdict.label()));
+                }
+                if let (Some(was), Some(is)) = (&was.rate, &is.rate)
+                    && was != is
+                {
+                    told.push(format!("{was} -> {is}"));
+                }
+                match (was.up, is.up) {
+                    (Some(true), Some(false)) => told.push("went down".into()),
+                    (Some(false), Some(true)) => told.push("came up".into()),
+                    (_, Some(false)) => told.push("still down".into()),
+                    _ => {}
+                }
+            }
+            [Some(_), None] => told.push("not there any more".into()),
+            [None, Some(_)] => told.push("new".into()),
+            [None, None] => {}
+        }
+        told.extend(self.events.iter().map(|(kind, count)| format!("{count} x {kind}")));
+        told
+    }
+
+    /// How bad it is now, how much happened, how many errors there were.
+    fn rank(&self) -> (Verdict, usize, u128) {
+        let [was, is] = &self.cable;
+        let now = is.as_ref().map_or(Verdict::Ok, |cable| cable.verdict);
+        // That too little is known is no worse than that all is well.
+        let now = if now == Verdict::Unknown { Verdict::Ok } else { now };
+        let gone = usize::from(was.is_some() != is.is_some());
+        (now, self.events.values().sum::<usize>() + gone, self.sum())
+    }
+}
+
+/// The cables on which anything moved in a window, the worst first.
+pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, AskError> {
+    let events = source.events(&Wanted::all(window))?;
+    let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
+    let mut links: BTreeMap<LinkId, LinkDiff> = BTreeMap::new();
+    let mut loose: Vec<LinkDiff> = Vec::new();
+    for Moved { port, peer, sums } in source.moved(window)? {
+        let Some(peer) = peer else {
+            let (cable, events) = ([None, None], BTreeMap::new());
+            loose.push(LinkDiff { ends: vec![port], cable, events, errors: vec![sums] });
+            continue;
+        };
+        let diff = entry(&mut links, [port.clone(), peer]);
+        let end = diff.ends.iter().position(|end| *end == port).unwrap_or_default();
+        if let Some(errors) = diff.errors.get_mut(end) {
+            *errors = sums;
+        }
+    }
+    let mut cables: [BTreeMap<LinkId, Cable>; 2] = [by_link(&before), by_link(&after)];
+    for event in &events {
+        let Some(link) = event.link else { continue };
+        let known = || cables.iter().rev().find_map(|cables| cables.get(&link));
+        let ends = known().map_or_else(|| named(link), |cable| cable.ends.clone());
+        *entry(&mut links, ends).events.entry(event.kind.clone()).or_default() += 1;
+    }
+    // What was not known of the one moment says nothing about what came and went.
+    let knows = |fabrics: &[Then], name: &str| fabrics.iter().any(|then| then.fabric == name);
+    let ids: BTreeSet<LinkId> = cables.iter().flat_map(BTreeMap::keys).copied().collect();
+    for id in ids {
+        let [was, is] = cables.each_mut().map(|cables| cables.remove(&id));
+        let Some(either) = was.as_ref().or(is.as_ref()) else { continue };
+        let fabric = &either.ends[0].fabric;
+        let moved = was != is && knows(&before, fabric) && knows(&after, fabric);
+        let is_bad = is.as_ref().is_some_and(|cable| cable.verdict >= Verdict::Watch);
+        if moved || is_bad || links.contains_key(&id) {
+            let ends = either.ends.clone();
+            entry(&mut links, ends).cable = [was, is];
+        }
+    }
+    let mut all: Vec<LinkDiff> = links.into_values().chain(loose).collect();
+    all.sort_by(|a, b| b.rank().cmp(&a.rank()).then_with(|| a.ends.cmp(&b.ends)));
+    Ok(all)
+}
+
+fn entry(links: &mut BTreeMap<LinkId, LinkDiff>, mut ends: [Port; 2]) -> &mut LinkDiff {
+    ends.sort_by_key(Port::end);
+    let id = LinkId::between(ends[0].end(), ends[1].end());
+    links.entry(id).or_insert_with(|| LinkDiff {
+        ends: ends.into(),
+        cable: [None, None],
+        events: BTreeMap::new(),
+        errors: vec![Vec::new(), Vec::new()],
+    })
+}
+
+fn by_link(fabrics: &[Then]) -> BTreeMap<LinkId, Cable> {
+    let cables = fabrics.iter().flat_map(|then| &then.cables);
+    cables.map(|cable| (cable.link(), cable.clone())).collect()
+}
+
+/// The ends of a cable of which nothing but its id is known.
+fn named(link: LinkId) -> [Port; 2] {
+    link.ends().map(|(guid, port)| Port {
+        fabric: String::new(),
+        guid,
+        port,
+        node: guid.to_string(),
+    })
+}

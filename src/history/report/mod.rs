@@ -1,0 +1,126 @@
+//! The report on a window: what happened in order, who is suspect and why, what the fabric was like, and
+//! what is not known. It has one shape, whoever it is told by.
+//!
+//! Gathered from a [`Source`] into a [`Report`], which [`html`] and [`markdown`] write down.
+
+pub mod html;
+pub mod markdown;
+mod plot;
+mod shape;
+mod suspects;
+mod unknown;
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::model::{Moved, Then, Told, Window};
+use super::source::{AskError, Source, Wanted, until_known};
+
+pub use shape::Shape;
+pub use suspects::Suspect;
+
+/// How many suspects are told of in full; those after them are counted.
+const MOST_SUSPECTS: usize = 20;
+
+/// How many events are: more are not read.
+const MOST_EVENTS: usize = 1_000;
+
+/// How many ports with errors that nobody is suspected for.
+const MOST_OTHERS: usize = 30;
+
+/// What is told of a window.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Who told it.
+    pub source: String,
+    /// The window, without what lies in the future.
+    pub window: Window,
+    /// The fabrics at the window's beginning and at its end, by name.
+    pub shapes: BTreeMap<String, [Option<Shape>; 2]>,
+    /// The suspects, the worst first.
+    pub suspects: Vec<Suspect>,
+    /// How many more there are.
+    pub more_suspects: usize,
+    /// What happened, the earliest first.
+    pub events: Vec<Told>,
+    /// How many more events there were.
+    pub more_events: usize,
+    /// Errors of ports whose cables are not suspect, the most first.
+    pub others: Vec<Moved>,
+    /// How many more of those ports there are.
+    pub more_others: usize,
+    /// What is not known, in sentences.
+    pub unknown: Vec<String>,
+}
+
+impl Report {
+    /// Asks a source all that a report needs. `now` bounds the window, but for a source that is
+    /// ahead of it; `tell` says a time as its readers do.
+    pub fn of(
+        source: &dyn Source,
+        window: Window,
+        now: SystemTime,
+        tell: &dyn Fn(SystemTime) -> String,
+    ) -> Result<Self, AskError> {
+        let (window, cover) = until_known(source, window, now)?;
+        let mut events = source.events(&Wanted::all(window))?;
+        let moved = source.moved(window)?;
+        let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
+        let unknown = unknown::sentences(&cover, &events, &after, tell);
+        let mut suspects = suspects::of(&events, &moved, [&before, &after], window, tell);
+        let more_suspects = suspects.len().saturating_sub(MOST_SUSPECTS);
+        suspects.truncate(MOST_SUSPECTS);
+        suspects::trace(source, &mut suspects, window)?;
+        let (others, more_others) = others(moved, &suspects);
+        let more_events = events.len().saturating_sub(MOST_EVENTS);
+        events.truncate(MOST_EVENTS);
+        Ok(Report {
+            source: source.name(),
+            window,
+            shapes: shapes(&before, &after),
+            suspects,
+            more_suspects,
+            events,
+            more_events,
+            others,
+            more_others,
+            unknown,
+        })
+    }
+
+    /// The gist in a sentence or two.
+    pub fn gist(&self) -> String {
+        let suspects = self.suspects.len() + self.more_suspects;
+        match (suspects, self.events.len() + self.more_events) {
+            (0, 0) => "Nothing happened, as far as is known, and no cable is suspect.".into(),
+            (0, events) => format!("No cable is suspect. Events: {events}."),
+            (1, events) => format!("One cable is suspect. Events: {events}."),
+            (_, events) => format!("{suspects} cables are suspect. Events: {events}."),
+        }
+    }
+}
+
+fn shapes(before: &[Then], after: &[Then]) -> BTreeMap<String, [Option<Shape>; 2]> {
+    let mut shapes: BTreeMap<String, [Option<Shape>; 2]> = BTreeMap::new();
+    for (place, then) in [before, after].into_iter().enumerate() {
+        for then in then {
+            shapes.entry(then.fabric.clone()).or_default()[place] = Some(Shape::of(then));
+        }
+    }
+    shapes
+}
+
+/// The ports with errors that are at no suspect's cable, the most first.
+fn others(moved: Vec<Moved>, suspects: &[Suspect]) -> (Vec<Moved>, usize) {
+    let is_suspect = |moved: &Moved| {
+        suspects.iter().any(|suspect| suspect.link.ends().contains(&moved.port.end()))
+    };
+    let mut others: Vec<Moved> = moved.into_iter().filter(|moved| !is_suspect(moved)).collect();
+    let sum = |moved: &Moved| moved.sums.iter().map(|sum| u128::from(sum.by)).sum::<u128>();
+    others.sort_by(|a, b| sum(b).cmp(&sum(a)).then_with(|| a.port.cmp(&b.port)));
+    let more = others.len().saturating_sub(MOST_OTHERS);
+    others.truncate(MOST_OTHERS);
+    (others, more)
+}

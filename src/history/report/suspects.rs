@@ -1,0 +1,312 @@
+//! Which cables are suspect in a window, and on what evidence.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use crate::fabric::Counter;
+use crate::fabric::topology::LinkId;
+use crate::health::Verdict;
+use crate::health::verdict::Repair;
+use crate::history::Kind;
+use crate::history::file::tier::Tier;
+use crate::history::model::{Cable, Moved, Port, Series, Then, Told, Window};
+use crate::history::source::{AskError, Detail, Source};
+
+/// A cable that is suspect.
+#[derive(Clone, Debug, Serialize)]
+pub struct Suspect {
+    /// The cable.
+    #[serde(serialize_with = "as_text")]
+    pub link: LinkId,
+    /// As people call it.
+    pub place: String,
+    /// The gravest verdict on it in the window.
+    pub worst: &'static str,
+    /// The verdict at the window's end; `gone` if it was no part of the fabric any more.
+    pub last: &'static str,
+    /// When it was first conspicuous.
+    #[serde(with = "crate::history::model::time")]
+    pub since: SystemTime,
+    /// Why, in sentences.
+    pub evidence: Vec<String>,
+    /// What to try first.
+    pub repair: Option<&'static str>,
+    /// What happened to it.
+    pub events: Vec<Told>,
+    /// What both ends counted.
+    pub series: Vec<Series>,
+}
+
+fn as_text<S: serde::Serializer>(link: &LinkId, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(link)
+}
+
+/// What is held against a cable.
+#[derive(Default)]
+struct File<'a> {
+    events: Vec<&'a Told>,
+    before: Option<&'a Cable>,
+    after: Option<&'a Cable>,
+    moved: Vec<&'a Moved>,
+}
+
+/// The suspects of a window, the worst first. A cable is one for a verdict of somebody to look at it, for a
+/// loss that nobody expected, or for having been so when the window began.
+pub(super) fn of(
+    events: &[Told],
+    moved: &[Moved],
+    [before, after]: [&[Then]; 2],
+    window: Window,
+    tell: &dyn Fn(SystemTime) -> String,
+) -> Vec<Suspect> {
+    let mut files: BTreeMap<LinkId, File<'_>> = BTreeMap::new();
+    for event in events {
+        if let Some(link) = event.link {
+            files.entry(link).or_default().events.push(event);
+        }
+    }
+    for then in before {
+        for cable in then.cables.iter().filter(|cable| cable.verdict >= Verdict::Watch) {
+            files.entry(cable.link()).or_default().before = Some(cable);
+        }
+    }
+    for cable in after.iter().flat_map(|then| &then.cables) {
+        if let Some(file) = files.get_mut(&cable.link()) {
+            file.after = Some(cable);
+        }
+    }
+    for moved in moved {
+        if let Some(peer) = &moved.peer
+            && let Some(file) = files.get_mut(&LinkId::between(moved.port.end(), peer.end()))
+        {
+            file.moved.push(moved);
+        }
+    }
+    let replugged: Vec<_> = events
+        .iter()
+        .filter(|event| event.kind == Kind::PortMoved.label())
+        .filter_map(|event| Some((event.node?, event.port?)))
+        .collect();
+    let knows_after = !after.is_empty();
+    files.retain(|link, file| {
+        // It did not fail: somebody plugged it elsewhere.
+        let was_moved = knows_after
+            && file.after.is_none()
+            && link.ends().iter().all(|end| replugged.contains(end));
+        !was_moved && file.weight() >= Verdict::Watch
+    });
+    let mut ranked: Vec<(Rank, Suspect)> = (files.iter())
+        .map(|(link, file)| (file.rank(), file.suspect(*link, knows_after, window, tell)))
+        .collect();
+    ranked.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.link.cmp(&other.link)));
+    ranked.into_iter().map(|(_, suspect)| suspect).collect()
+}
+
+/// How grave it is: the verdict, losses, errors.
+type Rank = (Verdict, usize, u128);
+
+impl File<'_> {
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &&Told> {
+        self.events.iter().filter(move |event| event.kind == kind.label())
+    }
+
+    /// The gravest verdict on it.
+    fn weight(&self) -> Verdict {
+        let told = self
+            .of_kind(Kind::Verdict)
+            .flat_map(|event| ["from", "to"].map(|key| verdict(event, key)));
+        let before = self.before.map(|cable| cable.verdict);
+        let lost = self.of_kind(Kind::Flap).next().map(|_| Verdict::Watch);
+        told.chain([before, lost]).flatten().max().unwrap_or(Verdict::Ok)
+    }
+
+    fn rank(&self) -> Rank {
+        let errors = self.moved.iter().flat_map(|moved| &moved.sums).map(|sum| u128::from(sum.by));
+        (self.weight(), self.of_kind(Kind::Flap).count(), errors.sum())
+    }
+
+    fn suspect(
+        &self,
+        link: LinkId,
+        knows_after: bool,
+        window: Window,
+        tell: &dyn Fn(SystemTime) -> String,
+    ) -> Suspect {
+        let last = match self.after {
+            Some(cable) => cable.verdict.label(),
+            None if knows_after => "gone",
+            None => {
+                let told = self.of_kind(Kind::Verdict).filter_map(|event| verdict(event, "to"));
+                told.last().unwrap_or(Verdict::Unknown).label()
+            }
+        };
+        let place = self.after.or(self.before).map(Cable::label);
+        let place = place.or_else(|| self.events.first().map(|event| event.place.clone()));
+        let gravest = self.gravest();
+        let repair = gravest.and_then(|event| event.detail.get("repair")?.as_str());
+        let repair = Repair::ALL.iter().find(|known| Some(known.label()) == repair);
+        let first = self.events.first().map(|event| event.at);
+        Suspect {
+            link,
+            place: place.unwrap_or_else(|| link.to_string()),
+            worst: self.weight().label(),
+            last,
+            since: if self.before.is_some() { window.from } else { first.unwrap_or(window.from) },
+            evidence: self.evidence(gravest, window, tell),
+            repair: repair.map(|repair| repair.help()),
+            events: self.events.iter().map(|event| (*event).clone()).collect(),
+            series: Vec::new(),
+        }
+    }
+
+    /// The latest of the gravest verdicts.
+    fn gravest(&self) -> Option<&Told> {
+        let told = self
+            .of_kind(Kind::Verdict)
+            .filter(|event| verdict(event, "to") >= Some(Verdict::Watch));
+        told.max_by_key(|event| (verdict(event, "to"), event.at)).copied()
+    }
+
+    fn evidence(
+        &self,
+        gravest: Option<&Told>,
+        window: Window,
+        tell: &dyn Fn(SystemTime) -> String,
+    ) -> Vec<String> {
+        let mut told = Vec::new();
+        if let Some(before) = self.before {
+            told.push(format!("It was {} already when this window began.", before.verdict.label()));
+        }
+        if let Some(event) = gravest {
+            let reasons = event.detail.get("reasons").and_then(|reasons| reasons.as_array());
+            let reasons = reasons.into_iter().flatten();
+            let reasons: Vec<&str> =
+                reasons.filter_map(|reason| reason.get("evidence")?.as_str()).collect();
+            let verdict = verdict(event, "to").unwrap_or(Verdict::Unknown).label();
+            let at = tell(event.at);
+            told.push(format!("Judged {verdict} at {at}: {}.", reasons.join("; ")));
+        }
+        let flaps: Vec<_> = self.of_kind(Kind::Flap).collect();
+        if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {
+            let when = match flaps.len() {
+                1 => format!("at {}", tell(first.at)),
+                count => {
+                    format!("{count} times, first at {}, last at {}", tell(first.at), tell(last.at))
+                }
+            };
+            told.push(format!("The link was lost by its own fault {when}."));
+        }
+        for (from, to) in self.outages() {
+            let long = |to: SystemTime| {
+                let long = to.duration_since(from).unwrap_or_default();
+                humantime::format_duration(Duration::from_secs(long.as_secs())).to_string()
+            };
+            told.push(match to {
+                Some(to) => format!("It carried nothing from {} for {}.", tell(from), long(to)),
+                None => format!(
+                    "It carried nothing from {} on, to the end of this window ({}).",
+                    tell(from),
+                    long(window.to)
+                ),
+            });
+        }
+        for event in self.of_kind(Kind::Rate) {
+            told.push(format!(
+                "It ran at another rate from {} on: {}.",
+                tell(event.at),
+                event.text
+            ));
+        }
+        for moved in &self.moved {
+            told.push(format!("{} counted {}.", moved.port.label(), counted(moved, tell)));
+        }
+        told
+    }
+
+    /// When it carried nothing.
+    fn outages(&self) -> Vec<(SystemTime, Option<SystemTime>)> {
+        let mut outages: Vec<(SystemTime, Option<SystemTime>)> = Vec::new();
+        for event in &self.events {
+            if event.kind == Kind::LinkDown.label() {
+                outages.push((event.at, None));
+            } else if event.kind == Kind::LinkUp.label()
+                && let Some((_, end @ None)) = outages.last_mut()
+            {
+                *end = Some(event.at);
+            }
+        }
+        outages
+    }
+}
+
+/// What a port's errors came to, the most first.
+pub(super) fn counted(moved: &Moved, tell: &dyn Fn(SystemTime) -> String) -> String {
+    let mut sums: Vec<_> = moved.sums.iter().collect();
+    sums.sort_by_key(|sum| (std::cmp::Reverse(sum.by), sum.counter));
+    let told: Vec<String> =
+        sums.iter().map(|sum| format!("{} {}", sum.by, sum.counter.row().metric)).collect();
+    let first = sums.iter().map(|sum| sum.first).min();
+    let last = sums.iter().map(|sum| sum.last).max();
+    let when = match (first, last) {
+        (Some(first), Some(last)) if first == last => format!(" at {}", tell(first)),
+        (Some(first), Some(last)) => format!(" from {} to {}", tell(first), tell(last)),
+        _ => String::new(),
+    };
+    told.join(", ") + &when
+}
+
+/// The verdict that an event's detail has under a key.
+fn verdict(event: &Told, key: &str) -> Option<Verdict> {
+    let label = event.detail.get(key)?.as_str()?;
+    Verdict::ALL.into_iter().find(|verdict| verdict.label() == label)
+}
+
+/// Asks for the course of the suspects' counters, all at once.
+pub(super) fn trace(
+    source: &dyn Source,
+    suspects: &mut [Suspect],
+    window: Window,
+) -> Result<(), AskError> {
+    let ends: Vec<_> = suspects.iter().flat_map(|suspect| suspect.link.ends()).collect();
+    if ends.is_empty() {
+        return Ok(());
+    }
+    let series = source.series(&ends, Detail::All, window)?;
+    let mut by_end: HashMap<_, Vec<Series>> = HashMap::new();
+    for series in series {
+        by_end.entry(Port::end(&series.port)).or_default().push(series);
+    }
+    for suspect in suspects {
+        for end in suspect.link.ends() {
+            suspect.series.extend(by_end.get(&end).into_iter().flatten().cloned());
+        }
+    }
+    Ok(())
+}
+
+impl Suspect {
+    /// Its ends that counted errors, each with the courses of these.
+    pub(super) fn lanes(&self) -> impl Iterator<Item = (&Port, Vec<&Series>)> {
+        self.link.ends().into_iter().filter_map(|end| {
+            let of_end = self.series.iter().filter(|series| series.port.end() == end);
+            let errors: Vec<&Series> =
+                of_end.filter(|series| Tier::of(series.counter) == Tier::Rare).collect();
+            Some((&errors.first()?.port, errors))
+        })
+    }
+
+    /// What went through one of its ends: sent and received, in bytes.
+    pub(super) fn traffic(&self) -> Option<(&Port, [Option<&Series>; 2])> {
+        let of = |end, counter| {
+            let mut series = self.series.iter();
+            series.find(move |series| series.port.end() == end && series.counter == counter)
+        };
+        self.link.ends().into_iter().find_map(|end| {
+            let both = [of(end, Counter::XmitData), of(end, Counter::RcvData)];
+            let port = &both.iter().flatten().next()?.port;
+            Some((port, both))
+        })
+    }
+}

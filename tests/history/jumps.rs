@@ -1,0 +1,159 @@
+//! The clock of the exporter's host is set.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::config::HistorySettings;
+use fabric_exporter::fabric::Moment;
+use fabric_exporter::history::file::tier::Tier;
+use fabric_exporter::history::model::{Port, Window};
+use fabric_exporter::history::source::{Detail, Wanted};
+use fabric_exporter::history::{Kind, Reader, Source};
+
+use crate::steady::{Steady, Tape, settings};
+use crate::{SWEEP, events, wall};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+const YEARS: Duration = Duration::from_secs(5 * 365 * 24 * 3600);
+
+/// Records sweeps by two clocks.
+struct Clocks {
+    tape: Tape,
+    wall: SystemTime,
+}
+
+impl Clocks {
+    fn new(settings: HistorySettings) -> Self {
+        let tape = Tape::new(&Arc::new(Steady::new()), settings);
+        Self { tape, wall: wall(Duration::ZERO) }
+    }
+
+    fn sweeps(&mut self, many: u32) {
+        for _ in 0..many {
+            let (number, tape) = (self.tape.next, &mut self.tape);
+            let moment = Moment::default() + SWEEP * u32::try_from(number).unwrap();
+            let seen = tape.steady.sweep_at(number, tape.first, moment, self.wall);
+            tape.recorder.take(&seen, self.wall);
+            tape.next += 1;
+            self.wall += SWEEP;
+        }
+        assert_eq!(self.tape.account.errors(), 0);
+    }
+
+    /// As another exporter finds it.
+    fn restart(&mut self, settings: HistorySettings) {
+        let steady = Arc::clone(&self.tape.steady);
+        let next = self.tape.next;
+        let old = std::mem::replace(&mut self.tape, Tape::new(&steady, settings.clone()));
+        drop(old);
+        self.tape = Tape::new(&steady, settings);
+        assert_eq!(self.tape.next, next, "totals go on");
+    }
+}
+
+fn busy(settings: &HistorySettings) -> usize {
+    let (whole, torn, _) = Reader::open(&settings.file).unwrap().frames(Tier::Busy).unwrap();
+    assert_eq!(torn, 0);
+    whole
+}
+
+fn jumps(settings: &HistorySettings) -> Vec<(SystemTime, String)> {
+    let list = events(&settings.file).into_iter();
+    list.filter(|it| it.kind == Kind::ClockJump.label()).map(|it| (it.at, it.text)).collect()
+}
+
+#[test]
+fn what_comes_after_a_clock_was_set_back_is_recorded_and_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(&folder.path().join("history.db"));
+    let mut clocks = Clocks::new(settings.clone());
+    clocks.sweeps(40);
+    clocks.wall -= DAY;
+    let back = clocks.wall;
+    clocks.sweeps(40);
+    assert_eq!(busy(&settings), 79, "all but the first, which says what totals were");
+    assert_eq!(jumps(&settings), [(back, "the clock was set back by 1day".to_owned())]);
+    // The time between is that of the second forty alone.
+    let reader = Reader::open(&settings.file).unwrap();
+    let window = Window { from: back, to: back + SWEEP * 40 };
+    let links = reader.events(&Wanted::all(window)).unwrap();
+    assert_eq!(links.iter().filter(|it| it.kind.starts_with("link_")).count(), 40);
+    let ports: Vec<_> = reader.ports("leaf-0-0[9]").unwrap().iter().map(Port::end).collect();
+    let series = reader.series(&ports, Detail::Errors, window).unwrap();
+    assert_eq!(series.iter().map(|of| of.steps.len()).sum::<usize>(), 40);
+    drop(reader);
+    clocks.restart(settings.clone());
+    clocks.sweeps(3);
+    assert_eq!((busy(&settings), jumps(&settings).len()), (82, 1));
+}
+
+#[test]
+fn a_clock_that_is_years_ahead_for_a_while_costs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let usual = HistorySettings { least_free: 0, ..HistorySettings::new(file) };
+    let mut clocks = Clocks::new(usual.clone());
+    clocks.sweeps(300);
+    clocks.wall += YEARS;
+    // A little less than an hour.
+    clocks.sweeps(230);
+    clocks.wall -= YEARS;
+    clocks.sweeps(300);
+    // The first sweep of all, and none besides.
+    assert_eq!(busy(&usual), 829);
+    let told: Vec<String> = jumps(&usual).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(told.len(), 2);
+    // In the order of the times that they tell.
+    assert!(told[0].contains("back by 4years") && told[1].contains("forward by 4years"));
+    // The same with an exporter that begins while the clock is wrong.
+    clocks.wall += YEARS;
+    clocks.restart(usual.clone());
+    clocks.sweeps(230);
+    clocks.wall -= YEARS;
+    clocks.restart(usual.clone());
+    clocks.sweeps(10);
+    assert_eq!(busy(&usual), 829 + 240);
+}
+
+/// A time that holds is the time, and the old goes; a little with each sweep, for somebody to notice.
+#[test]
+fn a_time_that_holds_ages_what_is_there_in_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let usual = HistorySettings { least_free: 0, ..HistorySettings::new(file) };
+    let mut clocks = Clocks::new(usual.clone());
+    clocks.sweeps(300);
+    clocks.wall += YEARS;
+    clocks.sweeps(240);
+    assert_eq!(busy(&usual), 539, "an hour is not over");
+    clocks.sweeps(1);
+    let mut before = busy(&usual);
+    for _ in 0..18 {
+        clocks.sweeps(1);
+        let now = busy(&usual);
+        assert!(now < before && before - now < 20, "{before} and then {now}");
+        before = now;
+    }
+    clocks.sweeps(10);
+    let of_now = clocks.tape.next - 301;
+    assert_eq!(busy(&usual) as u64, of_now);
+    assert!(events(&usual.file).iter().all(|it| it.at > wall(YEARS)));
+}
+
+/// By size the oldest goes first, by when it was written: what says that it is of the future does not
+/// stay in the place of what is true.
+#[test]
+fn what_was_written_by_a_wrong_clock_goes_in_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = 200 << 10;
+    let settings = HistorySettings { size, ..settings(&folder.path().join("history.db")) };
+    let mut clocks = Clocks::new(settings.clone());
+    clocks.wall += YEARS;
+    clocks.sweeps(40);
+    clocks.wall -= YEARS;
+    clocks.sweeps(1500);
+    let reader = Reader::open(&settings.file).unwrap();
+    let (whole, _, last) = reader.frames(Tier::Busy).unwrap();
+    assert!(whole > 10, "{whole}");
+    assert!(last.unwrap() < wall(YEARS), "traffic of the future is kept, and that of today is not");
+}

@@ -1,0 +1,281 @@
+//! What the simulator did, against what `history report` says: every fault is there with its time to
+//! within one sweep, and nothing is there that did not happen.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::sim::net::{Net, NodeId, PortId};
+use fabric_exporter::sim::scenario::{Action, Manner, Overrides, Scenario, Step};
+use serde_json::Value;
+
+use crate::rig::Simulated;
+use crate::rig::exporter::PROGRAM;
+use crate::{SWEEP, Taped, minutes, wall};
+
+/// A sweep itself takes a moment, and what it finds it may look into once more.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// How long a story is watched after its last step.
+const AFTER: Duration = minutes(6);
+
+/// What a fault looks like in a report: an event of one of these kinds, or a counter that grew.
+enum Sign {
+    Event(&'static [&'static str]),
+    EventOrCount(&'static [&'static str], &'static str),
+    Count(&'static [&'static str]),
+}
+
+/// What is to be found of a step, and where; nothing of what is no fault, or is over before anything
+/// can show.
+fn sign(step: &Step, all: &[Step], net: &Net) -> Option<(Sign, Vec<String>)> {
+    let both = |port: PortId| cable(net, step.at, all, port);
+    let errors = &["symbol_errors", "fec_uncorrectable_blocks", "receive_errors"][..];
+    Some(match &step.action {
+        Action::Signal { end, up: false } => {
+            (Sign::EventOrCount(&["link_down", "flap"], "link_downed"), both(*end))
+        }
+        Action::Retrain { end } => (Sign::Count(&["link_error_recoveries"]), both(*end)),
+        Action::Corrupt { into, ratio } if *ratio > 1e-10 => (Sign::Count(errors), both(*into)),
+        Action::Limit { end, width, speed } if width.is_some() || speed.is_some() => {
+            (Sign::Event(&["rate"]), both(*end))
+        }
+        Action::Power { node, on: false } => (Sign::Event(&["node_gone"]), vec![name(net, *node)]),
+        Action::Power { node, on: true } => (Sign::Event(&["node_back"]), vec![name(net, *node)]),
+        Action::Agents { node, manner: Manner::Silent } => {
+            (Sign::Event(&["node_gone"]), vec![name(net, *node)])
+        }
+        Action::Clear { ports } => {
+            let nodes: BTreeSet<String> =
+                ports.iter().map(|port| net.node_of(*port).id.clone()).collect();
+            (Sign::Event(&["counter_reset"]), nodes.into_iter().collect())
+        }
+        Action::Set { port, .. } => {
+            (Sign::EventOrCount(&["counter_reset"], "symbol_errors"), vec![place(net, *port)])
+        }
+        Action::Move { from, to } => {
+            (Sign::Event(&["port_moved", "link_new"]), vec![place(net, *from), place(net, *to)])
+        }
+        Action::Master { .. } => (Sign::Event(&["master_changed"]), vec!["default".into()]),
+        _ => return None,
+    })
+}
+
+fn name(net: &Net, node: NodeId) -> String {
+    net.node(node).id.clone()
+}
+
+/// A port as reports call it.
+fn place(net: &Net, port: PortId) -> String {
+    let label = net.label(port);
+    label.trim_end_matches(']').replace('[', " port ")
+}
+
+/// Both ends of the cable at a port, wherever it was plugged since the beginning.
+fn cable(net: &Net, at: Duration, all: &[Step], port: PortId) -> Vec<String> {
+    let mut ends = vec![place(net, port)];
+    ends.extend(net.port(port).cable.map(|peer| place(net, peer)));
+    let moves = all.iter().filter(|step| step.at <= at);
+    for step in moves {
+        if let Action::Move { from, to } = step.action {
+            ends.extend([place(net, from), place(net, to)]);
+        }
+    }
+    ends
+}
+
+/// A report as JSON.
+struct Read {
+    report: Value,
+}
+
+impl Read {
+    fn of(file: &Path, to: Duration) -> Self {
+        let time = |at| humantime::format_rfc3339_millis(wall(at)).to_string();
+        let output = Command::new(PROGRAM)
+            .args(["history", "report", "--format=json", "--since"])
+            .args([&time(Duration::ZERO), "--until", &time(to), "--file"])
+            .arg(file)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Read { report: serde_json::from_slice(&output.stdout).unwrap() }
+    }
+
+    fn list(&self, key: &str) -> impl Iterator<Item = &Value> {
+        self.report[key].as_array().unwrap().iter()
+    }
+
+    /// Whether an event of one of these kinds and places is there at its time.
+    fn has_event(&self, kinds: &[&str], places: &[String], at: Duration) -> bool {
+        self.list("events").any(|event| {
+            let of = event["place"].as_str().unwrap();
+            kinds.contains(&event["kind"].as_str().unwrap())
+                && places.iter().any(|place| is_of(of, place))
+                && is_soon(time(&event["at"]), at)
+        })
+    }
+
+    /// Whether a counter grew at one of these places at its time.
+    fn has_count(&self, counters: &[&str], places: &[String], at: Duration) -> bool {
+        let is_there = |port: &Value| {
+            let label = format!("{} port {}", port["node"].as_str().unwrap(), port["port"]);
+            places.contains(&label)
+        };
+        let is_one = |counter: &Value| counters.contains(&counter.as_str().unwrap());
+        let in_suspects = self.list("suspects").any(|suspect| {
+            suspect["series"].as_array().unwrap().iter().any(|series| {
+                let steps = series["steps"].as_array().unwrap();
+                is_there(&series["port"])
+                    && is_one(&series["counter"])
+                    && steps.iter().any(|step| {
+                        let millis = step[1].as_u64().unwrap();
+                        is_soon(SystemTime::UNIX_EPOCH + Duration::from_millis(millis), at)
+                    })
+            })
+        });
+        // Of the others the first and the last reading are told.
+        in_suspects
+            || self.list("others").any(|moved| {
+                is_there(&moved["port"])
+                    && moved["sums"].as_array().unwrap().iter().any(|sum| {
+                        let span = (time(&sum["first"]), time(&sum["last"]));
+                        is_one(&sum["counter"])
+                            && span.0 <= wall(at + SWEEP + SLACK)
+                            && span.1 >= wall(at)
+                    })
+            })
+    }
+}
+
+fn time(text: &Value) -> SystemTime {
+    humantime::parse_rfc3339(text.as_str().unwrap()).unwrap()
+}
+
+fn is_soon(told: SystemTime, at: Duration) -> bool {
+    // Times are told to the millisecond.
+    told + Duration::from_millis(1) >= wall(at) && told <= wall(at + SWEEP + SLACK)
+}
+
+/// Whether what is told of one place is about another: `host-1` is no part of `host-13`.
+fn is_of(told: &str, place: &str) -> bool {
+    let is_word = |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric());
+    told.match_indices(place).any(|(at, _)| {
+        !is_word(told[..at].chars().next_back())
+            && !is_word(told[at + place.len()..].chars().next())
+    })
+}
+
+/// The places at which a step may have been felt: its own, and for a node all that it is cabled to.
+fn felt(step: &Step, all: &[Step], net: &Net) -> Vec<String> {
+    let around = |node: NodeId| {
+        let mut names = vec![name(net, node)];
+        let plugs = net.plugs_of(node).filter_map(|port| net.port(port).cable);
+        names.extend(plugs.map(|peer| net.node_of(peer).id.clone()));
+        names
+    };
+    match &step.action {
+        Action::Corrupt { into: end, .. }
+        | Action::Signal { end, .. }
+        | Action::Retrain { end }
+        | Action::Limit { end, .. }
+        | Action::Intake { port: end, .. }
+        | Action::Set { port: end, .. } => {
+            let mut places = cable(net, step.at, all, *end);
+            // A host whose only cable is pulled is gone.
+            let nodes = [Some(*end), net.port(*end).cable].into_iter().flatten();
+            let hosts = nodes.map(|port| net.node_of(port)).filter(|node| node.is_host());
+            places.extend(hosts.map(|node| node.id.clone()));
+            places
+        }
+        Action::Move { from, to } => {
+            let ends = [Some(*from), Some(*to), net.port(*from).cable, net.port(*to).cable];
+            let ends = || ends.into_iter().flatten();
+            let hosts = ends().map(|port| net.node_of(port)).filter(|node| node.is_host());
+            let mut places: Vec<String> = hosts.map(|node| node.id.clone()).collect();
+            places.extend(ends().map(|port| place(net, port)));
+            places
+        }
+        Action::Power { node, .. } | Action::Agents { node, .. } => around(*node),
+        Action::Clear { ports } => ports.iter().map(|port| net.node_of(*port).id.clone()).collect(),
+        Action::Master { .. } => vec!["default".into()],
+        Action::Traffic { .. } | Action::Way(_) => Vec::new(),
+    }
+}
+
+fn holds(name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/scenarios/{name}.yml"));
+    let scenario = Scenario::read(&path).unwrap();
+    let story = scenario.story(&Overrides::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::of(Simulated::of(&scenario), &file);
+    let end = story.steps.iter().map(|step| step.at).max().unwrap() + AFTER;
+    taped.run_to(end);
+    taped.recorder.end(wall(end));
+    let read = Read::of(&file, end);
+    let net = &story.net;
+    let listed = || serde_json::to_string_pretty(&read.report["events"]).unwrap();
+    for step in story.steps.iter().filter(|step| !step.at.is_zero()) {
+        let Some((sign, places)) = sign(step, &story.steps, net) else { continue };
+        let at = step.at;
+        let is_there = match sign {
+            Sign::Event(kinds) => read.has_event(kinds, &places, at),
+            Sign::EventOrCount(kinds, counter) => {
+                read.has_event(kinds, &places, at) || read.has_count(&[counter], &places, at)
+            }
+            Sign::Count(counters) => read.has_count(counters, &places, at),
+        };
+        assert!(is_there, "{name}: {step:?} at {places:?} is not in\n{}", listed());
+    }
+    let is_explained = |told: &str, at: SystemTime, kind: &str| {
+        let is_congestion = kind.starts_with("congestion");
+        // Where answers are lost, nobody can tell who is silent.
+        let is_loss = kind.starts_with("node_") || kind.starts_with("reads_");
+        story.steps.iter().any(|step| {
+            let began = wall(step.at) <= at + Duration::from_millis(1);
+            let is_load = matches!(step.action, Action::Traffic { .. } | Action::Intake { .. });
+            let loses = match step.action {
+                Action::Way(way) => way.loss > 0.0,
+                Action::Agents { manner, .. } => manner != Manner::Well,
+                _ => false,
+            };
+            began
+                && (felt(step, &story.steps, net).iter().any(|place| is_of(told, place))
+                    || is_congestion && is_load
+                    || is_loss && loses)
+        })
+    };
+    for event in read.list("events") {
+        let (kind, at) = (event["kind"].as_str().unwrap(), time(&event["at"]));
+        let is_own = ["exporter_start", "exporter_stop"].contains(&kind);
+        let told = event["place"].as_str().unwrap();
+        assert!(is_own || is_explained(told, at, kind), "{name}: invented: {event}");
+    }
+    for suspect in read.list("suspects") {
+        let told = suspect["place"].as_str().unwrap();
+        assert!(is_explained(told, wall(end), ""), "{name}: nobody did anything to {told}");
+    }
+}
+
+macro_rules! scenarios {
+    ($($name:ident $file:literal)+) => {
+        $(#[test] fn $name() { holds($file); })+
+    };
+}
+
+scenarios! {
+    a_bad_cable "bad-cable"
+    cleared_counters "cleared-counters"
+    congestion "congestion"
+    a_dead_switch "dead-switch"
+    degraded_links "degraded-link"
+    a_flapping_link "flapping-link"
+    a_host_that_is_rebooted "host-reboot"
+    a_lossy_fabric "lossy-fabric"
+    a_miswired_fabric "miswired"
+    a_new_master "new-master"
+    slow_nodes "slow-node"
+    a_switch_that_is_rebooted "switch-reboot"
+}

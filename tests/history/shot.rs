@@ -1,0 +1,199 @@
+//! Two hundred recorders that are killed at random moments: while they make their file, open it, write
+//! to it and close it. A file says no less than what its recorder had done, no more than what it was
+//! about to do, and nothing twice.
+//!
+//! The recorder is this test binary itself, which runs one ignored test: it says what it is about to do
+//! and what it has done, and what is said to a file has been said, whatever comes after.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::history::Reader;
+use fabric_exporter::sim::chance::Chance;
+
+use crate::rig::child::{self, Running};
+use crate::rig::wait_until;
+use crate::steady::{Steady, Tape, check, settings};
+use crate::{events, wall};
+
+/// How often in each of two lanes: this many altogether is twice as many.
+const TIMES: u64 = 100;
+
+/// The latest moment, after the first file is opened.
+const LATEST: u64 = 200_000;
+
+/// Tells the recorder where and how.
+pub const FOLDER: &str = "HISTORY_TEST_FOLDER";
+pub const WAY: &str = "HISTORY_TEST_WAY";
+
+/// How a recorder goes about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// One file, sweep after sweep.
+    On,
+    /// One file, which it opens and closes again and again.
+    Again,
+    /// File after file, each made anew.
+    Anew,
+}
+
+const WAYS: [Way; 3] = [Way::On, Way::Again, Way::Anew];
+
+fn file(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("history-{number}.db"))
+}
+
+/// The arguments by which this test binary becomes a recorder.
+pub const RECORD: &[&str] =
+    &["shot::a_recorder_that_says_what_it_does", "--exact", "--ignored", "--nocapture"];
+
+#[test]
+#[ignore = "a part of those who kill it"]
+fn a_recorder_that_says_what_it_does() {
+    let (Some(folder), Ok(way)) = (std::env::var_os(FOLDER), std::env::var(WAY)) else { return };
+    let way = WAYS.into_iter().find(|it| format!("{it:?}") == way).unwrap();
+    let (folder, steady) = (PathBuf::from(folder), Arc::new(Steady::new()));
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let mut number = 0;
+    loop {
+        println!("\ntape: opens {number}");
+        let mut tape = Tape::new(&steady, settings(&file(&folder, number)));
+        println!("\ntape: first {}", tape.next);
+        while way == Way::On || tape.next < tape.first + 3 {
+            println!("\ntape: about {}", tape.next);
+            let well = tape.record();
+            println!("\ntape: {} {}", if well { "done" } else { "failed" }, tape.next - 1);
+        }
+        tape.recorder.end(SystemTime::now());
+        number += u64::from(way == Way::Anew);
+    }
+}
+
+/// What a recorder has said.
+#[derive(Debug, Default)]
+struct Said {
+    /// The file that it opened last.
+    file: u64,
+    /// Times that it opened that and got so far as to record.
+    starts: u64,
+    first: u64,
+    about: u64,
+    done: u64,
+}
+
+impl Said {
+    fn read(log: &Path) -> Option<Said> {
+        let mut said = None;
+        for line in child::read_lossy(log).lines() {
+            let Some(line) = line.strip_prefix("tape: ") else { continue };
+            // A last word that was cut off was not said.
+            let Some((word, number)) = line.split_once(' ') else { continue };
+            let Ok(number) = number.parse() else { continue };
+            let said = said.get_or_insert_with(Said::default);
+            match word {
+                "opens" if number == said.file => {}
+                "opens" => *said = Said { file: number, ..Said::default() },
+                "first" => said.first = number,
+                "about" => {
+                    said.starts += u64::from(number == said.first);
+                    said.about = number;
+                }
+                "done" => said.done = number,
+                _ => panic!("it {line}"),
+            }
+        }
+        said
+    }
+}
+
+/// Lets a recorder run until a random moment, kills it, and tells what it had said.
+fn shot(folder: &Path, way: Way, chance: &mut Chance) -> Said {
+    let log = folder.join("said");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(RECORD)
+        .env(FOLDER, folder)
+        .env(WAY, format!("{way:?}"))
+        .stdin(Stdio::null())
+        .stdout(child::create(&log))
+        .stderr(child::create(&folder.join("stderr")));
+    let mut running = Running::spawn("a recorder", &mut command);
+    wait_until(Duration::from_secs(60), "a recorder to begin", || Said::read(&log));
+    // This is no wait for anything: it is the random moment itself.
+    std::thread::sleep(Duration::from_micros(chance.below(LATEST)));
+    let ended = running.try_wait();
+    running.kill();
+    assert_eq!(ended, None, "{}", child::read_lossy(&folder.join("stderr")));
+    Said::read(&log).unwrap()
+}
+
+/// Looks at a file after a shot: `before` is the last sweep that was in it then.
+fn survives(steady: &Steady, file: &Path, before: u64, said: &Said) -> u64 {
+    let (least, most) = (said.done.max(before), said.about.max(before));
+    assert!(most <= least + 1, "{said:?}");
+    // Who looks before the exporter is there again finds it as well.
+    if least > 0 {
+        Reader::open(file).unwrap();
+    }
+    let found = check(steady, file, before, &[]);
+    assert!((least..=most).contains(&found), "{found} after {before}: {said:?}");
+    found
+}
+
+fn whole(folder: &Path) {
+    let names = folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name());
+    for name in names {
+        assert!(!name.to_string_lossy().contains("damaged"), "{name:?}");
+    }
+}
+
+fn lane(seed: u64) -> (u64, [u64; 3], u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let steady = Steady::new();
+    let mut chance = Chance::new(seed);
+    let (mut last, mut starts, mut unsaid, mut torn_off, mut ways) = (0, 0, 0, 0, [0; 3]);
+    for _ in 0..TIMES {
+        let way = WAYS[chance.below(3) as usize];
+        ways[way as usize] += 1;
+        if way == Way::Anew {
+            let anew = tempfile::tempdir_in(folder.path()).unwrap();
+            let said = shot(anew.path(), way, &mut chance);
+            let last = survives(&steady, &file(anew.path(), said.file), 0, &said);
+            torn_off += u64::from(said.about > said.done && last == said.done);
+            if let Some(before) = said.file.checked_sub(1) {
+                assert_eq!(check(&steady, &file(anew.path(), before), 0, &[]), 3);
+            }
+            whole(anew.path());
+        } else {
+            let said = shot(folder.path(), way, &mut chance);
+            let file = file(folder.path(), 0);
+            last = survives(&steady, &file, last, &said);
+            torn_off += u64::from(said.about > said.done && last == said.done);
+            starts += said.starts;
+            // Of a start that was cut short the first sweep may not be there, and so it is told of later.
+            unsaid += u64::from(said.about == said.first && said.done < said.first);
+            let told = events(&file);
+            let told = told.iter().filter(|event| event.kind == "exporter_start").count() as u64;
+            assert!((starts - unsaid..=starts).contains(&told), "{told} of {starts} starts");
+            whole(folder.path());
+        }
+    }
+    assert_eq!(check(&steady, &file(folder.path(), 0), 0, &[]), last);
+    (last, ways, torn_off)
+}
+
+#[test]
+fn a_file_is_whole_after_two_hundred_kills() {
+    let now = wall(Duration::ZERO).elapsed().unwrap().as_micros();
+    let seed = std::env::var("HISTORY_TEST_SEED").map_or(now as u64, |seed| seed.parse().unwrap());
+    println!("HISTORY_TEST_SEED={seed}");
+    std::thread::scope(|scope| {
+        let lanes = [seed, seed.wrapping_add(1)].map(|seed| scope.spawn(move || lane(seed)));
+        for lane in lanes {
+            let (last, ways, torn_off) = lane.join().unwrap();
+            println!("{last} sweeps, kills by way {ways:?}, {torn_off} sweeps cut off");
+        }
+    });
+}
