@@ -55,6 +55,7 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench health
 	cargo bench $(LOCKED) --bench fabric
+	cargo bench $(LOCKED) --bench history
 	cargo bench $(LOCKED) --bench host
 	cargo bench $(LOCKED) --bench rules
 

@@ -7,7 +7,7 @@
 
 pub mod api;
 pub mod clock;
-pub mod course;
+pub mod columns;
 pub mod diff;
 pub mod event;
 pub mod file;

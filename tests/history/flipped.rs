@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use fabric_exporter::history::file::tier::Tier;
 use fabric_exporter::history::model::Port;
-use fabric_exporter::history::record::store::Store;
 use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Reader, Source};
+use fabric_exporter::history::{Reader, Recorder, Source};
 use fabric_exporter::sim::chance::Chance;
 
 use crate::always;
@@ -81,8 +80,9 @@ fn survives(
     assert!(well >= 23, "{well} sweeps of 25");
     assert!(set_aside(folder.path()) <= 1);
     drop(tape);
-    let store = Store::open(&file).unwrap();
-    let memory = store.memory(steady.fabric()).unwrap();
+    // What is damaged where only some questions lead may be found only now.
+    let mut recorder = Recorder::new(settings(&file), Arc::default());
+    let memory = recorder.memory(steady.fabric());
     // A port whose name is damaged may be another one by now.
     steady.compare(&memory, SWEEPS + 25, |counter, told, wanted| {
         assert!(told <= wanted, "{counter:?}: {told:?}, and not {wanted:?}");

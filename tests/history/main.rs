@@ -5,16 +5,18 @@
 mod asked;
 mod budget;
 mod damaged;
+mod digested;
 mod flipped;
 mod full;
 mod jumps;
 mod killed;
-mod measured;
+mod migrated;
 mod reported;
 mod restarted;
 #[path = "../rig/mod.rs"]
 mod rig;
 mod shot;
+mod states;
 mod steady;
 mod told;
 

@@ -13,7 +13,7 @@ use crate::history::clock::Clock;
 use crate::history::file::tier::Tier;
 use crate::history::model::{Port, Series, Told as Event, Window};
 use crate::history::source::{Detail, Wanted, until_known};
-use crate::history::{Source, course};
+use crate::history::{Source, columns};
 
 use super::window::WindowArgs;
 use super::{Fatal, Told, count, tame, unreadable};
@@ -154,7 +154,7 @@ impl Timeline {
         let wide = of.iter().map(|of| of.counter.row().metric.len()).max().unwrap_or(0);
         for of in of {
             let sum: u64 = of.steps.iter().fold(0, |sum, step| sum.saturating_add(step.by));
-            let line = course::line(&course::columns(&of.steps, self.window, COLUMNS));
+            let line = columns::bars(&columns::spread(&of.steps, self.window, COLUMNS));
             writeln!(out, "  {:wide$}  {line}  {sum}", of.counter.row().metric)?;
         }
         Ok(())

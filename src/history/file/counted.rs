@@ -1,46 +1,45 @@
-//! What counters grew by, and what the fabric was like, as the file answers it.
+//! What counters grew by, as the file answers it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, SystemTime};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
-use rusqlite::types::Value;
+use rusqlite::OptionalExtension;
 
 use crate::fabric::Counter;
 use crate::fabric::topology::End;
-use crate::health::Verdict;
-use crate::history::model::{Cable, Cover, Known, Moved, Port, Series, Step, Sum, Then, Window};
+use crate::history::model::{Moved, Series, Step, Sum, Window};
 use crate::history::source::Detail;
-use crate::history::{HistoryError, micros_of, time_of};
+use crate::history::{micros_of, time_of};
 
+use super::digest::Span;
 use super::frame::{Entry, Frame};
 use super::reader::Reader;
-use super::tier::Tier;
+use super::rows::{Hour, between};
+use super::tier::{Tier, part_of};
 
-/// Tells when a sweep was, and what its frame says.
-type Visit<'a> = dyn FnMut(Window, &Frame) + 'a;
+/// Windows up to so long are told by each sweep's traffic, where there is any: 720 sweeps of two parts
+/// of 60,000 ports are unpacked in a fifth of a second.
+const SHORT: Duration = Duration::from_secs(3 * 3600);
 
-impl Reader {
-    /// Goes through the frames of a tier; tells how many are damaged.
-    fn visit(&self, tier: Tier, window: Window, see: &mut Visit<'_>) -> rusqlite::Result<usize> {
-        let mut statement = self.db.prepare(
-            "SELECT began, ended, data, fabric FROM frames
-             WHERE tier = ?1 AND ended >= ?2 AND began <= ?3 ORDER BY ended, id",
-        )?;
-        let mut last: HashMap<i64, SystemTime> = HashMap::new();
-        let mut rows =
-            statement.query((tier as u8, micros_of(window.from), micros_of(window.to)))?;
-        let mut damaged = 0;
-        while let Some(row) = rows.next()? {
-            let began = time_of(row.get(0)?);
-            let before = last.insert(row.get(3)?, began).unwrap_or(began);
-            match Frame::unpack(row.get_ref(2)?.as_blob()?) {
-                Ok(frame) => see(Window { from: before, to: began }, &frame),
-                Err(_) => damaged += 1,
+/// The steps of some ports' counters.
+struct Steps<'a> {
+    reader: &'a Reader,
+    window: Window,
+    by: BTreeMap<(u32, Counter), Vec<Step>>,
+}
+
+impl Steps<'_> {
+    fn see(&mut self, span: Span, frame: &Frame, entry: &Entry) {
+        let (from, to) = between(span, entry);
+        if self.window.has(to) {
+            for (counter, by) in self.reader.values(frame, entry) {
+                self.by.entry((entry.port, counter)).or_default().push(Step { from, to, by });
             }
         }
-        Ok(damaged)
     }
+}
 
+impl Reader {
     pub(super) fn read_series(
         &self,
         ends: &[End],
@@ -48,123 +47,131 @@ impl Reader {
         window: Window,
     ) -> rusqlite::Result<Vec<Series>> {
         let places = self.at(ends)?;
-        let mut steps: BTreeMap<(usize, Counter), Vec<Step>> = BTreeMap::new();
-        let tiers: &[Tier] = match detail {
-            Detail::Errors => &[Tier::Rare],
-            Detail::All => &[Tier::Rare, Tier::Busy],
-        };
-        for tier in tiers {
-            self.visit(*tier, window, &mut |span, frame| {
-                for (index, place) in places.iter().enumerate() {
-                    let Some(entry) = frame.of(place.id) else { continue };
-                    let (from, to) = (read(span.from, entry), read(span.to, entry));
-                    for (counter, by) in self.values(frame, entry) {
-                        steps.entry((index, counter)).or_default().push(Step { from, to, by });
-                    }
-                }
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut parts: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for place in &places {
+            parts.entry(part_of(place.id)).or_default().push(place.id);
+        }
+        let hours = self.hours(window)?;
+        let mut steps = Steps { reader: self, window, by: BTreeMap::new() };
+        for (part, ports) in &parts {
+            self.digested(Tier::Rare, &hours, Some(*part), ports, &mut |span, frame, entry| {
+                steps.see(span, frame, entry);
             })?;
         }
-        let series = steps.into_iter().filter_map(|((index, counter), steps)| {
-            Some(Series { port: places.get(index)?.port.clone(), counter, steps })
+        let all: Vec<u32> = places.iter().map(|place| place.id).collect();
+        self.framed(Tier::Rare, window, None, &[], &all, &mut |span, frame, entry| {
+            steps.see(span, frame, entry);
+        })?;
+        if detail == Detail::All {
+            let thinned = self.thinned(&hours, window)?;
+            for (part, ports) in &parts {
+                let see = &mut |span, frame: &Frame, entry: &Entry| steps.see(span, frame, entry);
+                let told = self.digested(Tier::Busy, &thinned, Some(*part), ports, see)?;
+                let told: Vec<&Hour> =
+                    thinned.iter().filter(|hour| told.contains(&hour.id)).collect();
+                let see = &mut |span, frame: &Frame, entry: &Entry| steps.see(span, frame, entry);
+                self.framed(Tier::Busy, window, Some(*part), &told, ports, see)?;
+            }
+        }
+        let of: HashMap<u32, _> = places.into_iter().map(|place| (place.id, place.port)).collect();
+        let series = steps.by.into_iter().filter_map(|((port, counter), mut steps)| {
+            steps.sort_by_key(|step| step.to);
+            Some(Series { port: of.get(&port)?.clone(), counter, steps })
         });
         Ok(series.collect())
     }
 
+    /// The hours of which traffic is told as a whole: those that end in the window, if it is long,
+    /// or if their sweeps are not all there any more.
+    fn thinned(&self, hours: &[Hour], window: Window) -> rusqlite::Result<Vec<Hour>> {
+        let is_long = window.length() > SHORT;
+        let to = micros_of(window.to);
+        let mut full: HashMap<i64, Option<i64>> = HashMap::new();
+        let mut thinned = Vec::new();
+        for hour in hours {
+            let from = match full.get(&hour.fabric) {
+                Some(from) => *from,
+                None => *full.entry(hour.fabric).or_insert(self.full_from(hour.fabric)?),
+            };
+            let is_whole = from.zip(hour.traffic).is_some_and(|(from, first)| from <= first);
+            if hour.ended <= to && (is_long || !is_whole) {
+                thinned.push(hour.clone());
+            }
+        }
+        Ok(thinned)
+    }
+
+    /// When the earliest sweep was begun of which all traffic is there.
+    pub(super) fn full_from(&self, fabric: i64) -> rusqlite::Result<Option<i64>> {
+        let mut first = self.db.prepare_cached(
+            "SELECT began FROM frames WHERE tier = 1 AND fabric = ?1 ORDER BY began LIMIT 1",
+        )?;
+        first.query_row([fabric], |row| row.get(0)).optional()
+    }
+
     pub(super) fn read_moved(&self, window: Window) -> rusqlite::Result<Vec<Moved>> {
         let mut sums: BTreeMap<u32, BTreeMap<Counter, Sum>> = BTreeMap::new();
-        self.visit(Tier::Rare, window, &mut |span, frame| {
-            for entry in frame.entries() {
-                let of = sums.entry(entry.port).or_default();
-                let at = read(span.to, entry);
-                for (counter, by) in self.values(frame, entry) {
-                    let sum = Sum { counter, by: 0, first: at, last: at };
-                    let sum = of.entry(counter).or_insert(sum);
-                    sum.by = sum.by.saturating_add(by);
-                    sum.last = at;
-                }
+        let mut see = |span, frame: &Frame, entry: &Entry| {
+            let (_, at) = between(span, entry);
+            if !window.has(at) {
+                return;
             }
-        })?;
-        let mut moved = Vec::new();
-        for (port, sums) in sums {
-            let of = self.places(" WHERE ports.id = ?", [Value::from(port)])?;
-            let Some(place) = of.into_iter().next() else { continue };
-            let cables = self.read_cables(&[place.port.end()], window)?;
-            let peer = cables
-                .into_iter()
-                .next()
-                .and_then(|cable| cable.ends.into_iter().find(|end| end.end() != place.port.end()));
-            moved.push(Moved { port: place.port, peer, sums: sums.into_values().collect() });
-        }
-        Ok(moved)
-    }
-
-    pub(super) fn read_cables(
-        &self,
-        ends: &[End],
-        _window: Window,
-    ) -> rusqlite::Result<Vec<Cable>> {
-        let mut cables: Vec<Cable> = Vec::new();
-        for place in self.at(ends)? {
-            let partners = self.places(
-                " WHERE ports.id IN (SELECT high FROM links WHERE low = ?1
-                      UNION SELECT low FROM links WHERE high = ?1)",
-                [Value::from(place.id)],
-            )?;
-            for partner in partners {
-                let mut ends: [Port; 2] = [place.port.clone(), partner.port];
-                ends.sort_by_key(Port::end);
-                let cable = Cable { ends, up: None, verdict: Verdict::Unknown, rate: None };
-                if !cables.contains(&cable) {
-                    cables.push(cable);
-                }
+            let of = sums.entry(entry.port).or_default();
+            for (counter, by) in self.values(frame, entry) {
+                let sum = of.entry(counter).or_insert(Sum { counter, by: 0, first: at, last: at });
+                sum.by = sum.by.saturating_add(by);
+                (sum.first, sum.last) = (sum.first.min(at), sum.last.max(at));
             }
-        }
-        Ok(cables)
-    }
-
-    pub(super) fn read_fabrics(&self, _at: SystemTime) -> rusqlite::Result<Vec<Then>> {
-        Ok(Vec::new())
-    }
-
-    pub(super) fn read_cover(&self, window: Window) -> rusqlite::Result<Cover> {
-        let mut known = Known { gaps: vec![window], ..Known::default() };
-        let damaged = self.visit(Tier::Busy, window, &mut |_, _| known.sweeps += 1)?;
-        let fabrics = [("default".to_owned(), known)].into();
-        Ok(Cover { fabrics, damaged })
-    }
-
-    fn values<'a>(
-        &'a self,
-        frame: &'a Frame,
-        entry: &Entry,
-    ) -> impl Iterator<Item = (Counter, u64)> + use<'a> {
-        frame.values(entry).filter_map(|(number, by)| {
-            let counter = self.numbers.counter(number)?;
-            Some((counter, by.saturating_mul(counter.row().scale)))
-        })
-    }
-
-    /// How many sweeps can be read of a tier, how many cannot, and when the latest ended.
-    pub fn frames(&self, tier: Tier) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
-        let count = || {
-            let mut statement =
-                self.db.prepare("SELECT data, ended FROM frames WHERE tier = ?1")?;
-            let mut rows = statement.query([tier as u8])?;
-            let (mut whole, mut damaged, mut last) = (0, 0, None);
-            while let Some(row) = rows.next()? {
-                match Frame::unpack(row.get_ref(0)?.as_blob()?) {
-                    Ok(_) => whole += 1,
-                    Err(_) => damaged += 1,
-                }
-                last = last.max(Some(time_of(row.get(1)?)));
-            }
-            Ok((whole, damaged, last))
         };
-        count().map_err(self.failed())
+        self.digested(Tier::Rare, &self.hours(window)?, None, &[], &mut see)?;
+        self.framed(Tier::Rare, window, None, &[], &[], &mut see)?;
+        let peers = self.peers(window)?;
+        let other = |port: &u32| peers.get(port).map(|(peer, _)| *peer);
+        let numbers: BTreeSet<u32> =
+            sums.keys().flat_map(|port| [Some(*port), other(port)]).flatten().collect();
+        let ports = self.numbered(&Vec::from_iter(numbers))?;
+        let moved = sums.into_iter().filter_map(|(port, sums)| {
+            let peer = other(&port).and_then(|peer| ports.get(&peer).cloned());
+            let sums = sums.into_values().collect();
+            Some(Moved { port: ports.get(&port)?.clone(), peer, sums })
+        });
+        Ok(moved.collect())
     }
-}
 
-/// When a port was read in a sweep.
-fn read(began: SystemTime, entry: &Entry) -> SystemTime {
-    began + Duration::from_millis(entry.after.into())
+    /// Where each port's cable led, the latest in a window.
+    fn peers(&self, window: Window) -> rusqlite::Result<HashMap<u32, (u32, i64)>> {
+        let mut statement = self.db.prepare(
+            "SELECT low, high, since FROM cables JOIN links ON links.id = link
+             WHERE since <= ?2 AND (until IS NULL OR until > ?1)",
+        )?;
+        let mut rows = statement.query((micros_of(window.from), micros_of(window.to)))?;
+        let mut peers: HashMap<u32, (u32, i64)> = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let (low, high, since): (u32, u32, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            for (port, peer) in [(low, high), (high, low)] {
+                let latest = peers.entry(port).or_insert((peer, since));
+                if since >= latest.1 {
+                    *latest = (peer, since);
+                }
+            }
+        }
+        Ok(peers)
+    }
+
+    /// From when on each sweep's traffic is there, of a fabric.
+    pub(super) fn traffic_from(
+        &self,
+        fabric: i64,
+    ) -> rusqlite::Result<Option<std::time::SystemTime>> {
+        let from = self.full_from(fabric)?;
+        // The earliest tells what was counted since the sweep before it.
+        let mut before =
+            self.db.prepare_cached("SELECT since FROM sweeps WHERE fabric = ?1 AND began = ?2")?;
+        let Some(from) = from else { return Ok(None) };
+        let since = before.query_row([fabric, from], |row| row.get(0)).optional()?.flatten();
+        Ok(Some(time_of(since.unwrap_or(from))))
+    }
 }

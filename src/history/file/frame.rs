@@ -1,27 +1,14 @@
 //! What the counters of a fabric have grown by in a sweep, packed.
 //!
-//! A frame is a byte that says how it is written, a CRC, the length of the plain form, and that form
-//! packed by zstd. The plain form is columns: ports in rising order as steps from one to the next, when
-//! each was read, which counters it has, and their values; what is alike stands together, and packs well.
-//! Level 1, for a million counters then take ten milliseconds, and higher levels save little.
+//! The plain form is columns: ports in rising order as steps from one to the next, when each was read,
+//! which counters it has, and their values; what is alike stands together, and packs well
+//! ([`packed`](super::packed) says how).
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-use super::varint;
-
-/// How frames are written at present.
-const FORM: u8 = 1;
-
-/// What stands before the length: the form and the CRC.
-const HEAD: usize = 5;
-
-/// The longest plain form: more than the counters of 162,000 ports take, each with its largest value.
-const MOST_PLAIN: u64 = 64 << 20;
-
-/// The level of packing.
-const LEVEL: i32 = 1;
+use super::{packed, varint};
 
 /// Why bytes are no frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -56,6 +43,13 @@ pub struct Entry {
     first: u32,
 }
 
+impl Entry {
+    /// One that says nothing but of whom it is, and when it was read.
+    pub fn of(port: u32, after: u32) -> Self {
+        Entry { port, after, counters: 0, first: 0 }
+    }
+}
+
 /// Values of counters, by port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
@@ -71,6 +65,17 @@ impl Frame {
         after: Duration,
         values: impl IntoIterator<Item = (u8, u64)>,
     ) {
+        let after = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
+        self.push_after(port, after, values);
+    }
+
+    /// The same, `after` in milliseconds.
+    pub fn push_after(
+        &mut self,
+        port: u32,
+        after: u32,
+        values: impl IntoIterator<Item = (u8, u64)>,
+    ) {
         let first = self.values.len() as u32;
         let mut counters = 0;
         for (counter, value) in values {
@@ -78,7 +83,6 @@ impl Frame {
             self.values.push(value);
         }
         if counters != 0 {
-            let after = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
             self.entries.push(Entry { port, after, counters, first });
         }
     }
@@ -95,8 +99,12 @@ impl Frame {
 
     /// An entry's counters with their values.
     pub fn values(&self, entry: &Entry) -> impl Iterator<Item = (u8, u64)> + use<'_> {
-        let Entry { counters, first, .. } = *entry;
-        let counters = (0..64u8).filter(move |counter| counters >> counter & 1 == 1);
+        let Entry { mut counters, first, .. } = *entry;
+        let counters = std::iter::from_fn(move || {
+            let lowest = counters.trailing_zeros();
+            counters &= counters.wrapping_sub(1);
+            (lowest < 64).then_some(lowest as u8)
+        });
         counters.zip(self.values.iter().skip(first as usize).copied())
     }
 
@@ -107,58 +115,60 @@ impl Frame {
     }
 
     /// Packs it. Of a port that is in it more than once each entry counts.
-    pub fn pack(&mut self) -> std::io::Result<Vec<u8>> {
+    pub fn pack(&self) -> std::io::Result<Vec<u8>> {
         let mut plain = Vec::with_capacity(self.entries.len() * 8 + self.values.len() * 3);
-        let mut order = self.entries.clone();
-        order.sort_by_key(|entry| entry.port);
-        varint::put(&mut plain, order.len() as u64);
+        self.write(&self.order(), &mut plain);
+        packed::pack(&plain)
+    }
+
+    /// The places of its entries by port; those of one port as they were pushed.
+    pub(super) fn order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.entries.len() as u32).collect();
+        order.sort_by_key(|at| self.entries[*at as usize].port);
+        order
+    }
+
+    /// Writes the entries at some places, which are by port.
+    pub(super) fn write(&self, order: &[u32], plain: &mut Vec<u8>) {
+        let order = || order.iter().filter_map(|at| self.entries.get(*at as usize));
+        varint::put(plain, order().count() as u64);
         let mut last = 0;
-        for entry in &order {
-            varint::put(&mut plain, u64::from(entry.port - last));
+        for entry in order() {
+            varint::put(plain, u64::from(entry.port - last));
             last = entry.port;
         }
-        for entry in &order {
-            varint::put(&mut plain, u64::from(entry.after));
+        for entry in order() {
+            varint::put(plain, u64::from(entry.after));
         }
-        for entry in &order {
-            varint::put(&mut plain, entry.counters);
+        for entry in order() {
+            varint::put(plain, entry.counters);
         }
-        for entry in &order {
+        for entry in order() {
             for (_, value) in self.values(entry) {
-                varint::put(&mut plain, value);
+                varint::put(plain, value);
             }
         }
-        let mut tail = Vec::new();
-        varint::put(&mut tail, plain.len() as u64);
-        tail.extend(zstd::bulk::compress(&plain, LEVEL)?);
-        let mut bytes = Vec::with_capacity(HEAD + tail.len());
-        bytes.push(FORM);
-        bytes.extend(crc32fast::hash(&tail).to_le_bytes());
-        bytes.extend(tail);
-        Ok(bytes)
     }
 
     /// Unpacks what [`pack`](Self::pack) made, ports in rising order.
     pub fn unpack(bytes: &[u8]) -> Result<Self, FrameError> {
-        let (&[form, ref crc @ ..], mut tail) =
-            bytes.split_first_chunk::<HEAD>().ok_or(FrameError::Length)?;
-        if form != FORM {
-            return Err(FrameError::Form(form));
-        }
-        if crc32fast::hash(tail).to_le_bytes() != *crc {
-            return Err(FrameError::Crc);
-        }
-        let length = varint::take(&mut tail).filter(|length| *length <= MOST_PLAIN);
-        let length = length.ok_or(FrameError::Length)? as usize;
-        let plain = zstd::bulk::decompress(tail, length).map_err(|_| FrameError::Packing)?;
-        if plain.len() != length {
-            return Err(FrameError::Length);
-        }
-        Self::read(&plain)
+        Self::unpack_of(bytes, |_| true)
     }
 
-    fn read(mut plain: &[u8]) -> Result<Self, FrameError> {
-        let mut take = || varint::take(&mut plain).ok_or(FrameError::Length);
+    /// The same of some ports alone: of one in a part of 1,024 it takes half of the time.
+    pub fn unpack_of(bytes: &[u8], wanted: impl Fn(u32) -> bool) -> Result<Self, FrameError> {
+        let plain = packed::unpack(bytes)?;
+        let mut rest = &*plain;
+        let frame = Self::read(&mut rest, wanted)?;
+        if rest.is_empty() { Ok(frame) } else { Err(FrameError::Length) }
+    }
+
+    /// Reads what [`write`](Self::write) wrote, from the front of what is there.
+    pub(super) fn read(
+        plain: &mut &[u8],
+        wanted: impl Fn(u32) -> bool,
+    ) -> Result<Self, FrameError> {
+        let mut take = || varint::take(plain).ok_or(FrameError::Length);
         let count = take()?;
         // The length of the text limits what is made of it: nothing is reserved on a promise.
         let mut entries = Vec::new();
@@ -171,16 +181,27 @@ impl Frame {
         for entry in &mut entries {
             entry.after = u32::try_from(take()?).map_err(|_| FrameError::Number)?;
         }
-        let mut first = 0;
+        let mut all = 0u32;
         for entry in &mut entries {
-            (entry.counters, entry.first) = (take()?, first);
-            first = first.checked_add(entry.counters.count_ones()).ok_or(FrameError::Number)?;
+            entry.counters = take()?;
+            all = all.checked_add(entry.counters.count_ones()).ok_or(FrameError::Number)?;
         }
-        let mut values = Vec::new();
-        for _ in 0..first {
-            values.push(take()?);
+        let (mut values, mut passed) = (Vec::new(), 0);
+        let mut kept = Vec::new();
+        for entry in entries {
+            let count = entry.counters.count_ones();
+            if !wanted(entry.port) {
+                passed += count as usize;
+                continue;
+            }
+            varint::skip(plain, std::mem::take(&mut passed)).ok_or(FrameError::Length)?;
+            kept.push(Entry { first: values.len() as u32, ..entry });
+            for _ in 0..count {
+                values.push(varint::take(plain).ok_or(FrameError::Length)?);
+            }
         }
-        if plain.is_empty() { Ok(Frame { entries, values }) } else { Err(FrameError::Length) }
+        varint::skip(plain, passed).ok_or(FrameError::Length)?;
+        Ok(Frame { entries: kept, values })
     }
 }
 
@@ -218,6 +239,13 @@ mod tests {
                 (entry.port, (entry.after, unpacked.values(entry).collect()))
             }).collect();
             prop_assert_eq!(&told, &ports);
+            let some = |port: u32| port.is_multiple_of(3);
+            let of = Frame::unpack_of(&frame(&ports).pack().unwrap(), some).unwrap();
+            for (port, (after, values)) in &ports {
+                let entry = of.of(*port);
+                let told = entry.map(|entry| (entry.after, of.values(entry).collect()));
+                prop_assert_eq!(told, some(*port).then(|| (*after, values.clone())));
+            }
             for port in ports.keys() {
                 prop_assert_eq!(unpacked.of(*port).map(|entry| entry.port), Some(*port));
             }
@@ -236,13 +264,8 @@ mod tests {
         fn any_plain_text_is_a_frame_or_an_error(
             plain in proptest::collection::vec(any::<u8>(), 0..200), promised in any::<u64>(),
         ) {
-            let _ = Frame::read(&plain);
-            let mut tail = Vec::new();
-            varint::put(&mut tail, promised);
-            tail.extend(zstd::bulk::compress(&plain, LEVEL).unwrap());
-            let mut bytes = vec![FORM];
-            bytes.extend(crc32fast::hash(&tail).to_le_bytes());
-            bytes.extend(tail);
+            let _ = Frame::read(&mut &*plain, |_| true);
+            let bytes = packed::promising(&plain, promised);
             prop_assert!(promised == plain.len() as u64 || Frame::unpack(&bytes).is_err());
         }
     }
@@ -251,7 +274,7 @@ mod tests {
     fn a_promise_of_much_reserves_nothing() {
         let mut plain = Vec::new();
         varint::put(&mut plain, u64::MAX);
-        assert_eq!(Frame::read(&plain), Err(FrameError::Length));
+        assert_eq!(Frame::read(&mut &*plain, |_| true), Err(FrameError::Length));
         assert_eq!(Frame::unpack(&[9, 0, 0, 0, 0, 0]), Err(FrameError::Form(9)));
         assert_eq!(Frame::unpack(&[]), Err(FrameError::Length));
     }

@@ -1,10 +1,16 @@
 //! The file as a file: whose it is, who may write it, and what becomes of it when it is damaged.
 
 mod counted;
+mod cover;
+pub(in crate::history) mod digest;
 pub mod frame;
 pub(in crate::history) mod numbers;
+mod packed;
 pub mod reader;
+mod rows;
 pub(in crate::history) mod schema;
+pub(in crate::history) mod state;
+mod then;
 pub mod tier;
 mod varint;
 pub(in crate::history) mod whole;

@@ -1,5 +1,6 @@
 //! Answers from the file, also while an exporter writes it.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -67,11 +68,26 @@ impl Reader {
         if version > schema::VERSION {
             return Err(HistoryError::Newer { path: path.into(), version });
         }
+        schema::look_beside(&db).map_err(failed)?;
         let numbers = numbers(&db).map_err(failed)?;
         Ok(Reader { db, path: path.into(), numbers })
     }
 
-    pub(super) fn failed(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
+    /// Asks something: whatever is written and dropped meanwhile, all of the answer is of one moment.
+    pub(super) fn ask<T>(
+        &self,
+        question: impl FnOnce() -> rusqlite::Result<T>,
+    ) -> Result<T, HistoryError> {
+        let answer = || {
+            let moment = self.db.unchecked_transaction()?;
+            let answer = question()?;
+            moment.finish()?;
+            Ok(answer)
+        };
+        answer().map_err(self.failed())
+    }
+
+    fn failed(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
         let path = self.path.clone();
         move |error| HistoryError::Database { path, doing: "read it", error }
     }
@@ -135,6 +151,18 @@ impl Reader {
         if ends.is_empty() { Ok(Vec::new()) } else { self.places(&which, ends.iter().flat_map(of)) }
     }
 
+    /// The ports with these numbers in the file.
+    pub(super) fn numbered(&self, numbers: &[u32]) -> rusqlite::Result<HashMap<u32, Port>> {
+        let mut ports = HashMap::new();
+        // A statement has a length that it may have; that of so many numbers is a tenth of it.
+        for numbers in numbers.chunks(10_000) {
+            let list: Vec<String> = numbers.iter().map(u32::to_string).collect();
+            let which = format!(" WHERE ports.id IN ({})", list.join(","));
+            ports.extend(self.places(&which, [])?.into_iter().map(|it| (it.id, it.port)));
+        }
+        Ok(ports)
+    }
+
     pub(super) fn places(
         &self,
         which: &str,
@@ -151,20 +179,20 @@ impl Source for Reader {
     }
 
     fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {
-        let places = self.called(called).map_err(self.failed())?;
+        let places = self.ask(|| self.called(called))?;
         Ok(places.into_iter().map(|place| place.port).collect())
     }
 
     fn events(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
-        Ok(self.told(wanted).map_err(self.failed())?)
+        Ok(self.ask(|| self.told(wanted))?)
     }
 
     fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, AskError> {
-        Ok(self.read_cables(ports, window).map_err(self.failed())?)
+        Ok(self.ask(|| self.read_cables(ports, window))?)
     }
 
     fn moved(&self, window: Window) -> Result<Vec<Moved>, AskError> {
-        Ok(self.read_moved(window).map_err(self.failed())?)
+        Ok(self.ask(|| self.read_moved(window))?)
     }
 
     fn series(
@@ -173,15 +201,15 @@ impl Source for Reader {
         detail: Detail,
         window: Window,
     ) -> Result<Vec<Series>, AskError> {
-        Ok(self.read_series(ports, detail, window).map_err(self.failed())?)
+        Ok(self.ask(|| self.read_series(ports, detail, window))?)
     }
 
     fn fabrics(&self, at: SystemTime) -> Result<Vec<Then>, AskError> {
-        Ok(self.read_fabrics(at).map_err(self.failed())?)
+        Ok(self.ask(|| self.read_fabrics(at))?)
     }
 
     fn cover(&self, window: Window) -> Result<Cover, AskError> {
-        Ok(self.read_cover(window).map_err(self.failed())?)
+        Ok(self.ask(|| self.read_cover(window))?)
     }
 }
 

@@ -44,10 +44,68 @@ const STEPS: &[&str] = &[
         port INTEGER NOT NULL, counter INTEGER NOT NULL, count INTEGER NOT NULL,
         PRIMARY KEY (port, counter)) WITHOUT ROWID;
     ",
+    "
+    -- Sweeps that were recorded; `since` is when the one before was begun, if there was one.
+    CREATE TABLE sweeps (
+        id INTEGER PRIMARY KEY, fabric INTEGER NOT NULL,
+        since INTEGER, began INTEGER NOT NULL, ended INTEGER NOT NULL);
+    CREATE INDEX sweeps_by_time ON sweeps (fabric, began, since);
+    INSERT INTO sweeps (fabric, since, began, ended)
+        SELECT fabric, lag(began) OVER (PARTITION BY fabric ORDER BY began), began, ended
+        FROM (SELECT fabric, began, max(ended) AS ended FROM frames GROUP BY fabric, began)
+        ORDER BY began;
+    -- Frames of tiers 1 to 3 are in parts by the ports' numbers; what version 1 wrote is of all ports,
+    -- and has none.
+    ALTER TABLE frames ADD COLUMN part INTEGER;
+    DROP INDEX frames_by_tier;
+    CREATE INDEX frames_by_part ON frames (tier, part, began);
+    CREATE INDEX frames_by_time ON frames (tier, fabric, began);
+    -- Sweeps whose frames are digested: when the first and the last were begun, when that ended, which
+    -- was the first with traffic, how many they are, and the last one's id.
+    CREATE TABLE spans (
+        id INTEGER PRIMARY KEY, fabric INTEGER NOT NULL, first INTEGER NOT NULL,
+        began INTEGER NOT NULL, ended INTEGER NOT NULL, traffic INTEGER,
+        sweeps INTEGER NOT NULL, last INTEGER NOT NULL);
+    -- What a part's ports counted in them: of tier 0 each reading, of tier 1 one sum a counter. Times
+    -- are told from when the span's first sweep was begun.
+    CREATE TABLE digests (
+        id INTEGER PRIMARY KEY, span INTEGER NOT NULL, tier INTEGER NOT NULL, part INTEGER NOT NULL,
+        data BLOB NOT NULL);
+    CREATE UNIQUE INDEX digests_by_part ON digests (tier, part, span);
+    CREATE INDEX digests_by_span ON digests (tier, span);
+    -- From when to when a cable, and a node, was there: those that still are have no end. Of a cable
+    -- version 1 knew no more than what happened to it.
+    CREATE TABLE cables (
+        id INTEGER PRIMARY KEY, link INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER);
+    CREATE INDEX cables_by_link ON cables (link);
+    CREATE INDEX cables_by_end ON cables (until) WHERE until IS NOT NULL;
+    CREATE TABLE presences (
+        id INTEGER PRIMARY KEY, node INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER);
+    CREATE INDEX presences_by_node ON presences (node);
+    CREATE INDEX presences_by_end ON presences (until) WHERE until IS NOT NULL;
+    INSERT INTO cables (link, since)
+        SELECT link, min(at) FROM events WHERE link IS NOT NULL GROUP BY link;
+    ",
 ];
 
+/// What a file of version 1 lacks, beside it while it is read: who reads may not write.
+const BESIDE_1: &str = "
+    CREATE TEMP TABLE sweeps AS
+        SELECT fabric, lag(began) OVER (PARTITION BY fabric ORDER BY began) AS since, began, ended
+        FROM (SELECT fabric, began, max(ended) AS ended FROM main.frames GROUP BY fabric, began)
+        ORDER BY began;
+    CREATE INDEX temp.sweeps_by_time ON sweeps (fabric, began, since);
+    CREATE TEMP VIEW frames AS SELECT *, NULL AS part FROM main.frames;
+    CREATE TEMP TABLE spans (id, fabric, first, began, ended, traffic, sweeps, last);
+    CREATE TEMP TABLE digests (id, span, tier, part, data);
+    CREATE TEMP TABLE presences (id, node, since, until);
+    CREATE TEMP TABLE cables AS
+        SELECT link AS id, link, min(at) AS since, NULL AS until FROM main.events
+        WHERE link IS NOT NULL GROUP BY link;
+";
+
 /// The version that this program writes.
-pub(in crate::history) const VERSION: i64 = 1;
+pub(in crate::history) const VERSION: i64 = 2;
 
 const _: () = assert!(STEPS.len() == VERSION.unsigned_abs() as usize);
 
@@ -70,4 +128,9 @@ pub(in crate::history) fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
+}
+
+/// Lets a file of an older version be read as if it were of this one.
+pub(in crate::history) fn look_beside(db: &Connection) -> rusqlite::Result<()> {
+    if version(db)? == 1 { db.execute_batch(BESIDE_1) } else { Ok(()) }
 }

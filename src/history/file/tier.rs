@@ -15,6 +15,23 @@ pub enum Tier {
     First = 2,
     /// What all counters came to: nothing before it is needed to tell totals.
     All = 3,
+    /// What became of ports and their links since the sweep before.
+    Ports = 4,
+    /// How all ports and links were.
+    AllPorts = 5,
+    /// Which nodes began or ceased to answer.
+    Nodes = 6,
+    /// Which of all nodes answered.
+    AllNodes = 7,
+}
+
+/// Ports by their number in the file that stand in one row of traffic, and of what is digested. With
+/// 60,000 ports a link's traffic is then in a sixtieth of the data, in rows of 25 KB.
+pub(in crate::history) const PORTS_A_PART: u32 = 1_024;
+
+/// The part that a port is in.
+pub(in crate::history) fn part_of(port: u32) -> u32 {
+    port / PORTS_A_PART
 }
 
 impl Tier {

@@ -1,18 +1,20 @@
 //! What the file calls fabrics, nodes, ports and links: small numbers, given once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use crate::fabric::counter::TABLE;
-use crate::fabric::topology::LinkId;
-use crate::fabric::{Fabric, Guid, PortNumber};
+use crate::fabric::topology::{Link, LinkId};
+use crate::fabric::{Fabric, Guid, PortIndex, PortNumber};
 
 use crate::history::event::About;
 use crate::history::file::numbers::{Numbers, guid_bits, numbers};
 
-/// More ports than a file has had by the time that it is too large. A number that is beyond that was not
+use super::course::Course;
+
+/// More ports, and nodes, than a file has had by the time that it is too large. A number that is beyond that was not
 /// given by us, and what is kept by it would take all memory.
 const MOST_PORTS: u32 = 1 << 22;
 
@@ -23,9 +25,14 @@ pub struct Places {
     pub fabric: i64,
     /// Of each port, by its place in the fabric that was seen last.
     pub ports: Vec<u32>,
-    seen: Arc<Fabric>,
+    /// Of each node, likewise.
+    pub nodes_there: Vec<u32>,
+    seen: Option<Arc<Fabric>>,
     nodes: HashMap<Guid, (i64, String)>,
     by_end: HashMap<(i64, PortNumber), u32>,
+    links: HashMap<(u32, u32), i64>,
+    cables: Course,
+    presences: Course,
 }
 
 /// The numbers of all that is recorded.
@@ -46,19 +53,21 @@ impl Catalog {
         &self.numbers
     }
 
-    /// The numbers of a fabric as it is now, given where there were none.
+    /// The numbers of a fabric as it is now, if that is known, given where there were none.
     pub fn follow(
         &mut self,
         db: &Connection,
         name: &str,
-        fabric: &Arc<Fabric>,
+        fabric: Option<&Arc<Fabric>>,
         at: i64,
-    ) -> rusqlite::Result<&Places> {
+    ) -> rusqlite::Result<&mut Places> {
         if !self.fabrics.contains_key(name) {
             self.fabrics.insert(name.to_owned(), Places::read(db, name)?);
         }
         let places = self.fabrics.get_mut(name).ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-        if !Arc::ptr_eq(&places.seen, fabric) {
+        if let Some(fabric) = fabric
+            && !places.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, fabric))
+        {
             places.follow(db, fabric, at)?;
         }
         Ok(places)
@@ -103,7 +112,18 @@ impl Places {
         while let Some(row) = rows.next()? {
             by_end.insert((row.get(1)?, row.get(2)?), port_number(row.get(0)?)?);
         }
-        Ok(Places { fabric, ports: Vec::new(), seen: Arc::default(), nodes, by_end })
+        let mut links = HashMap::new();
+        let mut statement = db.prepare(
+            "SELECT links.id, low, high FROM links JOIN ports ON ports.id = low
+             JOIN nodes ON nodes.id = node WHERE fabric = ?1",
+        )?;
+        let mut rows = statement.query([fabric])?;
+        while let Some(row) = rows.next()? {
+            links.insert((row.get(1)?, row.get(2)?), row.get(0)?);
+        }
+        let (ports, nodes_there, seen) = (Vec::new(), Vec::new(), None);
+        let (cables, presences) = (Course::cables(db, fabric)?, Course::presences(db, fabric)?);
+        Ok(Places { fabric, ports, nodes_there, seen, nodes, by_end, links, cables, presences })
     }
 
     fn follow(&mut self, db: &Connection, fabric: &Arc<Fabric>, at: i64) -> rusqlite::Result<()> {
@@ -114,6 +134,7 @@ impl Places {
         )?;
         let mut add_port = db.prepare_cached("INSERT INTO ports (node, number) VALUES (?1, ?2)")?;
         self.ports.clear();
+        self.nodes_there.clear();
         for index in fabric.node_indexes() {
             let node = fabric.node(index);
             let guid = node.identity.guid;
@@ -131,21 +152,29 @@ impl Places {
                     id
                 }
             };
+            self.nodes_there.push(port_number(id)?);
             for port in fabric.ports_of(index) {
                 let number = fabric.port(port).number;
                 let port = if let Some(port) = self.by_end.get(&(id, number)) {
                     *port
                 } else {
-                    let given = add_port.insert(params![id, number])?;
-                    let port = port_number(given)?;
+                    let port = port_number(add_port.insert(params![id, number])?)?;
                     self.by_end.insert((id, number), port);
                     port
                 };
                 self.ports.push(port);
             }
         }
-        self.seen = Arc::clone(fabric);
-        Ok(())
+        self.seen = Some(Arc::clone(fabric));
+        let nodes = self.nodes_there.iter().map(|node| (*node).into()).collect();
+        self.presences.follow(db, nodes, at)?;
+        let mut cables = HashSet::new();
+        for Link(a, b) in fabric.links() {
+            let number = |port: PortIndex| self.ports.get(port.0 as usize).copied();
+            let Some(ends) = number(a).zip(number(b)) else { continue };
+            cables.insert(self.link_between(db, ends)?);
+        }
+        self.cables.follow(db, cables, at)
     }
 
     fn node(&self, guid: Guid) -> Option<i64> {
@@ -158,7 +187,7 @@ impl Places {
 
     /// The numbers of the node, the port and the link that an event is about.
     pub fn about(
-        &self,
+        &mut self,
         db: &Connection,
         about: About,
     ) -> rusqlite::Result<(Option<i64>, Option<u32>, Option<i64>)> {
@@ -170,14 +199,22 @@ impl Places {
         })
     }
 
-    fn link(&self, db: &Connection, LinkId(low, high): LinkId) -> rusqlite::Result<Option<i64>> {
+    fn link(
+        &mut self,
+        db: &Connection,
+        LinkId(low, high): LinkId,
+    ) -> rusqlite::Result<Option<i64>> {
         let ends = self.port(low.0, low.1).zip(self.port(high.0, high.1));
-        let Some((low, high)) = ends else { return Ok(None) };
-        let mut find = db.prepare_cached("SELECT id FROM links WHERE low = ?1 AND high = ?2")?;
-        if let Some(id) = find.query_row([low, high], |row| row.get(0)).optional()? {
-            return Ok(Some(id));
+        ends.map(|ends| self.link_between(db, ends)).transpose()
+    }
+
+    fn link_between(&mut self, db: &Connection, ends: (u32, u32)) -> rusqlite::Result<i64> {
+        if let Some(id) = self.links.get(&ends) {
+            return Ok(*id);
         }
         let mut add = db.prepare_cached("INSERT INTO links (low, high) VALUES (?1, ?2)")?;
-        add.insert([low, high]).map(Some)
+        let id = add.insert([ends.0, ends.1])?;
+        self.links.insert(ends, id);
+        Ok(id)
     }
 }

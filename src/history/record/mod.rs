@@ -2,15 +2,21 @@
 //! which nobody waits for: neither the next sweep nor a scrape.
 //!
 //! A sweep is one transaction ([`store`]): what happened, as events that [`story`] tells from one
-//! observation to the next, and what each counter has grown by. `ledger` knows what totals were, so that
-//! they go on when the exporter is started again; `clock` sees when the time of day is set; `retention`
-//! keeps the file within its budget.
+//! observation to the next, what each counter has `grown` by, and what is `standing` otherwise than before.
+//! `ledger` knows what totals were, so that they go on when the exporter is started again; `digesting`
+//! brings what was counted in an hour together port by port; `clock` sees when the time of day is set;
+//! `retention` keeps the file within its budget.
 
 mod catalog;
 mod clock;
+mod course;
+mod digesting;
+mod grown;
 mod ledger;
 pub mod recorder;
+mod remembered;
 mod retention;
+mod standing;
 pub mod store;
 pub mod story;
 

@@ -1,8 +1,11 @@
 //! What is dropped when, so that the file stays within its budget.
 //!
-//! By age each tier has a time of its own, and a few things at a time are dropped, when the time of day
-//! has held for a while: a clock that was set wrong must not cost the history. By size the traffic goes first, the oldest before all, then
-//! errors, then events. What totals are told from stays: it is of the latest sweeps.
+//! By age each kind has a time of its own, and a few things at a time are dropped, when the time of day has
+//! held for a while: a clock that was set wrong must not cost the history. By size it is the oldest of each sweep's traffic first, but for
+//! the last hour's, then of each hour's, but for the last three days'; then what was left of both, then
+//! errors with how the fabric was, then events. So a file that is too small for all of it still has the
+//! traffic of the last hour sweep by sweep, and that of some days hour by hour. What totals are told
+//! from stays: it is of the latest sweeps.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -10,15 +13,20 @@ use std::time::{Duration, SystemTime};
 use rusqlite::params;
 
 use crate::config::HistorySettings;
-use crate::history::file::tier::Tier;
 use crate::history::file::with_suffix;
 use crate::history::{HistoryError, micros_of};
 use crate::monitor::Recording;
 
 use super::store::Store;
 
-/// How many frames are dropped at a time: of 60,000 ports some MB each.
-const FRAMES_AT_ONCE: u32 = 16;
+/// How many sweeps' frames are dropped at a time: of 60,000 ports 1.5 MB each.
+const SWEEPS_AT_ONCE: u32 = 16;
+
+/// How many hours' digests are: of 60,000 ports 3 MB each.
+const SPANS_AT_ONCE: u32 = 8;
+
+/// How many sweeps' errors are: as many as are digested together.
+const RARE_AT_ONCE: u32 = 256;
 
 /// How many events are.
 const EVENTS_AT_ONCE: u32 = 1_000;
@@ -29,22 +37,34 @@ const PAGES_AT_ONCE: u32 = 2_048;
 /// How often something is dropped after a sweep, at most: the next one may be waiting.
 const MOST_TURNS: u32 = 16;
 
+/// Each sweep's traffic that is dropped after each hour's.
+const LAST_FULL: Duration = Duration::from_secs(3600);
+
+/// Each hour's traffic that is dropped after the last of each sweep's.
+const LAST_THINNED: Duration = Duration::from_secs(3 * 24 * 3600);
+
 /// What is newer than the latest whole totals of its fabric is needed to tell totals.
 const NOT_NEEDED: &str =
-    "id < (SELECT max(id) FROM frames AS whole WHERE whole.fabric = frames.fabric AND tier = 3)";
+    "id < (SELECT min(id) FROM frames AS whole WHERE whole.fabric = frames.fabric AND tier = 3)";
+
+/// The sweep of the latest whole totals of a fabric.
+pub(super) const LAST_WHOLE: &str = "(SELECT max(id) FROM sweeps WHERE fabric = ?1 AND began = (
+    SELECT began FROM frames WHERE tier = 3 AND fabric = ?1))";
 
 impl Store {
-    /// Drops what is too old at a time, if that is known, and the oldest while there is too much.
+    /// Digests what is due, drops what is too old at a time, if that is known, and the oldest while there
+    /// is too much.
     pub fn prune(
         &self,
         settings: &HistorySettings,
         now: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
-        self.prune_all(settings, now).map_err(|error| HistoryError::Database {
-            path: self.path.clone(),
-            doing: "drop what is old in it",
-            error,
-        })
+        let failed = |doing| {
+            let path = self.path.clone();
+            move |error| HistoryError::Database { path, doing, error }
+        };
+        self.digest().map_err(failed("digest an hour of it"))?;
+        self.prune_all(settings, now).map_err(failed("drop what is old in it"))
     }
 
     fn prune_all(
@@ -52,11 +72,22 @@ impl Store {
         settings: &HistorySettings,
         now: Option<SystemTime>,
     ) -> rusqlite::Result<()> {
-        if let Some(now) = now {
-            self.drop_aged(settings, now)?;
-        }
+        let before = |age: Duration| now.and_then(|now| now.checked_sub(age)).map_or(0, micros_of);
+        let (traffic, rare) = (before(settings.traffic_for), before(settings.rare_for));
+        self.drop_full(traffic)?;
+        self.drop_thinned(rare)?;
+        self.drop_rare(Some(rare))?;
+        self.drop_events(Some(rare))?;
+        let all = i64::MAX;
         for _ in 0..MOST_TURNS {
-            if self.used()? <= settings.size || !self.drop_oldest()? {
+            let is_dropped = self.used()? > settings.size
+                && (self.drop_full(before(LAST_FULL))?
+                    || self.drop_thinned(before(LAST_THINNED))?
+                    || self.drop_full(all)?
+                    || self.drop_thinned(all)?
+                    || self.drop_rare(None)?
+                    || self.drop_events(None)?);
+            if !is_dropped {
                 break;
             }
         }
@@ -68,41 +99,108 @@ impl Store {
         Ok(())
     }
 
-    /// A part of it, if there is much: whoever finds that the time is wrong is to find something.
-    fn drop_aged(&self, settings: &HistorySettings, now: SystemTime) -> rusqlite::Result<()> {
-        let before = |age: Duration| now.checked_sub(age).map_or(0, micros_of);
-        for (tier, age) in [(Tier::Busy, settings.traffic_for), (Tier::Rare, settings.rare_for)] {
-            let sql = format!(
-                "DELETE FROM frames WHERE id IN (SELECT id FROM frames
-                 WHERE tier = ?1 AND ended < ?2 AND {NOT_NEEDED}
-                 ORDER BY ended LIMIT {FRAMES_AT_ONCE})"
-            );
-            self.db.prepare_cached(&sql)?.execute(params![tier as u8, before(age)])?;
-        }
-        let sql = format!(
-            "DELETE FROM events WHERE id IN (SELECT id FROM events
-             WHERE at < ?1 ORDER BY at LIMIT {EVENTS_AT_ONCE})"
-        );
-        self.db.prepare_cached(&sql)?.execute([before(settings.rare_for)])?;
-        Ok(())
+    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<bool> {
+        Ok(self.db.prepare_cached(sql)?.execute(values)? > 0)
     }
 
-    /// Tells whether there was anything to drop. What was written first is the oldest, whatever clocks
-    /// said: times that were years ahead do not outlive what is true.
-    fn drop_oldest(&self) -> rusqlite::Result<bool> {
-        for tier in [Tier::Busy, Tier::Rare] {
-            let sql = format!(
-                "DELETE FROM frames WHERE id IN (SELECT id FROM frames
-                 WHERE tier = ?1 AND {NOT_NEEDED} ORDER BY id LIMIT {FRAMES_AT_ONCE})"
-            );
-            if self.db.prepare_cached(&sql)?.execute([tier as u8])? > 0 {
-                return Ok(true);
+    /// Drops some sweeps' traffic that is older than a moment, the oldest first; tells whether there
+    /// was any. What was written first is the oldest, whatever clocks said: times that were years
+    /// ahead do not outlive what is true.
+    fn drop_full(&self, before: i64) -> rusqlite::Result<bool> {
+        let mut any = false;
+        for fabric in self.fabrics()? {
+            // All parts of a sweep at once: where any is, all are.
+            any |= self.execute(
+                &format!(
+                    "DELETE FROM frames WHERE tier = 1 AND fabric = ?1 AND {NOT_NEEDED}
+                     AND began IN (SELECT began FROM frames
+                         WHERE tier = 1 AND fabric = ?1 AND began < ?2
+                         GROUP BY began ORDER BY min(id) LIMIT {SWEEPS_AT_ONCE})"
+                ),
+                params![fabric, before],
+            )?;
+        }
+        Ok(any)
+    }
+
+    /// The same with what traffic came to in some hours.
+    fn drop_thinned(&self, before: i64) -> rusqlite::Result<bool> {
+        self.execute(
+            &format!(
+                "DELETE FROM digests WHERE tier = 1 AND span IN (
+                     SELECT id FROM spans WHERE ended < ?1
+                     AND EXISTS (SELECT 1 FROM digests WHERE tier = 1 AND span = spans.id)
+                     ORDER BY id LIMIT {SPANS_AT_ONCE})"
+            ),
+            [before],
+        )
+    }
+
+    /// The same with errors, how the fabric was, and when its sweeps were: those that are too old, or
+    /// those that were written first.
+    fn drop_rare(&self, before: Option<i64>) -> rusqlite::Result<bool> {
+        let oldest = match before {
+            Some(_) => "fabric = ?1 AND began < ?2 ORDER BY began",
+            None => "+fabric = ?1 AND ?2 IS NULL ORDER BY id",
+        };
+        let sql = format!("SELECT id, began FROM sweeps WHERE {oldest} LIMIT {RARE_AT_ONCE}");
+        let mut any = false;
+        for fabric in self.fabrics()? {
+            let mut oldest = self.db.prepare_cached(&sql)?;
+            let oldest: Vec<(i64, i64)> = oldest
+                .query_map(params![fabric, before], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            for (sweep, began) in oldest {
+                any |= self.execute(
+                    "DELETE FROM digests WHERE tier IN (0, 1) AND span IN (
+                         SELECT id FROM spans WHERE fabric = ?1 AND last = ?2)",
+                    params![fabric, sweep],
+                )?;
+                any |= self.execute(
+                    "DELETE FROM spans WHERE fabric = ?1 AND last = ?2",
+                    params![fabric, sweep],
+                )?;
+                any |= self.execute(
+                    &format!(
+                        "DELETE FROM frames WHERE tier IN (0, 2, 4, 5, 6, 7) AND fabric = ?1
+                         AND began = ?2 AND {NOT_NEEDED}"
+                    ),
+                    params![fabric, began],
+                )?;
+                any |= self.execute(
+                    &format!("DELETE FROM sweeps WHERE id = ?2 AND id <= {LAST_WHOLE}"),
+                    params![fabric, sweep],
+                )?;
+                self.execute(
+                    "DELETE FROM cables WHERE until <= ?1 AND until IS NOT NULL",
+                    [began],
+                )?;
+                self.execute(
+                    "DELETE FROM presences WHERE until <= ?1 AND until IS NOT NULL",
+                    [began],
+                )?;
             }
         }
-        let sql = format!(
-            "DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT {EVENTS_AT_ONCE})"
-        );
-        Ok(self.db.prepare_cached(&sql)?.execute([])? > 0)
+        Ok(any)
+    }
+
+    pub(super) fn fabrics(&self) -> rusqlite::Result<Vec<i64>> {
+        let mut fabrics = self.db.prepare_cached("SELECT id FROM fabrics")?;
+        fabrics.query_map([], |row| row.get(0))?.collect()
+    }
+
+    fn drop_events(&self, before: Option<i64>) -> rusqlite::Result<bool> {
+        let oldest = match before {
+            Some(_) => "at < ?1 ORDER BY at",
+            None => "?1 IS NULL ORDER BY id",
+        };
+        self.execute(
+            &format!(
+                "DELETE FROM events WHERE id IN (
+                     SELECT id FROM events WHERE {oldest} LIMIT {EVENTS_AT_ONCE})"
+            ),
+            [before],
+        )
     }
 
     /// How many bytes of the file are in use.

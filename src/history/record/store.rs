@@ -14,14 +14,18 @@ use crate::health::Findings;
 use crate::health::totals::{Before, Memory};
 use crate::history::event::Event;
 use crate::history::file::frame::Frame;
-use crate::history::file::tier::Tier;
+use crate::history::file::numbers::Numbers;
+use crate::history::file::tier::{Tier, part_of};
 use crate::history::file::{
     ensure_ours, lock, mark, prepare, schema, set_aside, whole, with_suffix,
 };
 use crate::history::{HistoryError, micros_of};
 
 use super::catalog::{Catalog, Places};
+use super::grown::{Grown, Sweep, insert};
 use super::ledger::Ledger;
+use super::remembered::{befores, latest, replay};
+use super::standing::Standing;
 
 /// After so many sweeps totals are written as a whole, so that telling them never takes longer than
 /// unpacking as many frames.
@@ -37,6 +41,9 @@ pub struct Store {
     befores: HashMap<u32, Arc<Before>>,
     /// Sweeps since totals were written as a whole, by fabric.
     since_whole: HashMap<i64, u32>,
+    /// When the sweep that was written last was begun, by fabric.
+    latest: HashMap<i64, i64>,
+    standing: HashMap<i64, Standing>,
     /// Whoever holds this may write.
     _lock: File,
 }
@@ -84,9 +91,10 @@ impl Store {
         let catalog = Catalog::read(&db).map_err(failed)?;
         let ledger = replay(&db, &catalog).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
+        let latest = latest(&db).map_err(failed)?;
         let path = path.to_owned();
-        let since_whole = HashMap::new();
-        Ok(Store { db, path, catalog, ledger, befores, since_whole, _lock: lock })
+        let (since_whole, standing) = (HashMap::new(), HashMap::new());
+        Ok(Store { db, path, catalog, ledger, befores, since_whole, latest, standing, _lock: lock })
     }
 
     fn failed(&self, doing: &'static str) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
@@ -146,46 +154,30 @@ impl Store {
         events: &[Event],
         sweep: Option<(&Snapshot, &Findings)>,
     ) -> rusqlite::Result<Written> {
-        let Store { db, catalog, ledger, befores, since_whole, .. } = self;
+        let Store { db, catalog, ledger, befores, since_whole, latest, standing, .. } = self;
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let numbers = catalog.numbers().clone();
-        let blank = Arc::default();
         let began = sweep.map(|(snapshot, _)| snapshot.anchor.wall_of(snapshot.began));
         let at = began.or(events.first().map(|event| event.at)).map_or(0, micros_of);
         // Without a sweep, nothing is known of the fabric but what was known before.
-        let places = match sweep {
-            Some((snapshot, _)) => catalog.follow(&transaction, fabric, &snapshot.fabric, at)?,
-            None => catalog.follow(&transaction, fabric, &blank, at)?,
-        };
+        let seen = sweep.map(|(snapshot, _)| &snapshot.fabric);
+        let places = catalog.follow(&transaction, fabric, seen, at)?;
         let mut written = Written::default();
         if let Some((snapshot, findings)) = sweep {
-            let since = since_whole.entry(places.fabric).or_insert(WHOLE_EVERY);
-            let mut grown =
-                Grown::take(ledger, places, snapshot, |counter| numbers.number(counter));
-            let span = (at, micros_of(snapshot.anchor.wall_of(snapshot.ended)));
-            for (tier, frame) in grown.frames() {
-                written.frames +=
-                    u64::from(insert(&transaction, places.fabric, tier, span, frame)?);
-            }
+            let fabric = places.fabric;
+            let ended = micros_of(snapshot.anchor.wall_of(snapshot.ended));
+            let sweep = Sweep { fabric, began: at, ended };
+            insert_sweep(&transaction, sweep, latest.insert(fabric, at))?;
+            let number = |counter| numbers.number(counter);
+            let grown = Grown::take(&transaction, sweep, ledger, places, snapshot, number)?;
+            written.frames += grown.write(&transaction, sweep)?;
+            let standing = standing.entry(fabric).or_default();
+            standing.write(&transaction, sweep, places, snapshot, findings)?;
+            let since = since_whole.entry(fabric).or_insert(WHOLE_EVERY);
             *since += 1;
-            if *since >= WHOLE_EVERY {
-                let mut whole = Frame::default();
-                for (port, totals) in ledger.of(places.fabric) {
-                    let values = numbers.in_order();
-                    let values =
-                        values.filter_map(|(number, counter)| Some((number, totals.get(counter)?)));
-                    whole.push(port, Duration::ZERO, values);
-                }
-                if insert(&transaction, places.fabric, Tier::All, span, &mut whole)? {
-                    written.frames += 1;
-                    // What it says all of is not needed any more.
-                    transaction.execute(
-                        "DELETE FROM frames WHERE fabric = ?1 AND tier IN (2, 3)
-                         AND id < last_insert_rowid()",
-                        [places.fabric],
-                    )?;
-                    *since = 0;
-                }
+            if *since >= WHOLE_EVERY && write_whole(&transaction, sweep, ledger, &numbers)? {
+                written.frames += 1;
+                *since = 0;
             }
             write_befores(&transaction, befores, places, findings, &|it| numbers.number(it))?;
         }
@@ -198,79 +190,47 @@ impl Store {
     }
 }
 
-/// What the counters of a sweep have grown by, by tier.
-#[derive(Default)]
-struct Grown {
-    rare: Frame,
-    busy: Frame,
-    first: Frame,
+fn insert_sweep(db: &Transaction<'_>, sweep: Sweep, since: Option<i64>) -> rusqlite::Result<()> {
+    let Sweep { fabric, began, ended } = sweep;
+    // The wall's clock may have been set back.
+    let since = since.filter(|since| *since < began);
+    db.prepare_cached("INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![fabric, since, began, ended])?;
+    Ok(())
 }
 
-impl Grown {
-    fn take(
-        ledger: &mut Ledger,
-        places: &Places,
-        snapshot: &Snapshot,
-        number: impl Fn(Counter) -> u8,
-    ) -> Self {
-        let mut grown = Grown::default();
-        let [mut rare, mut busy, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
-        for (&port, reading) in places.ports.iter().zip(&snapshot.readings) {
-            let Some(reading) = reading else { continue };
-            let totals = ledger.port(places.fabric, port);
-            for counter in Counter::all() {
-                let Some(total) = reading.get(counter) else { continue };
-                let (of, value) = match totals.get(counter) {
-                    Some(last) if last == total => continue,
-                    Some(last) if last < total && Tier::of(counter) == Tier::Rare => {
-                        (&mut rare, total - last)
-                    }
-                    Some(last) if last < total => (&mut busy, total - last),
-                    // Never seen, or begun anew: of what it came to before nobody told the judge.
-                    _ => (&mut first, total),
-                };
-                of.push((number(counter), value));
-                totals.set(counter, total);
-            }
-            let after = reading.at.since(snapshot.began);
-            for (values, frame) in [
-                (&mut rare, &mut grown.rare),
-                (&mut busy, &mut grown.busy),
-                (&mut first, &mut grown.first),
-            ] {
-                values.sort_unstable();
-                frame.push(port, after, values.drain(..));
-            }
-        }
-        grown
-    }
-
-    fn frames(&mut self) -> [(Tier, &mut Frame); 3] {
-        [(Tier::First, &mut self.first), (Tier::Rare, &mut self.rare), (Tier::Busy, &mut self.busy)]
-    }
-}
-
-/// Tells whether there was anything to put in.
-fn insert(
+/// Writes what all counters came to, by parts, for all at once are 20 MB; tells whether there were any.
+fn write_whole(
     db: &Transaction<'_>,
-    fabric: i64,
-    tier: Tier,
-    (began, ended): (i64, i64),
-    frame: &mut Frame,
+    sweep: Sweep,
+    ledger: &Ledger,
+    numbers: &Numbers,
 ) -> rusqlite::Result<bool> {
-    if frame.is_empty() {
-        return Ok(false);
+    let mut last = db
+        .prepare_cached("SELECT coalesce(max(id), 0) FROM frames WHERE tier = 3 AND fabric = ?1")?;
+    let last: i64 = last.query_row([sweep.fabric], |row| row.get(0))?;
+    let (mut whole, mut part, mut any) = (Frame::default(), 0, false);
+    for (port, totals) in ledger.of(sweep.fabric) {
+        if part_of(port) != part {
+            any |= insert(db, sweep, Tier::All, Some(part), &whole)?;
+            (whole, part) = (Frame::default(), part_of(port));
+        }
+        let values = numbers.in_order();
+        let values = values.filter_map(|(number, counter)| Some((number, totals.get(counter)?)));
+        whole.push(port, Duration::ZERO, values);
     }
-    let packed =
-        frame.pack().map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-    db.prepare_cached(
-        "INSERT INTO frames (fabric, tier, began, ended, data) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?
-    .execute(params![fabric, tier as u8, began, ended, packed])?;
-    Ok(true)
+    any |= insert(db, sweep, Tier::All, Some(part), &whole)?;
+    if any {
+        // Those before are not needed any more.
+        db.execute(
+            "DELETE FROM frames WHERE tier = 3 AND fabric = ?1 AND id <= ?2",
+            [sweep.fabric, last],
+        )?;
+    }
+    Ok(any)
 }
 
-fn insert_event(db: &Transaction<'_>, places: &Places, event: &Event) -> rusqlite::Result<()> {
+fn insert_event(db: &Transaction<'_>, places: &mut Places, event: &Event) -> rusqlite::Result<()> {
     let (node, port, link) = places.about(db, event.about)?;
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());
@@ -318,40 +278,4 @@ fn write_befores(
         befores.insert(port, Arc::clone(before));
     }
     Ok(())
-}
-
-/// The latest totals, as the file has them.
-fn replay(db: &Connection, catalog: &Catalog) -> rusqlite::Result<Ledger> {
-    let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
-    let mut statement = db.prepare(
-        "SELECT fabric, tier, data FROM frames AS it WHERE id >= coalesce(
-             (SELECT max(id) FROM frames WHERE tier = 3 AND fabric = it.fabric), 0)
-         ORDER BY id",
-    )?;
-    let mut ledger = Ledger::default();
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let (fabric, tier): (i64, u8) = (row.get(0)?, row.get(1)?);
-        match Frame::unpack(row.get_ref(2)?.as_blob()?) {
-            Ok(frame) => {
-                let absolute = tier >= Tier::First as u8;
-                ledger.replay(fabric, &frame, absolute, catalog.numbers(), last);
-            }
-            // What it had is missed by the sums in the file alone: ports still show what they counted.
-            Err(error) => tracing::warn!(%error, "a sweep of the history is passed over"),
-        }
-    }
-    Ok(ledger)
-}
-
-fn befores(db: &Connection, catalog: &Catalog) -> rusqlite::Result<HashMap<u32, Arc<Before>>> {
-    let mut befores: HashMap<u32, Before> = HashMap::new();
-    let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let Some(counter) = catalog.numbers().counter(row.get(1)?) else { continue };
-        let before = befores.entry(row.get(0)?).or_insert([0; _]);
-        before[counter as usize] = row.get::<_, i64>(2)?.cast_unsigned();
-    }
-    Ok(befores.into_iter().map(|(port, before)| (port, Arc::new(before))).collect())
 }

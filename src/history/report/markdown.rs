@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::history::clock::Clock;
-use crate::history::course;
+use crate::history::columns;
 use crate::history::model::{Series, Step};
 
 use super::{Report, Suspect, suspects};
@@ -102,11 +102,11 @@ fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &Clock) -> s
         for (port, errors) in lines {
             let steps = errors.iter().flat_map(|series: &&Series| &series.steps);
             let steps: Vec<&Step> = steps.collect();
-            let columns = course::columns(steps, report.window, COLUMNS);
+            let columns = columns::spread(steps, report.window, COLUMNS);
             writeln!(
                 out,
                 "{}  errors at {}",
-                course::line(&columns),
+                columns::bars(&columns),
                 port.label().replace('`', "'")
             )?;
         }

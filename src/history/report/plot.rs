@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use crate::fabric::counter::Kind as CounterKind;
 use crate::history::Kind;
 use crate::history::clock::Clock;
-use crate::history::course;
+use crate::history::columns;
 use crate::history::model::{Series, Told, Window};
 
 use super::Suspect;
@@ -60,7 +60,7 @@ pub(super) fn of(suspect: &Suspect, window: Window, clock: &Clock) -> Option<Mar
 fn lanes(suspect: &Suspect, window: Window) -> Vec<Lane> {
     let columns = |series: &[&Series]| {
         let steps = series.iter().flat_map(|series| &series.steps);
-        course::columns(steps, window, COLUMNS)
+        columns::spread(steps, window, COLUMNS)
     };
     let mut lanes: Vec<Lane> = Vec::new();
     for (port, errors) in suspect.lanes() {

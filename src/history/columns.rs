@@ -6,7 +6,7 @@ use super::model::{Step, Window};
 
 /// What counters grew by in each column of a window. What grew between two readings is spread evenly
 /// over the time between them.
-pub fn columns<'a>(
+pub fn spread<'a>(
     steps: impl IntoIterator<Item = &'a Step>,
     window: Window,
     count: usize,
@@ -39,7 +39,7 @@ pub fn columns<'a>(
 }
 
 /// A line of bars for a terminal: a dot where nothing was, and the least that was can be seen.
-pub fn line(columns: &[f64]) -> String {
+pub fn bars(columns: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = columns.iter().copied().fold(0.0, f64::max);
     let bar = |value: &f64| {
@@ -69,17 +69,17 @@ mod tests {
     #[test]
     fn a_course_shows_when_there_was_how_much() {
         let window = Window { from: at(0), to: at(60) };
-        let columns = columns(&[step(0, 15, 1), step(45, 60, 8)], window, 4);
+        let columns = spread(&[step(0, 15, 1), step(45, 60, 8)], window, 4);
         assert_eq!(columns, [1.0, 0.0, 0.0, 8.0]);
-        assert_eq!(line(&columns), "▁··█");
+        assert_eq!(bars(&columns), "▁··█");
     }
 
     #[test]
     fn what_was_read_at_once_stands_in_one_column() {
         let window = Window { from: at(0), to: at(60) };
-        assert_eq!(columns(&[step(60, 60, 5)], window, 3), [0.0, 0.0, 5.0]);
-        assert_eq!(columns(&[step(60, 60, 5)], Window { from: at(9), to: at(9) }, 2), [0.0, 0.0]);
-        assert_eq!(line(&[0.0, 0.0]), "··");
+        assert_eq!(spread(&[step(60, 60, 5)], window, 3), [0.0, 0.0, 5.0]);
+        assert_eq!(spread(&[step(60, 60, 5)], Window { from: at(9), to: at(9) }, 2), [0.0, 0.0]);
+        assert_eq!(bars(&[0.0, 0.0]), "··");
     }
 
     proptest! {
@@ -91,7 +91,7 @@ mod tests {
             let steps: Vec<Step> =
                 steps.into_iter().map(|(from, long, by)| step(from, from + long, by)).collect();
             let window = Window { from: at(0), to: at(1100) };
-            let sum: f64 = columns(&steps, window, count).iter().sum();
+            let sum: f64 = spread(&steps, window, count).iter().sum();
             let all: u64 = steps.iter().map(|step| step.by).sum();
             prop_assert!((sum - all as f64).abs() < 1e-3 * all as f64 + 1e-6, "{sum} of {all}");
         }

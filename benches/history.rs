@@ -1,0 +1,299 @@
+//! What recording costs, and how fast the file answers: 60,000 ports of a simulated fabric, swept each
+//! 15 s, beside what is wanted of it.
+//!
+//! Three ports in five carry something else in each sweep, with waits and mended errors, and one in a
+//! hundred has symbol errors in each: numbers without a pattern, for simulated traffic packs far too
+//! well. 300 sweeps are recorded as the exporter would, in the time that it takes. For the questions
+//! about a week the hour that was digested in them is then copied 167 times, each an hour before the
+//! other: the rows are what a week of such hours makes.
+//!
+//! Processor time is this thread's. Memory is what the heap was asked for by the recorder, at its
+//! highest; SQLite's cache of 2 MB and what zstd takes for each frame come on top. Files are read
+//! from the page cache, as they are on a host that has just written them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod measure;
+#[path = "../tests/rig/mod.rs"]
+mod rig;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use fabric_exporter::config::HistorySettings;
+use fabric_exporter::fabric::counter::Kind;
+use fabric_exporter::fabric::{Counter, Moment, Snapshot};
+use fabric_exporter::history::model::{Port, Window};
+use fabric_exporter::history::source::{Detail, Wanted};
+use fabric_exporter::history::{Reader, Recorder, Source};
+use fabric_exporter::monitor::{Observation, Recording};
+use measure::{median, pin};
+use peak_alloc::PeakAlloc;
+use rig::Simulated;
+
+/// Counts the heap's bytes.
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+/// The tree of 10,000 hosts of the scale benchmark.
+const STORY: &str = "\
+fabric: {fat-tree: {levels: 3, hosts: 10000, radix: 40, down: 20, up: 20}}
+way: {round-trip: 0s, per-hop: 0s, jitter: 0s}
+";
+
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// Sweeps that are measured, after a first one, which holds all totals: more than an hour's.
+const SWEEPS: usize = 300;
+
+/// Those before an hour is digested, by which a sweep's size is told.
+const SIZED: std::ops::Range<usize> = 20..220;
+
+/// The hours of a week.
+const HOURS: i64 = 168;
+
+/// Numbers without a pattern (a linear congruential generator, Knuth's).
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 16) % most
+    }
+}
+
+/// Lets another interval go by.
+fn go_on(snapshot: &mut Snapshot, noise: &mut Noise) {
+    snapshot.began = snapshot.began + INTERVAL;
+    snapshot.ended = snapshot.began + Duration::from_secs(2);
+    for (port, reading) in snapshot.readings.iter_mut().enumerate() {
+        let Some(reading) = reading else { continue };
+        reading.at = Moment(snapshot.began.0 + noise.below(2_000_000_000));
+        let (is_busy, is_bad) = (port % 5 < 3, port % 100 == 0);
+        for counter in Counter::all() {
+            let Some(total) = reading.get(counter) else { continue };
+            let more = match (counter.row().kind, counter) {
+                // Up to 50 GB/s for 15 s, in words of four bytes, and packets of some KB.
+                (Kind::Traffic, Counter::XmitData | Counter::RcvData) if is_busy => {
+                    noise.below(187_500_000_000)
+                }
+                (Kind::Traffic, Counter::MulticastXmitPkts | Counter::MulticastRcvPkts)
+                    if is_busy =>
+                {
+                    noise.below(100)
+                }
+                (Kind::Traffic, _) if is_busy => noise.below(200_000_000),
+                (_, Counter::XmitWait | Counter::FecCorrectedBlocks) if is_busy => {
+                    noise.below(1 << 20)
+                }
+                (Kind::Error, Counter::SymbolErrors) if is_bad => 1 + noise.below(50),
+                _ => 0,
+            };
+            reading.set(counter, total + more);
+        }
+    }
+}
+
+/// The time that this thread has had on a processor, in seconds.
+fn cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
+}
+
+fn took<T>(what: impl FnOnce() -> T) -> (T, f64) {
+    let began = Instant::now();
+    let told = what();
+    (told, began.elapsed().as_secs_f64())
+}
+
+fn row(what: &str, measured: &str, wanted: &str) {
+    println!("  {what:<58} {measured:>12}   {wanted}");
+}
+
+fn ms(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
+}
+
+/// What a run of sweeps came to.
+#[derive(Default)]
+struct Costs {
+    first: f64,
+    /// Of each sweep, in seconds: on the wall and on the processor.
+    wall: Vec<f64>,
+    cpu: Vec<f64>,
+    /// The file's size after each sweep.
+    bytes: Vec<u64>,
+    peak: usize,
+}
+
+fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
+    let mut costs = Costs::default();
+    let account = Arc::new(Recording::default());
+    let before = HEAP.current_usage();
+    HEAP.reset_peak_usage();
+    let mut recorder = Recorder::new(settings.clone(), Arc::clone(&account));
+    let mut noise = Noise(1);
+    for sweep in 0..=SWEEPS {
+        if sweep > 0 {
+            go_on(seen.snapshot.as_mut().unwrap(), &mut noise);
+            seen.tally.sweeps += 1;
+        }
+        let snapshot = seen.snapshot.as_ref().unwrap();
+        let now = snapshot.anchor.wall_of(snapshot.ended);
+        let busy = cpu();
+        let wall = took(|| recorder.take(seen, now)).1;
+        if sweep == 0 {
+            costs.first = wall;
+            continue;
+        }
+        costs.cpu.push(cpu() - busy);
+        costs.wall.push(wall);
+        costs.bytes.push(account.bytes());
+    }
+    costs.peak = HEAP.peak_usage() - before;
+    assert_eq!((account.errors(), account.missed()), (0, 0));
+    costs
+}
+
+/// Copies the hour that was digested, and its sweeps, so that there is a week of it.
+fn lengthen(file: &Path) {
+    let db = rusqlite::Connection::open(file).unwrap();
+    db.execute_batch("BEGIN").unwrap();
+    for hour in 1..HOURS {
+        db.execute(
+            "INSERT INTO spans (fabric, first, began, ended, traffic, sweeps, last)
+             SELECT fabric, first - ?1 * 3600000000, began - ?1 * 3600000000,
+                 ended - ?1 * 3600000000, traffic - ?1 * 3600000000, sweeps, 0 FROM spans WHERE id = 1",
+            [hour],
+        )
+        .unwrap();
+        let span = db.last_insert_rowid();
+        db.execute(
+            "INSERT INTO digests (span, tier, part, data)
+             SELECT ?1, tier, part, data FROM digests WHERE span = 1",
+            [span],
+        )
+        .unwrap();
+        db.execute(
+            "INSERT INTO sweeps (fabric, since, began, ended)
+             SELECT fabric, since - ?1 * 3600000000, began - ?1 * 3600000000, ended - ?1 * 3600000000
+             FROM sweeps WHERE id BETWEEN 2 AND (SELECT last FROM spans WHERE id = 1)",
+            [hour],
+        )
+        .unwrap();
+    }
+    db.execute_batch("COMMIT").unwrap();
+}
+
+/// The bytes of some rows.
+fn bytes(file: &Path, of: &str) -> f64 {
+    let db = rusqlite::Connection::open(file).unwrap();
+    let sql = format!("SELECT coalesce(sum(length(data)), 0) FROM {of}");
+    db.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap() as f64
+}
+
+fn main() {
+    // `cargo test --benches` asks for a list of tests; there are none here.
+    if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
+        return;
+    }
+    pin(0);
+    let folder = tempfile::tempdir().unwrap();
+    let settings = HistorySettings::new(folder.path().join("history.db"));
+    let file = settings.file.clone();
+    let mut seen = {
+        let simulated = Simulated::text(STORY);
+        simulated.run_to(Duration::from_secs(5));
+        (*simulated.observation()).clone()
+    };
+    let ports = seen.snapshot.as_ref().unwrap().readings.iter().flatten().count();
+    println!("{ports} ports, {SWEEPS} sweeps each {} s of virtual time\n", INTERVAL.as_secs());
+
+    let costs = record(&settings, &mut seen);
+    let snapshot = seen.snapshot.as_ref().unwrap();
+    let end = snapshot.anchor.wall_of(snapshot.ended);
+    let grown = costs.bytes[SIZED.end] - costs.bytes[SIZED.start];
+    let a_sweep = grown as f64 / SIZED.len() as f64;
+    let processor = costs.cpu.iter().sum::<f64>() / SWEEPS as f64;
+    let slowest = costs.wall.iter().copied().fold(0.0, f64::max);
+    let share = processor / INTERVAL.as_secs_f64() * 100.0;
+    println!("recording");
+    row("a sweep in the file", &format!("{:.2} MB", a_sweep / 1e6), "at most 1.5 MB");
+    row("of one processor, with digesting", &format!("{share:.2} %"), "at most 1 %");
+    row("a sweep, of processor time", &ms(processor), "");
+    row("a sweep, the middle one", &ms(median(costs.wall.clone())), "");
+    row("a sweep with which an hour is digested", &ms(slowest), "");
+    row("the first sweep of a new file", &ms(costs.first), "");
+    let mib = costs.peak as f64 / f64::from(1 << 20);
+    row("memory of the recorder", &format!("{mib:.0} MiB"), "at most 64 MiB");
+
+    let month = 30.0 * 24.0;
+    let rare = bytes(&file, "digests WHERE tier = 0");
+    let thinned = bytes(&file, "digests WHERE tier = 1");
+    let states = bytes(&file, "frames WHERE tier >= 4") / 2.0;
+    let sweeps = 240.0 * 60.0;
+    let rare_month = (rare + states + sweeps) * month;
+    println!("\nbytes");
+    row("errors of an hour, digested", &format!("{:.2} MB", rare / 1e6), "");
+    row("traffic of an hour, thinned", &format!("{:.2} MB", thinned / 1e6), "");
+    row("how all of the fabric is, once", &format!("{:.1} kB", states / 1e3), "");
+    row("30 days of the rare", &format!("{:.0} MB", rare_month / 1e6), "at most 1,074 MB");
+    let room = settings.size as f64 - rare_month - 240.0 * a_sweep;
+    row(
+        "days of thinned traffic beside that and an hour in full",
+        &format!("{:.1}", room / thinned / 24.0),
+        "",
+    );
+
+    lengthen(&file);
+    let size = std::fs::metadata(&file).unwrap().len();
+    println!("\nasked, of a file with a week in it ({} MB)", size / 1_000_000);
+    let reader = Reader::open(&file).unwrap();
+    let before = |seconds: u64| Window { from: end - Duration::from_secs(seconds), to: end };
+    link(&reader, before(7 * 24 * 3600), "a link over 7 days", "under 300 ms");
+    link(&reader, before(3600), "a link over an hour, each sweep's traffic", "");
+    report(&reader, before(3600));
+    drop(reader);
+    let (ports, seconds) = took(|| Recorder::new(settings, Arc::default()).memory("default").len());
+    row(&format!("the totals of {ports} ports, at a start"), &ms(seconds), "");
+}
+
+fn link(reader: &Reader, window: Window, what: &str, wanted: &str) {
+    let times = (0..5).map(|_| {
+        let asked = || {
+            let port = reader.ports("leaf-0-1[30]").unwrap().remove(0);
+            let cables = reader.cables(&[port.end()], window).unwrap();
+            let ends: Vec<_> = cables.iter().flat_map(|cable| &cable.ends).map(Port::end).collect();
+            let all = Wanted { ports: ends.clone(), ..Wanted::all(window) };
+            reader.events(&all).unwrap();
+            let series = reader.series(&ends, Detail::All, window).unwrap();
+            series.iter().map(|of| of.steps.len()).sum::<usize>()
+        };
+        took(asked)
+    });
+    let times: Vec<(usize, f64)> = times.collect();
+    let steps = times[0].0;
+    let seconds = median(times.into_iter().map(|(_, seconds)| seconds).collect());
+    row(&format!("{what}: {steps} readings"), &ms(seconds), wanted);
+}
+
+fn report(reader: &Reader, window: Window) {
+    let (events, events_took) = took(|| reader.events(&Wanted::all(window)).unwrap());
+    let (moved, moved_took) = took(|| reader.moved(window).unwrap());
+    let fabrics = |at: SystemTime| reader.fabrics(at).unwrap();
+    let (then, then_took) = took(|| (fabrics(window.from), fabrics(window.to)));
+    let (cover, cover_took) = took(|| reader.cover(window).unwrap());
+    let ends: Vec<_> = moved.iter().step_by(30).take(20).map(|moved| moved.port.end()).collect();
+    let (series, series_took) = took(|| reader.series(&ends, Detail::All, window).unwrap());
+    let all = events_took + moved_took + then_took + cover_took + series_took;
+    row("an hour's report", &ms(all), "under 3 s");
+    row(&format!("  {} events", events.len()), &ms(events_took), "");
+    row(&format!("  errors of {} ports", moved.len()), &ms(moved_took), "");
+    let cables: usize = then.1.iter().map(|then| then.cables.len()).sum();
+    row(&format!("  the fabric before and after, {cables} cables"), &ms(then_took), "");
+    let sweeps: usize = cover.fabrics.values().map(|known| known.sweeps).sum();
+    row(&format!("  what is known of {sweeps} sweeps"), &ms(cover_took), "");
+    let steps: usize = series.iter().map(|of| of.steps.len()).sum();
+    row(&format!("  {} ports' {steps} readings", ends.len()), &ms(series_took), "");
+}

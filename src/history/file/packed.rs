@@ -1,0 +1,93 @@
+//! Bytes as the file has them: a byte that says how they are written, a CRC, the length of the plain
+//! form, and that form packed by zstd.
+//!
+//! Level 1, for a million counters then take ten milliseconds, and higher levels save little.
+
+use std::cell::RefCell;
+
+use zstd::bulk::{Compressor, Decompressor};
+
+use super::frame::FrameError;
+use super::varint;
+
+thread_local! {
+    // Making one takes longer than packing what is in a part.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// How things are written at present.
+pub(super) const FORM: u8 = 1;
+
+/// What stands before the length: the form and the CRC.
+const HEAD: usize = 5;
+
+/// The longest plain form: more than the counters of 162,000 ports take, each with its largest value.
+const MOST_PLAIN: u64 = 64 << 20;
+
+/// The level of packing.
+const LEVEL: i32 = 1;
+
+/// Packs what was written plainly.
+pub(super) fn pack(plain: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut tail = Vec::new();
+    varint::put(&mut tail, plain.len() as u64);
+    tail.extend(COMPRESSOR.with_borrow_mut(|known| {
+        let compressor = match known {
+            Some(compressor) => compressor,
+            none => none.insert(Compressor::new(LEVEL)?),
+        };
+        compressor.compress(plain)
+    })?);
+    let mut bytes = Vec::with_capacity(HEAD + tail.len());
+    bytes.push(FORM);
+    bytes.extend(crc32fast::hash(&tail).to_le_bytes());
+    bytes.extend(tail);
+    Ok(bytes)
+}
+
+/// The packed part, if it is what was written.
+fn whole(bytes: &[u8]) -> Result<&[u8], FrameError> {
+    let (&[form, ref crc @ ..], tail) =
+        bytes.split_first_chunk::<HEAD>().ok_or(FrameError::Length)?;
+    if form != FORM {
+        return Err(FrameError::Form(form));
+    }
+    if crc32fast::hash(tail).to_le_bytes() != *crc {
+        return Err(FrameError::Crc);
+    }
+    Ok(tail)
+}
+
+/// Whether bytes are what was written: an eighth of the time that unpacking takes.
+pub(super) fn is_whole(bytes: &[u8]) -> bool {
+    whole(bytes).is_ok()
+}
+
+/// The plain form of what [`pack`] made.
+pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
+    let mut tail = whole(bytes)?;
+    let length = varint::take(&mut tail).filter(|length| *length <= MOST_PLAIN);
+    let length = length.ok_or(FrameError::Length)? as usize;
+    let plain = DECOMPRESSOR.with_borrow_mut(|known| {
+        let decompressor = match known {
+            Some(decompressor) => decompressor,
+            none => none.insert(Decompressor::new()?),
+        };
+        decompressor.decompress(tail, length)
+    });
+    let plain = plain.map_err(|_: std::io::Error| FrameError::Packing)?;
+    if plain.len() == length { Ok(plain) } else { Err(FrameError::Length) }
+}
+
+/// What is whole and promises another length than it has.
+#[cfg(test)]
+pub(super) fn promising(plain: &[u8], length: u64) -> Vec<u8> {
+    let mut tail = Vec::new();
+    varint::put(&mut tail, length);
+    tail.extend(zstd::bulk::compress(plain, LEVEL).unwrap());
+    let mut bytes = vec![FORM];
+    bytes.extend(crc32fast::hash(&tail).to_le_bytes());
+    bytes.extend(tail);
+    bytes
+}

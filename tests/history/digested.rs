@@ -1,0 +1,183 @@
+//! An hour that is over is told from what was made of it, and comes to the same.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::config::HistorySettings;
+use fabric_exporter::fabric::Counter;
+use fabric_exporter::fabric::topology::End;
+use fabric_exporter::history::file::tier::Tier;
+use fabric_exporter::history::model::{Series, Window};
+use fabric_exporter::history::source::Detail;
+use fabric_exporter::history::{Reader, Source};
+use fabric_exporter::monitor::Observation;
+
+use crate::{Taped, always, minutes, wall};
+
+const STORY: &str = "\
+fabric: {fat-tree: {levels: 2, hosts: 8, radix: 8, down: 4, up: 2}}
+timeline:
+- bad-cable: {at: 1m, into: \"leaf-0-1[2]\", ratio: 1e-9}
+- bad-cable: {at: 70m, into: \"leaf-0-0[2]\", ratio: 1e-10}
+- clear: {at: 80m, node: leaf-0-1}
+";
+
+/// Records, and keeps what was recorded.
+fn taped(file: &Path, settings: &HistorySettings, end: Duration) -> (Taped, Vec<Arc<Observation>>) {
+    let settings = HistorySettings { least_free: 0, file: file.into(), ..settings.clone() };
+    let mut taped = Taped::with(STORY, settings);
+    let mut seen = Vec::new();
+    while taped.at <= end {
+        let at = taped.at;
+        taped.run_to(at);
+        seen.push(taped.simulated.observation());
+    }
+    (taped, seen)
+}
+
+fn ended(seen: &Observation) -> SystemTime {
+    let snapshot = seen.snapshot.as_ref().unwrap();
+    snapshot.anchor.wall_of(snapshot.ended)
+}
+
+/// All that was counted from one sweep to another.
+fn between(before: &Observation, after: &Observation) -> Window {
+    // Readings are told to the millisecond.
+    Window { from: ended(before) + Duration::from_millis(1), to: ended(after) }
+}
+
+fn total(seen: &Observation, end: End, counter: Counter) -> Option<u64> {
+    let snapshot = seen.snapshot.as_ref().unwrap();
+    snapshot.reading(snapshot.fabric.find(end)?)?.get(counter)
+}
+
+fn ends(seen: &Observation) -> Vec<End> {
+    let fabric = &seen.snapshot.as_ref().unwrap().fabric;
+    fabric.port_indexes().map(|port| fabric.end(port)).collect()
+}
+
+fn sum(series: &[Series], end: End, counter: Counter) -> u64 {
+    let of = series.iter().filter(|of| of.port.end() == end && of.counter == counter);
+    of.flat_map(|of| &of.steps).map(|step| step.by).sum()
+}
+
+/// Holds the sums of all counters that are told against what was counted.
+fn assert_sums(reader: &Reader, before: &Observation, after: &Observation, tiers: &[Tier]) -> u64 {
+    let (ends, window) = (ends(after), between(before, after));
+    let series = reader.series(&ends, Detail::All, window).unwrap();
+    let moved = reader.moved(window).unwrap();
+    let mut all = 0;
+    for end in ends {
+        for counter in Counter::all().filter(|counter| tiers.contains(&Tier::of(*counter))) {
+            let totals = total(before, end, counter).zip(total(after, end, counter));
+            let Some((from, to)) = totals else { continue };
+            let grown = (to - from) * counter.row().scale;
+            assert_eq!(sum(&series, end, counter), grown, "{end:?} {counter:?} in {window:?}");
+            all += grown;
+            if Tier::of(counter) == Tier::Rare {
+                let of = moved.iter().filter(|moved| moved.port.end() == end);
+                let of = of.flat_map(|moved| &moved.sums).find(|sum| sum.counter == counter);
+                assert_eq!(of.map_or(0, |sum| sum.by), grown, "{end:?} {counter:?}");
+            }
+        }
+    }
+    all
+}
+
+fn rows(file: &Path, of: &str) -> i64 {
+    let db = rusqlite::Connection::open(file).unwrap();
+    db.query_row(&format!("SELECT count(*) FROM {of}"), [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn what_is_digested_comes_to_what_was_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(150));
+    assert_eq!(rows(&file, "spans"), 2, "of two and a half hours");
+    assert!(rows(&file, "digests WHERE tier = 0") >= 2);
+    let reader = Reader::open(&file).unwrap();
+    let mut all = 0;
+    // Windows that begin and end in and between hours, digested or not: of 3 h at most, traffic is
+    // told sweep by sweep.
+    let mut windows =
+        vec![(0, 600), (0, 1), (3, 239), (200, 280), (238, 242), (250, 470), (470, 599)];
+    windows.extend((1..20).map(|nth| (nth * 7919 % 300, 300 + nth * 6133 % 300)));
+    for (from, to) in windows {
+        let to = to.min(seen.len() - 1);
+        all += assert_sums(&reader, &seen[from], &seen[to], &[Tier::Rare, Tier::Busy]);
+    }
+    assert!(all > 0);
+    let cover = reader.cover(between(&seen[0], &seen[100])).unwrap();
+    let known = &cover.fabrics["default"];
+    assert_eq!((known.sweeps, &*known.gaps, cover.damaged), (100, &[][..], 0));
+    assert!((known.interval - 15.0).abs() < 0.1, "{known:?}");
+}
+
+#[test]
+fn traffic_is_told_hour_by_hour_where_its_sweeps_are_gone_and_never_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let settings =
+        HistorySettings { traffic_for: minutes(10), ..HistorySettings::new(file.clone()) };
+    let (_taped, seen) = taped(&file, &settings, minutes(150));
+    let reader = Reader::open(&file).unwrap();
+    let last = seen.last().unwrap();
+    // Some sweeps at the end of an hour went before that was digested: none here, ten minutes are
+    // less than it takes.
+    let series = reader.series(&ends(last), Detail::All, always()).unwrap();
+    let data = series.iter().filter(|of| of.counter == Counter::XmitData);
+    let steps: Vec<_> = data.flat_map(|of| &of.steps).collect();
+    let is_hour = |from: SystemTime, to: SystemTime| to.duration_since(from).unwrap() > minutes(5);
+    assert!(steps.iter().any(|step| is_hour(step.from, step.to)), "none of an hour");
+    assert!(steps.iter().any(|step| !is_hour(step.from, step.to)), "none of a sweep");
+    for of in &series {
+        for pair in of.steps.windows(2) {
+            let overlap = pair[0].to.duration_since(pair[1].from).unwrap_or_default();
+            assert!(overlap < Duration::from_secs(5), "twice: {:?} and {:?}", pair[0], pair[1]);
+        }
+    }
+    let known = &reader.cover(always()).unwrap().fabrics["default"];
+    let from = known.traffic_from.unwrap();
+    assert!(from > wall(minutes(125)) && from < wall(minutes(142)), "{from:?}");
+    let full = seen.iter().position(|seen| ended(seen) > from + Duration::from_secs(5)).unwrap();
+    assert_sums(&reader, &seen[full], last, &[Tier::Rare, Tier::Busy]);
+    assert_sums(&reader, &seen[0], last, &[Tier::Rare]);
+}
+
+#[test]
+fn a_long_window_is_told_from_hours_and_comes_to_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(200));
+    let reader = Reader::open(&file).unwrap();
+    let last = seen.last().unwrap();
+    assert_sums(&reader, &seen[0], last, &[Tier::Rare, Tier::Busy]);
+    let window = between(&seen[0], last);
+    let series = reader.series(&ends(last), Detail::All, window).unwrap();
+    let most = series.iter().map(|of| of.steps.len()).max().unwrap();
+    assert!(most > 100, "errors are told reading by reading");
+    let data = series.iter().filter(|of| of.counter == Counter::XmitData);
+    let most = data.map(|of| of.steps.len()).max().unwrap();
+    assert!((3..=100).contains(&most), "three hours, and what came after: {most}");
+}
+
+#[test]
+fn what_there_is_no_room_for_goes_in_its_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let size = 320 << 10;
+    let settings = HistorySettings { size, ..HistorySettings::new(file.clone()) };
+    let (taped, seen) = taped(&file, &settings, minutes(240));
+    drop(taped);
+    let bytes = std::fs::metadata(&file).unwrap().len();
+    assert!(bytes < size + (64 << 10), "{bytes}");
+    // Of the oldest hours traffic is known by the hour, and errors by the sweep.
+    let busy = rows(&file, "frames WHERE tier = 1");
+    assert!((1..600).contains(&busy), "{busy} of {}", seen.len());
+    assert_eq!(rows(&file, "spans"), 3);
+    assert_eq!(rows(&file, "digests WHERE tier = 1"), 3);
+    let reader = Reader::open(&file).unwrap();
+    assert_sums(&reader, &seen[0], seen.last().unwrap(), &[Tier::Rare]);
+}
