@@ -124,8 +124,6 @@ fn traffic_is_told_hour_by_hour_where_its_sweeps_are_gone_and_never_twice() {
     let (_taped, seen) = taped(&file, &settings, minutes(150));
     let reader = Reader::open(&file).unwrap();
     let last = seen.last().unwrap();
-    // Some sweeps at the end of an hour went before that was digested: none here, ten minutes are
-    // less than it takes.
     let series = reader.series(&ends(last), Detail::All, always()).unwrap();
     let data = series.iter().filter(|of| of.counter == Counter::XmitData);
     let steps: Vec<_> = data.flat_map(|of| &of.steps).collect();

@@ -81,7 +81,7 @@ impl Store {
         let all = i64::MAX;
         for _ in 0..MOST_TURNS {
             let is_dropped = self.used()? > settings.size
-                && (self.drop_full(before(LAST_FULL))?
+                && (self.drop_digested(before(LAST_FULL))?
                     || self.drop_thinned(before(LAST_THINNED))?
                     || self.drop_full(all)?
                     || self.drop_thinned(all)?
@@ -109,18 +109,35 @@ impl Store {
     fn drop_full(&self, before: i64) -> rusqlite::Result<bool> {
         let mut any = false;
         for fabric in self.fabrics()? {
-            // All parts of a sweep at once: where any is, all are.
-            any |= self.execute(
-                &format!(
-                    "DELETE FROM frames WHERE tier = 1 AND fabric = ?1 AND {NOT_NEEDED}
+            any |= self.drop_full_of(fabric, before)?;
+        }
+        Ok(any)
+    }
+
+    /// The same where its hour is digested: what is dropped before is in no sum.
+    fn drop_digested(&self, before: i64) -> rusqlite::Result<bool> {
+        let mut any = false;
+        for fabric in self.fabrics()? {
+            let mut last = self.db.prepare_cached(
+                "SELECT coalesce(max(began) + 1, 0) FROM spans WHERE fabric = ?1",
+            )?;
+            let last: i64 = last.query_row([fabric], |row| row.get(0))?;
+            any |= self.drop_full_of(fabric, before.min(last))?;
+        }
+        Ok(any)
+    }
+
+    fn drop_full_of(&self, fabric: i64, before: i64) -> rusqlite::Result<bool> {
+        // All parts of a sweep at once: where any is, all are.
+        self.execute(
+            &format!(
+                "DELETE FROM frames WHERE tier = 1 AND fabric = ?1 AND {NOT_NEEDED}
                      AND began IN (SELECT began FROM frames
                          WHERE tier = 1 AND fabric = ?1 AND began < ?2
                          GROUP BY began ORDER BY min(id) LIMIT {SWEEPS_AT_ONCE})"
-                ),
-                params![fabric, before],
-            )?;
-        }
-        Ok(any)
+            ),
+            params![fabric, before],
+        )
     }
 
     /// The same with what traffic came to in some hours.
