@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::fabric::topology::End;
 
 use super::http::{Address, line};
-use super::model::{Cable, Cover, Moved, Port, Series, Then, Told, Window};
+use super::model::{Cable, Cover, Latest, Moved, Port, Series, Then, Told, Window};
 use super::question::{PATH, Question};
 use super::source::{AskError, Detail, Source, Wanted};
 
@@ -53,6 +53,10 @@ fn is_ours(body: &[u8]) -> bool {
 impl Source for Api {
     fn name(&self) -> String {
         self.address.name()
+    }
+
+    fn latest(&self) -> Result<Latest, AskError> {
+        self.ask(&Question::Latest)
     }
 
     fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {

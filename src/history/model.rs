@@ -37,6 +37,14 @@ impl Window {
     }
 }
 
+/// Until when a source knows anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Latest {
+    /// The end of its latest sweep.
+    #[serde(with = "time::option")]
+    pub at: Option<SystemTime>,
+}
+
 /// A port, and what people call its node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Port {

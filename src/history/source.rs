@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::fabric::Guid;
 use crate::fabric::topology::End;
 
-use super::model::{Cable, Cover, Moved, Port, Series, Then, Told, Window};
+use super::model::{Cable, Cover, Latest, Moved, Port, Series, Then, Told, Window};
 use super::{HistoryError, Kind};
 
 /// Why a source does not answer.
@@ -59,6 +59,9 @@ pub enum Detail {
 pub trait Source {
     /// Who it is, for people: a file's name, an address.
     fn name(&self) -> String;
+
+    /// The latest moment of which anything is known; nothing if that is now, or nothing is.
+    fn latest(&self) -> Result<Latest, AskError>;
 
     /// The ports that are meant by a link's id, by `NODE[PORT]`, by `GUID[PORT]`, or by a node's name or
     /// GUID alone: all of its ports. None if nothing of that name is known.

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::fabric::Counter;
+use fabric_exporter::history::clock::Clock;
 use fabric_exporter::history::model::{Cable, Moved, Port, Told, Window};
+use fabric_exporter::history::report::{Report, Shape, markdown};
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Kind, Source};
 
@@ -100,6 +102,7 @@ fn a_prometheus_tells_what_the_file_tells() {
     // A long one is looked at by quarters first.
     sums_are_the_same(&taped, Window { from: taped.began - minutes(300), ..window });
     fabrics_were_as_they_were(&taped, &looks);
+    reports_suspect_the_same(&taped);
 
     // Names mean the same.
     for called in ["leaf-0-1", "leaf-0-1[9]", "host-13", "nobody", "nobody[1]"] {
@@ -222,6 +225,35 @@ fn sums_are_the_same(taped: &Taped, window: Window) {
             for (ours, theirs) in [(sum.first, same.first), (sum.last, same.last)] {
                 assert!(ours >= theirs && ours <= theirs + SWEEP, "{of:?} {same:?}");
             }
+        }
+    }
+}
+
+/// A report is the same, whoever it is told by: its suspects in their order, what they come to, and what
+/// the fabric was like.
+fn reports_suspect_the_same(taped: &Taped) {
+    let window = Window { from: taped.began + minutes(2), to: taped.began + minutes(30) };
+    let report = |source: &dyn Source| {
+        let tell = |at: SystemTime| humantime::format_rfc3339_seconds(at).to_string();
+        Report::of(source, window, taped.ended, &tell).unwrap()
+    };
+    let (ours, theirs) = (report(&taped.prometheus), report(&taped.reader));
+    let suspects = |report: &Report| {
+        let of = report.suspects.iter();
+        of.map(|it| (it.link, it.place.clone(), it.worst, it.last, it.repair)).collect::<Vec<_>>()
+    };
+    assert_eq!(suspects(&ours), suspects(&theirs));
+    // Cables that somebody plugged elsewhere are none.
+    assert_eq!(ours.suspects.len(), 3, "{:?}", suspects(&ours));
+    let shapes = |report: &Report| {
+        let both = report.shapes["default"].each_ref().map(|shape| shape.as_ref().unwrap());
+        both.map(Shape::rows)
+    };
+    assert_eq!(shapes(&ours), shapes(&theirs));
+    for of in [&ours, &theirs] {
+        let page = markdown::write(of, &Clock::now());
+        for suspect in &of.suspects {
+            assert!(page.contains(&format!("### {}: {}", suspect.place, suspect.worst)), "{page}");
         }
     }
 }

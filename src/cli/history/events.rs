@@ -43,7 +43,7 @@ pub(super) fn tell(
     clock: &Clock,
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
-    let window = ask.window.window(clock)?;
+    let window = ask.window.window(clock, source)?;
     let mut wanted = Wanted { kinds: ask.kind.clone(), ..Wanted::all(window) };
     if let Some(node) = &ask.node {
         let ports = ports(source, "--node", node)?;

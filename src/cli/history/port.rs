@@ -71,7 +71,7 @@ pub(super) fn link(
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
     let mut ports = super::ports(source, "LINK", &ask.link)?;
-    let window = ask.how.window.window(clock)?;
+    let window = ask.how.window.window(clock, source)?;
     let named: Vec<End> = ports.iter().map(Port::end).collect();
     for cable in source.cables(&named, window).map_err(unreadable)? {
         for end in cable.ends {
@@ -98,7 +98,7 @@ fn tell(
     clock: &Clock,
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
-    let window = how.window.window(clock)?;
+    let window = how.window.window(clock, source)?;
     let (window, _) = until_known(source, window, clock.time()).map_err(unreadable)?;
     let ends: Vec<End> = ports.iter().map(Port::end).collect();
     let series = source.series(&ends, Detail::All, window).map_err(unreadable)?;

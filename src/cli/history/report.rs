@@ -41,7 +41,7 @@ pub(super) fn tell(
     clock: &Clock,
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
-    let window = ask.window.window(clock)?;
+    let window = ask.window.window(clock, source)?;
     let format = match &ask.output {
         None => ask.format,
         Some(file) => match file.extension().and_then(|ending| ending.to_str()) {

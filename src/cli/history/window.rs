@@ -4,9 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 
+use crate::history::Source;
 use crate::history::model::Window;
 
-use super::{Exit, Fatal};
+use super::{Exit, Fatal, unreadable};
 use crate::history::clock::Clock;
 
 /// How far around `--at` is looked.
@@ -18,7 +19,7 @@ const USUAL: Duration = Duration::from_secs(24 * 3600);
 /// A span of time, as people say it.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WindowArgs {
-    /// From then on: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339 [default: 24h]
+    /// From then on: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339 [default: a day before the end]
     #[arg(long, value_name = "TIME", conflicts_with = "at")]
     since: Option<String>,
     /// Until then; the same forms [default: all that there is]
@@ -31,7 +32,7 @@ pub struct WindowArgs {
 
 impl WindowArgs {
     /// The span that is meant.
-    pub fn window(&self, clock: &Clock) -> Result<Window, Fatal> {
+    pub fn window(&self, clock: &Clock, source: &dyn Source) -> Result<Window, Fatal> {
         if let Some(at) = &self.at {
             let at = asked(clock, "--at", at)?;
             let from = at.checked_sub(AROUND).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -42,8 +43,14 @@ impl WindowArgs {
         // A simulated clock may be ahead of ours.
         let to =
             until.unwrap_or_else(|| Ok(clock.time() + Duration::from_secs(365 * 24 * 3600)))?;
-        let usual = || clock.time().min(to).checked_sub(USUAL).unwrap_or(SystemTime::UNIX_EPOCH);
-        let from = since.unwrap_or_else(|| Ok(usual()))?;
+        let from = if let Some(since) = since {
+            since?
+        } else {
+            // Of a file that nobody writes any more the last day is the one that is of interest.
+            let latest = source.latest().map_err(unreadable)?.at;
+            let end = latest.unwrap_or(clock.time()).min(to);
+            end.checked_sub(USUAL).unwrap_or(SystemTime::UNIX_EPOCH)
+        };
         if from > to {
             return Err(Fatal::new(Exit::Usage, "--until: is before --since"));
         }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, Row, params_from_iter};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
 
 use crate::fabric::topology::{End, LinkId};
 use crate::fabric::{Guid, PortNumber};
-use crate::history::model::{Cable, Cover, Moved, Port, Series, Then, Told, Window};
+use crate::history::model::{Cable, Cover, Latest, Moved, Port, Series, Then, Told, Window};
 use crate::history::source::{AskError, Detail, Source, Wanted};
 use crate::history::{HistoryError, micros_of, time_of};
 
@@ -176,6 +176,17 @@ impl Reader {
 impl Source for Reader {
     fn name(&self) -> String {
         self.path.display().to_string()
+    }
+
+    fn latest(&self) -> Result<Latest, AskError> {
+        // By the order of writing: a clock that was wrong for a while is passed over.
+        let mut last = self
+            .db
+            .prepare_cached("SELECT ended FROM sweeps ORDER BY rowid DESC LIMIT 1")
+            .map_err(self.failed())?;
+        let at: Option<i64> =
+            last.query_row([], |row| row.get(0)).optional().map_err(self.failed())?;
+        Ok(Latest { at: at.map(time_of) })
     }
 
     fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {

@@ -35,10 +35,11 @@ pub(super) struct Hour {
 /// A port's part of a sweep, told: which sweep it is of, and where its values are.
 pub(super) type See<'a> = dyn FnMut(Span, &Frame, &Entry) + 'a;
 
-/// When a port was read before, and when it was.
+/// When a port was read before, and when it was: to the millisecond, as whoever is told by HTTP has it.
 pub(super) fn between(span: Span, entry: &Entry) -> (SystemTime, SystemTime) {
     let after = Duration::from_millis(entry.after.into());
-    (time_of(span.since) + after, time_of(span.began) + after)
+    let read = |micros: i64| time_of(micros - micros.rem_euclid(1000)) + after;
+    (read(span.since), read(span.began))
 }
 
 impl Reader {

@@ -20,7 +20,7 @@ use crate::fabric::Guid;
 use crate::fabric::topology::{End, LinkId};
 
 use super::http::Address;
-use super::model::{Cable, Cover, Moved, Port, Series, Then, Told, Window};
+use super::model::{Cable, Cover, Latest, Moved, Port, Series, Then, Told, Window};
 use super::source::{AskError, Detail, Source, Wanted};
 
 use client::{Client, range};
@@ -56,6 +56,11 @@ impl Prometheus {
 impl Source for Prometheus {
     fn name(&self) -> String {
         self.client.address.name()
+    }
+
+    fn latest(&self) -> Result<Latest, AskError> {
+        // It scrapes for as long as it answers.
+        Ok(Latest::default())
     }
 
     fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {

@@ -35,8 +35,25 @@ pub(super) fn up_and_down(look: &Look<'_>, only: &str) -> Result<Vec<Event>, Ask
     Ok(events)
 }
 
-/// Losses, with whose fault they were.
-pub(super) fn losses(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError> {
+/// A loss is counted when both ends have told, soon after the link is back.
+const SETTLED_AFTER: u64 = 5 * 60_000;
+
+/// When a loss began that was counted at a moment: when the link was last seen to go down, if it came
+/// back just before. One that no scrape saw is told by the scrape that counted it.
+fn began(at: u64, link: LinkId, seen: &[Event]) -> u64 {
+    let of_kind = |kind: Kind| {
+        let of_link = seen.iter().filter(move |it| it.about == About::Link(link) && it.at <= at);
+        of_link.filter(move |it| it.kind == kind).map(|it| it.at).max()
+    };
+    match (of_kind(Kind::LinkDown), of_kind(Kind::LinkUp)) {
+        (Some(down), Some(up)) if down > up || at - up <= SETTLED_AFTER => down,
+        (Some(down), None) => down,
+        _ => at,
+    }
+}
+
+/// Losses, with whose fault they were; `seen` is when links went down and came back.
+pub(super) fn losses(look: &Look<'_>, only: &str, seen: &[Event]) -> Result<Vec<Event>, AskError> {
     let mut events = Vec::new();
     let runs = look.changed_links("infiniband_link_flaps_total", only)?;
     let mut totals = numbers(&runs, fabric_link, &[]);
@@ -51,6 +68,7 @@ pub(super) fn losses(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError
                 // Writing to a string cannot fail.
                 let _ = write!(text, "; {total} in all");
             }
+            let at = began(at, link, seen);
             events.push(Event::new(at, &fabric, Kind::Flap, About::Link(link), text));
         }
     }
@@ -59,7 +77,7 @@ pub(super) fn losses(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError
     for (((fabric, link), cause), steps) in growth(&runs, key) {
         for step in steps {
             let text = format!("lost {}: {cause}", how_often(step.by));
-            let (at, about) = (time::millis(step.to), About::Link(link));
+            let (at, about) = (began(time::millis(step.to), link, seen), About::Link(link));
             events.push(Event::new(at, &fabric, Kind::ExpectedLoss, about, text));
         }
     }

@@ -113,11 +113,12 @@ pub(super) fn events(look: &Look<'_>, wanted: &Wanted) -> Result<Vec<Told>, AskE
         events.extend(exporters::failed(look)?);
         events.extend(exporters::unseen(look, &scrapes));
     }
-    if is_wanted(&[Kind::LinkDown, Kind::LinkUp]) {
-        events.extend(links::up_and_down(look, &only.links)?);
-    }
-    if is_wanted(&[Kind::Flap, Kind::ExpectedLoss]) {
-        events.extend(links::losses(look, &only.links)?);
+    if is_wanted(&[Kind::LinkDown, Kind::LinkUp, Kind::Flap, Kind::ExpectedLoss]) {
+        let seen = links::up_and_down(look, &only.links)?;
+        if is_wanted(&[Kind::Flap, Kind::ExpectedLoss]) {
+            events.extend(links::losses(look, &only.links, &seen)?);
+        }
+        events.extend(seen);
     }
     if is_wanted(&[Kind::Verdict]) {
         events.extend(links::verdicts(look, &only.links, &starts)?);
