@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::fabric::topology::End;
 
 use super::http::{Address, line};
-use super::model::{Cable, Cover, Latest, Moved, Port, Series, Then, Told, Window};
+use super::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
 use super::question::{PATH, Question};
 use super::source::{AskError, Detail, Source, Wanted};
 
@@ -55,8 +55,8 @@ impl Source for Api {
         self.address.name()
     }
 
-    fn latest(&self) -> Result<Latest, AskError> {
-        self.ask(&Question::Latest)
+    fn span(&self) -> Result<Span, AskError> {
+        self.ask(&Question::Span)
     }
 
     fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {

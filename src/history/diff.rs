@@ -17,6 +17,8 @@ pub struct LinkDiff {
     pub ends: Vec<Port>,
     /// The cable at the first moment, and at the second; nothing if it was not there, or not known.
     pub cable: [Option<Cable>; 2],
+    /// Whether the fabric was known at each moment: otherwise nobody knows what came and went.
+    pub known: [bool; 2],
     /// How many events there were, by kind.
     pub events: BTreeMap<String, usize>,
     /// What each end's errors grew by, in the order of the ends.
@@ -56,9 +58,12 @@ impl LinkDiff {
                     _ => {}
                 }
             }
-            [Some(_), None] => told.push("not there any more".into()),
-            [None, Some(_)] => told.push("new".into()),
-            [None, None] => {}
+            [Some(_), None] if self.known[1] => told.push("not there any more".into()),
+            [None, Some(_)] if self.known[0] => told.push("new".into()),
+            [Some(cable), None] | [None, Some(cable)] if cable.verdict >= Verdict::Watch => {
+                told.push(cable.verdict.label().into());
+            }
+            _ => {}
         }
         told.extend(self.events.iter().map(|(kind, count)| format!("{count} x {kind}")));
         told
@@ -70,7 +75,7 @@ impl LinkDiff {
         let now = is.as_ref().map_or(Verdict::Ok, |cable| cable.verdict);
         // That too little is known is no worse than that all is well.
         let now = if now == Verdict::Unknown { Verdict::Ok } else { now };
-        let gone = usize::from(was.is_some() != is.is_some());
+        let gone = usize::from(self.known == [true; 2] && was.is_some() != is.is_some());
         (now, self.events.values().sum::<usize>() + gone, self.sum())
     }
 }
@@ -83,8 +88,8 @@ pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, Ask
     let mut loose: Vec<LinkDiff> = Vec::new();
     for Moved { port, peer, sums } in source.moved(window)? {
         let Some(peer) = peer else {
-            let (cable, events) = ([None, None], BTreeMap::new());
-            loose.push(LinkDiff { ends: vec![port], cable, events, errors: vec![sums] });
+            let (cable, known, events) = ([None, None], [false; 2], BTreeMap::new());
+            loose.push(LinkDiff { ends: vec![port], cable, known, events, errors: vec![sums] });
             continue;
         };
         let diff = entry(&mut links, [port.clone(), peer]);
@@ -107,11 +112,13 @@ pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, Ask
         let [was, is] = cables.each_mut().map(|cables| cables.remove(&id));
         let Some(either) = was.as_ref().or(is.as_ref()) else { continue };
         let fabric = &either.ends[0].fabric;
-        let moved = was != is && knows(&before, fabric) && knows(&after, fabric);
+        let was_known = [knows(&before, fabric), knows(&after, fabric)];
+        let moved = was != is && was_known == [true; 2];
         let is_bad = is.as_ref().is_some_and(|cable| cable.verdict >= Verdict::Watch);
         if moved || is_bad || links.contains_key(&id) {
             let ends = either.ends.clone();
-            entry(&mut links, ends).cable = [was, is];
+            let diff = entry(&mut links, ends);
+            (diff.cable, diff.known) = ([was, is], was_known);
         }
     }
     let mut all: Vec<LinkDiff> = links.into_values().chain(loose).collect();
@@ -125,6 +132,7 @@ fn entry(links: &mut BTreeMap<LinkId, LinkDiff>, mut ends: [Port; 2]) -> &mut Li
     links.entry(id).or_insert_with(|| LinkDiff {
         ends: ends.into(),
         cable: [None, None],
+        known: [false; 2],
         events: BTreeMap::new(),
         errors: vec![Vec::new(), Vec::new()],
     })

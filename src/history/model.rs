@@ -37,12 +37,15 @@ impl Window {
     }
 }
 
-/// Until when a source knows anything.
+/// The time of which a source knows anything at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Latest {
-    /// The end of its latest sweep.
+pub struct Span {
+    /// The beginning of its first sweep; nothing if that is not known.
     #[serde(with = "time::option")]
-    pub at: Option<SystemTime>,
+    pub first: Option<SystemTime>,
+    /// The end of its latest sweep; nothing if it is asked while it goes on.
+    #[serde(with = "time::option")]
+    pub last: Option<SystemTime>,
 }
 
 /// A port, and what people call its node.

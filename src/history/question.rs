@@ -17,8 +17,8 @@ pub const PATH: &str = "/api/v1/history";
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// [`Source::latest`].
-    Latest,
+    /// [`Source::span`].
+    Span,
     /// [`Source::ports`].
     Ports(String),
     /// [`Source::events`].
@@ -37,7 +37,7 @@ pub enum Question {
 
 /// The questions' names, and the keys that each may have.
 const NAMES: [(&str, &[&str]); 8] = [
-    ("latest", &[]),
+    ("span", &[]),
     ("ports", &["called"]),
     ("events", &["from", "to", "kind", "node", "port"]),
     ("cables", &["from", "to", "port"]),
@@ -60,7 +60,7 @@ impl Question {
     /// Its name, with which its path ends.
     pub fn name(&self) -> &'static str {
         match self {
-            Question::Latest => "latest",
+            Question::Span => "span",
             Question::Ports(_) => "ports",
             Question::Events(_) => "events",
             Question::Cables(..) => "cables",
@@ -78,7 +78,7 @@ impl Question {
             pairs.extend([("from", rfc3339(window.from)), ("to", rfc3339(window.to))]);
         };
         match self {
-            Question::Latest => {}
+            Question::Span => {}
             Question::Ports(called) => pairs.push(("called", called.clone())),
             Question::Events(wanted) => {
                 span(&wanted.window);
@@ -116,7 +116,7 @@ impl Question {
     /// What a source says to it, as JSON; of what cannot be written, why not.
     pub fn answer(&self, source: &dyn Source) -> Result<serde_json::Result<Vec<u8>>, AskError> {
         Ok(match self {
-            Question::Latest => serde_json::to_vec(&source.latest()?),
+            Question::Span => serde_json::to_vec(&source.span()?),
             Question::Ports(called) => serde_json::to_vec(&source.ports(called)?),
             Question::Events(wanted) => serde_json::to_vec(&source.events(wanted)?),
             Question::Cables(ports, window) => serde_json::to_vec(&source.cables(ports, *window)?),
@@ -138,7 +138,7 @@ struct Said<'a> {
 impl Said<'_> {
     fn question(&self, name: &str) -> Result<Question, String> {
         Ok(match name {
-            "latest" => Question::Latest,
+            "span" => Question::Span,
             "ports" => Question::Ports(self.one("called")?.to_owned()),
             "events" => Question::Events(Wanted {
                 window: self.window()?,
@@ -253,7 +253,7 @@ mod tests {
             ..Wanted::all(window)
         };
         for question in [
-            Question::Latest,
+            Question::Span,
             Question::Ports("leaf & Söhne[3]".into()),
             Question::Events(Wanted::all(window)),
             Question::Events(wanted),

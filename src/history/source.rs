@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::fabric::Guid;
 use crate::fabric::topology::End;
 
-use super::model::{Cable, Cover, Latest, Moved, Port, Series, Then, Told, Window};
+use super::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
 use super::{HistoryError, Kind};
 
 /// Why a source does not answer.
@@ -60,8 +60,8 @@ pub trait Source {
     /// Who it is, for people: a file's name, an address.
     fn name(&self) -> String;
 
-    /// The latest moment of which anything is known; nothing if that is now, or nothing is.
-    fn latest(&self) -> Result<Latest, AskError>;
+    /// The time of which anything is known at all.
+    fn span(&self) -> Result<Span, AskError>;
 
     /// The ports that are meant by a link's id, by `NODE[PORT]`, by `GUID[PORT]`, or by a node's name or
     /// GUID alone: all of its ports. None if nothing of that name is known.
@@ -93,23 +93,17 @@ pub trait Source {
     fn cover(&self, window: Window) -> Result<Cover, AskError>;
 }
 
-/// The window up to the latest sweep, if it reaches into the future, and what is known of it.
+/// The window without what lies in the future, and what is known of it.
 pub fn until_known(
     source: &dyn Source,
     window: Window,
     now: SystemTime,
 ) -> Result<(Window, Cover), AskError> {
-    let cover = source.cover(window)?;
-    if window.to <= now {
-        return Ok((window, cover));
+    let mut window = window;
+    if window.to > now {
+        // A simulated clock may be ahead of ours.
+        let last = source.span()?.last;
+        window.to = last.map_or(now, |last| last.max(now)).min(window.to).max(window.from);
     }
-    let swept = cover.fabrics.values().filter(|known| known.sweeps > 0);
-    let last = swept.map(|known| match known.gaps.last() {
-        Some(gap) if gap.to == window.to => gap.from,
-        _ => window.to,
-    });
-    // A simulated clock may be ahead of ours.
-    let to = last.max().map_or(now, |last| last.max(now)).max(window.from);
-    let window = Window { to, ..window };
     Ok((window, source.cover(window)?))
 }

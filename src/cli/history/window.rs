@@ -47,9 +47,10 @@ impl WindowArgs {
             since?
         } else {
             // Of a file that nobody writes any more the last day is the one that is of interest.
-            let latest = source.latest().map_err(unreadable)?.at;
-            let end = latest.unwrap_or(clock.time()).min(to);
-            end.checked_sub(USUAL).unwrap_or(SystemTime::UNIX_EPOCH)
+            let known = source.span().map_err(unreadable)?;
+            let end = known.last.unwrap_or(clock.time()).min(to);
+            let day = end.checked_sub(USUAL).unwrap_or(SystemTime::UNIX_EPOCH);
+            known.first.map_or(day, |first| first.max(day)).min(end)
         };
         if from > to {
             return Err(Fatal::new(Exit::Usage, "--until: is before --since"));

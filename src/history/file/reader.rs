@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
 
 use crate::fabric::topology::{End, LinkId};
 use crate::fabric::{Guid, PortNumber};
-use crate::history::model::{Cable, Cover, Latest, Moved, Port, Series, Then, Told, Window};
+use crate::history::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
 use crate::history::source::{AskError, Detail, Source, Wanted};
 use crate::history::{HistoryError, micros_of, time_of};
 
@@ -90,6 +90,18 @@ impl Reader {
     fn failed(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
         let path = self.path.clone();
         move |error| HistoryError::Database { path, doing: "read it", error }
+    }
+
+    /// By the order of writing: a clock that was wrong for a while is passed over.
+    fn read_span(&self) -> rusqlite::Result<Span> {
+        let at = |sql: &str| -> rusqlite::Result<_> {
+            let at: Option<i64> = self.db.query_row(sql, [], |row| row.get(0)).optional()?;
+            Ok(at.map(time_of))
+        };
+        Ok(Span {
+            first: at("SELECT began FROM sweeps ORDER BY rowid LIMIT 1")?,
+            last: at("SELECT ended FROM sweeps ORDER BY rowid DESC LIMIT 1")?,
+        })
     }
 
     fn told(&self, wanted: &Wanted) -> rusqlite::Result<Vec<Told>> {
@@ -178,15 +190,8 @@ impl Source for Reader {
         self.path.display().to_string()
     }
 
-    fn latest(&self) -> Result<Latest, AskError> {
-        // By the order of writing: a clock that was wrong for a while is passed over.
-        let mut last = self
-            .db
-            .prepare_cached("SELECT ended FROM sweeps ORDER BY rowid DESC LIMIT 1")
-            .map_err(self.failed())?;
-        let at: Option<i64> =
-            last.query_row([], |row| row.get(0)).optional().map_err(self.failed())?;
-        Ok(Latest { at: at.map(time_of) })
+    fn span(&self) -> Result<Span, AskError> {
+        Ok(self.read_span().map_err(self.failed())?)
     }
 
     fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {

@@ -20,7 +20,7 @@ use crate::fabric::Guid;
 use crate::fabric::topology::{End, LinkId};
 
 use super::http::Address;
-use super::model::{Cable, Cover, Latest, Moved, Port, Series, Then, Told, Window};
+use super::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
 use super::source::{AskError, Detail, Source, Wanted};
 
 use client::{Client, range};
@@ -58,9 +58,9 @@ impl Source for Prometheus {
         self.client.address.name()
     }
 
-    fn latest(&self) -> Result<Latest, AskError> {
+    fn span(&self) -> Result<Span, AskError> {
         // It scrapes for as long as it answers.
-        Ok(Latest::default())
+        Ok(Span::default())
     }
 
     fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {

@@ -190,7 +190,8 @@ impl File<'_> {
         }
         let flaps: Vec<_> = self.of_kind(Kind::Flap).collect();
         if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {
-            let when = match flaps.len() {
+            let losses = flaps.iter().map(|event| event.detail["losses"].as_u64().unwrap_or(1));
+            let when = match losses.sum() {
                 1 => format!("at {}", tell(first.at)),
                 count => {
                     format!("{count} times, first at {}, last at {}", tell(first.at), tell(last.at))

@@ -69,7 +69,9 @@ pub(super) fn losses(look: &Look<'_>, only: &str, seen: &[Event]) -> Result<Vec<
                 let _ = write!(text, "; {total} in all");
             }
             let at = began(at, link, seen);
-            events.push(Event::new(at, &fabric, Kind::Flap, About::Link(link), text));
+            let detail = json!({"losses": step.by, "in_all": total});
+            let event = Event::new(at, &fabric, Kind::Flap, About::Link(link), text);
+            events.push(Event { detail, ..event });
         }
     }
     let runs = look.changed_links("infiniband_link_expected_outages_total", only)?;
@@ -78,7 +80,9 @@ pub(super) fn losses(look: &Look<'_>, only: &str, seen: &[Event]) -> Result<Vec<
         for step in steps {
             let text = format!("lost {}: {cause}", how_often(step.by));
             let (at, about) = (began(time::millis(step.to), link, seen), About::Link(link));
-            events.push(Event::new(at, &fabric, Kind::ExpectedLoss, about, text));
+            let detail = json!({"losses": step.by, "cause": cause});
+            events
+                .push(Event { detail, ..Event::new(at, &fabric, Kind::ExpectedLoss, about, text) });
         }
     }
     Ok(events)

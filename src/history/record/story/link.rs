@@ -60,8 +60,10 @@ impl Look<'_> {
             format!("{} – {}", label(link.0), label(link.1))
         };
         let lost_at = self.lost_at(memory, found);
-        let mut tell =
-            |kind, text, at| self.tell(kind, About::Link(id), place(found.link), text, at);
+        let mut tell = |kind, text, at, detail| {
+            self.tell(kind, About::Link(id), place(found.link), text, at);
+            self.detail(detail);
+        };
         let outages = &found.outages;
         // A port of this host tells the moment itself; otherwise it is the sweep's.
         let news = outages.last_change.filter(|last| Some(*last) != memory.changed);
@@ -70,8 +72,12 @@ impl Look<'_> {
         let lost_at = lost_at.unwrap_or(at);
         if let Some(up) = found.up {
             match memory.up.replace(up) {
-                Some(true) if !up => tell(Kind::LinkDown, "it carries nothing any more".into(), at),
-                Some(false) if up => tell(Kind::LinkUp, "it carries traffic again".into(), at),
+                Some(true) if !up => {
+                    tell(Kind::LinkDown, "it carries nothing any more".into(), at, Value::Null)
+                }
+                Some(false) if up => {
+                    tell(Kind::LinkUp, "it carries traffic again".into(), at, Value::Null)
+                }
                 _ => {}
             }
         }
@@ -87,6 +93,7 @@ impl Look<'_> {
                     outages.flaps
                 ),
                 lost_at,
+                json!({"losses": lost, "in_all": outages.flaps}),
             );
         }
         let before = std::mem::replace(&mut memory.expected, outages.expected);
@@ -98,6 +105,7 @@ impl Look<'_> {
                     Kind::ExpectedLoss,
                     format!("lost {}: {}", evidence::times(count - before), why.label()),
                     lost_at,
+                    json!({"losses": count - before, "cause": why.label()}),
                 );
             }
         }
@@ -110,7 +118,12 @@ impl Look<'_> {
         {
             let name =
                 |(width, speed): (Width, Speed)| format!("{} {}", width.label(), speed.label());
-            tell(Kind::Rate, format!("{} -> {}", name(was), name(now)), snapshot.began);
+            tell(
+                Kind::Rate,
+                format!("{} -> {}", name(was), name(now)),
+                snapshot.began,
+                Value::Null,
+            );
         }
         let was = std::mem::replace(&mut memory.verdict, found.verdict);
         // That nothing is known yet of a sound link, or that it is sound, is no news.

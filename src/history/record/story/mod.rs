@@ -160,6 +160,13 @@ impl Look<'_> {
         let at = self.snapshot.anchor.wall_of(at);
         self.told.push(Event { at, kind, about, place, text, detail: Value::Null });
     }
+
+    /// Says what was told last for programs, too.
+    fn detail(&mut self, detail: Value) {
+        if let Some(last) = self.told.last_mut() {
+            last.detail = detail;
+        }
+    }
 }
 
 #[cfg(test)]
