@@ -7,6 +7,7 @@ mod budget;
 mod damaged;
 mod flipped;
 mod full;
+mod host;
 mod jumps;
 mod killed;
 mod measured;
