@@ -49,7 +49,7 @@ impl HostDevices {
             .filter(|(_, (_, id))| !is_told(**id))
             .map(|(at, (device, &id))| Ours { at, id, device })
             .collect();
-        self.shape.follow(look, &ours);
+        self.shape.follow(look, &ours, is_told);
         if self.shape.fabric.nodes.is_empty() {
             return None;
         }

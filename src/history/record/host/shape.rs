@@ -22,6 +22,9 @@ const WAITED_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 /// machines may get new names each time.
 const MOST: usize = 1024;
 
+/// Before anything was seen.
+const LONG_AGO: Moment = Moment(0);
+
 /// The devices, and those that may come back.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
@@ -33,7 +36,13 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn follow(&mut self, look: &HostSnapshot, ours: &[Ours<'_>]) {
+    /// Follows a look, of which these are to be recorded; what a fabric tells of by now is forgotten.
+    pub(super) fn follow(
+        &mut self,
+        look: &HostSnapshot,
+        ours: &[Ours<'_>],
+        is_told: impl Fn(Guid) -> bool,
+    ) {
         let ports = |ours: &Ours<'_>| {
             let most = ours.device.ports.iter().map(|port| port.number).max().unwrap_or(0);
             // A device that does not answer has no ports in a look.
@@ -45,12 +54,15 @@ impl Shape {
         if here != self.here {
             let mut before = (*self.fabric).clone();
             for node in &mut before.nodes {
-                if self.here.contains_key(&node.identity.guid) {
+                if is_told(node.identity.guid) {
+                    node.last_found = LONG_AGO;
+                } else if self.here.contains_key(&node.identity.guid) {
                     node.last_found = self.seen;
                 }
             }
             let too_many = before.nodes.len() > MOST;
             let forget = if too_many { look.began } else { look.began.before(WAITED_FOR) };
+            let forget = forget.max(LONG_AGO + Duration::from_nanos(1));
             let nodes = here.iter().map(|(id, (name, ports))| node(*id, name, *ports)).collect();
             let found = FoundFabric { nodes, ..FoundFabric::default() };
             let names = NodeNames::default();
