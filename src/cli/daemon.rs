@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use crate::config::options::{LogFormat, LogLevel};
-use crate::config::{FabricSettings, HostSettings, Settings};
+use crate::config::{FabricSettings, HOST_FABRIC, HostSettings, Settings};
 use crate::history::Recorder;
 use crate::monitor::host::{HostMonitor, News};
 use crate::monitor::{Board, Monitor, Observation, PortNews, Recording};
@@ -92,7 +92,7 @@ impl<'a> Daemon<'a> {
     /// The watch over the host's own devices, which tells what happens to their links to the judges
     /// of fabrics, too.
     pub fn host(
-        &self,
+        &mut self,
         host: &HostSettings,
         clock: Clock,
         judges: Vec<Sender<PortNews>>,
@@ -100,6 +100,9 @@ impl<'a> Daemon<'a> {
         let mut monitor = HostMonitor::new(host, clock, Arc::clone(&self.board));
         for judge in judges {
             monitor.tell(judge);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            monitor.remember(recorder.memory(HOST_FABRIC));
         }
         let tell = monitor.teller();
         Watcher {

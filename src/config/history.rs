@@ -9,6 +9,9 @@ use super::{ConfigError, duration, invalid};
 /// The least size of a history: one sweep of the largest fabrics, and some days of a small one.
 const LEAST: u64 = 16 << 20;
 
+/// What the history calls this host's own devices, as if they were a fabric.
+pub const HOST_FABRIC: &str = "host";
+
 /// What is recorded, where, and for how long.
 #[derive(Clone, Debug)]
 pub struct HistorySettings {

@@ -13,7 +13,7 @@ pub mod options;
 pub mod yaml;
 
 pub use fabric::FabricSettings;
-pub use history::HistorySettings;
+pub use history::{HOST_FABRIC, HistorySettings};
 pub use host::HostSettings;
 
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -151,6 +151,17 @@ impl Settings {
         if !collectors.fabric() {
             fabrics.clear();
         }
+        let history = flags.history.over(file.history).validate()?;
+        let recorded = history.is_some() && host.is_some();
+        if recorded && fabrics.iter().any(|fabric| fabric.name == HOST_FABRIC) {
+            return invalid(
+                "--fabric.name",
+                format!(
+                    "{HOST_FABRIC:?} is what the history calls this host's own devices: name it \
+                     otherwise, or set --no-collector.host"
+                ),
+            );
+        }
         let telemetry_path = web.telemetry_path.unwrap_or_else(|| "/metrics".into());
         if !is_free_path(&telemetry_path) {
             return invalid(
@@ -171,7 +182,7 @@ impl Settings {
             log_format: log.format.unwrap_or(LogFormat::Logfmt),
             fabrics,
             host,
-            history: flags.history.over(file.history).validate()?,
+            history,
         })
     }
 }

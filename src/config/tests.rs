@@ -101,12 +101,22 @@ fn each_mistake_is_one_line_that_names_its_place() {
         (&[], "fabrics: [{name: a, hca: x}, {name: a, hca: y}]", "two of them have the name \"a\""),
         (&[], "fabrics: [{name: a, hca: x}, {name: b}]", "\"b\" names no hca"),
         (&[], "fabrics: [{name: a, hca: x, port: 1}, {name: b, hca: x}]", "the same port"),
+        (&["--history.file=h"], "fabric: {name: host}", "\"host\" is what the history calls"),
         (&["--fabric.hca=x"], "fabrics: [{name: a}, {name: b}]", "lists several"),
     ] {
         let error = merged(flags, text).map(|_| ()).expect_err(text);
         assert!(error.contains(says), "{flags:?} {text:?}: {error}");
         assert!(!error.contains('\n'), "one line: {error}");
     }
+}
+
+#[test]
+fn a_fabric_may_be_called_host_where_nobody_records_this_host() {
+    let text = "fabric: {name: host}";
+    for flags in [&[][..], &["--history.file=h", "--no-collector.host"]] {
+        assert_eq!(merged(flags, text).unwrap().fabrics[0].name, "host", "{flags:?}");
+    }
+    assert!(merged(&["--history.file=h", "--no-collector.fabric"], text).is_ok());
 }
 
 #[test]

@@ -48,6 +48,7 @@ kinds! {
     NodeGone "node_gone" "A node is gone, or does not answer.";
     NodeBack "node_back" "A node is back.";
     NodeNew "node_new" "There is a node that was not there before.";
+    DeviceFatal "device_fatal" "A device of the exporter's host told that it, or its driver, goes away.";
     CounterReset "counter_reset" "Counters fell: somebody cleared them, or the device was reset.";
     Saturation "saturation" "A counter is full, and counts no further.";
     CongestionBegan "congestion_began" "Ports wait for this one.";

@@ -8,6 +8,7 @@ mod damaged;
 mod digested;
 mod flipped;
 mod full;
+mod host;
 mod jumps;
 mod killed;
 mod migrated;

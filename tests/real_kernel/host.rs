@@ -241,6 +241,48 @@ fn a_flap_of_a_tenth_of_a_second_is_counted_once() {
     assert_eq!((watch.events("port_error"), now.get_u64(STATE, &[])), (1, Some(4)));
 }
 
+#[test]
+fn the_history_has_losses_at_the_moments_that_ports_told() {
+    let guest = Guest::get();
+    let rxe = guest.rxe("hostpast");
+    // A recorder leaves a disk alone that is nearly full, and the guest's own is small.
+    guest.must("mkdir -p /tmp/past && mount -t tmpfs -o size=1g past /tmp/past");
+    let watch = Watch::each("1h", "hostpast", &["--history.file=/tmp/past/history.db"]);
+    watch.wait_heard();
+    let netdev = rxe.netdev();
+    guest.must(&format!("ip link set {netdev} down; sleep 0.1; ip link set {netdev} up"));
+    watch.wait_value(LOSSES, &[], 1);
+    watch.wait_value(STATE, &[], 4);
+    guest.must(&format!("ip link set {netdev} down"));
+    watch.wait_value(STATE, &[], 1);
+    guest.must(&format!("ip link set {netdev} up"));
+    watch.wait_value(STATE, &[], 4);
+    let always = "from=2000-01-01T00:00:00Z&to=2100-01-01T00:00:00Z";
+    let path = format!("/api/v1/history/events?{always}&kind=link_down&kind=link_up&kind=flap");
+    let events = wait_until(LIMIT, "the last event in the history", || {
+        let events = watch.exporter.get(&path, &[]).text().to_owned();
+        let events: Vec<serde_json::Value> = serde_json::from_str(&events).ok()?;
+        (events.last()?["kind"] == "link_up").then_some(events)
+    });
+    let last = |kind: &str| {
+        let event = events.iter().rfind(|event| event["kind"] == kind).unwrap();
+        assert_eq!((&event["fabric"], &event["port"]), (&"host".into(), &1.into()), "{event}");
+        let at = humantime::parse_rfc3339(event["at"].as_str().unwrap()).unwrap();
+        at.duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap().as_secs_f64()
+    };
+    let now = watch.exporter.metrics();
+    let told =
+        |event| now.get("infiniband_port_event_timestamp_seconds", &[("event", event)]).unwrap();
+    // The looks that find it begin later: at least a second after those before.
+    for (kind, event) in
+        [("link_down", "port_error"), ("flap", "port_error"), ("link_up", "port_active")]
+    {
+        assert!((last(kind) - told(event)).abs() < 0.01, "{kind}: {events:?}");
+    }
+    let flaps = events.iter().filter(|event| event["kind"] == "flap");
+    assert_eq!(flaps.count(), 2, "{events:?}");
+}
+
 /// Removing a device takes the guest milliseconds; whoever is waited for, it would take for ever.
 const REMOVAL_LIMIT: u32 = 10;
 

@@ -13,16 +13,18 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use crate::config::HistorySettings;
+use crate::config::{HOST_FABRIC, HistorySettings};
 use crate::fabric::Snapshot;
 use crate::health::Findings;
 use crate::health::totals::Memory;
 use crate::history::HistoryError;
 use crate::history::event::{About, Event, Kind};
 use crate::history::file::set_aside;
+use crate::monitor::host::HostObservation;
 use crate::monitor::{Board, Observation, Recording};
 
 use super::clock::Clock;
+use super::host::HostDevices;
 use super::store::Store;
 use super::story::Story;
 
@@ -42,6 +44,15 @@ struct Watched {
     events: Vec<Event>,
 }
 
+impl Watched {
+    /// One whose first event says that nobody knows what was before.
+    fn begin(fabric: &str, story: Story, now: SystemTime) -> Self {
+        let text = format!("fabric-exporter {}", env!("CARGO_PKG_VERSION"));
+        let start = own(Kind::ExporterStart, fabric, text, now);
+        Watched { story, events: vec![start], ..Watched::default() }
+    }
+}
+
 /// Records what it is given.
 #[derive(Debug)]
 pub struct Recorder {
@@ -49,6 +60,7 @@ pub struct Recorder {
     account: Arc<Recording>,
     store: Option<Store>,
     fabrics: HashMap<String, Watched>,
+    host: HostDevices,
     /// The problems that were told since it was last well: each is told once, however long it lasts.
     problems: HashSet<String>,
 }
@@ -58,7 +70,8 @@ impl Recorder {
     pub fn new(settings: HistorySettings, account: Arc<Recording>) -> Self {
         account.set_floor(settings.least_free);
         let (store, fabrics, problems) = (None, HashMap::new(), HashSet::new());
-        let mut recorder = Recorder { settings, account, store, fabrics, problems };
+        let host = HostDevices::default();
+        let mut recorder = Recorder { settings, account, store, fabrics, host, problems };
         match Store::open(&recorder.settings.file) {
             Ok(store) => {
                 recorder.account.set_bytes(store.bytes());
@@ -89,12 +102,20 @@ impl Recorder {
     /// Takes what is published, until nobody publishes any more.
     pub fn run(mut self, mut seen: watch::Receiver<Board>, runtime: &Runtime) {
         let mut last: Vec<Arc<Observation>> = Vec::new();
+        let mut looks = 0;
         loop {
-            let fabrics = seen.borrow_and_update().fabrics.clone();
+            let (fabrics, host) = {
+                let board = seen.borrow_and_update();
+                (board.fabrics.clone(), board.host.clone())
+            };
             for (slot, observation) in fabrics.iter().enumerate() {
                 if last.get(slot).is_none_or(|last| !Arc::ptr_eq(last, observation)) {
                     self.take(observation, SystemTime::now());
                 }
+            }
+            if let Some(host) = host.filter(|host| host.looks != looks) {
+                looks = host.looks;
+                self.take_host(&host, &fabrics, SystemTime::now());
             }
             last = fabrics;
             if runtime.block_on(seen.changed()).is_err() {
@@ -104,13 +125,29 @@ impl Recorder {
         self.end(SystemTime::now());
     }
 
+    /// Records a look at the host's own devices, but for those that the fabrics tell of; `now` is what
+    /// the wall says.
+    pub fn take_host(
+        &mut self,
+        seen: &HostObservation,
+        fabrics: &[Arc<Observation>],
+        now: SystemTime,
+    ) {
+        let Some((observation, told)) = self.host.follow(seen, fabrics) else { return };
+        self.fabrics
+            .entry(HOST_FABRIC.to_owned())
+            .or_insert_with(|| Watched::begin(HOST_FABRIC, Story::of_host(), now))
+            .events
+            .extend(told);
+        self.take(&observation, now);
+    }
+
     /// Records an observation; `now` is what the wall says.
     pub fn take(&mut self, seen: &Observation, now: SystemTime) {
-        let mut watched = self.fabrics.remove(&seen.fabric).unwrap_or_else(|| {
-            let text = format!("fabric-exporter {}", env!("CARGO_PKG_VERSION"));
-            let start = own(Kind::ExporterStart, &seen.fabric, text, now);
-            Watched { events: vec![start], ..Watched::default() }
-        });
+        let mut watched = self
+            .fabrics
+            .remove(&seen.fabric)
+            .unwrap_or_else(|| Watched::begin(&seen.fabric, Story::default(), now));
         watched.events.extend(watched.story.follow(seen, now));
         // A device that is gone leaves a board without a sweep of its own.
         let sweeps = seen.tally.sweeps;

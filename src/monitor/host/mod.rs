@@ -1,10 +1,11 @@
 //! The loop that watches the host's own devices: look, publish, rest; and look again at once when
 //! something is heard.
 
+mod ids;
 mod tally;
 mod totals;
 
-pub use tally::{PortTally, Tally};
+pub use tally::{Place, PortTally, Tally};
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,15 +19,17 @@ use crate::collect::host::events::{Heard, Listener};
 use crate::collect::host::selection::Selection;
 use crate::collect::host::{Host, Manner};
 use crate::config::HostSettings;
-use crate::fabric::Moment;
 use crate::fabric::host::HostSnapshot;
 use crate::fabric::host::event::{Event, EventKind};
 use crate::fabric::host::rails::Rails;
+use crate::fabric::{Guid, Moment};
 use crate::health::findings::Counting;
+use crate::health::totals::{Before, Memory};
 use crate::transport::clock::Clock;
 
 use super::{Board, PortNews};
-use totals::HostTotals;
+use ids::Ids;
+use totals::{Fared, HostTotals};
 
 /// However much is heard, there is so much rest between two looks: a flapping cable must not have the
 /// firmware asked for all counters all the time. What was heard is counted all the same.
@@ -50,6 +53,10 @@ pub struct HostObservation {
     pub snapshot: Option<HostSnapshot>,
     /// How the counters of its ports fared: device by device, port by port as they stand there.
     pub counting: Vec<Vec<Counting>>,
+    /// What its counters had counted before they fell last, in the same order.
+    pub befores: Vec<Vec<Option<Arc<Before>>>>,
+    /// What its devices are known by, in the same order: their GUIDs, or what takes the place of one.
+    pub ids: Vec<Guid>,
     /// How many looks there were.
     pub looks: u64,
     /// What the ports went through.
@@ -83,6 +90,7 @@ pub struct HostMonitor {
     news: Receiver<News>,
     /// The judges of the fabrics, who are told what happens to links that end here.
     judges: Vec<Sender<PortNews>>,
+    ids: Ids,
     totals: HostTotals,
     seen: HostObservation,
 }
@@ -102,6 +110,7 @@ impl HostMonitor {
             tell,
             news,
             judges: Vec::new(),
+            ids: Ids::default(),
             totals: HostTotals::default(),
             seen: HostObservation {
                 interval: settings.interval,
@@ -119,6 +128,11 @@ impl HostMonitor {
     /// Has the judge of a fabric told what ports tell of their links, too.
     pub fn tell(&mut self, judge: Sender<PortNews>) {
         self.judges.push(judge);
+    }
+
+    /// Has totals go on where an earlier watch ended.
+    pub fn remember(&mut self, memory: Memory) {
+        self.totals.remember(memory);
     }
 
     /// Watches until it is told to end.
@@ -147,7 +161,9 @@ impl HostMonitor {
 
     fn look(&mut self) {
         let mut snapshot = self.host.look();
-        self.seen.counting = self.totals.take(&mut snapshot);
+        let ids = self.ids.of(&snapshot);
+        let Fared { counting, befores } = self.totals.take(&mut snapshot, &ids);
+        (self.seen.ids, self.seen.counting, self.seen.befores) = (ids, counting, befores);
         self.seen.tally.see(&snapshot);
         if self.seen.looks == 0 && snapshot.devices.is_empty() {
             tracing::warn!(

@@ -52,6 +52,17 @@ impl PortTally {
         (self.counts[kind as usize], self.last[kind as usize])
     }
 
+    /// Whether it was Active when that was last known.
+    pub fn is_up(&self) -> Option<bool> {
+        self.active.is
+    }
+
+    /// When it last stopped being Active, as its event told or a look found; of one that never did,
+    /// the beginning of the clock.
+    pub fn lost(&self) -> Moment {
+        self.lost
+    }
+
     fn count(&mut self, event: &Event) {
         self.counts[event.kind as usize] += 1;
         self.last[event.kind as usize] = Some(event.at);

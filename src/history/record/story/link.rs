@@ -73,10 +73,10 @@ impl Look<'_> {
         if let Some(up) = found.up {
             match memory.up.replace(up) {
                 Some(true) if !up => {
-                    tell(Kind::LinkDown, "it carries nothing any more".into(), at, Value::Null)
+                    tell(Kind::LinkDown, "it carries nothing any more".into(), at, Value::Null);
                 }
                 Some(false) if up => {
-                    tell(Kind::LinkUp, "it carries traffic again".into(), at, Value::Null)
+                    tell(Kind::LinkUp, "it carries traffic again".into(), at, Value::Null);
                 }
                 _ => {}
             }

@@ -25,6 +25,8 @@ use whole::Whole;
 #[derive(Debug, Default)]
 pub struct Story {
     fabric: Arc<Fabric>,
+    /// It is of the devices of a host, which nobody finds by their cables.
+    is_of_host: bool,
     begun: bool,
     whole: Whole,
     links: Vec<(Link, LinkMemory)>,
@@ -34,6 +36,11 @@ pub struct Story {
 }
 
 impl Story {
+    /// That of a host's own devices.
+    pub fn of_host() -> Self {
+        Story { is_of_host: true, ..Story::default() }
+    }
+
     /// What happened since the observation before; the first one is what others are told against.
     /// `now` is what the wall says.
     pub fn follow(&mut self, seen: &Observation, now: SystemTime) -> Vec<Event> {
@@ -114,7 +121,8 @@ impl Story {
             let guid = node.identity.guid;
             let known = old.node_by_guid(guid).and_then(|old| nodes.get(old.0 as usize).copied());
             if known.is_none() && self.begun {
-                let text = format!("a {} that was not there before", node.identity.kind.label());
+                let kind = if self.is_of_host { "device" } else { node.identity.kind.label() };
+                let text = format!("a {kind} that was not there before");
                 look.tell(Kind::NodeNew, About::Node(guid), node.name.clone(), text, began);
             }
             self.nodes.push(known.unwrap_or_else(|| look.snapshot.is_up(index)));
@@ -133,6 +141,9 @@ impl Story {
             let (kind, text) = match (is_up, node.present()) {
                 (true, _) => (Kind::NodeBack, "it answers again"),
                 (false, true) => (Kind::NodeGone, "it does not answer"),
+                (false, false) if self.is_of_host => {
+                    (Kind::NodeGone, "the kernel does not know it any more")
+                }
                 (false, false) => (Kind::NodeGone, "no cable leads to it any more"),
             };
             let about = About::Node(node.identity.guid);
