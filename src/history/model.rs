@@ -242,6 +242,15 @@ pub struct Known {
     pub traffic_from: Option<SystemTime>,
 }
 
+impl Known {
+    /// Whether there were sweeps in a window before a moment: it did not begin with a gap until then.
+    pub fn is_swept_before(&self, at: SystemTime, window: Window) -> bool {
+        let begins = self.gaps.first().filter(|gap| gap.from <= window.from).map(|gap| gap.to);
+        let interval = Duration::try_from_secs_f64(self.interval).unwrap_or_default();
+        begins.unwrap_or(window.from) + interval * 2 < at
+    }
+}
+
 /// Times as RFC 3339, to the millisecond, in UTC.
 pub mod time {
     use std::time::{Duration, SystemTime};

@@ -16,6 +16,9 @@ const AROUND: Duration = Duration::from_secs(10 * 60);
 /// What is meant where nothing is said.
 const USUAL: Duration = Duration::from_secs(24 * 3600);
 
+/// How long before the first sweep a history begins to tell.
+const BEFORE: Duration = Duration::from_secs(10);
+
 /// A span of time, as people say it.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WindowArgs {
@@ -50,7 +53,9 @@ impl WindowArgs {
             let known = source.span().map_err(unreadable)?;
             let end = known.last.unwrap_or(clock.time()).min(to);
             let day = end.checked_sub(USUAL).unwrap_or(SystemTime::UNIX_EPOCH);
-            known.first.map_or(day, |first| first.max(day)).min(end)
+            // With what was told just before it: that the exporter was started.
+            let first = known.first.and_then(|first| first.checked_sub(BEFORE));
+            first.map_or(day, |first| first.max(day)).min(end)
         };
         if from > to {
             return Err(Fatal::new(Exit::Usage, "--until: is before --since"));

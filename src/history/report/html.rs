@@ -18,8 +18,8 @@ h3 { margin: 0; font-size: 1.05rem; }
 .gist { font-size: 1.15rem; font-weight: 600; } .quiet { opacity: .75; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--quiet); }
-td.when { white-space: nowrap; font-variant-numeric: tabular-nums; }
 td { overflow-wrap: anywhere; }
+td.when, td.what { white-space: nowrap; font-variant-numeric: tabular-nums; }
 .wide { overflow-x: auto; }
 article { border: 1px solid var(--quiet); border-left: .4rem solid var(--watch); border-radius: .3rem; padding: .8rem 1rem; margin: 1rem 0; break-inside: avoid; }
 article.bad { border-left-color: var(--bad); }
@@ -101,7 +101,7 @@ fn happened(report: &Report, clock: &Clock) -> Markup {
                 thead { tr { th { "when" } th { "what" } th { "where" } th { "in words" } } }
                 tbody { @for event in &report.events { tr {
                     td .when { (clock.tell(event.at)) }
-                    td { (event.kind) }
+                    td .what { (event.kind) }
                     td { (event.place) }
                     td { (event.text) }
                 } } }

@@ -11,7 +11,7 @@ mod suspects;
 mod unknown;
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
@@ -67,8 +67,8 @@ impl Report {
         let (window, cover) = until_known(source, window, now)?;
         let mut events = source.events(&Wanted::all(window))?;
         let moved = source.moved(window)?;
-        let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
-        let unknown = unknown::sentences(&cover, &events, &after, tell);
+        let (before, after) = (at_beginning(source, window)?, source.fabrics(window.to)?);
+        let unknown = unknown::sentences(&cover, window, &events, &after, tell);
         let mut suspects = suspects::of(&events, &moved, [&before, &after], window, tell);
         let more_suspects = suspects.len().saturating_sub(MOST_SUSPECTS);
         suspects.truncate(MOST_SUSPECTS);
@@ -100,6 +100,14 @@ impl Report {
             (_, events) => format!("{suspects} cables are suspect. Events: {events}."),
         }
     }
+}
+
+/// The fabrics as they were at a window's beginning, or at the first sweep, if that came later.
+fn at_beginning(source: &dyn Source, window: Window) -> Result<Vec<Then>, AskError> {
+    let then = source.fabrics(window.from)?;
+    let first = source.span()?.first.filter(|first| then.is_empty() && window.has(*first));
+    // Whoever asks by HTTP says it to the millisecond.
+    first.map_or(Ok(then), |first| source.fabrics(first + Duration::from_millis(1)))
 }
 
 fn shapes(before: &[Then], after: &[Then]) -> BTreeMap<String, [Option<Shape>; 2]> {

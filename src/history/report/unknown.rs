@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use crate::health::Verdict;
 use crate::history::Kind;
-use crate::history::model::{Cover, Then, Told};
+use crate::history::model::{Cover, Then, Told, Window};
 
 /// How many of a kind are told one by one.
 const MOST_OF_A_KIND: usize = 10;
@@ -14,6 +14,7 @@ const MOST_OF_A_KIND: usize = 10;
 /// The sentences.
 pub(super) fn sentences(
     cover: &Cover,
+    window: Window,
     events: &[Told],
     after: &[Then],
     tell: &dyn Fn(SystemTime) -> String,
@@ -36,11 +37,11 @@ pub(super) fn sentences(
             None if known.sweeps > 0 => {
                 told.push(format!("{fabric}: traffic is not known sweep by sweep."));
             }
-            Some(from) => told.push(format!(
+            Some(from) if known.is_swept_before(from, window) => told.push(format!(
                 "{fabric}: traffic is known sweep by sweep from {} on; before it, hour by hour at most.",
                 tell(from)
             )),
-            None => {}
+            _ => {}
         }
     }
     if cover.damaged > 0 {
