@@ -23,7 +23,9 @@ use std::time::{Duration, Instant, SystemTime};
 use fabric_exporter::config::HistorySettings;
 use fabric_exporter::fabric::counter::Kind;
 use fabric_exporter::fabric::{Counter, Moment, Snapshot};
+use fabric_exporter::history::clock::Clock;
 use fabric_exporter::history::model::{Port, Window};
+use fabric_exporter::history::report::{Report, html};
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Reader, Recorder, Source};
 use fabric_exporter::monitor::{Observation, Recording};
@@ -48,6 +50,12 @@ const SWEEPS: usize = 300;
 
 /// Those before an hour is digested, by which a sweep's size is told.
 const SIZED: std::ops::Range<usize> = 20..220;
+
+/// Sweeps that are compared, every other one while another is recorded.
+const TURNS: usize = 40;
+
+/// Cables that the hour's report suspects.
+const SUSPECTS: usize = 20;
 
 /// The hours of a week.
 const HOURS: i64 = 168;
@@ -186,6 +194,46 @@ fn lengthen(file: &Path) {
     db.execute_batch("COMMIT").unwrap();
 }
 
+/// Lets some cables be judged bad at a moment, for a report to have something to plot.
+fn suspect(file: &Path, at: SystemTime) {
+    let db = rusqlite::Connection::open(file).unwrap();
+    let micros = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros();
+    let told = db.execute(
+        "INSERT INTO events (at, fabric, kind, link, place, text, detail)
+         SELECT ?1, 1, 'verdict', id, 'a cable', 'ok -> bad', '{\"from\": \"ok\", \"to\": \"bad\"}'
+         FROM links ORDER BY id LIMIT ?2",
+        (i64::try_from(micros).unwrap(), i64::try_from(SUSPECTS).unwrap()),
+    );
+    assert_eq!(told.unwrap(), SUSPECTS);
+}
+
+/// How long the monitor takes from one sweep's beginning to its being published, without a recorder and
+/// with one that takes in the sweep before on another processor; turn by turn.
+fn beside(settings: &HistorySettings) -> [f64; 2] {
+    let simulated = Simulated::text(STORY);
+    simulated.run_to(Duration::from_secs(5));
+    let (send, taken) = std::sync::mpsc::channel::<Arc<Observation>>();
+    let settings = settings.clone();
+    let recording = std::thread::spawn(move || {
+        pin(1);
+        let mut recorder = Recorder::new(settings, Arc::default());
+        for seen in taken {
+            recorder.take(&seen, SystemTime::now());
+        }
+    });
+    let mut times = [Vec::new(), Vec::new()];
+    for turn in 0..TURNS {
+        let with = turn % 2;
+        if with == 1 {
+            send.send(simulated.observation()).unwrap();
+        }
+        times[with].push(took(|| simulated.run_for(INTERVAL)).1);
+    }
+    drop(send);
+    recording.join().unwrap();
+    times.map(median)
+}
+
 /// The bytes of some rows.
 fn bytes(file: &Path, of: &str) -> f64 {
     let db = rusqlite::Connection::open(file).unwrap();
@@ -228,6 +276,13 @@ fn main() {
     let mib = costs.peak as f64 / f64::from(1 << 20);
     row("memory of the recorder", &format!("{mib:.0} MiB"), "at most 64 MiB");
 
+    let other = HistorySettings::new(folder.path().join("beside.db"));
+    let [without, with] = beside(&other);
+    println!("\nsweeps of the monitor, its fabric simulated");
+    row("without a recorder", &ms(without), "");
+    row("while the one before is recorded", &ms(with), "");
+    row("the ratio", &format!("{:.3}", with / without), "about 1");
+
     let month = 30.0 * 24.0;
     let rare = bytes(&file, "digests WHERE tier = 0");
     let thinned = bytes(&file, "digests WHERE tier = 1");
@@ -247,6 +302,7 @@ fn main() {
     );
 
     lengthen(&file);
+    suspect(&file, end - Duration::from_secs(1800));
     let size = std::fs::metadata(&file).unwrap().len();
     println!("\nasked, of a file with a week in it ({} MB)", size / 1_000_000);
     let reader = Reader::open(&file).unwrap();
@@ -287,7 +343,15 @@ fn report(reader: &Reader, window: Window) {
     let ends: Vec<_> = moved.iter().step_by(30).take(20).map(|moved| moved.port.end()).collect();
     let (series, series_took) = took(|| reader.series(&ends, Detail::All, window).unwrap());
     let all = events_took + moved_took + then_took + cover_took + series_took;
-    row("an hour's report", &ms(all), "under 3 s");
+    let (page, whole) = took(|| {
+        let tell = |at: SystemTime| humantime::format_rfc3339_seconds(at).to_string();
+        let report = Report::of(reader, window, window.to, &tell).unwrap();
+        assert_eq!(report.suspects.len() + report.more_suspects, SUSPECTS);
+        html::write(&report, &Clock::now())
+    });
+    let what = format!("an hour's report: {SUSPECTS} suspects, {} kB of HTML", page.len() / 1000);
+    row(&what, &ms(whole), "under 3 s");
+    row("  of these, asked one by one", &ms(all), "");
     row(&format!("  {} events", events.len()), &ms(events_took), "");
     row(&format!("  errors of {} ports", moved.len()), &ms(moved_took), "");
     let cables: usize = then.1.iter().map(|then| then.cables.len()).sum();

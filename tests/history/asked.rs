@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 use crate::rig::exporter::PROGRAM;
 use crate::{Taped, minutes};
 
@@ -48,10 +50,9 @@ fn the_history_is_told_as_tables_and_as_json() {
     let at = told(&file, &["events", "--at=2023-11-14T22:18:20Z", "--kind=node_gone"]);
     assert_eq!(at.lines().count(), 1, "{at}");
     let json = told(&file, &["events", since, "--json"]);
-    let json: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    let json: Vec<Value> = serde_json::from_str(&json).unwrap();
     assert_eq!(json.len(), events.lines().count());
-    let is_bad =
-        |event: &&serde_json::Value| event["kind"] == "verdict" && event["detail"]["to"] == "bad";
+    let is_bad = |event: &&Value| event["kind"] == "verdict" && event["detail"]["to"] == "bad";
     let verdict = json.iter().find(is_bad).unwrap();
     let link = verdict["link"].as_str().unwrap();
     assert_eq!(verdict["detail"]["reasons"][0]["reason"], "bit_errors", "{verdict}");
@@ -87,4 +88,88 @@ fn what_cannot_be_told_is_said() {
     assert!(String::from_utf8_lossy(&missing.stderr).contains("cannot find it"));
     let none = Command::new(PROGRAM).args(["history", "events"]).output().unwrap();
     assert!(String::from_utf8_lossy(&none.stderr).contains("--file"));
+}
+
+#[test]
+fn a_port_a_diff_and_a_report_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::new(STORY, &file);
+    taped.run_to(minutes(15));
+    let since = "--since=2023-11-14 22:13";
+    let port = told(&file, &["port", "leaf-0-1[9]"]);
+    for counter in ["symbol_errors", "transmit_bytes", "fec_corrected_blocks"] {
+        let line = port.lines().find(|line| line.contains(counter)).unwrap();
+        assert!(line.contains('█'), "{line}");
+    }
+    assert!(!port.contains("spine-0 port 5  0x"), "the other end is the link's:\n{port}");
+    let node: Value = serde_json::from_str(&told(&file, &["port", "host-13", "--json"])).unwrap();
+    assert_eq!(node["ports"][0]["node"], "host-13");
+    assert!(node["events"].as_array().unwrap().iter().any(|event| event["kind"] == "node_gone"));
+
+    // Virtual time begins at 22:13:20, the cable goes bad at 22:16:20, the host at 22:18:20.
+    let [t1, t2] = ["2023-11-14 22:15", "2023-11-14 22:25"];
+    let diff = told(&file, &["diff", t1, t2]);
+    let first = diff.lines().next().unwrap();
+    assert!(first.starts_with("leaf-0-1 port 9 – spine-0 port 5: unknown -> bad"), "{diff}");
+    assert!(diff.contains("1 x expected_loss"), "{diff}");
+    let diff: Value = serde_json::from_str(&told(&file, &["diff", t1, t2, "--json"])).unwrap();
+    assert_eq!(diff[0]["cable"][1]["verdict"], "bad", "{diff}");
+    assert!(diff[0]["errors"][0][0]["by"].as_u64().unwrap() > 0, "{diff}");
+    assert_eq!(told(&file, &["diff", t1, t2, "--limit=1"]).lines().next(), Some(first));
+    // Before the cable went bad and the host down nothing moved.
+    assert_eq!(told(&file, &["diff", "2023-11-14 22:14", "2023-11-14 22:15"]), "");
+
+    let page = folder.path().join("page.html");
+    assert_eq!(told(&file, &["report", since, "-o", page.to_str().unwrap()]), "");
+    let page = std::fs::read_to_string(page).unwrap();
+    for part in ["<!DOCTYPE html>", "leaf-0-1 port 9 – spine-0 port 5", "<svg", "not known"] {
+        assert!(page.contains(part), "{part}");
+    }
+    for outside in ["http:", "https:", "<script", "url(", "src="] {
+        assert!(!page.contains(outside), "{outside} in a page that is to need nothing besides");
+    }
+    let text = told(&file, &["report", since]);
+    assert!(text.contains("**One cable is suspect."), "{text}");
+    assert!(text.contains("### leaf-0-1 port 9 – spine-0 port 5: bad"), "{text}");
+    let json: Value =
+        serde_json::from_str(&told(&file, &["report", since, "--format=json"])).unwrap();
+    assert_eq!(json["suspects"].as_array().unwrap().len(), 1);
+    for (args, says) in [
+        (&["report", "-o", "page.pdf"][..], "ends in none of .html, .md, .json"),
+        (&["diff", "noon"], "\"noon\" is no time"),
+        (&["diff", "2023-11-14 22:25", "2023-11-14 22:15"], "T2: is before T1"),
+        (&["port", "nobody[1]"], "knows no \"nobody[1]\""),
+        (&["report", "--since=1h", "--until=2h"], "--until: is before --since"),
+    ] {
+        let output = ask(&file, args);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(
+            (output.status.code(), error.lines().count()),
+            (Some(2), 1),
+            "{args:?}: {error}"
+        );
+        assert!(error.contains(says), "{args:?}: {error}");
+    }
+}
+
+/// What nodes call themselves comes from the fabric, and becomes neither markup nor a terminal's doing.
+#[test]
+fn hostile_names_are_only_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    Taped::new(STORY, &file).run_to(minutes(15));
+    let db = rusqlite::Connection::open(&file).unwrap();
+    let hostile = "x</title><script>alert(1)</script>|\u{1b}[31m`*[a](b)";
+    db.execute("UPDATE names SET name = ?1 WHERE name = 'leaf-0-1'", [hostile]).unwrap();
+    db.execute("UPDATE events SET place = replace(place, 'leaf-0-1', ?1)", [hostile]).unwrap();
+    drop(db);
+    let html = told(&file, &["report", "--format=html"]);
+    assert!(html.contains("alert(1)") && !html.contains("<script"), "{html}");
+    let markdown = told(&file, &["report"]);
+    assert!(!markdown.contains("<script") && !markdown.contains('\u{1b}'), "{markdown}");
+    assert!(markdown.contains(r"\|") && markdown.contains(r"\[a\](b)"), "{markdown}");
+    for ask in [&["events"][..], &["diff", "2023-11-14 22:14"], &["port", "spine-0[5]"]] {
+        assert!(!told(&file, ask).contains('\u{1b}'), "{ask:?}");
+    }
 }

@@ -16,8 +16,11 @@ const AROUND: Duration = Duration::from_secs(10 * 60);
 /// What is meant where nothing is said.
 const USUAL: Duration = Duration::from_secs(24 * 3600);
 
-/// How long before the first sweep a history begins to tell.
-const BEFORE: Duration = Duration::from_secs(10);
+/// After so long without a sweep nobody records any more, or something else is wrong.
+const OVER: Duration = Duration::from_secs(3600);
+
+/// How long before the first sweep a history begins to tell, and after the last one ends.
+const BESIDE: Duration = Duration::from_secs(10);
 
 /// A span of time, as people say it.
 #[derive(Args, Clone, Debug, Default)]
@@ -41,22 +44,22 @@ impl WindowArgs {
             let from = at.checked_sub(AROUND).unwrap_or(SystemTime::UNIX_EPOCH);
             return Ok(Window { from, to: at + AROUND });
         }
-        let since = self.since.as_deref().map(|text| asked(clock, "--since", text));
-        let until = self.until.as_deref().map(|text| asked(clock, "--until", text));
-        // A simulated clock may be ahead of ours.
-        let to =
-            until.unwrap_or_else(|| Ok(clock.time() + Duration::from_secs(365 * 24 * 3600)))?;
-        let from = if let Some(since) = since {
-            since?
-        } else {
-            // Of a file that nobody writes any more the last day is the one that is of interest.
-            let known = source.span().map_err(unreadable)?;
+        let since = self.since.as_deref().map(|text| asked(clock, "--since", text)).transpose()?;
+        let until = self.until.as_deref().map(|text| asked(clock, "--until", text)).transpose()?;
+        // Of a file that nobody writes any more the last day is the one that is of interest.
+        let known = source.span().map_err(unreadable)?;
+        let is_over = |last: &SystemTime| *last + OVER < clock.time();
+        let to = match known.last.filter(is_over) {
+            Some(last) if since.is_none() => until.unwrap_or(last + BESIDE),
+            _ => until.unwrap_or_else(|| far(clock)),
+        };
+        let from = since.unwrap_or_else(|| {
             let end = known.last.unwrap_or(clock.time()).min(to);
             let day = end.checked_sub(USUAL).unwrap_or(SystemTime::UNIX_EPOCH);
-            // With what was told just before it: that the exporter was started.
-            let first = known.first.and_then(|first| first.checked_sub(BEFORE));
+            // With what was told just beside sweeps: that the exporter was started, and ended.
+            let first = known.first.and_then(|first| first.checked_sub(BESIDE));
             first.map_or(day, |first| first.max(day)).min(end)
-        };
+        });
         if from > to {
             return Err(Fatal::new(Exit::Usage, "--until: is before --since"));
         }

@@ -96,21 +96,11 @@ fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &Clock) -> s
         writeln!(out, "- To try first: {repair}")?;
     }
     writeln!(out)?;
-    let lines: Vec<_> = suspect.lanes().collect();
-    if !lines.is_empty() {
-        writeln!(out, "```text")?;
-        for (port, errors) in lines {
-            let steps = errors.iter().flat_map(|series: &&Series| &series.steps);
-            let steps: Vec<&Step> = steps.collect();
-            let columns = columns::spread(steps, report.window, COLUMNS);
-            writeln!(
-                out,
-                "{}  errors at {}",
-                columns::bars(&columns),
-                port.label().replace('`', "'")
-            )?;
-        }
-        writeln!(out, "```\n")?;
+    for (port, errors) in suspect.lanes() {
+        let steps = errors.iter().flat_map(|series: &&Series| &series.steps);
+        let steps: Vec<&Step> = steps.collect();
+        let columns = columns::spread(steps, report.window, COLUMNS);
+        writeln!(out, "`{}` errors at {}\n", columns::bars(&columns), text(&port.label()))?;
     }
     Ok(())
 }
