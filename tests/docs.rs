@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use fabric_exporter::history::Kind;
 use fabric_exporter::web::exposition::reference;
 
 fn document(name: &str) -> String {
@@ -21,6 +22,23 @@ fn the_metrics_page_is_made_from_the_tables() {
         document("docs/metrics.md") == reference::page(),
         "docs/metrics.md is out of date: make docs"
     );
+}
+
+/// The table of kinds of events stands between two lines that say so.
+#[test]
+fn the_kinds_of_events_are_made_from_the_table() {
+    let rows = Kind::ALL.iter().map(|kind| format!("| `{}` | {} |\n", kind.label(), kind.help()));
+    let table = format!("| kind | what it says |\n|---|---|\n{}", rows.collect::<String>());
+    let page = document("docs/history.md");
+    let [begin, end] = ["<!-- kinds -->\n", "<!-- /kinds -->\n"];
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    let made = format!("{before}{begin}{table}{end}{after}");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/history.md");
+        std::fs::write(path, &made).unwrap();
+    }
+    assert!(document("docs/history.md") == made, "docs/history.md is out of date: make docs");
 }
 
 /// The flags that a verb's help lists, with the defaults that it tells.
@@ -51,12 +69,15 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn every_flag_is_in_the_configuration_page() {
     let page = document("docs/configuration.md");
-    let verbs: [(&[&str], usize); 5] = [
+    let verbs: [(&[&str], usize); 8] = [
         (&["serve"], 20),
         (&["links"], 20),
         (&["demo"], 20),
         (&["history", "events"], 6),
         (&["history", "link"], 1),
+        (&["history", "port"], 1),
+        (&["history", "diff"], 2),
+        (&["history", "report"], 2),
     ];
     for (verb, least) in verbs {
         let flags = flags(verb);
