@@ -9,6 +9,9 @@ use super::{ConfigError, duration, invalid};
 /// The least size of a history: one sweep of the largest fabrics, and some days of a small one.
 const LEAST: u64 = 16 << 20;
 
+/// So many bytes of a disk are left alone: what a host needs to keep its logs and to be logged in to.
+pub const LEAST_FREE: u64 = 256 << 20;
+
 /// What is recorded, where, and for how long.
 #[derive(Clone, Debug)]
 pub struct HistorySettings {
@@ -32,8 +35,7 @@ impl HistorySettings {
             size: 1 << 30,
             traffic_for: Duration::from_secs(24 * 3600),
             rare_for: Duration::from_secs(30 * 24 * 3600),
-            // What a host needs to keep its logs and to be logged in to.
-            least_free: 256 << 20,
+            least_free: LEAST_FREE,
         }
     }
 }

@@ -12,7 +12,6 @@ mod clock;
 mod course;
 mod digesting;
 mod grown;
-mod ledger;
 pub mod recorder;
 mod remembered;
 mod retention;
