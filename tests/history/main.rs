@@ -6,6 +6,8 @@ mod asked;
 mod budget;
 mod damaged;
 mod digested;
+mod dumped;
+mod exported;
 mod flipped;
 mod full;
 mod jumps;

@@ -90,7 +90,7 @@ impl<'a> Copy<'a> {
         file: &Path,
         least_free: u64,
     ) -> Result<Self, HistoryError> {
-        let part = with_suffix(file, ".part");
+        let part = with_suffix(file, &format!(".part-{}", std::process::id()));
         let make = || File::options().write(true).create(true).truncate(true).open(&part);
         make().map_err(|error| HistoryError::Io { path: file.into(), doing: "make it", error })?;
         let open = || {

@@ -45,7 +45,8 @@ pub(in crate::history) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-pub(in crate::history) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+/// A path with something behind its name.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()

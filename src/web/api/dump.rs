@@ -19,6 +19,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::config::LEAST_FREE;
+use crate::history::file::with_suffix;
 use crate::history::model::Window;
 use crate::history::question::read_window;
 use crate::history::{HistoryError, Reader};
@@ -92,11 +93,20 @@ impl Copied {
     }
 }
 
-/// Where a copy is made. What is left of one that was made when the exporter was killed is overwritten.
+/// Where a copy is made. What is left of those that were in the making when an exporter was killed is
+/// removed.
 fn beside(history: &Path) -> PathBuf {
-    let mut name = history.as_os_str().to_owned();
-    name.push(".copy");
-    name.into()
+    let copy = with_suffix(history, ".copy");
+    let folder = history.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let name = copy.file_name().unwrap_or_default().as_encoded_bytes();
+    for left in std::fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten()
+    {
+        if left.file_name().as_encoded_bytes().starts_with(name) {
+            // What stays is in nobody's way.
+            let _ = std::fs::remove_file(left.path());
+        }
+    }
+    copy
 }
 
 impl Body for Copied {
