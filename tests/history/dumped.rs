@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::HistorySettings;
 use fabric_exporter::history::export::Asked;
-use fabric_exporter::history::model::Window;
+use fabric_exporter::history::model::{Port, Window};
 use fabric_exporter::history::question::{DUMP, Question, window as said};
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Kind, Reader, Source};
@@ -31,7 +31,7 @@ fn beside(file: &Path, name: &str) -> PathBuf {
 fn questions(reader: &Reader, window: Window) -> Vec<Question> {
     let port = reader.ports("leaf-0-0[9]").unwrap().remove(0);
     let ends: Vec<_> =
-        reader.ports("leaf-0-1").unwrap().iter().map(|it| it.end()).chain([port.end()]).collect();
+        reader.ports("leaf-0-1").unwrap().iter().map(Port::end).chain([port.end()]).collect();
     let all = Wanted::all(window);
     vec![
         Question::Ports("leaf-0-0[9]".into()),

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use crate::fabric::counter::TABLE;
+use crate::fabric::counter::{Attribute, Place, Row, TABLE};
 use crate::fabric::rate::{Speed, Width};
 use crate::fabric::topology::{End, LinkId};
 use crate::history::file::growth::Swept;
@@ -160,11 +160,13 @@ impl Lived {
 
     fn counter(
         &self,
-        row: &crate::fabric::counter::Row,
+        row: &Row,
         reader: &Reader,
         asked: &Asked,
         lines: &mut Lines<'_>,
     ) -> Result<(), ExportError> {
+        let is_of_link = |place: &Place| place.attribute == Attribute::PortExtendedSpeedsCounters;
+        let of_link = row.places.iter().any(is_of_link);
         let ports = self.ports(asked);
         let most = (AT_ONCE / self.sweeps.len().max(1)).clamp(PORTS.start, PORTS.end) as u32;
         let chunk = |port: u32| (part_of(port), port / most);
@@ -186,7 +188,9 @@ impl Lived {
                 lines.series(
                     &self.port_labels(of),
                     told.filter_map(|((sweep, time), total)| {
-                        let is_read = self.timeline.is_read(place.node, sweep.began);
+                        // What error correction mends is asked where there was a link before.
+                        let is_read = self.timeline.is_read(place.node, sweep.began)
+                            && (!of_link || self.timeline.had_link(port, sweep.began));
                         Some((scaled(row, total.filter(|_| is_read)?), time))
                     }),
                 )?;

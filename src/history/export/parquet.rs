@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use ::parquet::basic::Compression;
+use ::parquet::basic::{Compression, GzipLevel};
 use ::parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
@@ -44,7 +44,7 @@ impl<W: Write + Send> Parquet<W> {
         let schema =
             parse_message_type(&format!("message rows {{{fields}}}")).map_err(unwritten)?;
         let properties = WriterProperties::builder()
-            .set_compression(Compression::GZIP(Default::default()))
+            .set_compression(Compression::GZIP(GzipLevel::default()))
             .set_created_by(concat!("fabric-exporter ", env!("CARGO_PKG_VERSION")).into())
             .build();
         let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties));

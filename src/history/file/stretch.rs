@@ -178,8 +178,7 @@ impl Reader {
                  WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began)
              FROM frames WHERE {which} AND began > ?3 AND began <= ?4 ORDER BY began"
         ))?;
-        let parts = std::iter::once(None).chain(part.map(Some));
-        for part in parts {
+        for part in std::iter::once(None).chain(part.map(Some)) {
             let Stretch { fabric, after, to, .. } = stretch;
             let mut rows = frames.query(params![tier as u8, fabric, after, to, part])?;
             while let Some(row) = rows.next()? {

@@ -107,6 +107,14 @@ impl Timeline {
         state(&self.port_states, port, began)
     }
 
+    /// Whether a port was known to have a link when a sweep was begun: by the sweep before, if there was
+    /// one.
+    pub fn had_link(&self, port: u32, began: i64) -> bool {
+        let Some(course) = self.port_states.get(&port) else { return !self.is_known };
+        let first = course.first().map_or(began, |(since, _)| *since);
+        state(&self.port_states, port, (began - 1).max(first)).runs().is_some()
+    }
+
     /// Where a port's cable led in a sweep.
     pub fn cable(&self, port: u32, began: i64) -> Option<&Led> {
         let cables = self.of_port.get(&port)?.iter().filter_map(|at| self.cables.get(*at));
