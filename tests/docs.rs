@@ -51,12 +51,14 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn every_flag_is_in_the_configuration_page() {
     let page = document("docs/configuration.md");
-    let verbs: [(&[&str], usize); 5] = [
+    let verbs: [(&[&str], usize); 7] = [
         (&["serve"], 20),
         (&["links"], 20),
         (&["demo"], 20),
         (&["history", "events"], 6),
         (&["history", "link"], 1),
+        (&["history", "export"], 8),
+        (&["history", "dump"], 4),
     ];
     for (verb, least) in verbs {
         let flags = flags(verb);
