@@ -17,6 +17,7 @@ mod reported;
 mod restarted;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod scraped;
 mod shot;
 mod states;
 mod steady;
