@@ -11,6 +11,7 @@ pub mod fabric;
 pub mod health;
 pub mod history;
 pub mod mad;
+pub mod metric;
 pub mod monitor;
 pub mod sim;
 pub mod transport;

@@ -69,7 +69,7 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn every_flag_is_in_the_configuration_page() {
     let page = document("docs/configuration.md");
-    let verbs: [(&[&str], usize); 8] = [
+    let verbs: [(&[&str], usize); 10] = [
         (&["serve"], 20),
         (&["links"], 20),
         (&["demo"], 20),
@@ -78,6 +78,8 @@ fn every_flag_is_in_the_configuration_page() {
         (&["history", "port"], 1),
         (&["history", "diff"], 2),
         (&["history", "report"], 2),
+        (&["history", "export"], 8),
+        (&["history", "dump"], 4),
     ];
     for (verb, least) in verbs {
         let flags = flags(verb);

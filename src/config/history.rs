@@ -12,6 +12,9 @@ const LEAST: u64 = 16 << 20;
 /// What the history calls this host's own devices, as if they were a fabric.
 pub const HOST_FABRIC: &str = "host";
 
+/// So many bytes of a disk are left alone: what a host needs to keep its logs and to be logged in to.
+pub const LEAST_FREE: u64 = 256 << 20;
+
 /// What is recorded, where, and for how long.
 #[derive(Clone, Debug)]
 pub struct HistorySettings {
@@ -35,8 +38,7 @@ impl HistorySettings {
             size: 1 << 30,
             traffic_for: Duration::from_secs(24 * 3600),
             rare_for: Duration::from_secs(30 * 24 * 3600),
-            // What a host needs to keep its logs and to be logged in to.
-            least_free: 256 << 20,
+            least_free: LEAST_FREE,
         }
     }
 }

@@ -13,7 +13,7 @@ pub mod options;
 pub mod yaml;
 
 pub use fabric::FabricSettings;
-pub use history::{HOST_FABRIC, HistorySettings};
+pub use history::{HOST_FABRIC, HistorySettings, LEAST_FREE};
 pub use host::HostSettings;
 
 use std::net::{SocketAddr, ToSocketAddrs};

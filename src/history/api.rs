@@ -1,14 +1,16 @@
 //! A running exporter as a source: its API has the same questions, and answers what its file says.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
 
 use crate::fabric::topology::End;
 
+use super::HistoryError;
 use super::http::{Address, line};
 use super::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
-use super::question::{PATH, Question};
+use super::question::{self, DUMP, PATH, Question};
 use super::source::{AskError, Detail, Source, Wanted};
 
 /// How many ports are asked for at once: proxies take addresses of 8 KiB.
@@ -39,6 +41,26 @@ impl Api {
             // One line that says what is the matter is its own.
             400..600 if is_ours(&body) => Err(self.address.problem(said())),
             status => Err(self.address.problem(format!("answers {status}: {advice}"))),
+        }
+    }
+}
+
+impl Api {
+    /// Has a copy of a window made there, and writes it into a file here.
+    pub fn dump(&self, window: Window, file: &Path) -> Result<(), AskError> {
+        let failed = |error| HistoryError::Io { path: file.into(), doing: "write it", error };
+        let mut out = std::fs::File::create(file).map_err(failed)?;
+        let status = self.address.save(DUMP, &question::window(window), &mut out)?;
+        out.sync_all().map_err(failed)?;
+        match status {
+            Ok(()) => Ok(()),
+            Err((_, body)) if is_ours(&body) => {
+                Err(self.address.problem(line(&String::from_utf8_lossy(&body))))
+            }
+            Err((404, _)) => Err(self.address.problem(
+                "makes no copies of its history: is it an exporter that records (--history.file)?",
+            )),
+            Err((status, _)) => Err(self.address.problem(format!("answers {status}"))),
         }
     }
 }

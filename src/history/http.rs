@@ -10,6 +10,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// How long an answer may take: a Prometheus gives up after two minutes by itself, and says why.
 const LIMIT: Duration = Duration::from_secs(150);
 
+/// How long it may take until a copy is made: one of 1 GB takes some ten seconds.
+const PATIENCE: Duration = Duration::from_secs(1_800);
+
 /// The largest answer that is taken.
 const MOST: u64 = 256 << 20;
 
@@ -71,6 +74,36 @@ impl Address {
             request = request.query(*key, value);
         }
         self.taken(request.call())
+    }
+
+    /// The same with what is large: it is written as it comes, for as long as it comes. What is no
+    /// answer is told with its status.
+    pub(super) fn save(
+        &self,
+        path: &str,
+        pairs: &[(&str, String)],
+        out: &mut dyn std::io::Write,
+    ) -> Result<Result<(), (u16, Vec<u8>)>, AskError> {
+        let mut request = self.agent.get(format!("{}{path}", self.base));
+        for (key, value) in pairs {
+            request = request.query(*key, value);
+        }
+        let request =
+            request.config().timeout_global(None).timeout_recv_response(Some(PATIENCE)).build();
+        let answer = request.call();
+        let mut answer = match answer {
+            Ok(answer) if answer.status().as_u16() == 200 => answer,
+            other => return self.taken(other).map(Err),
+        };
+        let length = answer.body().content_length();
+        let copied = std::io::copy(&mut answer.body_mut().as_reader(), out)
+            .map_err(|error| self.problem(format!("cannot be fetched: {error}")))?;
+        match length {
+            Some(length) if length != copied => {
+                Err(self.problem(format!("ends after {copied} of {length} bytes")))
+            }
+            _ => Ok(Ok(())),
+        }
     }
 
     /// The same with the pairs in a form: they may be long.

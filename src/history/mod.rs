@@ -10,6 +10,7 @@ pub mod clock;
 pub mod columns;
 pub mod diff;
 pub mod event;
+pub mod export;
 pub mod file;
 mod http;
 pub mod model;

@@ -14,6 +14,21 @@ use super::source::{AskError, Detail, Source, Wanted};
 /// Below which path an exporter answers them.
 pub const PATH: &str = "/api/v1/history";
 
+/// Where it gives away a copy of a window.
+pub const DUMP: &str = "/api/v1/history/dump";
+
+/// A window as an address says it.
+pub fn window(window: Window) -> Vec<(&'static str, String)> {
+    vec![("from", rfc3339(window.from)), ("to", rfc3339(window.to))]
+}
+
+/// Reads what [`window`] has written.
+pub fn read_window(pairs: &[(String, String)]) -> Result<Window, String> {
+    let said = Said { pairs };
+    said.ensure_known(&["from", "to"])?;
+    said.window()
+}
+
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
@@ -75,7 +90,7 @@ impl Question {
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = Vec::new();
         let mut span = |window: &Window| {
-            pairs.extend([("from", rfc3339(window.from)), ("to", rfc3339(window.to))]);
+            pairs.extend(self::window(*window));
         };
         match self {
             Question::Span => {}

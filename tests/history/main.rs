@@ -6,6 +6,8 @@ mod asked;
 mod budget;
 mod damaged;
 mod digested;
+mod dumped;
+mod exported;
 mod flipped;
 mod full;
 mod host;
@@ -16,6 +18,7 @@ mod reported;
 mod restarted;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod scraped;
 mod shot;
 mod states;
 mod steady;

@@ -2,7 +2,9 @@
 //! became of a cable.
 
 mod diff;
+mod dump;
 mod events;
+mod export;
 mod origin;
 mod port;
 mod report;
@@ -41,13 +43,27 @@ enum Ask {
     Diff(diff::DiffArgs),
     /// One page on a window: what happened, the suspects with evidence and plots, what is not known
     Report(report::ReportArgs),
+    /// What was recorded, for other programs: readings, events, or totals for a Prometheus
+    Export(export::ExportArgs),
+    /// A copy of a window in a file of its own, which can be asked anywhere (--file)
+    Dump(dump::DumpArgs),
 }
 
 /// Tells what is asked for, and ends.
 pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
+    let clock = Clock::now();
+    let written = match &args.ask {
+        Ask::Export(ask) => Some(export::run(ask, args.origin.clone(), &clock)?),
+        Ask::Dump(ask) => Some(dump::run(ask, args.origin.clone(), &clock)?),
+        _ => None,
+    };
+    if let Some(last) = written {
+        // Whatever becomes of it, what was asked for is written.
+        let _ = writeln!(std::io::stderr(), "{last}");
+        return Ok(());
+    }
     let source = args.origin.open()?;
     let source = &*source;
-    let clock = Clock::now();
     let stdout = std::io::stdout();
     let mut out = BufWriter::new(stdout.lock());
     let told = match args.ask {
@@ -56,6 +72,8 @@ pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
         Ask::Link(ask) => port::link(&ask, source, &clock, &mut out)?,
         Ask::Diff(ask) => diff::tell(&ask, source, &clock, &mut out)?,
         Ask::Report(ask) => report::tell(&ask, source, &clock, &mut out)?,
+        // These need the file, and are done.
+        Ask::Export(_) | Ask::Dump(_) => Ok(String::new()),
     };
     match told.and_then(|last| out.flush().map(|()| last)) {
         // Whoever reads has enough.

@@ -10,7 +10,7 @@ use crate::history::{Api, Reader, Source};
 use super::{Exit, Fatal, unreadable};
 
 /// Who is asked.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct OriginArgs {
     /// File that an exporter records in, or has recorded in (--history.file)
     #[arg(long, value_name = "FILE", global = true)]
@@ -28,7 +28,49 @@ pub struct OriginArgs {
     header: Vec<(String, String)>,
 }
 
+/// Who has the file.
+pub(super) enum File {
+    /// It is here.
+    Here(Reader),
+    /// A running exporter, which makes a copy of it.
+    There(Api),
+}
+
+impl File {
+    /// Who tells of it.
+    pub fn source(&self) -> &dyn Source {
+        match self {
+            File::Here(reader) => reader,
+            File::There(api) => api,
+        }
+    }
+}
+
 impl OriginArgs {
+    /// The same for a verb that needs the file.
+    pub fn file(self, verb: &str) -> Result<File, Fatal> {
+        let usage = |problem: String| Fatal::new(Exit::Usage, problem);
+        if self.source.is_some() {
+            return Err(usage(format!(
+                "--source: {verb} is of a file (--file, --url): a Prometheus has its samples already"
+            )));
+        }
+        match (&self.file, &self.url) {
+            (Some(file), None) => {
+                Ok(File::Here(Reader::open(file).map_err(|error| unreadable(error.into()))?))
+            }
+            (None, Some(url)) => {
+                let api = Api::new(url).map_err(|error| usage(format!("--url: {error}")))?;
+                Ok(File::There(api))
+            }
+            // What is wrong is said as for the others.
+            _ => match self.open() {
+                Err(fatal) => Err(fatal),
+                Ok(_) => Err(usage(format!("--file or --url: which history? ({verb})"))),
+            },
+        }
+    }
+
     /// Opens what is meant.
     pub fn open(self) -> Result<Box<dyn Source>, Fatal> {
         let usage = |problem: String| Fatal::new(Exit::Usage, problem);

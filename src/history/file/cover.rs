@@ -71,7 +71,7 @@ impl Reader {
             sweeps: sweeps.len(),
             interval,
             gaps: gaps.collect(),
-            traffic_from: self.traffic_from(fabric)?,
+            traffic_from: self.traffic_from(fabric)?.map(|from| from.max(window.from)),
         })
     }
 

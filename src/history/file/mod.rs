@@ -3,15 +3,20 @@
 mod counted;
 mod cover;
 pub(in crate::history) mod digest;
+pub mod dump;
 pub mod frame;
+pub(in crate::history) mod growth;
+pub(in crate::history) mod ledger;
 pub(in crate::history) mod numbers;
 mod packed;
 pub mod reader;
-mod rows;
+pub(in crate::history) mod rows;
 pub(in crate::history) mod schema;
 pub(in crate::history) mod state;
+pub(in crate::history) mod stretch;
 mod then;
 pub mod tier;
+pub(in crate::history) mod timeline;
 mod varint;
 pub(in crate::history) mod whole;
 
@@ -40,10 +45,24 @@ pub(in crate::history) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-pub(in crate::history) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+/// A path with something behind its name.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
+}
+
+/// How many bytes of a file's disk are free.
+pub(in crate::history) fn free(path: &Path) -> Result<u64, HistoryError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let disk = rustix::fs::statvfs(folder.unwrap_or(Path::new("."))).map_err(|error| {
+        HistoryError::Io {
+            path: path.into(),
+            doing: "see what is free on its disk",
+            error: error.into(),
+        }
+    })?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// A lock of its own: SQLite's come and go with each transaction.

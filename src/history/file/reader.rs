@@ -27,7 +27,7 @@ pub struct Reader {
 
 /// A port as the file knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::history) struct Place {
     /// Its number in the file.
     pub id: u32,
     /// The port itself.
@@ -78,16 +78,37 @@ impl Reader {
         &self,
         question: impl FnOnce() -> rusqlite::Result<T>,
     ) -> Result<T, HistoryError> {
-        let answer = || {
-            let moment = self.db.unchecked_transaction()?;
-            let answer = question()?;
-            moment.finish()?;
-            Ok(answer)
-        };
-        answer().map_err(self.failed())
+        self.at_once(|| question().map_err(self.failed()))
     }
 
-    fn failed(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
+    /// The same for what may fail otherwise, too.
+    pub(in crate::history) fn at_once<T, E: From<HistoryError>>(
+        &self,
+        question: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let failed = |error| E::from(self.failed()(error));
+        let moment = self.db.unchecked_transaction().map_err(failed)?;
+        let answer = question()?;
+        moment.finish().map_err(failed)?;
+        Ok(answer)
+    }
+
+    /// How many sweeps and events it has.
+    pub fn counts(&self) -> Result<(usize, usize), HistoryError> {
+        let count = |table: &str| {
+            let sql = format!("SELECT count(*) FROM {table}");
+            self.db.query_row(&sql, [], |row| row.get::<_, u32>(0)).map(|count| count as usize)
+        };
+        self.ask(|| Ok((count("sweeps")?, count("events")?)))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(in crate::history) fn failed(
+        &self,
+    ) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
         let path = self.path.clone();
         move |error| HistoryError::Database { path, doing: "read it", error }
     }
@@ -104,41 +125,24 @@ impl Reader {
         })
     }
 
+    /// Tells events one at a time, the earliest first.
+    pub(in crate::history) fn tell<E: From<HistoryError>>(
+        &self,
+        wanted: &Wanted,
+        see: &mut dyn FnMut(Told) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let failed = |error| E::from(self.failed()(error));
+        let (sql, values) = asked(wanted);
+        let mut statement = self.db.prepare(&sql).map_err(failed)?;
+        let mut rows = statement.query(params_from_iter(values)).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            see(told(row).map_err(failed)?)?;
+        }
+        Ok(())
+    }
+
     fn told(&self, wanted: &Wanted) -> rusqlite::Result<Vec<Told>> {
-        let mut sql = EVENT.to_owned();
-        let Window { from, to } = wanted.window;
-        let mut values: Vec<Value> = vec![micros_of(from).into(), micros_of(to).into()];
-        if !wanted.kinds.is_empty() {
-            // Writing to a string cannot fail.
-            let _ = write!(sql, " AND events.kind IN ({})", marks(wanted.kinds.len(), "?"));
-            values.extend(wanted.kinds.iter().map(|kind| Value::from(kind.label().to_owned())));
-        }
-        if !wanted.nodes.is_empty() {
-            let nodes = marks(wanted.nodes.len(), "?");
-            let _ = write!(
-                sql,
-                " AND (nodes.guid IN ({nodes}) OR low_node.guid IN ({nodes}) OR high_node.guid IN ({nodes}))"
-            );
-            let guids = (0..3).flat_map(|_| &wanted.nodes);
-            values.extend(guids.map(|guid| Value::from(guid_bits(*guid))));
-        }
-        if !wanted.ports.is_empty() {
-            let ports = marks(wanted.ports.len(), "(?, ?)");
-            let nodes = marks(wanted.ports.len(), "?");
-            // What befalls a node befalls its ports.
-            let _ = write!(
-                sql,
-                " AND ((nodes.guid, ports.number) IN (VALUES {ports})
-                  OR (low_node.guid, low.number) IN (VALUES {ports})
-                  OR (high_node.guid, high.number) IN (VALUES {ports})
-                  OR events.port IS NULL AND nodes.guid IN ({nodes}))"
-            );
-            for (guid, number) in (0..3).flat_map(|_| &wanted.ports) {
-                values.extend([Value::from(guid_bits(*guid)), Value::from(*number)]);
-            }
-            values.extend(wanted.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
-        }
-        sql += " ORDER BY at, events.id";
+        let (sql, values) = asked(wanted);
         let mut statement = self.db.prepare(&sql)?;
         statement.query_map(params_from_iter(values), told)?.collect()
     }
@@ -157,7 +161,7 @@ impl Reader {
     }
 
     /// Some ports, as far as the file knows them.
-    pub(super) fn at(&self, ends: &[End]) -> rusqlite::Result<Vec<Place>> {
+    pub(in crate::history) fn at(&self, ends: &[End]) -> rusqlite::Result<Vec<Place>> {
         let which = format!(" WHERE (guid, number) IN (VALUES {})", marks(ends.len(), "(?, ?)"));
         let of = |(guid, number): &End| [Value::from(guid_bits(*guid)), Value::from(*number)];
         if ends.is_empty() { Ok(Vec::new()) } else { self.places(&which, ends.iter().flat_map(of)) }
@@ -175,7 +179,7 @@ impl Reader {
         Ok(ports)
     }
 
-    pub(super) fn places(
+    pub(in crate::history) fn places(
         &self,
         which: &str,
         values: impl IntoIterator<Item = Value>,
@@ -227,6 +231,45 @@ impl Source for Reader {
     fn cover(&self, window: Window) -> Result<Cover, AskError> {
         Ok(self.ask(|| self.read_cover(window))?)
     }
+}
+
+/// The events that are wanted, as SQL with its values.
+fn asked(wanted: &Wanted) -> (String, Vec<Value>) {
+    let mut sql = EVENT.to_owned();
+    let Window { from, to } = wanted.window;
+    let mut values: Vec<Value> = vec![micros_of(from).into(), micros_of(to).into()];
+    if !wanted.kinds.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = write!(sql, " AND events.kind IN ({})", marks(wanted.kinds.len(), "?"));
+        values.extend(wanted.kinds.iter().map(|kind| Value::from(kind.label().to_owned())));
+    }
+    if !wanted.nodes.is_empty() {
+        let nodes = marks(wanted.nodes.len(), "?");
+        let _ = write!(
+            sql,
+            " AND (nodes.guid IN ({nodes}) OR low_node.guid IN ({nodes}) OR high_node.guid IN ({nodes}))"
+        );
+        let guids = (0..3).flat_map(|_| &wanted.nodes);
+        values.extend(guids.map(|guid| Value::from(guid_bits(*guid))));
+    }
+    if !wanted.ports.is_empty() {
+        let ports = marks(wanted.ports.len(), "(?, ?)");
+        let nodes = marks(wanted.ports.len(), "?");
+        // What befalls a node befalls its ports.
+        let _ = write!(
+            sql,
+            " AND ((nodes.guid, ports.number) IN (VALUES {ports})
+              OR (low_node.guid, low.number) IN (VALUES {ports})
+              OR (high_node.guid, high.number) IN (VALUES {ports})
+              OR events.port IS NULL AND nodes.guid IN ({nodes}))"
+        );
+        for (guid, number) in (0..3).flat_map(|_| &wanted.ports) {
+            values.extend([Value::from(guid_bits(*guid)), Value::from(*number)]);
+        }
+        values.extend(wanted.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
+    }
+    sql += " ORDER BY at, events.id";
+    (sql, values)
 }
 
 /// Opens a file to read. Where nobody writes it and we may not make the files that go with a writer,

@@ -33,10 +33,10 @@ pub(super) struct Hour {
 }
 
 /// A port's part of a sweep, told: which sweep it is of, and where its values are.
-pub(super) type See<'a> = dyn FnMut(Span, &Frame, &Entry) + 'a;
+pub(in crate::history) type See<'a> = dyn FnMut(Span, &Frame, &Entry) + 'a;
 
 /// When a port was read before, and when it was: to the millisecond, as whoever is told by HTTP has it.
-pub(super) fn between(span: Span, entry: &Entry) -> (SystemTime, SystemTime) {
+pub(in crate::history) fn between(span: Span, entry: &Entry) -> (SystemTime, SystemTime) {
     let after = Duration::from_millis(entry.after.into());
     let read = |micros: i64| time_of(micros - micros.rem_euclid(1000)) + after;
     (read(span.since), read(span.began))
@@ -144,7 +144,7 @@ impl Reader {
     }
 
     /// What an entry says, in the counters' units; what a later version counts is passed over.
-    pub(super) fn values<'a>(
+    pub(in crate::history) fn values<'a>(
         &'a self,
         frame: &'a Frame,
         entry: &Entry,

@@ -50,11 +50,16 @@ impl State {
         }
     }
 
-    /// What it runs at: `4x NDR`.
-    pub fn rate(self) -> Option<String> {
+    /// The width and the speed that it runs at.
+    pub fn runs(self) -> Option<(Width, Speed)> {
         let width = Width::from_lanes(self.0[usize::from(WIDTH)])?;
         let speed = usize::from(self.0[usize::from(SPEED)]).checked_sub(1)?;
-        Some(format!("{} {}", width.label(), Speed::ALL.get(speed)?.label()))
+        Some((width, *Speed::ALL.get(speed)?))
+    }
+
+    /// The same as people write it: `4x NDR`.
+    pub fn rate(self) -> Option<String> {
+        self.runs().map(|(width, speed)| format!("{} {}", width.label(), speed.label()))
     }
 
     /// What it comes to.

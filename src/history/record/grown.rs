@@ -4,10 +4,10 @@ use rusqlite::{Transaction, params};
 
 use crate::fabric::{Counter, Snapshot};
 use crate::history::file::frame::Frame;
+use crate::history::file::ledger::Ledger;
 use crate::history::file::tier::{Tier, part_of};
 
 use super::catalog::Places;
-use super::ledger::Ledger;
 
 /// What the counters of a sweep have grown by, by tier; traffic, and what is new, by part.
 #[derive(Default)]

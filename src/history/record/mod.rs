@@ -3,7 +3,7 @@
 //!
 //! A sweep is one transaction ([`store`]): what happened, as events that [`story`] tells from one
 //! observation to the next, what each counter has `grown` by, and what is `standing` otherwise than before.
-//! `ledger` knows what totals were, so that they go on when the exporter is started again; `digesting`
+//! The ledger knows what totals were, so that they go on when the exporter is started again; `digesting`
 //! brings what was counted in an hour together port by port; `clock` sees when the time of day is set;
 //! `retention` keeps the file within its budget. The devices of the exporter's own host become a fabric
 //! without cables (`host`), so that they take the same way.
@@ -14,7 +14,6 @@ mod course;
 mod digesting;
 mod grown;
 mod host;
-mod ledger;
 pub mod recorder;
 mod remembered;
 mod retention;

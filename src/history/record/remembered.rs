@@ -1,4 +1,4 @@
-//! What is known again when a file is opened: totals, and what was counted before counters fell.
+//! What is known again when a file is opened, beside totals: what was counted before counters fell.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,36 +6,8 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use crate::health::totals::Before;
-use crate::history::file::frame::Frame;
-use crate::history::file::tier::Tier;
 
 use super::catalog::Catalog;
-use super::ledger::Ledger;
-
-/// The latest totals, as the file has them.
-pub fn replay(db: &Connection, catalog: &Catalog) -> rusqlite::Result<Ledger> {
-    let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
-    let mut statement = db.prepare(
-        "SELECT fabric, tier, data FROM frames AS it WHERE tier <= 3 AND id >= coalesce(
-             (SELECT min(id) FROM frames WHERE tier = 3 AND fabric = it.fabric), 0)
-         ORDER BY id",
-    )?;
-    let mut ledger = Ledger::default();
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let (fabric, tier): (i64, u8) = (row.get(0)?, row.get(1)?);
-        match Frame::unpack(row.get_ref(2)?.as_blob()?) {
-            Ok(frame) => {
-                let absolute = tier >= Tier::First as u8;
-                ledger.replay(fabric, &frame, absolute, catalog.numbers(), last);
-            }
-            // What it had is missed by the sums in the file alone: ports still show what they counted.
-            Err(error) => tracing::warn!(%error, "a sweep of the history is passed over"),
-        }
-    }
-    Ok(ledger)
-}
-
 /// What counters had counted before they fell last, by port.
 pub fn befores(db: &Connection, catalog: &Catalog) -> rusqlite::Result<HashMap<u32, Arc<Before>>> {
     let mut befores: HashMap<u32, Before> = HashMap::new();

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::params;
 
 use crate::config::HistorySettings;
-use crate::history::file::with_suffix;
+use crate::history::file::{free, with_suffix};
 use crate::history::{HistoryError, micros_of};
 use crate::monitor::Recording;
 
@@ -235,17 +235,12 @@ impl Store {
 
     /// An error if so little of the disk is free that it has to be left alone; takes down what is free.
     pub fn ensure_room(&self, least: u64, account: &Recording) -> Result<(), HistoryError> {
-        let path = || self.path.clone();
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let disk = rustix::fs::statvfs(folder.unwrap_or(Path::new("."))).map_err(|error| {
-            HistoryError::Io {
-                path: path(),
-                doing: "see what is free on its disk",
-                error: error.into(),
-            }
-        })?;
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let free = free(&self.path)?;
         account.set_free(free);
-        if free < least { Err(HistoryError::Full { path: path(), free, least }) } else { Ok(()) }
+        if free < least {
+            Err(HistoryError::Full { path: self.path.clone(), free, least })
+        } else {
+            Ok(())
+        }
     }
 }

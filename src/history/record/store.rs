@@ -14,6 +14,7 @@ use crate::health::Findings;
 use crate::health::totals::{Before, Memory};
 use crate::history::event::Event;
 use crate::history::file::frame::Frame;
+use crate::history::file::ledger::{self, Ledger};
 use crate::history::file::numbers::Numbers;
 use crate::history::file::tier::{Tier, part_of};
 use crate::history::file::{
@@ -23,8 +24,7 @@ use crate::history::{HistoryError, micros_of};
 
 use super::catalog::{Catalog, Places};
 use super::grown::{Grown, Sweep, insert};
-use super::ledger::Ledger;
-use super::remembered::{befores, latest, replay};
+use super::remembered::{befores, latest};
 use super::standing::Standing;
 
 /// After so many sweeps totals are written as a whole, so that telling them never takes longer than
@@ -89,7 +89,7 @@ impl Store {
         }
         schema::migrate(&mut db).map_err(failed)?;
         let catalog = Catalog::read(&db).map_err(failed)?;
-        let ledger = replay(&db, &catalog).map_err(failed)?;
+        let ledger = ledger::latest(&db, catalog.numbers()).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
         let latest = latest(&db).map_err(failed)?;
         let path = path.to_owned();

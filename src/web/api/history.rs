@@ -16,8 +16,10 @@ use axum::routing::get;
 use tokio::sync::Semaphore;
 
 use crate::history::Reader;
-use crate::history::question::{NoQuestion, PATH, Question};
+use crate::history::question::{DUMP, NoQuestion, PATH, Question};
 use crate::history::source::AskError;
+
+use super::dump;
 
 /// How many questions are answered at once: each may hold what it tells in memory.
 const AT_ONCE: usize = 4;
@@ -27,15 +29,21 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The history's file, and who may ask it now.
 #[derive(Clone, Debug)]
-struct Archive {
-    file: Option<Arc<Path>>,
+pub(super) struct Archive {
+    pub(super) file: Option<Arc<Path>>,
     seats: Arc<Semaphore>,
+    /// Of copies, one is made at a time.
+    pub(super) copies: Arc<Semaphore>,
 }
 
 /// The routes. What is not one of the questions can have a route of its own below the same path.
 pub(super) fn router(file: Option<Arc<Path>>) -> Router {
-    let archive = Archive { file, seats: Arc::new(Semaphore::new(AT_ONCE)) };
-    Router::new().route(&format!("{PATH}/{{question}}"), get(ask)).with_state(archive)
+    let [seats, copies] = [AT_ONCE, 1].map(|seats| Arc::new(Semaphore::new(seats)));
+    let archive = Archive { file, seats, copies };
+    Router::new()
+        .route(&format!("{PATH}/{{question}}"), get(ask))
+        .route(DUMP, get(dump::dump))
+        .with_state(archive)
 }
 
 async fn ask(
@@ -74,7 +82,7 @@ async fn ask(
 }
 
 /// A damaged file stays so; what else keeps it from being read may be over soon.
-fn status_of(error: &AskError) -> StatusCode {
+pub(super) fn status_of(error: &AskError) -> StatusCode {
     match error {
         AskError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::SERVICE_UNAVAILABLE,
@@ -82,6 +90,6 @@ fn status_of(error: &AskError) -> StatusCode {
 }
 
 /// No answer, and why not, in one line.
-fn refused(status: StatusCode, problem: &str) -> Response {
+pub(super) fn refused(status: StatusCode, problem: &str) -> Response {
     (status, format!("{}\n", problem.replace('\n', " "))).into_response()
 }

@@ -1,5 +1,6 @@
 //! What other programs ask: JSON.
 
+mod dump;
 mod history;
 pub mod links;
 pub mod model;

@@ -6,15 +6,17 @@
 
 use std::sync::Arc;
 
-use crate::fabric::counter::{Counter, Row, TABLE};
+use crate::fabric::counter::TABLE;
 use crate::fabric::{NodeIndex, PortIndex, Snapshot};
+use crate::metric::families::{NODE_UP, PORT_INFO};
 use crate::monitor::Observation;
+
+pub use crate::metric::families::{counter_family, counter_head, scaled};
 
 use super::deflated::{Block, BlockWriter};
 use super::family::{Family, Head, Kind, push_label};
 use super::part::{Part, Place};
 
-const NODE_LABELS: &[&str] = &["fabric", "guid"];
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
 
 /// A family with one sample a node.
@@ -24,31 +26,6 @@ const NODE_INFO: Family = Family {
     labels: &["fabric", "guid", "node", "node_type", "vendor_id", "device_id", "lid"],
     help: "What a node is and is called, as a series that is always 1.",
 };
-const NODE_UP: Family = Family {
-    name: "infiniband_node_up",
-    kind: Kind::Gauge,
-    labels: NODE_LABELS,
-    help: "Whether the node is in the fabric and answered in the latest sweep.",
-};
-const PORT_INFO: Family = Family {
-    name: "infiniband_port_info",
-    kind: Kind::Gauge,
-    labels: &[
-        "fabric",
-        "guid",
-        "port",
-        "node",
-        "node_type",
-        "peer_guid",
-        "peer_port",
-        "peer_node",
-        "link",
-        "speed",
-        "width",
-    ],
-    help: "A port and the other end of its cable, as a series that is always 1; without a link the end that it last led to.",
-};
-
 /// The families that tell a port's state, whoever asked.
 pub const PORT_STATES: [Family; 5] = [
     Family {
@@ -96,17 +73,6 @@ const PORT_VALUES: [PortValue; PORT_STATES.len()] = [
         snapshot.status(port)?.best_rate_with(snapshot.status(peer.port)?)
     },
 ];
-
-/// The name of a counter's family.
-pub fn counter_family(counter: Counter) -> String {
-    format!("infiniband_port_{}", counter.row().metric)
-}
-
-/// What stands before a counter's samples: what it counts, and what the specification calls it.
-pub fn counter_head(counter: Counter) -> Head {
-    let help = format!("{} IBTA: {}.", counter.row().help, counter.row().ibta);
-    Head { name: counter_family(counter).into(), kind: Kind::Counter, help: help.into() }
-}
 
 /// All families of this part but the counters.
 pub fn families() -> impl Iterator<Item = Family> {
@@ -156,12 +122,6 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
         part(Place::Counter(row.counter as usize), head, writer.finish());
     }
     parts
-}
-
-/// A raw value in its metric's unit. Wraps after 2^64 bytes, as counters do; words beyond 2^62 are a
-/// device's nonsense.
-pub fn scaled(row: &Row, raw: u64) -> u64 {
-    raw.wrapping_mul(row.scale)
 }
 
 /// A fabric's snapshot with the labels of its ports.

@@ -9,7 +9,6 @@
 pub mod about;
 pub mod deflated;
 pub mod fabrics;
-pub mod family;
 pub mod findings;
 pub mod host;
 mod line;
@@ -24,27 +23,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::monitor::Board;
+
+pub use crate::metric::{Format, family};
 use deflated::{Block, Trailer};
 use part::Part;
-
-/// The two formats that a scraper may ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// OpenMetrics 1.0.
-    OpenMetrics,
-    /// Prometheus's text format 0.0.4.
-    Text,
-}
-
-impl Format {
-    /// As the header Content-Type says it.
-    pub fn content_type(self) -> &'static str {
-        match self {
-            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            Format::Text => "text/plain; version=0.0.4; charset=utf-8",
-        }
-    }
-}
 
 /// Everything that was rendered of one board.
 #[derive(Debug)]

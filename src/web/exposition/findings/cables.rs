@@ -1,9 +1,10 @@
 //! The families of cables: what each is, what it comes to, and what it went through.
 
 use crate::health::outage::{BOUNDS, Expected};
+use crate::metric::families::{LINK_INFO, LINK_LABELS, LINK_UP};
 use crate::web::exposition::family::{Family, Kind};
 
-use super::families::{LINK_LABELS, TellCable, counter, gauge};
+use super::families::{TellCable, counter, gauge};
 
 /// The labels of the two ends of a cable: node GUID, port, name and kind of the node.
 const ENDS: [[&str; 4]; 2] = [
@@ -12,46 +13,24 @@ const ENDS: [[&str; 4]; 2] = [
 ];
 
 pub(super) const LINKS: &[(Family, TellCable)] = &[
-    (
-        gauge(
-            "infiniband_link_info",
-            &[
-                "fabric",
-                "link",
-                "guid",
-                "port",
-                "node",
-                "node_type",
-                "peer_guid",
-                "peer_port",
-                "peer_node",
-                "peer_node_type",
-                "speed",
-                "width",
-            ],
-            "A cable and its two ends, as a series that is always 1; the end with the lesser GUID comes first, as in the link's id.",
-        ),
-        |cable, line| {
-            let fabric = &cable.snapshot.fabric;
-            for (labels, port) in
-                ENDS.into_iter().zip([cable.findings.link.0, cable.findings.link.1])
-            {
-                let ((guid, number), node) = (fabric.end(port), fabric.node_of(port));
-                line.label(labels[0], &guid.to_string());
-                line.label(labels[1], itoa::Buffer::new().format(number));
-                line.label(labels[2], &node.name);
-                line.label(labels[3], node.identity.kind.label());
-            }
-            let status = cable.snapshot.status(cable.findings.link.0);
-            if let Some(speed) = status.and_then(|status| status.speed) {
-                line.label("speed", speed.label());
-            }
-            if let Some(width) = status.and_then(|status| status.width) {
-                line.label("width", width.label());
-            }
-            line.value(1);
-        },
-    ),
+    (LINK_INFO, |cable, line| {
+        let fabric = &cable.snapshot.fabric;
+        for (labels, port) in ENDS.into_iter().zip([cable.findings.link.0, cable.findings.link.1]) {
+            let ((guid, number), node) = (fabric.end(port), fabric.node_of(port));
+            line.label(labels[0], &guid.to_string());
+            line.label(labels[1], itoa::Buffer::new().format(number));
+            line.label(labels[2], &node.name);
+            line.label(labels[3], node.identity.kind.label());
+        }
+        let status = cable.snapshot.status(cable.findings.link.0);
+        if let Some(speed) = status.and_then(|status| status.speed) {
+            line.label("speed", speed.label());
+        }
+        if let Some(width) = status.and_then(|status| status.width) {
+            line.label("width", width.label());
+        }
+        line.value(1);
+    }),
     (
         gauge(
             "infiniband_link_verdict",
@@ -95,14 +74,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             }
         },
     ),
-    (
-        gauge(
-            "infiniband_link_up",
-            LINK_LABELS,
-            "Whether the link carries traffic; absent where that is not known.",
-        ),
-        |cable, line| line.value_of(cable.findings.up.map(u64::from)),
-    ),
+    (LINK_UP, |cable, line| line.value_of(cable.findings.up.map(u64::from))),
     (
         counter(
             "infiniband_link_flaps",

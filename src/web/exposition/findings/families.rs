@@ -46,7 +46,6 @@ type TellSpot = fn(&Spot<'_>, &mut Line<'_>);
 type TellWaiting = fn(&Waiting<'_>, &mut Line<'_>);
 
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
-pub(super) const LINK_LABELS: &[&str] = &["fabric", "link"];
 const WINDOW_LABELS: &[&str] = &["fabric", "link", "guid", "port", "window"];
 const REGION_LABELS: &[&str] = &["fabric", "root_guid", "root_port"];
 

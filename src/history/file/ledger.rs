@@ -1,11 +1,14 @@
 //! What each port's totals came to when they were last recorded: what the next sweep is told against,
 //! and what totals go on from when the exporter is started again.
 
+use rusqlite::Connection;
+
 use crate::fabric::Counter;
 use crate::fabric::counter::COUNT;
 
-use crate::history::file::frame::Frame;
-use crate::history::file::numbers::Numbers;
+use super::frame::Frame;
+use super::numbers::Numbers;
+use super::tier::Tier;
 
 /// The latest totals of a port.
 #[derive(Clone, Debug)]
@@ -32,6 +35,17 @@ impl Totals {
         self.known |= 1 << counter as usize;
     }
 
+    /// Goes back to before a counter grew by so much.
+    pub fn undo(&mut self, counter: Counter, by: u64) {
+        let value = &mut self.values[counter as usize];
+        *value = value.saturating_sub(by);
+    }
+
+    /// Forgets a counter's total.
+    pub fn forget(&mut self, counter: Counter) {
+        self.known &= !(1 << counter as usize);
+    }
+
     /// All that are known.
     pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
         Counter::all().filter_map(|counter| Some((counter, self.get(counter)?)))
@@ -52,6 +66,21 @@ impl Ledger {
             self.ports.resize_with(index + 1, || None);
         }
         self.ports[index].get_or_insert_with(|| Box::new(Totals::new(fabric)))
+    }
+
+    /// A port's totals, if there are any.
+    pub fn find(&self, port: u32) -> Option<&Totals> {
+        self.ports.get(port as usize)?.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub fn find_mut(&mut self, port: u32) -> Option<&mut Totals> {
+        self.ports.get_mut(port as usize)?.as_deref_mut()
+    }
+
+    /// One past the highest port with totals.
+    pub fn end(&self) -> u32 {
+        self.ports.len() as u32
     }
 
     /// All ports of a fabric with totals.
@@ -84,4 +113,28 @@ impl Ledger {
             }
         }
     }
+}
+
+/// The latest totals, as the file has them.
+pub fn latest(db: &Connection, numbers: &Numbers) -> rusqlite::Result<Ledger> {
+    let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
+    let mut statement = db.prepare(
+        "SELECT fabric, tier, data FROM frames AS it WHERE tier <= 3 AND id >= coalesce(
+             (SELECT min(id) FROM frames WHERE tier = 3 AND fabric = it.fabric), 0)
+         ORDER BY id",
+    )?;
+    let mut ledger = Ledger::default();
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (fabric, tier): (i64, u8) = (row.get(0)?, row.get(1)?);
+        match Frame::unpack(row.get_ref(2)?.as_blob()?) {
+            Ok(frame) => {
+                let absolute = tier >= Tier::First as u8;
+                ledger.replay(fabric, &frame, absolute, numbers, last);
+            }
+            // What it had is missed by the sums in the file alone: ports still show what they counted.
+            Err(error) => tracing::warn!(%error, "a sweep of the history is passed over"),
+        }
+    }
+    Ok(ledger)
 }

@@ -1,0 +1,273 @@
+//! A copy of a window in a file of its own: a history like any other, told from to wherever it is taken.
+//!
+//! It is read in one transaction, so that it is of one moment, and nobody who writes waits for it. Rows
+//! are copied as they are, so that what is damaged stays so and is told of; hours that are digested are
+//! copied whole. Totals are written as they were with the last sweep.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, params, params_from_iter};
+
+use crate::history::model::Window;
+use crate::history::{HistoryError, micros_of};
+
+use super::frame::Frame;
+use super::reader::Reader;
+use super::stretch::Reach;
+use super::tier::{Tier, part_of};
+use super::{free, schema, with_suffix};
+
+/// What stands in the catalog, which is copied whole: names take little room.
+const CATALOG: [(&str, &str); 7] = [
+    ("fabrics", "id, name"),
+    ("counters", "id, name"),
+    ("nodes", "id, fabric, guid, kind"),
+    ("names", "node, since, name"),
+    ("ports", "id, node, number"),
+    ("links", "id, low, high"),
+    ("befores", "port, counter, count"),
+];
+
+/// After so many rows it is looked whether there is room for more: of 60,000 ports' traffic that is 6 MB.
+const LOOK_EVERY: usize = 256;
+
+/// What was copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dumped {
+    /// How large the copy is.
+    pub bytes: u64,
+    /// How many sweeps are in it.
+    pub sweeps: usize,
+    /// How many events.
+    pub events: usize,
+}
+
+/// A copy in the making. What was not finished is removed.
+struct Copy<'a> {
+    from: &'a Connection,
+    source: &'a Path,
+    to: Connection,
+    part: PathBuf,
+    /// So many bytes stay free.
+    least_free: u64,
+    is_done: bool,
+}
+
+impl Drop for Copy<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // Somebody may have removed it already.
+            let _ = std::fs::remove_file(&self.part);
+        }
+    }
+}
+
+impl Reader {
+    /// Copies a window into a file, which takes the place of one of that name. So many bytes of its disk
+    /// stay free.
+    pub fn dump(
+        &self,
+        window: Window,
+        file: &Path,
+        least_free: u64,
+    ) -> Result<Dumped, HistoryError> {
+        let mut copy = Copy::begin(&self.db, self.path(), file, least_free)?;
+        copy.ensure_room()?;
+        let dumped = self.at_once(|| copy.all(self, window))?;
+        copy.finish(file)?;
+        let bytes = std::fs::metadata(file).map_or(0, |data| data.len());
+        Ok(Dumped { bytes, ..dumped })
+    }
+}
+
+impl<'a> Copy<'a> {
+    fn begin(
+        from: &'a Connection,
+        source: &'a Path,
+        file: &Path,
+        least_free: u64,
+    ) -> Result<Self, HistoryError> {
+        let part = with_suffix(file, &format!(".part-{}", std::process::id()));
+        let make = || File::options().write(true).create(true).truncate(true).open(&part);
+        make().map_err(|error| HistoryError::Io { path: file.into(), doing: "make it", error })?;
+        let open = || {
+            let mut db = Connection::open(&part)?;
+            // Before there is any table, or it is too late.
+            db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+            // Nobody reads it before it is whole, and what is not whole is thrown away.
+            db.pragma_update(None, "journal_mode", "OFF")?;
+            db.pragma_update(None, "synchronous", "OFF")?;
+            schema::migrate(&mut db)?;
+            db.execute_batch("BEGIN")?;
+            Ok(db)
+        };
+        let to = open().map_err(|error| {
+            let _ = std::fs::remove_file(&part);
+            HistoryError::Database { path: file.into(), doing: "make it", error }
+        })?;
+        Ok(Copy { from, source, to, part, least_free, is_done: false })
+    }
+
+    fn all(&mut self, reader: &Reader, window: Window) -> Result<Dumped, HistoryError> {
+        let mut dumped = Dumped::default();
+        for (table, columns) in CATALOG {
+            self.rows(table, columns, "", &[])?;
+        }
+        let between = [micros_of(window.from), micros_of(window.to)].map(Value::from);
+        let events = "id, at, fabric, kind, node, port, link, place, text, detail";
+        dumped.events = self.rows("events", events, "WHERE at BETWEEN ?1 AND ?2", &between)?;
+        for (fabric, _) in reader.fabric_ids().map_err(reader.failed())? {
+            if let Some(reach) = reader.reach(fabric, window).map_err(reader.failed())? {
+                dumped.sweeps += self.fabric(fabric, reach)?;
+                self.totals(reader, fabric, reach)?;
+            }
+        }
+        Ok(dumped)
+    }
+
+    /// What a fabric counted, and how it was.
+    fn fabric(&self, fabric: i64, Reach { first, last }: Reach) -> Result<usize, HistoryError> {
+        let of: [Value; 3] = [fabric, first, last].map(Value::from);
+        // A file of version 1 is read by tables that number themselves.
+        let sweeps = self.copied(
+            "sweeps",
+            "id, fabric, since, began, ended",
+            "SELECT rowid, fabric, since, began, ended FROM sweeps
+             WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3",
+            &of,
+        )?;
+        let frames = "id, fabric, tier, began, ended, data, part";
+        let counted = "WHERE tier IN (0, 1, 2) AND fabric = ?1 AND began BETWEEN ?2 AND ?3";
+        self.rows("frames", frames, counted, &of)?;
+        // How it was with the first sweep is told from the latest whole account before it.
+        for [whole, changes] in [[5, 4], [7, 6]] {
+            let states = format!(
+                "WHERE tier IN ({whole}, {changes}) AND fabric = ?1 AND began <= ?3
+                 AND began >= coalesce((SELECT max(began) FROM frames
+                     WHERE tier = {whole} AND fabric = ?1 AND began <= ?2), ?2)"
+            );
+            self.rows("frames", frames, &states, &of)?;
+        }
+        let hours = "WHERE fabric = ?1 AND began >= ?2 AND first <= ?3";
+        let spans = "id, fabric, first, began, ended, traffic, sweeps, last";
+        self.rows("spans", spans, hours, &of)?;
+        let digests = format!("WHERE span IN (SELECT id FROM spans {hours})");
+        self.rows("digests", "id, span, tier, part, data", &digests, &of)?;
+        let there = "since <= ?3 AND (until IS NULL OR until > ?2)";
+        let cables = format!(
+            "WHERE {there} AND link IN (SELECT links.id FROM links JOIN ports ON ports.id = low
+                 JOIN nodes ON nodes.id = node WHERE fabric = ?1)"
+        );
+        self.rows("cables", "id, link, since, until", &cables, &of)?;
+        let nodes = format!("WHERE {there} AND node IN (SELECT id FROM nodes WHERE fabric = ?1)");
+        self.rows("presences", "id, node, since, until", &nodes, &of)?;
+        Ok(sweeps)
+    }
+
+    /// What all counters had come to, after all else, for totals go on from there.
+    fn totals(&self, reader: &Reader, fabric: i64, reach: Reach) -> Result<(), HistoryError> {
+        let ledger = reader.totals_at(fabric, reach.last).map_err(reader.failed())?;
+        let mut parts: Vec<Frame> = Vec::new();
+        for (port, totals) in ledger.of(fabric) {
+            let part = part_of(port) as usize;
+            if parts.len() <= part {
+                parts.resize_with(part + 1, Frame::default);
+            }
+            let values = reader.numbers.in_order();
+            let values = values.filter_map(|(number, it)| Some((number, totals.get(it)?)));
+            if let Some(frame) = parts.get_mut(part) {
+                frame.push(port, Duration::ZERO, values);
+            }
+        }
+        for (part, frame) in parts.iter().enumerate().filter(|(_, frame)| !frame.is_empty()) {
+            let packed = frame.pack().map_err(|error| HistoryError::Io {
+                path: self.part.clone(),
+                doing: "pack what is in it",
+                error,
+            })?;
+            let values = params![fabric, Tier::All as u8, part as u32, reach.last, packed];
+            self.to
+                .execute(
+                    "INSERT INTO frames (id, fabric, tier, part, began, ended, data)
+                     SELECT coalesce(max(id), 0) + 1, ?1, ?2, ?3, ?4, ?4, ?5 FROM frames",
+                    values,
+                )
+                .map_err(self.unwritten())?;
+        }
+        Ok(())
+    }
+
+    fn rows(
+        &self,
+        table: &str,
+        columns: &str,
+        which: &str,
+        values: &[Value],
+    ) -> Result<usize, HistoryError> {
+        self.copied(table, columns, &format!("SELECT {columns} FROM {table} {which}"), values)
+    }
+
+    fn copied(
+        &self,
+        table: &str,
+        columns: &str,
+        select: &str,
+        values: &[Value],
+    ) -> Result<usize, HistoryError> {
+        let mut read = self.from.prepare(select).map_err(self.unread())?;
+        let count = read.column_count();
+        let marks = super::reader::marks(count, "?");
+        let insert = format!("INSERT INTO {table} ({columns}) VALUES ({marks})");
+        let mut write = self.to.prepare_cached(&insert).map_err(self.unwritten())?;
+        // Not all that is asked for needs all of the values.
+        let values = values.iter().take(read.parameter_count());
+        let mut rows = read.query(params_from_iter(values)).map_err(self.unread())?;
+        let mut copied = 0;
+        while let Some(row) = rows.next().map_err(self.unread())? {
+            for at in 0..count {
+                let value = row.get_ref(at).map_err(self.unread())?;
+                write
+                    .raw_bind_parameter(at + 1, rusqlite::types::ToSqlOutput::Borrowed(value))
+                    .map_err(self.unwritten())?;
+            }
+            write.raw_execute().map_err(self.unwritten())?;
+            copied += 1;
+            if copied % LOOK_EVERY == 0 {
+                self.ensure_room()?;
+            }
+        }
+        Ok(copied)
+    }
+
+    fn ensure_room(&self) -> Result<(), HistoryError> {
+        let (path, least) = (&self.part, self.least_free);
+        let free = free(path)?;
+        if free < least {
+            Err(HistoryError::Full { path: path.clone(), free, least })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn finish(&mut self, file: &Path) -> Result<(), HistoryError> {
+        self.to.execute_batch("COMMIT").map_err(self.unwritten())?;
+        let failed = |error| HistoryError::Io { path: file.into(), doing: "write it", error };
+        File::open(&self.part).and_then(|part| part.sync_all()).map_err(failed)?;
+        std::fs::rename(&self.part, file).map_err(failed)?;
+        self.is_done = true;
+        Ok(())
+    }
+
+    fn unread(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
+        let path = self.source.to_owned();
+        move |error| HistoryError::Database { path, doing: "read it", error }
+    }
+
+    fn unwritten(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
+        let path = self.part.clone();
+        move |error| HistoryError::Database { path, doing: "write it", error }
+    }
+}

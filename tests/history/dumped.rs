@@ -1,0 +1,221 @@
+//! A copy of a window tells of it what the original tells, and can be recorded in.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::config::HistorySettings;
+use fabric_exporter::history::export::Asked;
+use fabric_exporter::history::model::{Port, Window};
+use fabric_exporter::history::question::{DUMP, Question, window as said};
+use fabric_exporter::history::source::{Detail, Wanted};
+use fabric_exporter::history::{Kind, Reader, Source};
+
+use crate::exported::openmetrics;
+use crate::rig::exporter::PROGRAM;
+use crate::rig::{Exporter, wait_until};
+use crate::{SWEEP, Taped, minutes, wall};
+
+const STORY: &str = "timeline:\n\
+    - unplug: {at: 50m, link: \"leaf-0-0[9]\", for: 3m}\n\
+    - reboot: {at: 70m, node: host-13, down: 90s}\n\
+    - bad-cable: {at: 16m, into: \"leaf-0-1[9]\", ratio: 1e-9}\n\
+    - move-cable: {at: 72m, from: \"leaf-0-1[2]\", to: \"leaf-0-1[5]\"}\n\
+    - clear: {at: 75m, node: spine-1}\n";
+
+fn beside(file: &Path, name: &str) -> PathBuf {
+    file.with_file_name(name)
+}
+
+/// All that can be asked about a window.
+fn questions(reader: &Reader, window: Window) -> Vec<Question> {
+    let port = reader.ports("leaf-0-0[9]").unwrap().remove(0);
+    let ends: Vec<_> =
+        reader.ports("leaf-0-1").unwrap().iter().map(Port::end).chain([port.end()]).collect();
+    let all = Wanted::all(window);
+    vec![
+        Question::Ports("leaf-0-0[9]".into()),
+        Question::Ports("host-3".into()),
+        Question::Ports("nobody".into()),
+        Question::Events(all.clone()),
+        Question::Events(Wanted { kinds: vec![Kind::LinkDown], ..all.clone() }),
+        Question::Events(Wanted { nodes: vec![port.guid], ..all.clone() }),
+        Question::Events(Wanted { ports: ends.clone(), ..all }),
+        Question::Cables(ends.clone(), window),
+        Question::Moved(window),
+        Question::Series(ends.clone(), Detail::All, window),
+        Question::Series(ends, Detail::Errors, window),
+        Question::Fabrics(window.from),
+        Question::Fabrics(window.from + window.length() / 2),
+        Question::Fabrics(window.to),
+        Question::Cover(window),
+    ]
+}
+
+fn answers_are_the_same(copy: &Path, file: &Path, window: Window) {
+    let (copy, file) = (Reader::open(copy).unwrap(), Reader::open(file).unwrap());
+    for question in questions(&file, window) {
+        let text =
+            |reader: &Reader| String::from_utf8(question.answer(reader).unwrap().unwrap()).unwrap();
+        assert!(text(&copy) == text(&file), "{question:?}");
+    }
+}
+
+fn nothing_is_beside(copy: &Path) {
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let mut name = copy.as_os_str().to_owned();
+        name.push(suffix);
+        assert!(!Path::new(&name).exists(), "{}", name.display());
+    }
+    let names = std::fs::read_dir(copy.parent().unwrap()).unwrap();
+    let names: Vec<_> = names.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(!names.iter().any(|name| name.contains(".part")), "{names:?}");
+}
+
+#[test]
+fn a_copy_tells_what_the_original_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let settings = HistorySettings {
+        least_free: 0,
+        // So that traffic of the first hour is left by the hour alone.
+        traffic_for: minutes(90),
+        ..HistorySettings::new(file.clone())
+    };
+    let mut taped = Taped::with(STORY, settings);
+    taped.run_to(minutes(200));
+    for (name, from, to) in [
+        ("thinned.db", minutes(20), minutes(80)),
+        ("middle.db", minutes(69), minutes(130)),
+        ("late.db", minutes(150), minutes(195)),
+        ("all.db", Duration::ZERO, minutes(9_999)),
+    ] {
+        let copy = beside(&file, name);
+        let window = Window { from: wall(from), to: wall(to) };
+        let dumped = Reader::open(&file).unwrap().dump(window, &copy, 0).unwrap();
+        assert!(dumped.sweeps > 100 && dumped.bytes > 10_000, "{dumped:?}");
+        nothing_is_beside(&copy);
+        answers_are_the_same(&copy, &file, window);
+        let of = |file: &Path| openmetrics(file, &Asked::all(window));
+        assert!(of(&copy) == of(&file), "{name}");
+        assert!(of(&copy).lines().count() > 1000, "{name}");
+        // The original is written on.
+        let end = taped.at + SWEEP;
+        taped.run_to(end);
+    }
+}
+
+/// Whoever records finds totals as they were at its end, and goes on from them.
+#[test]
+fn a_copy_can_be_recorded_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::new(STORY, &file);
+    taped.run_to(minutes(20));
+    let before = Wanted::all(Window { from: wall(Duration::ZERO), to: wall(minutes(20)) });
+    let copy = beside(&file, "copy.db");
+    Reader::open(&file).unwrap().dump(before.window, &copy, 0).unwrap();
+    let memory = taped.recorder.memory("default");
+    let settings = HistorySettings { least_free: 0, ..HistorySettings::new(copy.clone()) };
+    taped.recorder = fabric_exporter::history::Recorder::new(settings, taped.account.clone());
+    assert_eq!(taped.recorder.memory("default").len(), memory.len());
+    for (end, port) in taped.recorder.memory("default") {
+        assert_eq!(format!("{port:?}"), format!("{:?}", memory[&end]), "{end:?}");
+    }
+    taped.run_to(minutes(40));
+    assert_eq!((taped.account.errors(), taped.account.missed()), (0, 0));
+    let events = Reader::open(&copy).unwrap().events(&before).unwrap();
+    assert_eq!(events, Reader::open(&file).unwrap().events(&before).unwrap());
+    answers_are_the_same(&copy, &copy, Window { to: wall(minutes(40)), ..before.window });
+}
+
+#[test]
+fn the_disk_keeps_what_it_has_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::new(STORY, &file);
+    taped.run_to(minutes(2));
+    let window = Window { from: wall(Duration::ZERO), to: wall(minutes(2)) };
+    let copy = beside(&file, "copy.db");
+    let error = Reader::open(&file).unwrap().dump(window, &copy, u64::MAX).unwrap_err();
+    assert!(error.to_string().contains("are left alone"), "{error}");
+    assert!(!copy.exists());
+    nothing_is_beside(&copy);
+}
+
+fn run(args: &[&str]) -> (bool, String, String) {
+    let output = Command::new(PROGRAM).arg("history").args(args).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.success(), text(output.stdout), text(output.stderr))
+}
+
+/// While an exporter records: from its file and over HTTP, by the command line.
+#[test]
+fn copies_are_made_while_an_exporter_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
+    std::fs::write(&story, "timeline: [unplug: {at: 3s, link: \"leaf-0-0[9]\", for: 6s}]").unwrap();
+    let from = SystemTime::now() - Duration::from_secs(1);
+    let recorded = format!("--history.file={}", file.display());
+    let scenario = story.to_str().unwrap();
+    let mut exporter = Exporter::demo(&[&recorded, "--fabric.interval=1s", "--scenario", scenario]);
+    exporter.wait_ready();
+    exporter.wait_sweeps(8);
+    let window = Window { from, to: SystemTime::now() };
+    let reader = Reader::open(&file).unwrap();
+    let later = Window { from: window.to, to: window.to + minutes(60) };
+    wait_until(Duration::from_secs(30), "sweeps after the window", || {
+        let cover = reader.cover(later).unwrap();
+        (cover.fabrics["default"].sweeps >= 2).then_some(())
+    });
+    let url = format!("http://{}", exporter.address());
+    let [since, until] =
+        [window.from, window.to].map(|at| humantime::format_rfc3339(at).to_string());
+    let path = |name: &str| beside(&file, name).display().to_string();
+    let (here, there) = (path("here.db"), path("there.db"));
+    for (origin, at, to) in [("--file", &*path("history.db"), &here), ("--url", &url, &there)] {
+        let ask = ["dump", origin, at, "--since", &since, "--until", &until, "-o", to];
+        let (ok, _, said) = run(&ask);
+        assert!(ok && said.contains("sweeps") && said.contains(" MB"), "{said}");
+        answers_are_the_same(Path::new(to), &file, window);
+        nothing_is_beside(Path::new(to));
+        let (ok, _, said) = run(&ask);
+        assert!(!ok && said.contains("is there already") && said.lines().count() == 1, "{said}");
+        assert!(run(&[&ask[..], &["--force"]].concat()).0);
+    }
+    // What is exported is the same, whoever makes the copy.
+    let export = |origin: &str, at: &str| {
+        let ask = ["export", origin, at, "--since", &since, "--until", &until];
+        let (ok, out, said) = run(&[&ask[..], &["--format", "openmetrics"]].concat());
+        assert!(ok, "{said}");
+        let (_, rows, said) =
+            run(&[&ask[..], &["--what", "events", "--link", "leaf-0-0[9]"]].concat());
+        assert!(rows.contains("link_down"), "{rows} {said}");
+        out
+    };
+    let text = export("--file", &path("history.db"));
+    assert!(text.lines().count() > 1000);
+    for (origin, at) in [("--url", &*url), ("--file", &here), ("--file", &there)] {
+        assert!(export(origin, at) == text, "{origin} {at}");
+    }
+    let pairs: Vec<String> =
+        said(window).into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let answer = exporter.get(&format!("{DUMP}?{}", pairs.join("&")), &[]);
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), Some("application/vnd.sqlite3"));
+    for (ask, status) in [("?from=noon&to=noon", 400), ("", 400), ("?form=x", 400)] {
+        let answer = exporter.get(&format!("{DUMP}{ask}"), &[]);
+        assert_eq!((answer.status, answer.text().lines().count()), (status, 1), "{ask}");
+    }
+    // A Prometheus has its samples, and nobody's file is lost.
+    for verb in [&["dump", "-o", "x.db"][..], &["export"]] {
+        let (ok, _, said) = run(&[verb, &["--source", "http://127.0.0.1:9"]].concat());
+        assert!(
+            !ok && said.contains("has its samples already") && said.lines().count() == 1,
+            "{said}"
+        );
+    }
+    let (ok, _, said) = run(&["dump", "--file", &here, "-o", &path("history.db"), "--force"]);
+    assert!(!ok && said.contains("somebody writes or reads"), "{said}");
+    assert!(exporter.stop().success());
+}

@@ -1,0 +1,377 @@
+//! What is exported is what was recorded: to a Prometheus it is as if it had scraped, and rows sum up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::fabric::Counter;
+use fabric_exporter::history::export::{self, Asked, Form};
+use fabric_exporter::history::model::{Told, Window};
+use fabric_exporter::history::source::{Detail, Wanted};
+use fabric_exporter::history::{Reader, Source};
+use serde_json::Value;
+
+use crate::rig::Simulated;
+use crate::rig::prometheus::Prometheus as Server;
+use crate::rig::promtool::complaints;
+use crate::{Taped, always, minutes, wall};
+
+const STORY: &str = "timeline:\n\
+    - unplug: {at: 4m, link: \"leaf-0-0[9]\", for: 3m}\n\
+    - reboot: {at: 9m, node: host-13, down: 90s}\n\
+    - degrade: {at: 14m, link: \"leaf-0-0[10]\", width: 1x}\n\
+    - bad-cable: {at: 16m, into: \"leaf-0-1[9]\", ratio: 1e-9}\n\
+    - move-cable: {at: 22m, from: \"leaf-0-1[2]\", to: \"leaf-0-1[5]\"}\n\
+    - clear: {at: 25m, node: spine-1}\n";
+
+/// The families that both tell.
+fn is_exported(name: &str) -> bool {
+    let is_counter = name.starts_with("infiniband_port_") && name.ends_with("_total");
+    let others = ["node_up", "port_info", "link_info", "link_up"];
+    is_counter && !name.contains("counter_resets")
+        || others.iter().any(|it| name == format!("infiniband_{it}"))
+}
+
+/// What a scrape just after the latest sweep tells, with that sweep's time.
+fn scrape(simulated: &Simulated, out: &mut String) {
+    let seen = simulated.observation();
+    let snapshot = seen.snapshot.as_ref().unwrap();
+    let at = seconds(snapshot.anchor.wall_of(snapshot.ended));
+    for sample in simulated.metrics().samples.iter().filter(|it| is_exported(&it.name)) {
+        let escaped = |it: &str| it.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let labels: Vec<String> =
+            sample.labels.iter().map(|(key, it)| format!("{key}=\"{}\"", escaped(it))).collect();
+        writeln!(out, "{}{{{}}} {} {at:.3}", sample.name, labels.join(","), sample.raw).unwrap();
+    }
+}
+
+fn seconds(at: SystemTime) -> f64 {
+    let micros = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros();
+    (micros / 1_000) as f64 / 1e3
+}
+
+pub fn openmetrics(file: &Path, asked: &Asked) -> String {
+    let mut text = Vec::new();
+    export::openmetrics(&Reader::open(file).unwrap(), asked, &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// A vector by its labels.
+fn vector(server: &Server, query: &str, at: f64) -> BTreeMap<String, String> {
+    let told = server.query_at(query, at).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let value = |it: &Value| (it["metric"].to_string(), it["value"][1].as_str().unwrap().into());
+    told.iter().map(value).collect()
+}
+
+const QUERIES: [&str; 6] = [
+    "{__name__=~\"infiniband_port_.*_total\"}",
+    "max by (fabric, guid) (infiniband_port_symbol_errors_total)",
+    "infiniband_node_up",
+    "infiniband_link_up",
+    "infiniband_link_info",
+    "sum by (fabric) (rate(infiniband_port_transmit_data_bytes_total[5m]))",
+];
+
+#[test]
+fn a_prometheus_has_what_it_would_have_scraped() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::new(STORY, &file);
+    let mut scraped = String::new();
+    let length = minutes(32);
+    while taped.at <= length {
+        taped.run_to(taped.at);
+        scrape(&taped.simulated, &mut scraped);
+    }
+    let text = openmetrics(&file, &Asked::all(always()));
+    assert_families_stand_together(&text);
+    // The linter knows 0.0.4 alone, which has times in milliseconds.
+    assert_eq!(complaints(&linted(&text)), (Some(0), String::new()));
+    let exported = Server::stored(|to| std::fs::write(to, &text).unwrap());
+    let live = Server::stored(|to| std::fs::write(to, format!("{scraped}# EOF\n")).unwrap());
+    let (mut compared, mut silent, mut others) = (0, 0, Vec::new());
+    for minute in 1..=32 {
+        let at = seconds(wall(minutes(minute)));
+        let grown = Counter::all().filter(|_| minute % 8 == 0);
+        let grown =
+            grown.map(|it| format!("increase(infiniband_port_{}_total[10m])", it.row().metric));
+        for query in QUERIES.into_iter().map(str::to_owned).chain(grown) {
+            let query = &*query;
+            let (ours, theirs) = (vector(&exported, query, at), vector(&live, query, at));
+            let keys: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+            for key in keys {
+                if ours.get(key) != theirs.get(key) {
+                    let (ours, theirs) = (ours.get(key), theirs.get(key));
+                    others.push(format!("{query} at {minute} min: {key}: {ours:?} {theirs:?}"));
+                }
+                compared += 1;
+            }
+        }
+        // Of ports whose node is silent and not yet gone a scrape still tells where they are; that is
+        // the latest for five minutes.
+        let [ours, theirs] = [&exported, &live].map(|it| vector(it, "infiniband_port_info", at));
+        assert!(ours.keys().all(|port| theirs.contains_key(port)), "{minute} min");
+        for port in theirs.keys().filter(|port| !ours.contains_key(*port)) {
+            assert!((9..17).contains(&minute) && port.contains("\"node\":\"host-13\""), "{port}");
+            silent += 1;
+        }
+        let verdict = vector(&exported, "infiniband_link_verdict", at);
+        assert!(verdict.is_empty(), "its reasons are not recorded sweep by sweep");
+    }
+    assert!(others.is_empty(), "{}:\n{}", others.len(), others.join("\n"));
+    assert!(compared > 100_000 && silent > 0, "{compared} {silent}");
+    // Names are joined to what moved.
+    let joined = "increase(infiniband_port_symbol_errors_total[10m]) > 0 and on (fabric, guid, port) \
+        infiniband_port_info{node=\"leaf-0-1\"}";
+    let at = seconds(wall(minutes(20)));
+    assert_eq!(vector(&exported, joined, at), vector(&live, joined, at));
+    assert!(!vector(&exported, joined, at).is_empty());
+}
+
+fn assert_families_stand_together(text: &str) {
+    assert!(text.ends_with("# EOF\n"));
+    let (mut families, mut last) = (BTreeSet::new(), BTreeMap::new());
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            assert!(families.insert(rest.to_owned()), "{rest} is there twice");
+        } else if !line.starts_with('#') {
+            let (series, rest) = line.rsplit_once("} ").unwrap();
+            let at: f64 = rest.split_once(' ').unwrap().1.parse().unwrap();
+            let before = last.insert(series.to_owned(), at);
+            assert!(before.is_none_or(|before| before < at), "{line}");
+        }
+    }
+    assert!(families.len() > 20, "{families:?}");
+}
+
+/// As the text format has it: a counter's family by the name of its samples, one time in milliseconds.
+fn linted(text: &str) -> String {
+    let counters: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"))
+        .collect();
+    let mut seen = BTreeSet::new();
+    let mut lines = String::new();
+    for line in text.lines() {
+        if line.starts_with('#') {
+            let mut words: Vec<&str> = line.splitn(4, ' ').collect();
+            let named =
+                words.get(2).filter(|it| counters.contains(it)).map(|it| format!("{it}_total"));
+            if let Some(name) = &named {
+                words[2] = name;
+            }
+            lines += &(words.join(" ") + "\n");
+        } else {
+            let (sample, at) = line.rsplit_once(' ').unwrap();
+            let (series, _) = sample.rsplit_once(' ').unwrap();
+            if seen.insert(series) {
+                writeln!(lines, "{sample} {}", at.replace('.', "")).unwrap();
+            }
+        }
+    }
+    lines
+}
+
+#[test]
+fn a_step_leaves_one_sample_in_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::new(STORY, &file);
+    taped.run_to(minutes(12));
+    let all = openmetrics(&file, &Asked::all(always()));
+    let asked = Asked { step: Some(Duration::from_secs(60)), ..Asked::all(always()) };
+    let thinned = openmetrics(&file, &asked);
+    let lines: BTreeSet<&str> = all.lines().collect();
+    assert!(thinned.lines().all(|line| lines.contains(line)), "totals are the same");
+    let of = |text: &str| text.lines().filter(|it| it.starts_with("infiniband_node_up")).count();
+    assert!(of(&thinned) * 3 < of(&all) && of(&thinned) * 5 > of(&all));
+}
+
+#[derive(Clone, Default)]
+struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// A table's rows as JSON has them.
+fn rows(reader: &Reader, form: Form, is_events: bool) -> Vec<Value> {
+    let (out, asked) = (Shared::default(), Asked::all(always()));
+    let written = if is_events {
+        export::events(reader, &asked, form, Box::new(out.clone())).unwrap()
+    } else {
+        export::counters(reader, &asked, form, Box::new(out.clone())).unwrap()
+    };
+    let rows: Vec<Value> = match form {
+        Form::Lines => String::from_utf8(out.bytes())
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect(),
+        Form::Csv => {
+            let bytes = out.bytes();
+            let mut table = csv::Reader::from_reader(&bytes[..]);
+            let head = table.headers().unwrap().clone();
+            let row = |row: csv::StringRecord| {
+                let cell = |(name, it): (&str, &str)| {
+                    let is_number = ["port", "by"].contains(&name);
+                    let value = match it {
+                        "" => Value::Null,
+                        it if is_number => Value::from(it.parse::<u64>().unwrap()),
+                        it if name == "detail" => serde_json::from_str(it).unwrap(),
+                        it => Value::from(it),
+                    };
+                    (name.to_owned(), value)
+                };
+                Value::Object(head.iter().zip(&row).map(cell).collect())
+            };
+            table.records().map(|it| row(it.unwrap())).collect()
+        }
+        Form::Parquet => parquet_rows(out.bytes()),
+    };
+    assert_eq!(rows.len() as u64, written);
+    rows
+}
+
+#[cfg(feature = "parquet")]
+const TABLES: [Form; 2] = [Form::Csv, Form::Parquet];
+#[cfg(not(feature = "parquet"))]
+const TABLES: [Form; 1] = [Form::Csv];
+
+#[cfg(not(feature = "parquet"))]
+fn parquet_rows(_: Vec<u8>) -> Vec<Value> {
+    panic!("built without it")
+}
+
+#[cfg(feature = "parquet")]
+fn parquet_rows(bytes: Vec<u8>) -> Vec<Value> {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+    let row = |row: parquet::record::Row| {
+        let cell = |(name, field): (&String, &Field)| {
+            let value = match field {
+                Field::Null => Value::Null,
+                Field::ULong(number) => (*number).into(),
+                Field::TimestampMillis(at) => {
+                    let at = SystemTime::UNIX_EPOCH + Duration::from_millis(at.cast_unsigned());
+                    humantime::format_rfc3339_millis(at).to_string().into()
+                }
+                Field::Str(text) if name == "detail" => serde_json::from_str(text).unwrap(),
+                Field::Str(text) => text.clone().into(),
+                other => panic!("{name}: {other:?}"),
+            };
+            (name.clone(), value)
+        };
+        Value::Object(row.get_column_iter().map(cell).collect())
+    };
+    reader.get_row_iter(None).unwrap().map(|it| row(it.unwrap())).collect()
+}
+
+#[test]
+fn rows_sum_up_and_say_the_same_in_all_forms() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::new(STORY, &file);
+    // Some of it is digested.
+    taped.run_to(minutes(75));
+    let reader = Reader::open(&file).unwrap();
+    let told = rows(&reader, Form::Lines, false);
+    let mut sums: BTreeMap<(String, u64, String), u64> = BTreeMap::new();
+    for row in &told {
+        let text = |name: &str| row[name].as_str().unwrap().to_owned();
+        let key = (text("guid"), row["port"].as_u64().unwrap(), text("counter"));
+        *sums.entry(key).or_default() += row["by"].as_u64().unwrap();
+        assert!(text("from") < text("to") && row["fabric"] == "default");
+    }
+    let port = reader.ports("leaf-0-1[9]").unwrap().remove(0);
+    let series = reader.series(&[port.end()], Detail::All, always()).unwrap();
+    let mut grown = 0;
+    for of in series {
+        let by: u64 = of.steps.iter().map(|step| step.by).sum();
+        let key = (port.guid.to_string(), 9, of.counter.row().metric.to_owned());
+        assert_eq!(sums[&key], by, "{key:?}");
+        grown += 1;
+    }
+    assert!(grown > 4);
+    sums_are_what_totals_grew_by(&file, &sums);
+    for form in TABLES {
+        assert!(rows(&reader, form, false) == told, "{form:?}");
+    }
+    let events = reader.events(&Wanted::all(always())).unwrap();
+    let events: Vec<Value> =
+        events.iter().map(|it: &Told| serde_json::to_value(it).unwrap()).collect();
+    for form in [Form::Lines].into_iter().chain(TABLES) {
+        assert_eq!(rows(&reader, form, true), events, "{form:?}");
+    }
+}
+
+/// The last total less the first, as OpenMetrics has them.
+fn sums_are_what_totals_grew_by(file: &Path, sums: &BTreeMap<(String, u64, String), u64>) {
+    let text = openmetrics(file, &Asked::all(always()));
+    let mut ends: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.contains("_total{")) {
+        let (series, rest) = line.rsplit_once("} ").unwrap();
+        let total: u64 = rest.split_once(' ').unwrap().0.parse().unwrap();
+        ends.entry(series).or_insert((total, total)).1 = total;
+    }
+    let mut of: BTreeMap<(String, u64, String), u64> = BTreeMap::new();
+    for (series, (first, last)) in ends {
+        let (name, labels) = series.split_once('{').unwrap();
+        let metric = name.strip_prefix("infiniband_port_").unwrap().strip_suffix("_total").unwrap();
+        let label = |name: &str| {
+            let (_, rest) = labels.split_once(&format!("{name}=\"")).unwrap();
+            rest.split('"').next().unwrap().to_owned()
+        };
+        let key = (label("guid"), label("port").parse().unwrap(), metric.to_owned());
+        if last > first {
+            of.insert(key, last - first);
+        }
+    }
+    assert_eq!(&of, sums);
+    assert!(Counter::all().any(|it| of.keys().any(|(.., metric)| metric == it.row().metric)));
+}
+
+#[test]
+fn names_from_the_fabric_harm_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::new(STORY, &file);
+    taped.run_to(minutes(5));
+    let hostile = "=1,\"a\"\\\n; DROP\u{1F980}\r\n\tTABLE'x";
+    taped.recorder.end(wall(minutes(6)));
+    drop(taped);
+    let db = rusqlite::Connection::open(&file).unwrap();
+    db.execute("UPDATE names SET name = ?1 || node", [hostile]).unwrap();
+    db.execute("UPDATE events SET place = ?1, text = ?1", [hostile]).unwrap();
+    drop(db);
+    let reader = Reader::open(&file).unwrap();
+    let told = rows(&reader, Form::Lines, false);
+    assert!(told.iter().all(|row| row["node"].as_str().unwrap().starts_with(hostile)));
+    assert!(!told.is_empty());
+    for form in TABLES {
+        assert!(rows(&reader, form, false) == told, "{form:?}");
+        assert_eq!(rows(&reader, form, true)[0]["place"], hostile);
+    }
+    let text = openmetrics(&file, &Asked::all(always()));
+    let stored = Server::stored(|to| std::fs::write(to, &text).unwrap());
+    let named = stored.query_at("infiniband_port_info", seconds(wall(minutes(4)))).unwrap();
+    assert!(!named.is_empty());
+    for port in named {
+        assert!(port["metric"]["node"].as_str().unwrap().starts_with(hostile), "{port}");
+    }
+    let window = Window { from: wall(minutes(2)), to: wall(minutes(3)) };
+    assert!(!openmetrics(&file, &Asked::all(window)).is_empty());
+}

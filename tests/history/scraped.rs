@@ -1,0 +1,80 @@
+//! A Prometheus that has scraped in earnest, and one that has what was exported meanwhile.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::fabric::Counter;
+use fabric_exporter::history::Reader;
+use fabric_exporter::history::export::{self, Asked};
+use fabric_exporter::history::file::tier::Tier;
+use fabric_exporter::history::model::Window;
+use serde_json::Value;
+
+use crate::minutes;
+use crate::rig::prometheus::{Prometheus, Setup};
+use crate::rig::{Exporter, wait_until};
+
+const STORY: &str = "timeline:\n\
+    - unplug: {at: 3s, link: \"leaf-0-0[9]\", for: 4s}\n\
+    - degrade: {at: 4s, link: \"leaf-0-0[10]\", width: 1x}\n\
+    - clear: {at: 6s, node: leaf-0-0}\n";
+
+/// Of these seconds a sample is the latest: the export cannot say that a series has ended.
+const FRESH: f64 = 4.0;
+
+/// What is told at a moment, by its labels, but for those that a scrape adds.
+fn told(server: &Prometheus, metric: &str, at: f64) -> BTreeMap<String, String> {
+    let query = format!("{metric} unless (timestamp({metric}) < {:.3})", at - FRESH);
+    let value = |mut it: Value| {
+        let labels = it["metric"].as_object_mut().unwrap();
+        labels.retain(|label, _| !["job", "instance"].contains(&label.as_str()));
+        (it["metric"].to_string(), it["value"][1].as_str().unwrap().to_owned())
+    };
+    server.query_at(&query, at).unwrap().into_iter().map(value).collect()
+}
+
+#[test]
+fn an_export_tells_what_was_scraped_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
+    std::fs::write(&story, STORY).unwrap();
+    let recorded = format!("--history.file={}", file.display());
+    let scenario = story.to_str().unwrap();
+    let mut exporter = Exporter::demo(&[&recorded, "--fabric.interval=1s", "--scenario", scenario]);
+    exporter.wait_ready();
+    let live = Prometheus::start(&Setup {
+        jobs: vec![("fabric".into(), vec![exporter.address().to_owned()])],
+        interval: Duration::from_secs(1),
+        lookback: Duration::from_secs(300),
+        rules: Vec::new(),
+        alertmanager: None,
+        keep: None,
+    });
+    // All that the story does is done by then, and nothing but traffic grows any more.
+    exporter.wait_sweeps(20);
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
+    let at = now();
+    wait_until(Duration::from_secs(60), "a later scrape, and a later sweep", || {
+        let later = format!("infiniband_sweep_timestamp_seconds > {:.3}", at + 1.0);
+        (!live.query(&later).is_empty()).then_some(())
+    });
+    let reader = Reader::open(&file).unwrap();
+    let window = Window { from: SystemTime::UNIX_EPOCH, to: SystemTime::now() + minutes(1) };
+    let mut text = Vec::new();
+    export::openmetrics(&reader, &Asked::all(window), &mut text).unwrap();
+    let filled = Prometheus::stored(|to| std::fs::write(to, &text).unwrap());
+    let counters = Counter::all().filter(|it| Tier::of(*it) == Tier::Rare);
+    let counters = counters.map(|it| format!("infiniband_port_{}_total", it.row().metric));
+    let states = ["node_up", "port_info", "link_info", "link_up"];
+    let states = states.map(|it| format!("infiniband_{it}"));
+    let mut compared = 0;
+    for metric in counters.chain(states) {
+        let (ours, theirs) = (told(&filled, &metric, at), told(&live, &metric, at));
+        assert_eq!(ours, theirs, "{metric}");
+        compared += ours.len();
+    }
+    assert!(compared > 1_000, "{compared}");
+    let moved = told(&filled, "infiniband_port_link_downed_total", at);
+    assert!(moved.values().any(|total| total != "0"), "{moved:?}");
+    assert!(exporter.stop().success());
+}
