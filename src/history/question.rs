@@ -277,7 +277,7 @@ mod tests {
         let at = "2026-11-21T03:12:00Z";
         let (from, to) = (("from", at.to_owned()), ("to", at.to_owned()));
         for (name, pairs, says) in [
-            ("party", vec![], "no question is called \"party\"; there are: ports, "),
+            ("party", vec![], "no question is called \"party\"; there are: span, ports, "),
             ("ports", vec![], "called: is missing"),
             ("moved", vec![from.clone()], "to: is missing"),
             ("moved", vec![from.clone(), from.clone(), to.clone()], "from: is there twice"),
