@@ -161,6 +161,20 @@ fn a_long_window_is_told_from_hours_and_comes_to_the_same() {
     assert!((3..=100).contains(&most), "three hours, and what came after: {most}");
 }
 
+/// Where each sweep is there, an hour that the window cuts is told by those that are in it.
+#[test]
+fn a_long_window_has_nothing_of_what_was_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(250));
+    let reader = Reader::open(&file).unwrap();
+    let last = seen.last().unwrap();
+    for from in [100, 200, 238, 239, 240, 241, 260] {
+        assert!(between(&seen[from], last).length() > minutes(180));
+        assert_sums(&reader, &seen[from], last, &[Tier::Rare, Tier::Busy]);
+    }
+}
+
 #[test]
 fn what_there_is_no_room_for_goes_in_its_order() {
     let folder = tempfile::tempdir().unwrap();
