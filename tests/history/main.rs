@@ -10,6 +10,7 @@ mod flipped;
 mod full;
 mod host;
 mod jumps;
+mod kept;
 mod killed;
 mod migrated;
 mod reported;
