@@ -66,7 +66,8 @@ impl Store {
             move |error| HistoryError::Database { path, doing, error }
         };
         self.digest().map_err(failed("digest an hour of it"))?;
-        self.prune_all(settings, now).map_err(failed("drop what is old in it"))
+        self.prune_all(settings, now).map_err(failed("drop what is old in it"))?;
+        self.bound_log().map_err(failed("bring its log into it"))
     }
 
     fn prune_all(
