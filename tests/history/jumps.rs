@@ -159,7 +159,7 @@ fn what_was_written_by_a_wrong_clock_goes_in_its_turn() {
 }
 
 /// What one port sent, as a window tells it, in the counter's own unit.
-fn sent(settings: &HistorySettings, window: Window) -> u64 {
+pub fn sent(settings: &HistorySettings, window: Window) -> u64 {
     let reader = Reader::open(&settings.file).unwrap();
     let ports: Vec<_> = reader.ports("leaf-0-0[9]").unwrap().iter().map(Port::end).collect();
     let series = reader.series(&ports, Detail::All, window).unwrap();
