@@ -103,12 +103,7 @@ fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &Clock) -> s
             let steps = errors.iter().flat_map(|series: &&Series| &series.steps);
             let steps: Vec<&Step> = steps.collect();
             let columns = columns::spread(steps, report.window, COLUMNS);
-            writeln!(
-                out,
-                "{}  errors at {}",
-                columns::bars(&columns),
-                port.label().replace('`', "'")
-            )?;
+            writeln!(out, "{}  errors at {}", columns::bars(&columns), plain(&port.label()))?;
         }
         writeln!(out, "```\n")?;
     }
@@ -128,4 +123,14 @@ fn text(text: &str) -> String {
         }
     }
     out
+}
+
+/// The same where nothing is markup but what ends a block.
+fn plain(text: &str) -> String {
+    let tame = |char: char| match char {
+        '`' => '\'',
+        char if char.is_control() => ' ',
+        char => char,
+    };
+    text.chars().map(tame).collect()
 }

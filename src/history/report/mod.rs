@@ -185,6 +185,23 @@ mod tests {
         }
     }
 
+    /// Another program's answer may have any name in it.
+    #[test]
+    fn a_name_of_several_lines_is_one_line_of_a_course() {
+        let [a, b] = ["a\nb\u{1b}[2J", "bbbb"].map(|node| Canned::port("fab", node, 1));
+        let id = LinkId::between(a.end(), b.end());
+        let (from, counter) = (SystemTime::UNIX_EPOCH, crate::fabric::Counter::SymbolErrors);
+        let steps = vec![Step { from, to: from, by: 3 }];
+        let source = Canned {
+            events: vec![Canned::event(Kind::Flap, Some(id), &a)],
+            series: vec![Series { port: a, counter, steps }],
+            ..Canned::default()
+        };
+        let page = markdown::write(&report(&source), &crate::history::clock::Clock::now());
+        assert!(page.contains("errors at a b [2J port 1\n"), "{page}");
+        assert!(!page.contains('\u{1b}'), "{page}");
+    }
+
     /// An afternoon of flapping is not a page of sentences.
     #[test]
     fn a_link_that_went_down_a_thousand_times_is_told_shortly() {
