@@ -6,6 +6,9 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
 
+/// How many days back a time of day is looked for: no two days in a row lack it.
+const MOST_DAYS: usize = 4;
+
 /// Now, and the zone in which times of day are meant and told.
 #[derive(Clone, Debug)]
 pub struct Clock {
@@ -48,6 +51,17 @@ impl Clock {
         self.tell(time).split_off("2026-11-21 ".len())
     }
 
+    /// When it was last so late. Where clocks are changed there are days on which that is never so, and
+    /// days on which it is so twice.
+    fn latest(&self, time: Time) -> Option<Zoned> {
+        let days = self.now.date().series(-1.day()).take(MOST_DAYS);
+        let moments = days.flat_map(|day| {
+            let local = self.zone_of().into_ambiguous_zoned(day.to_datetime(time));
+            [local.clone().later(), local.earlier()].map(Result::ok)
+        });
+        moments.flatten().find(|moment| *moment <= self.now && moment.time() == time)
+    }
+
     fn zone_of(&self) -> TimeZone {
         self.now.time_zone().clone()
     }
@@ -61,18 +75,12 @@ impl Clock {
         if let Ok(stamp) = text.parse::<Timestamp>() {
             return Ok(stamp.into());
         }
-        let is_full = text.contains('-');
-        let local = if is_full {
-            text.parse::<DateTime>().ok()
+        let zoned = if text.contains('-') {
+            text.parse::<DateTime>().ok().and_then(|local| local.to_zoned(self.zone_of()).ok())
         } else {
-            text.parse::<Time>().ok().map(|time| self.now.date().to_datetime(time))
+            text.parse::<Time>().ok().and_then(|time| self.latest(time))
         };
-        let zoned = local.and_then(|local| local.to_zoned(self.zone_of()).ok());
-        let latest = zoned.and_then(|zoned| {
-            let is_to_come = !is_full && zoned > self.now;
-            if is_to_come { zoned.checked_sub(1.day()).ok() } else { Some(zoned) }
-        });
-        latest.map(|zoned| zoned.timestamp().into()).ok_or_else(|| {
+        zoned.map(|zoned| zoned.timestamp().into()).ok_or_else(|| {
             format!(
                 "{text:?} is no time such as 2h, 03:12, \"2026-11-21 03:12\" (in {}) or \
                  2026-11-21T03:12:00Z",
@@ -110,6 +118,23 @@ mod tests {
         }
         for text in ["", "yesterday", "25:00", "2026-13-01 00:00"] {
             assert!(clock().read(text).unwrap_err().contains("+01:00"), "{text}");
+        }
+    }
+
+    /// Where clocks go back an hour there are two of each time of that hour; where they go forward, none.
+    #[test]
+    fn times_of_day_are_the_latest_also_where_clocks_are_changed() {
+        for (now, text, means) in [
+            ("2026-10-25T02:50:00+01:00[Europe/Berlin]", "02:30", "2026-10-25T01:30:00Z"),
+            ("2026-10-25T02:10:00+01:00[Europe/Berlin]", "02:30", "2026-10-25T00:30:00Z"),
+            ("2026-10-25T02:10:00+02:00[Europe/Berlin]", "02:30", "2026-10-24T00:30:00Z"),
+            ("2026-03-29T03:10:00+02:00[Europe/Berlin]", "02:30", "2026-03-28T01:30:00Z"),
+            ("2026-03-29T03:40:00+02:00[Europe/Berlin]", "02:30", "2026-03-28T01:30:00Z"),
+            ("2026-03-30T01:00:00+02:00[Europe/Berlin]", "02:30", "2026-03-28T01:30:00Z"),
+        ] {
+            let clock = Clock { now: now.parse().unwrap() };
+            let wanted: SystemTime = means.parse::<Timestamp>().unwrap().into();
+            assert_eq!(clock.read(text), Ok(wanted), "{text} at {now}");
         }
     }
 

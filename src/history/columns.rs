@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use super::model::{Step, Window};
 
 /// What counters grew by in each column of a window. What grew between two readings is spread evenly
-/// over the time between them.
+/// over the time between them; what of that lies before the window is left out.
 pub fn spread<'a>(
     steps: impl IntoIterator<Item = &'a Step>,
     window: Window,
@@ -17,12 +17,18 @@ pub fn spread<'a>(
         return columns;
     }
     let place = |at: SystemTime| {
-        let since = at.duration_since(window.from).map_or(0.0, |since| since.as_secs_f64());
+        let since = match at.duration_since(window.from) {
+            Ok(since) => since.as_secs_f64(),
+            Err(before) => -before.duration().as_secs_f64(),
+        };
         (since / whole).min(1.0) * count as f64
     };
     for step in steps {
         let (from, to) = (place(step.from), place(step.to));
-        #[expect(clippy::cast_sign_loss, reason = "places begin at 0")]
+        #[expect(
+            clippy::cast_sign_loss,
+            reason = "what is before the window stands in its first column"
+        )]
         let (first, last) = ((from as usize).min(count - 1), (to as usize).min(count - 1));
         let share = step.by as f64 / (to - from);
         for (column, sum) in columns.iter_mut().enumerate().take(last + 1).skip(first) {
@@ -57,6 +63,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// An hour's bytes of which a minute lies in the window are not that minute's.
+    #[test]
+    fn what_grew_before_the_window_is_not_put_into_it() {
+        let at = |minutes: u64| at(60 * minutes);
+        let window = Window { from: at(60), to: at(70) };
+        let step = Step { from: at(1), to: at(61), by: 600 };
+        assert_eq!(spread([&step], window, 10)[..2], [10.0, 0.0]);
+    }
 
     fn at(second: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(second)

@@ -84,7 +84,7 @@ impl LinkDiff {
 pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, AskError> {
     let events = source.events(&Wanted::all(window))?;
     let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
-    let mut links: BTreeMap<LinkId, LinkDiff> = BTreeMap::new();
+    let mut links: BTreeMap<Key, LinkDiff> = BTreeMap::new();
     let mut loose: Vec<LinkDiff> = Vec::new();
     for Moved { port, peer, sums } in source.moved(window)? {
         let Some(peer) = peer else {
@@ -93,21 +93,22 @@ pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, Ask
             continue;
         };
         let diff = entry(&mut links, [port.clone(), peer]);
-        let end = diff.ends.iter().position(|end| *end == port).unwrap_or_default();
+        let end = diff.ends.iter().position(|end| end.is(&port)).unwrap_or_default();
         if let Some(errors) = diff.errors.get_mut(end) {
             *errors = sums;
         }
     }
-    let mut cables: [BTreeMap<LinkId, Cable>; 2] = [by_link(&before), by_link(&after)];
+    let mut cables: [BTreeMap<Key, Cable>; 2] = [by_link(&before), by_link(&after)];
     for event in &events {
         let Some(link) = event.link else { continue };
-        let known = || cables.iter().rev().find_map(|cables| cables.get(&link));
-        let ends = known().map_or_else(|| named(link), |cable| cable.ends.clone());
+        let key = (event.fabric.clone(), link);
+        let known = || cables.iter().rev().find_map(|cables| cables.get(&key));
+        let ends = known().map_or_else(|| named(&event.fabric, link), |cable| cable.ends.clone());
         *entry(&mut links, ends).events.entry(event.kind.clone()).or_default() += 1;
     }
     // What was not known of the one moment says nothing about what came and went.
     let knows = |fabrics: &[Then], name: &str| fabrics.iter().any(|then| then.fabric == name);
-    let ids: BTreeSet<LinkId> = cables.iter().flat_map(BTreeMap::keys).copied().collect();
+    let ids: BTreeSet<Key> = cables.iter().flat_map(BTreeMap::keys).cloned().collect();
     for id in ids {
         let [was, is] = cables.each_mut().map(|cables| cables.remove(&id));
         let Some(either) = was.as_ref().or(is.as_ref()) else { continue };
@@ -126,10 +127,13 @@ pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, Ask
     Ok(all)
 }
 
-fn entry(links: &mut BTreeMap<LinkId, LinkDiff>, mut ends: [Port; 2]) -> &mut LinkDiff {
+/// A cable, and the fabric that tells of it: a net that is watched by two devices is two of them.
+type Key = (String, LinkId);
+
+fn entry(links: &mut BTreeMap<Key, LinkDiff>, mut ends: [Port; 2]) -> &mut LinkDiff {
     ends.sort_by_key(Port::end);
     let id = LinkId::between(ends[0].end(), ends[1].end());
-    links.entry(id).or_insert_with(|| LinkDiff {
+    links.entry((ends[0].fabric.clone(), id)).or_insert_with(|| LinkDiff {
         ends: ends.into(),
         cable: [None, None],
         known: [false; 2],
@@ -138,17 +142,48 @@ fn entry(links: &mut BTreeMap<LinkId, LinkDiff>, mut ends: [Port; 2]) -> &mut Li
     })
 }
 
-fn by_link(fabrics: &[Then]) -> BTreeMap<LinkId, Cable> {
+fn by_link(fabrics: &[Then]) -> BTreeMap<Key, Cable> {
     let cables = fabrics.iter().flat_map(|then| &then.cables);
-    cables.map(|cable| (cable.link(), cable.clone())).collect()
+    cables.map(|cable| ((cable.ends[0].fabric.clone(), cable.link()), cable.clone())).collect()
 }
 
 /// The ends of a cable of which nothing but its id is known.
-fn named(link: LinkId) -> [Port; 2] {
+fn named(fabric: &str, link: LinkId) -> [Port; 2] {
     link.ends().map(|(guid, port)| Port {
-        fabric: String::new(),
+        fabric: fabric.into(),
         guid,
         port,
         node: guid.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::history::Kind;
+    use crate::history::source::Canned;
+
+    /// One net that is watched by two devices has each of its cables in two fabrics.
+    #[test]
+    fn what_two_fabrics_tell_of_the_same_guids_is_kept_apart() {
+        let mut source = Canned::default();
+        for (fabric, by) in [("one", 3), ("two", 5)] {
+            let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port(fabric, node, 1));
+            let id = LinkId::between(a.end(), b.end());
+            source.events.push(Canned::event(Kind::Flap, Some(id), &a));
+            source.moved.push(Canned::counted(&a, Some(&b), by));
+            source.moved.push(Canned::counted(&b, Some(&a), 10 * by));
+        }
+        let window = Window { from: SystemTime::UNIX_EPOCH, to: SystemTime::UNIX_EPOCH };
+        let told = between(&source, window).unwrap();
+        assert_eq!(told.len(), 2, "{told:?}");
+        for (diff, fabric, by) in [(&told[0], "two", 5), (&told[1], "one", 3)] {
+            assert!(diff.ends.iter().all(|end| end.fabric == fabric), "{diff:?}");
+            assert_eq!(diff.events["flap"], 1, "{diff:?}");
+            let errors: Vec<u64> = diff.errors.iter().map(|sums| sums[0].by).collect();
+            assert_eq!(errors, [by, 10 * by], "{diff:?}");
+        }
+    }
 }

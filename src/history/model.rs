@@ -68,6 +68,11 @@ impl Port {
         (self.guid, self.port)
     }
 
+    /// Whether it is the same port, whatever its node was called when it was told of.
+    pub fn is(&self, other: &Port) -> bool {
+        self.end() == other.end() && self.fabric == other.fabric
+    }
+
     /// As people write it.
     pub fn label(&self) -> String {
         format!("{} port {}", self.node, self.port)

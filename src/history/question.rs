@@ -29,6 +29,10 @@ pub fn read_window(pairs: &[(String, String)]) -> Result<Window, String> {
     said.window()
 }
 
+/// How many ports may be named at once: what each of them counted in three hours, sweep by sweep, is
+/// 300 kB in memory. All ports of a node are no more.
+const MOST_PORTS: usize = 256;
+
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
@@ -200,6 +204,9 @@ impl Said<'_> {
     }
 
     fn ports(&self) -> Result<Vec<End>, String> {
+        if self.values("port").count() > MOST_PORTS {
+            return Err(format!("port: more than {MOST_PORTS} at once"));
+        }
         self.all("port", |text| {
             let end = text
                 .rsplit_once(':')
@@ -287,12 +294,25 @@ mod tests {
         assert!(Question::read("fabrics", &owned(&far.pairs())).is_ok());
     }
 
+    /// What ports counted is held in memory until it is told: of a whole fabric's it would be gigabytes.
+    #[test]
+    fn so_many_ports_are_asked_for_at_once_and_no_more() {
+        let from = SystemTime::UNIX_EPOCH;
+        let window = Window { from, to: from };
+        for (many, is_read) in [(256, true), (257, false)] {
+            let ports: Vec<End> = (0..many).map(|guid| (Guid(guid), 1)).collect();
+            let question = Question::Series(ports, Detail::All, window);
+            let read = Question::read("series", &owned(&question.pairs()));
+            assert_eq!(read.is_ok(), is_read, "{many}");
+        }
+    }
+
     #[test]
     fn what_cannot_be_meant_is_said() {
         let at = "2026-11-21T03:12:00Z";
         let (from, to) = (("from", at.to_owned()), ("to", at.to_owned()));
         for (name, pairs, says) in [
-            ("party", vec![], "no question is called \"party\"; there are: ports, "),
+            ("party", vec![], "no question is called \"party\"; there are: span, ports, "),
             ("ports", vec![], "called: is missing"),
             ("moved", vec![from.clone()], "to: is missing"),
             ("moved", vec![from.clone(), from.clone(), to.clone()], "from: is there twice"),

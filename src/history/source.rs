@@ -107,3 +107,86 @@ pub fn until_known(
     }
     Ok((window, source.cover(window)?))
 }
+
+/// A source that says what a test has put into it, whatever is asked.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(crate) struct Canned {
+    pub ports: Vec<Port>,
+    pub events: Vec<Told>,
+    pub cables: Vec<Cable>,
+    pub moved: Vec<Moved>,
+    pub series: Vec<Series>,
+    pub fabrics: Vec<Then>,
+}
+
+#[cfg(test)]
+impl Canned {
+    /// A port of a node, whose GUID is that of its name.
+    pub fn port(fabric: &str, node: &str, number: u8) -> Port {
+        let guid = Guid(node.bytes().fold(0, |guid, byte| guid << 8 | u64::from(byte)));
+        Port { fabric: fabric.into(), guid, port: number, node: node.into() }
+    }
+
+    /// What a port counted of symbol errors.
+    pub fn counted(port: &Port, peer: Option<&Port>, by: u64) -> Moved {
+        let at = SystemTime::UNIX_EPOCH;
+        let counter = crate::fabric::Counter::SymbolErrors;
+        let sums = vec![super::model::Sum { counter, by, first: at, last: at }];
+        Moved { port: port.clone(), peer: peer.cloned(), sums }
+    }
+
+    /// What happened to a cable.
+    pub fn event(kind: Kind, link: Option<crate::fabric::topology::LinkId>, port: &Port) -> Told {
+        Told {
+            at: SystemTime::UNIX_EPOCH,
+            fabric: port.fabric.clone(),
+            kind: kind.label().into(),
+            node: link.is_none().then_some(port.guid),
+            port: link.is_none().then_some(port.port),
+            link,
+            place: port.label(),
+            text: String::new(),
+            detail: serde_json::Value::Null,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Source for Canned {
+    fn name(&self) -> String {
+        "canned".into()
+    }
+
+    fn span(&self) -> Result<Span, AskError> {
+        Ok(Span::default())
+    }
+
+    fn ports(&self, _: &str) -> Result<Vec<Port>, AskError> {
+        Ok(self.ports.clone())
+    }
+
+    fn events(&self, _: &Wanted) -> Result<Vec<Told>, AskError> {
+        Ok(self.events.clone())
+    }
+
+    fn cables(&self, _: &[End], _: Window) -> Result<Vec<Cable>, AskError> {
+        Ok(self.cables.clone())
+    }
+
+    fn moved(&self, _: Window) -> Result<Vec<Moved>, AskError> {
+        Ok(self.moved.clone())
+    }
+
+    fn series(&self, _: &[End], _: Detail, _: Window) -> Result<Vec<Series>, AskError> {
+        Ok(self.series.clone())
+    }
+
+    fn fabrics(&self, _: SystemTime) -> Result<Vec<Then>, AskError> {
+        Ok(self.fabrics.clone())
+    }
+
+    fn cover(&self, _: Window) -> Result<Cover, AskError> {
+        Ok(Cover::default())
+    }
+}

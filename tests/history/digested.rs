@@ -13,7 +13,9 @@ use fabric_exporter::history::source::Detail;
 use fabric_exporter::history::{Reader, Source};
 use fabric_exporter::monitor::Observation;
 
-use crate::{Taped, always, minutes, wall};
+use crate::jumps::sent;
+use crate::steady::{self, BUSY, Steady, Tape, settings};
+use crate::{SWEEP, Taped, always, minutes, wall};
 
 const STORY: &str = "\
 fabric: {fat-tree: {levels: 2, hosts: 8, radix: 8, down: 4, up: 2}}
@@ -159,6 +161,50 @@ fn a_long_window_is_told_from_hours_and_comes_to_the_same() {
     let data = series.iter().filter(|of| of.counter == Counter::XmitData);
     let most = data.map(|of| of.steps.len()).max().unwrap();
     assert!((3..=100).contains(&most), "three hours, and what came after: {most}");
+}
+
+/// Where each sweep is there, an hour that the window cuts is told by those that are in it.
+#[test]
+fn a_long_window_has_nothing_of_what_was_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(250));
+    let reader = Reader::open(&file).unwrap();
+    let last = seen.last().unwrap();
+    for from in [100, 200, 238, 239, 240, 241, 260] {
+        assert!(between(&seen[from], last).length() > minutes(180));
+        assert_sums(&reader, &seen[from], last, &[Tier::Rare, Tier::Busy]);
+    }
+}
+
+/// A sum is of no later time than its hour, though a port was read late in a sweep that took long.
+#[test]
+fn what_a_slow_sweep_counted_is_told_until_the_end_of_its_hour() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(&folder.path().join("history.db"));
+    let mut tape = Tape::at(&Arc::new(Steady::new()), settings.clone(), 1);
+    for number in 1..=300 {
+        let mut seen = tape.steady.sweep(number, 1);
+        let snapshot = seen.snapshot.as_mut().unwrap();
+        let late = if number == 5 { Duration::from_secs(10) } else { Duration::ZERO };
+        snapshot.ended = snapshot.ended + late;
+        for reading in snapshot.readings.iter_mut().flatten() {
+            reading.at = reading.at + late;
+            for counter in [Counter::XmitData, Counter::RcvData] {
+                reading.set(counter, steady::total(counter, number.min(5)));
+            }
+        }
+        tape.recorder.take(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
+    }
+    assert_eq!(tape.account.errors(), 0);
+    let db = rusqlite::Connection::open(&settings.file).unwrap();
+    db.execute("DELETE FROM frames WHERE tier = 1", []).unwrap();
+    let ended: i64 = db.query_row("SELECT ended FROM spans", [], |row| row.get(0)).unwrap();
+    let window = Window {
+        from: SystemTime::UNIX_EPOCH,
+        to: SystemTime::UNIX_EPOCH + Duration::from_micros(ended.unsigned_abs()),
+    };
+    assert_eq!(sent(&settings, window), 4 * BUSY);
 }
 
 #[test]

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::Moment;
+use fabric_exporter::fabric::{Counter, Moment};
 use fabric_exporter::history::file::tier::Tier;
 use fabric_exporter::history::model::{Port, Window};
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Kind, Reader, Source};
 
-use crate::steady::{Steady, Tape, settings};
-use crate::{SWEEP, events, wall};
+use crate::steady::{BUSY, Steady, Tape, settings};
+use crate::{SWEEP, always, events, wall};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const YEARS: Duration = Duration::from_secs(5 * 365 * 24 * 3600);
@@ -156,4 +156,65 @@ fn what_was_written_by_a_wrong_clock_goes_in_its_turn() {
     let (whole, _, last) = reader.frames(Tier::Busy).unwrap();
     assert!(whole > 10, "{whole}");
     assert!(last.unwrap() < wall(YEARS), "traffic of the future is kept, and that of today is not");
+}
+
+/// What one port sent, as a window tells it, in the counter's own unit.
+pub fn sent(settings: &HistorySettings, window: Window) -> u64 {
+    let reader = Reader::open(&settings.file).unwrap();
+    let ports: Vec<_> = reader.ports("leaf-0-0[9]").unwrap().iter().map(Port::end).collect();
+    let series = reader.series(&ports, Detail::All, window).unwrap();
+    let sent = series.iter().filter(|of| of.counter == Counter::XmitData);
+    let sent: u64 = sent.flat_map(|of| &of.steps).map(|step| step.by).sum();
+    sent / Counter::XmitData.row().scale
+}
+
+/// Sweeps that bear times of an hour that was digested before are not taken for part of it.
+#[test]
+fn traffic_after_a_clock_was_set_back_into_an_hour_that_is_over_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(&folder.path().join("history.db"));
+    let mut clocks = Clocks::new(settings.clone());
+    clocks.sweeps(300);
+    clocks.wall -= Duration::from_secs(65 * 60 + 7);
+    clocks.sweeps(100);
+    assert_eq!(sent(&settings, always()), 399 * BUSY);
+}
+
+/// Whether each sweep of an hour is there is not told by one that bears an older time.
+#[test]
+fn traffic_of_an_hour_is_told_though_older_times_were_written_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(&folder.path().join("history.db"));
+    let mut clocks = Clocks::new(settings.clone());
+    clocks.sweeps(300);
+    let end = clocks.wall;
+    clocks.wall -= DAY;
+    clocks.sweeps(40);
+    // What there is no room for.
+    let db = rusqlite::Connection::open(&settings.file).unwrap();
+    let first =
+        "DELETE FROM frames WHERE tier = 1 AND id < (SELECT max(id) FROM frames WHERE tier = 1
+        AND began <= (SELECT began FROM spans ORDER BY id LIMIT 1))";
+    assert!(db.execute(first, []).unwrap() > 200);
+    drop(db);
+    let window = Window { from: wall(Duration::ZERO), to: end };
+    assert_eq!(sent(&settings, window), 299 * BUSY);
+}
+
+/// The sweep before is the one that was written before, whatever clocks said long ago.
+#[test]
+fn after_a_restart_the_sweep_before_is_the_one_that_was_written_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(&folder.path().join("history.db"));
+    let mut clocks = Clocks::new(settings.clone());
+    clocks.wall += YEARS;
+    clocks.sweeps(10);
+    clocks.wall -= YEARS;
+    clocks.sweeps(10);
+    clocks.restart(settings.clone());
+    clocks.sweeps(10);
+    let db = rusqlite::Connection::open(&settings.file).unwrap();
+    let alone = "SELECT count(*) FROM sweeps WHERE since IS NULL";
+    let alone: i64 = db.query_row(alone, [], |row| row.get(0)).unwrap();
+    assert_eq!(alone, 2, "the first of all, and the first after the clock was set back");
 }

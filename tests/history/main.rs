@@ -12,6 +12,7 @@ mod flipped;
 mod full;
 mod host;
 mod jumps;
+mod kept;
 mod killed;
 mod migrated;
 mod reported;

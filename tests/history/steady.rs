@@ -22,7 +22,7 @@ use crate::rig::Simulated;
 use crate::{SWEEP, events, wall};
 
 /// What traffic grows by with each sweep, and errors.
-const BUSY: u64 = 1_000_003;
+pub const BUSY: u64 = 1_000_003;
 const RARE: u64 = 2;
 
 /// What counters began with.

@@ -75,7 +75,7 @@ pub(super) fn link(
     let named: Vec<End> = ports.iter().map(Port::end).collect();
     for cable in source.cables(&named, window).map_err(unreadable)? {
         for end in cable.ends {
-            if !ports.contains(&end) {
+            if !ports.iter().any(|known| known.is(&end)) {
                 ports.push(end);
             }
         }
@@ -146,7 +146,7 @@ impl Timeline {
     /// The courses of a port's counters, a line each: errors first.
     fn courses(&self, port: &Port, out: &mut impl Write) -> std::io::Result<()> {
         writeln!(out, "{}  {}", tame(&port.label()), port.guid)?;
-        let mut of: Vec<&Series> = self.series.iter().filter(|of| of.port == *port).collect();
+        let mut of: Vec<&Series> = self.series.iter().filter(|of| of.port.is(port)).collect();
         of.sort_by_key(|of| (Tier::of(of.counter) as u8, of.counter));
         if !of.iter().any(|of| Tier::of(of.counter) == Tier::Rare) {
             writeln!(out, "  no errors")?;
@@ -171,5 +171,46 @@ impl Timeline {
             }
         }
         by.into_iter().map(|((at, port), told)| (at, port.label(), told.join(", "))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::health::Verdict;
+    use crate::history::model::{Cable, Step};
+    use crate::history::source::Canned;
+
+    /// What nodes are called at present, and what they were called then, are the same nodes.
+    #[test]
+    fn ports_of_nodes_that_were_renamed_are_told_once_with_their_errors() {
+        let [new, old] = ["leaf", "host"].map(|node| Canned::port("fab", node, 1));
+        let renamed = |port: &Port| Port { node: format!("old-{}", port.node), ..port.clone() };
+        let mut ends = [renamed(&new), renamed(&old)];
+        ends.sort_by_key(Port::end);
+        let (up, verdict, rate) = (Some(true), Verdict::Ok, None);
+        let clock = Clock::now();
+        let (to, from) = (clock.time(), clock.ago(Duration::from_secs(60)));
+        let series = |port: &Port| Series {
+            port: port.clone(),
+            counter: Counter::SymbolErrors,
+            steps: vec![Step { from, to, by: 7 }],
+        };
+        let source = Canned {
+            ports: vec![new.clone()],
+            cables: vec![Cable { ends, up, verdict, rate }],
+            series: vec![series(&new), series(&old)],
+            ..Canned::default()
+        };
+        let how = How { window: WindowArgs::default(), readings: false, json: false };
+        let mut out = Vec::new();
+        link(&LinkArgs { link: "leaf[1]".into(), how }, &source, &clock, &mut out)
+            .unwrap()
+            .unwrap();
+        let told = String::from_utf8(out).unwrap();
+        assert_eq!(told.matches("symbol_errors").count(), 2, "{told}");
+        assert_eq!(told.matches("no errors").count(), 0, "{told}");
     }
 }

@@ -84,20 +84,21 @@ impl Reader {
         Ok(series.collect())
     }
 
-    /// The hours of which traffic is told as a whole: those that end in the window, if it is long,
-    /// or if their sweeps are not all there any more.
+    /// The hours of which traffic is told as a whole: those that lie in the window, if it is long, and
+    /// those that end in it of which the sweeps are not all there any more.
     fn thinned(&self, hours: &[Hour], window: Window) -> rusqlite::Result<Vec<Hour>> {
         let is_long = window.length() > SHORT;
-        let to = micros_of(window.to);
-        let mut full: HashMap<i64, Option<i64>> = HashMap::new();
+        let (from, to) = (micros_of(window.from), micros_of(window.to));
+        let mut is_there = self.db.prepare_cached(
+            "SELECT 1 FROM frames WHERE tier = 1 AND fabric = ?1 AND began = ?2 LIMIT 1",
+        )?;
         let mut thinned = Vec::new();
         for hour in hours {
-            let from = match full.get(&hour.fabric) {
-                Some(from) => *from,
-                None => *full.entry(hour.fabric).or_insert(self.full_from(hour.fabric)?),
-            };
-            let is_whole = from.zip(hour.traffic).is_some_and(|(from, first)| from <= first);
-            if hour.ended <= to && (is_long || !is_whole) {
+            // The earliest goes first.
+            let first = hour.traffic.map(|first| is_there.exists([hour.fabric, first]));
+            let is_whole = first.transpose()?.unwrap_or(false);
+            let is_in = hour.traffic.is_none_or(|first| from <= first);
+            if hour.ended <= to && (is_long && is_in || !is_whole) {
                 thinned.push(hour.clone());
             }
         }

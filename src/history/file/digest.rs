@@ -4,7 +4,8 @@
 //! The plain form: a frame in which a port stands once for each of its sweeps, then the sweeps, each as
 //! steps in time from the one before, and which of them each entry is of.
 
-use super::frame::{Entry, Frame, FrameError};
+use super::frame::{Entry, Frame};
+use super::packed::FrameError;
 use super::{packed, varint};
 
 /// From one sweep to the next: when each was begun, in microseconds since 1970.

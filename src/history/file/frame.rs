@@ -6,29 +6,8 @@
 
 use std::time::Duration;
 
-use thiserror::Error;
-
-use super::{packed, varint};
-
-/// Why bytes are no frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum FrameError {
-    /// They end too soon, or go on.
-    #[error("a frame of counters has not the length that it should have")]
-    Length,
-    /// They were written by another version.
-    #[error("a frame of counters is written in form {0}, which is not known here")]
-    Form(u8),
-    /// They are not what was written.
-    #[error("a frame of counters is damaged: its CRC is another one")]
-    Crc,
-    /// They are whole, and make no sense.
-    #[error("a frame of counters cannot be unpacked")]
-    Packing,
-    /// A number is not one that can stand there.
-    #[error("a frame of counters has a number that it cannot have")]
-    Number,
-}
+use super::packed::{self, FrameError};
+use super::varint;
 
 /// A port in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ pub mod frame;
 pub(in crate::history) mod growth;
 pub(in crate::history) mod ledger;
 pub(in crate::history) mod numbers;
-mod packed;
+pub mod packed;
 pub mod reader;
 pub(in crate::history) mod rows;
 pub(in crate::history) mod schema;
@@ -33,8 +33,11 @@ use schema::{APPLICATION, APPLICATION_AT};
 /// What stands in the lock beside a file of ours.
 const MARK: &[u8] = b"a history of fabric-exporter\n";
 
+/// How long who writes waits for somebody else who does: nobody should.
+pub(in crate::history) const BUSY: Duration = Duration::from_secs(5);
+
 pub(in crate::history) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
-    db.busy_timeout(Duration::from_secs(5))?;
+    db.busy_timeout(BUSY)?;
     // Before there is any table, or it is too late.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     db.pragma_update(None, "journal_mode", "WAL")?;

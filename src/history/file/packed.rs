@@ -5,15 +5,35 @@
 
 use std::cell::RefCell;
 
+use thiserror::Error;
 use zstd::bulk::{Compressor, Decompressor};
 
-use super::frame::FrameError;
 use super::varint;
 
 thread_local! {
     // Making one takes longer than packing what is in a part.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Why bytes are no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// They end too soon, or go on.
+    #[error("a frame of counters has not the length that it should have")]
+    Length,
+    /// They were written by another version.
+    #[error("a frame of counters is written in form {0}, which is not known here")]
+    Form(u8),
+    /// They are not what was written.
+    #[error("a frame of counters is damaged: its CRC is another one")]
+    Crc,
+    /// They are whole, and make no sense.
+    #[error("a frame of counters cannot be unpacked")]
+    Packing,
+    /// A number is not one that can stand there.
+    #[error("a frame of counters has a number that it cannot have")]
+    Number,
 }
 
 /// How things are written at present.

@@ -30,6 +30,18 @@ pub(super) struct Hour {
     /// When the first sweep with traffic was begun.
     pub traffic: Option<i64>,
     pub count: usize,
+    /// The number of its last sweep in the file.
+    pub last: i64,
+}
+
+impl Hour {
+    /// Whether a sweep is one of it. One that was written later is not, though the clock was set back
+    /// into this hour.
+    fn has(&self, fabric: i64, began: i64, sweep: Option<i64>) -> bool {
+        self.fabric == fabric
+            && self.sweeps.contains(&began)
+            && sweep.is_none_or(|sweep| sweep <= self.last)
+    }
 }
 
 /// A port's part of a sweep, told: which sweep it is of, and where its values are.
@@ -46,7 +58,7 @@ impl Reader {
     /// What of a window is digested, the earliest first.
     pub(super) fn hours(&self, window: Window) -> rusqlite::Result<Vec<Hour>> {
         let mut statement = self.db.prepare(
-            "SELECT id, fabric, first, began, ended, traffic, sweeps FROM spans
+            "SELECT id, fabric, first, began, ended, traffic, sweeps, last FROM spans
              WHERE ended >= ?1 AND first <= ?2 ORDER BY id",
         )?;
         let hour = |row: &rusqlite::Row<'_>| {
@@ -57,6 +69,7 @@ impl Reader {
                 ended: row.get(4)?,
                 traffic: row.get(5)?,
                 count: row.get::<_, u32>(6)? as usize,
+                last: row.get(7)?,
             })
         };
         statement.query_map((micros_of(window.from), micros_of(window.to)), hour)?.collect()
@@ -119,6 +132,8 @@ impl Reader {
     ) -> rusqlite::Result<()> {
         let mut statement = self.db.prepare(
             "SELECT fabric, began, data, (SELECT since FROM sweeps
+                 WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began),
+                 (SELECT rowid FROM sweeps
                  WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began)
              FROM frames WHERE tier = ?1 AND part IS ?2 AND began BETWEEN ?3 AND ?4 AND ended >= ?5
              ORDER BY began",
@@ -128,7 +143,8 @@ impl Reader {
             let mut rows = statement.query(params![tier as u8, part, from - LONGEST, to, from])?;
             while let Some(row) = rows.next()? {
                 let (fabric, began): (i64, i64) = (row.get(0)?, row.get(1)?);
-                if but.iter().any(|hour| hour.fabric == fabric && hour.sweeps.contains(&began)) {
+                let sweep = row.get(4)?;
+                if but.iter().any(|hour| hour.has(fabric, began, sweep)) {
                     continue;
                 }
                 let wanted = |port: u32| ports.is_empty() || ports.contains(&port);

@@ -89,6 +89,8 @@ fn due(db: &Connection, fabric: i64) -> rusqlite::Result<Vec<Due>> {
 fn digest(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<()> {
     let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else { return Ok(()) };
     let (base, began, count) = (first.span.began, last.span.began, sweeps.len() as u32);
+    // A clock that is set back by less than a sweep lets one end before the one before.
+    let ended = sweeps.iter().map(|sweep| sweep.ended).max().unwrap_or(last.ended);
     let errors = course(db, fabric, sweeps)?;
     let (traffic, sums) = sums(db, fabric, sweeps)?;
     let span = db
@@ -96,7 +98,7 @@ fn digest(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<()> 
             "INSERT INTO spans (fabric, first, began, ended, traffic, sweeps, last)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
-        .insert(params![fabric, base, began, last.ended, traffic, count, last.id])?;
+        .insert(params![fabric, base, began, ended, traffic, count, last.id])?;
     for (tier, parts) in [(Tier::Rare, errors), (Tier::Busy, sums)] {
         for (part, digest) in parts {
             let packed = digest.pack(base).map_err(unpackable)?;
@@ -145,14 +147,16 @@ fn sums(
             sums.add(entry, frame);
         }
     })?;
-    let began = sweeps.last().map_or(0, |last| last.span.began);
+    let (began, ended) = sweeps.last().map_or((0, 0), |last| (last.span.began, last.ended));
+    // A port of which the last sweep says nothing was read in one before, which may have taken longer.
+    let longest = u32::try_from((ended - began).max(0) / 1000).unwrap_or(u32::MAX);
     let span = Span { since: first.map_or(began, |first| first.since), began };
     let mut parts: BTreeMap<u32, Digest> = BTreeMap::new();
     for port in 0..sums.known.len() as u32 {
         let digest = parts.entry(part_of(port)).or_default();
         digest.begin(span);
         let (after, values) = sums.of(port);
-        digest.push(&Entry::of(port, after), values);
+        digest.push(&Entry::of(port, after.min(longest)), values);
     }
     parts.retain(|_, digest| !digest.is_empty());
     Ok((first.map(|first| first.began), parts))

@@ -5,8 +5,8 @@
 //! observation to the next, what each counter has `grown` by, and what is `standing` otherwise than before.
 //! The ledger knows what totals were, so that they go on when the exporter is started again; `digesting`
 //! brings what was counted in an hour together port by port; `clock` sees when the time of day is set;
-//! `retention` keeps the file within its budget. The devices of the exporter's own host become a fabric
-//! without cables (`host`), so that they take the same way.
+//! `retention` keeps the file within its budget, and `log` SQLite's log beside it. The devices of the
+//! exporter's own host become a fabric without cables (`host`), so that they take the same way.
 
 mod catalog;
 mod clock;
@@ -14,6 +14,7 @@ mod course;
 mod digesting;
 mod grown;
 mod host;
+mod log;
 pub mod recorder;
 mod remembered;
 mod retention;

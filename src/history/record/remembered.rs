@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::health::totals::Before;
 
@@ -21,15 +21,17 @@ pub fn befores(db: &Connection, catalog: &Catalog) -> rusqlite::Result<HashMap<u
     Ok(befores.into_iter().map(|(port, before)| (port, Arc::new(before))).collect())
 }
 
-/// When the sweep that was recorded last was begun, by fabric.
+/// When the sweep that was recorded last was begun, by fabric: last by the order of writing, for clocks
+/// may have been wrong.
 pub fn latest(db: &Connection) -> rusqlite::Result<HashMap<i64, i64>> {
     let mut statement = db.prepare("SELECT id FROM fabrics")?;
     let fabrics: Vec<i64> =
         statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut last = db.prepare("SELECT max(began) FROM sweeps WHERE fabric = ?1")?;
+    let mut last =
+        db.prepare("SELECT began FROM sweeps WHERE +fabric = ?1 ORDER BY id DESC LIMIT 1")?;
     let mut latest = HashMap::new();
     for fabric in fabrics {
-        if let Some(began) = last.query_row([fabric], |row| row.get(0))? {
+        if let Some(began) = last.query_row([fabric], |row| row.get(0)).optional()? {
             latest.insert(fabric, began);
         }
     }

@@ -43,9 +43,11 @@ const LAST_FULL: Duration = Duration::from_secs(3600);
 /// Each hour's traffic that is dropped after the last of each sweep's.
 const LAST_THINNED: Duration = Duration::from_secs(3 * 24 * 3600);
 
-/// What is newer than the latest whole totals of its fabric is needed to tell totals.
-const NOT_NEEDED: &str =
-    "id < (SELECT min(id) FROM frames AS whole WHERE whole.fabric = frames.fabric AND tier = 3)";
+/// What is newer than the latest whole totals of its fabric is needed to tell totals. Where there are
+/// none no port ever told its counters, and there is nothing to tell.
+const NOT_NEEDED: &str = "id < coalesce(
+    (SELECT min(id) FROM frames AS whole WHERE whole.fabric = frames.fabric AND tier = 3),
+    9223372036854775807)";
 
 /// The sweep of the latest whole totals of a fabric.
 pub(super) const LAST_WHOLE: &str = "(SELECT max(id) FROM sweeps WHERE fabric = ?1 AND began = (
@@ -64,7 +66,8 @@ impl Store {
             move |error| HistoryError::Database { path, doing, error }
         };
         self.digest().map_err(failed("digest an hour of it"))?;
-        self.prune_all(settings, now).map_err(failed("drop what is old in it"))
+        self.prune_all(settings, now).map_err(failed("drop what is old in it"))?;
+        self.bound_log().map_err(failed("bring its log into it"))
     }
 
     fn prune_all(
@@ -185,16 +188,23 @@ impl Store {
                     params![fabric, began],
                 )?;
                 any |= self.execute(
-                    &format!("DELETE FROM sweeps WHERE id = ?2 AND id <= {LAST_WHOLE}"),
+                    &format!(
+                        "DELETE FROM sweeps WHERE id = ?2 AND (id <= {LAST_WHOLE} OR NOT EXISTS (
+                             SELECT 1 FROM frames WHERE tier = 3 AND fabric = ?1))"
+                    ),
                     params![fabric, sweep],
                 )?;
                 self.execute(
-                    "DELETE FROM cables WHERE until <= ?1 AND until IS NOT NULL",
-                    [began],
+                    "DELETE FROM cables WHERE until <= ?1 AND until IS NOT NULL AND EXISTS (
+                         SELECT 1 FROM links JOIN ports ON ports.id = low
+                         JOIN nodes ON nodes.id = node
+                         WHERE links.id = link AND nodes.fabric = ?2)",
+                    [began, fabric],
                 )?;
                 self.execute(
-                    "DELETE FROM presences WHERE until <= ?1 AND until IS NOT NULL",
-                    [began],
+                    "DELETE FROM presences WHERE until <= ?1 AND until IS NOT NULL
+                     AND (SELECT fabric FROM nodes WHERE nodes.id = node) = ?2",
+                    [began, fabric],
                 )?;
             }
         }

@@ -1,5 +1,6 @@
 //! The file as it is written: opened for one exporter alone, a transaction a sweep.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,8 @@ pub struct Store {
     /// When the sweep that was written last was begun, by fabric.
     latest: HashMap<i64, i64>,
     standing: HashMap<i64, Standing>,
+    /// How long the write-ahead log was when it could not be begun anew.
+    pub(super) log_left: Cell<u64>,
     /// Whoever holds this may write.
     _lock: File,
 }
@@ -94,7 +97,19 @@ impl Store {
         let latest = latest(&db).map_err(failed)?;
         let path = path.to_owned();
         let (since_whole, standing) = (HashMap::new(), HashMap::new());
-        Ok(Store { db, path, catalog, ledger, befores, since_whole, latest, standing, _lock: lock })
+        let log_left = Cell::new(0);
+        Ok(Store {
+            db,
+            path,
+            catalog,
+            ledger,
+            befores,
+            since_whole,
+            latest,
+            standing,
+            log_left,
+            _lock: lock,
+        })
     }
 
     fn failed(&self, doing: &'static str) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {

@@ -123,7 +123,9 @@ fn shapes(before: &[Then], after: &[Then]) -> BTreeMap<String, [Option<Shape>; 2
 /// The ports with errors that are at no suspect's cable, the most first.
 fn others(moved: Vec<Moved>, suspects: &[Suspect]) -> (Vec<Moved>, usize) {
     let is_suspect = |moved: &Moved| {
-        suspects.iter().any(|suspect| suspect.link.ends().contains(&moved.port.end()))
+        suspects.iter().any(|suspect| {
+            suspect.fabric == moved.port.fabric && suspect.link.ends().contains(&moved.port.end())
+        })
     };
     let mut others: Vec<Moved> = moved.into_iter().filter(|moved| !is_suspect(moved)).collect();
     let sum = |moved: &Moved| moved.sums.iter().map(|sum| u128::from(sum.by)).sum::<u128>();
@@ -131,4 +133,95 @@ fn others(moved: Vec<Moved>, suspects: &[Suspect]) -> (Vec<Moved>, usize) {
     let more = others.len().saturating_sub(MOST_OTHERS);
     others.truncate(MOST_OTHERS);
     (others, more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::topology::LinkId;
+    use crate::history::Kind;
+    use crate::history::model::{Series, Step};
+    use crate::history::source::Canned;
+
+    fn report(source: &Canned) -> Report {
+        let from = SystemTime::UNIX_EPOCH;
+        let window = Window { from, to: from + Duration::from_secs(3600) };
+        Report::of(source, window, window.to, &|_| "then".into()).unwrap()
+    }
+
+    fn evidence(suspect: &Suspect) -> String {
+        suspect.evidence.join("\n")
+    }
+
+    /// A bad cable at whose port another one is by the end of the window.
+    #[test]
+    fn errors_of_a_cable_that_was_replaced_are_held_against_it() {
+        let [port, was, is] = ["leaf", "host", "next"].map(|node| Canned::port("fab", node, 1));
+        let id = LinkId::between(port.end(), was.end());
+        let source = Canned {
+            events: vec![Canned::event(Kind::Flap, Some(id), &port)],
+            moved: vec![Canned::counted(&port, Some(&is), 4_711)],
+            ..Canned::default()
+        };
+        let report = report(&source);
+        let told = evidence(&report.suspects[0]);
+        assert!(told.contains("leaf port 1 counted 4711 symbol_errors"), "{told}");
+        assert!(report.others.is_empty());
+    }
+
+    /// One net that is watched by two devices has each of its cables in two fabrics.
+    #[test]
+    fn what_two_fabrics_tell_of_the_same_guids_is_counted_once() {
+        let mut source = Canned::default();
+        for fabric in ["one", "two"] {
+            let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port(fabric, node, 1));
+            let id = LinkId::between(a.end(), b.end());
+            source.events.push(Canned::event(Kind::Flap, Some(id), &a));
+            source.moved.push(Canned::counted(&a, Some(&b), 3));
+            let (from, counter) = (SystemTime::UNIX_EPOCH, crate::fabric::Counter::SymbolErrors);
+            let steps = vec![Step { from, to: from, by: 3 }];
+            source.series.push(Series { port: a.clone(), counter, steps });
+        }
+        let report = report(&source);
+        assert_eq!(report.suspects.len(), 2);
+        for (suspect, fabric) in report.suspects.iter().zip(["one", "two"]) {
+            let told = evidence(suspect);
+            assert!(told.contains("by its own fault at then"), "{told}");
+            assert_eq!(told.matches(" counted 3 ").count(), 1, "{told}");
+            let of: Vec<&str> = suspect.series.iter().map(|it| it.port.fabric.as_str()).collect();
+            assert_eq!(of, [fabric]);
+        }
+    }
+
+    /// Another program's answer may have any name in it.
+    #[test]
+    fn a_name_of_several_lines_is_one_line_of_a_course() {
+        let [a, b] = ["a\nb\u{1b}[2J", "bbbb"].map(|node| Canned::port("fab", node, 1));
+        let id = LinkId::between(a.end(), b.end());
+        let (from, counter) = (SystemTime::UNIX_EPOCH, crate::fabric::Counter::SymbolErrors);
+        let steps = vec![Step { from, to: from, by: 3 }];
+        let source = Canned {
+            events: vec![Canned::event(Kind::Flap, Some(id), &a)],
+            series: vec![Series { port: a, counter, steps }],
+            ..Canned::default()
+        };
+        let page = markdown::write(&report(&source), &crate::history::clock::Clock::now());
+        assert!(page.contains("errors at a b [2J port 1\n"), "{page}");
+        assert!(!page.contains('\u{1b}'), "{page}");
+    }
+
+    /// An afternoon of flapping is not a page of sentences.
+    #[test]
+    fn a_link_that_went_down_a_thousand_times_is_told_shortly() {
+        let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port("fab", node, 1));
+        let id = LinkId::between(a.end(), b.end());
+        let kinds = [Kind::Flap, Kind::LinkDown, Kind::LinkUp, Kind::Rate];
+        let events = (0..1_000).flat_map(|_| kinds).map(|kind| Canned::event(kind, Some(id), &a));
+        let source = Canned { events: events.collect(), ..Canned::default() };
+        let report = report(&source);
+        let told = evidence(&report.suspects[0]);
+        assert!(told.lines().count() < 30, "{}", told.lines().count());
+        assert!(told.contains("It carried nothing: 990 more times."), "{told}");
+        assert!(told.contains("It ran at another rate: 990 more times."), "{told}");
+    }
 }

@@ -14,9 +14,14 @@ use crate::history::file::tier::Tier;
 use crate::history::model::{Cable, Moved, Port, Series, Then, Told, Window};
 use crate::history::source::{AskError, Detail, Source};
 
+/// How many outages and rates of a cable are told one by one.
+const MOST_OF_A_KIND: usize = 10;
+
 /// A cable that is suspect.
 #[derive(Clone, Debug, Serialize)]
 pub struct Suspect {
+    /// The fabric that tells of it: a net that is watched by two devices is two of them.
+    pub fabric: String,
     /// The cable.
     #[serde(serialize_with = "as_text")]
     pub link: LinkId,
@@ -61,28 +66,32 @@ pub(super) fn of(
     window: Window,
     tell: &dyn Fn(SystemTime) -> String,
 ) -> Vec<Suspect> {
-    let mut files: BTreeMap<LinkId, File<'_>> = BTreeMap::new();
+    let mut files: BTreeMap<(&str, LinkId), File<'_>> = BTreeMap::new();
     for event in events {
         if let Some(link) = event.link {
-            files.entry(link).or_default().events.push(event);
+            files.entry((&event.fabric, link)).or_default().events.push(event);
         }
     }
     for then in before {
         for cable in then.cables.iter().filter(|cable| cable.verdict >= Verdict::Watch) {
-            files.entry(cable.link()).or_default().before = Some(cable);
+            files.entry((&then.fabric, cable.link())).or_default().before = Some(cable);
         }
     }
-    for cable in after.iter().flat_map(|then| &then.cables) {
-        if let Some(file) = files.get_mut(&cable.link()) {
-            file.after = Some(cable);
+    for then in after {
+        for cable in &then.cables {
+            if let Some(file) = files.get_mut(&(&*then.fabric, cable.link())) {
+                file.after = Some(cable);
+            }
         }
     }
+    // Where its cable leads now is not where it led when it counted: what is told is what the port did.
+    let mut by_port: HashMap<_, Vec<_>> = HashMap::new();
     for moved in moved {
-        if let Some(peer) = &moved.peer
-            && let Some(file) = files.get_mut(&LinkId::between(moved.port.end(), peer.end()))
-        {
-            file.moved.push(moved);
-        }
+        by_port.entry((&*moved.port.fabric, moved.port.end())).or_default().push(moved);
+    }
+    for ((fabric, link), file) in &mut files {
+        let of_ends = link.ends().into_iter().filter_map(|end| by_port.get(&(*fabric, end)));
+        file.moved.extend(of_ends.flatten());
     }
     let replugged: Vec<_> = events
         .iter()
@@ -90,7 +99,7 @@ pub(super) fn of(
         .filter_map(|event| Some((event.node?, event.port?)))
         .collect();
     let knows_after = !after.is_empty();
-    files.retain(|link, file| {
+    files.retain(|(_, link), file| {
         // It did not fail: somebody plugged it elsewhere.
         let was_moved = knows_after
             && file.after.is_none()
@@ -98,7 +107,9 @@ pub(super) fn of(
         !was_moved && file.weight() >= Verdict::Watch
     });
     let mut ranked: Vec<(Rank, Suspect)> = (files.iter())
-        .map(|(link, file)| (file.rank(), file.suspect(*link, knows_after, window, tell)))
+        .map(|((fabric, link), file)| {
+            (file.rank(), file.suspect(fabric, *link, knows_after, window, tell))
+        })
         .collect();
     ranked.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.link.cmp(&other.link)));
     ranked.into_iter().map(|(_, suspect)| suspect).collect()
@@ -129,6 +140,7 @@ impl File<'_> {
 
     fn suspect(
         &self,
+        fabric: &str,
         link: LinkId,
         knows_after: bool,
         window: Window,
@@ -149,6 +161,7 @@ impl File<'_> {
         let repair = Repair::ALL.iter().find(|known| Some(known.label()) == repair);
         let first = self.events.first().map(|event| event.at);
         Suspect {
+            fabric: fabric.to_owned(),
             link,
             place: place.unwrap_or_else(|| link.to_string()),
             worst: self.weight().label(),
@@ -199,7 +212,8 @@ impl File<'_> {
             };
             told.push(format!("The link was lost by its own fault {when}."));
         }
-        for (from, to) in self.outages() {
+        let outages = self.outages();
+        for (from, to) in outages.iter().copied().take(MOST_OF_A_KIND) {
             let long = |to: SystemTime| {
                 let long = to.duration_since(from).unwrap_or_default();
                 humantime::format_duration(Duration::from_secs(long.as_secs())).to_string()
@@ -213,13 +227,15 @@ impl File<'_> {
                 ),
             });
         }
-        for event in self.of_kind(Kind::Rate) {
+        more(&mut told, outages.len(), "It carried nothing");
+        for event in self.of_kind(Kind::Rate).take(MOST_OF_A_KIND) {
             told.push(format!(
                 "It ran at another rate from {} on: {}.",
                 tell(event.at),
                 event.text
             ));
         }
+        more(&mut told, self.of_kind(Kind::Rate).count(), "It ran at another rate");
         for moved in &self.moved {
             told.push(format!("{} counted {}.", moved.port.label(), counted(moved, tell)));
         }
@@ -239,6 +255,15 @@ impl File<'_> {
             }
         }
         outages
+    }
+}
+
+/// Says how often something was so besides, if it was.
+fn more(told: &mut Vec<String>, count: usize, what: &str) {
+    match count.saturating_sub(MOST_OF_A_KIND) {
+        0 => {}
+        1 => told.push(format!("{what}: one more time.")),
+        more => told.push(format!("{what}: {more} more times.")),
     }
 }
 
@@ -277,11 +302,12 @@ pub(super) fn trace(
     let series = source.series(&ends, Detail::All, window)?;
     let mut by_end: HashMap<_, Vec<Series>> = HashMap::new();
     for series in series {
-        by_end.entry(Port::end(&series.port)).or_default().push(series);
+        by_end.entry((series.port.fabric.clone(), series.port.end())).or_default().push(series);
     }
     for suspect in suspects {
         for end in suspect.link.ends() {
-            suspect.series.extend(by_end.get(&end).into_iter().flatten().cloned());
+            let of_end = by_end.get(&(suspect.fabric.clone(), end));
+            suspect.series.extend(of_end.into_iter().flatten().cloned());
         }
     }
     Ok(())

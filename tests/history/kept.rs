@@ -1,0 +1,84 @@
+//! What is kept, and what goes, where a file is not of one fabric that tells everything.
+
+use std::path::Path;
+
+use fabric_exporter::config::HistorySettings;
+use fabric_exporter::fabric::Moment;
+use fabric_exporter::history::record::store::Store;
+use fabric_exporter::monitor::Observation;
+
+use crate::steady::{Steady, Tape, settings};
+use crate::{SWEEP, minutes, wall};
+
+fn number(file: &Path, sql: &str) -> i64 {
+    let db = rusqlite::Connection::open(file).unwrap();
+    db.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+fn changed(file: &Path, sql: &str) -> usize {
+    rusqlite::Connection::open(file).unwrap().execute(sql, []).unwrap()
+}
+
+/// A sweep of which no port told its counters.
+fn without_counters(steady: &Steady, number: u64) -> Observation {
+    let mut seen = steady.sweep(number, 1);
+    for reading in &mut seen.snapshot.as_mut().unwrap().readings {
+        *reading = None;
+    }
+    seen
+}
+
+/// Totals need some of the latest sweeps; of a fabric without any they need nothing.
+#[test]
+fn what_is_too_old_goes_though_no_port_ever_told_its_counters() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let settings = HistorySettings { rare_for: minutes(60), ..settings(&file) };
+    let mut tape = Tape::new(&std::sync::Arc::new(Steady::new()), settings);
+    for number in 1..=1_000 {
+        let seen = without_counters(&tape.steady, number);
+        tape.recorder.take(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
+    }
+    assert_eq!(tape.account.errors(), 0);
+    let sweeps = number(&file, "SELECT count(*) FROM sweeps");
+    assert!((240..260).contains(&sweeps), "{sweeps} in an hour");
+    let hours = number(&file, "SELECT count(*) FROM frames WHERE tier = 5");
+    assert!((1..=2).contains(&hours), "{hours}");
+}
+
+/// Each fabric has sweeps of its own, and what its cables were goes with those.
+#[test]
+fn what_one_fabric_has_no_room_for_costs_another_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let steady = Steady::new();
+    let usual = settings(&file);
+    let mut tape = Tape::at(&std::sync::Arc::new(Steady::new()), usual.clone(), 1);
+    for number in 1..=600 {
+        let at = SWEEP * u32::try_from(number).unwrap();
+        tape.recorder.take(&steady.sweep(number, 1), wall(at));
+        if number.is_multiple_of(20) {
+            let mut slow = steady.sweep_at(number / 20, 1, Moment::default() + at, wall(at));
+            slow.fabric = "slow".into();
+            tape.recorder.take(&slow, wall(at));
+        }
+    }
+    assert_eq!(tape.account.errors(), 0);
+    drop(tape);
+    // A cable that was there until the three hundredth sweep; and no traffic, which goes first.
+    changed(
+        &file,
+        "UPDATE cables SET until = (SELECT began FROM sweeps WHERE fabric = 1 ORDER BY id LIMIT 1 OFFSET 299)
+         WHERE id = 1",
+    );
+    changed(&file, "DELETE FROM frames WHERE tier = 1");
+    changed(&file, "DELETE FROM digests WHERE tier = 1");
+    let pages = number(&file, "PRAGMA page_count") - number(&file, "PRAGMA freelist_count");
+    let size = pages.unsigned_abs() * number(&file, "PRAGMA page_size").unsigned_abs() - 1;
+    let store = Store::open(&file).unwrap();
+    store.prune(&HistorySettings { size, ..usual }, None).unwrap();
+    let left = number(&file, "SELECT count(*) FROM sweeps WHERE fabric = 1");
+    assert_eq!(left, 600 - 256, "the oldest went, and no more");
+    assert!(number(&file, "SELECT count(*) FROM sweeps WHERE fabric = 2") < 20);
+    assert_eq!(number(&file, "SELECT count(*) FROM cables WHERE until IS NOT NULL"), 1);
+}
