@@ -1,7 +1,5 @@
 //! Ratios that are far over, at, and below a limit.
 
-use proptest::prelude::*;
-
 use super::*;
 use crate::fabric::rate::{Width, bytes_per_second};
 
@@ -87,13 +85,13 @@ fn each_speed_has_a_limit_and_a_site_may_have_its_own() {
     assert_eq!(site.of(Speed::Ndr, None), usual.of(Speed::Ndr, None));
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-    /// A link with half of its limit's errors, spread by chance, is never called bad in a day.
-    #[test]
-    fn half_the_limit_is_not_bad(seed in any::<u64>()) {
+/// A link with half of its limit's errors, spread by chance, is not called bad in a day. Chance may
+/// do it all the same (on 6 of 20,000 such days); the days looked at here are always the same.
+#[test]
+fn half_the_limit_is_not_bad() {
+    for seed in 1..=64u64 {
         // 4e11 bits/s × 1e-14 × 15 s / 2 = 0.03 errors a sweep.
-        let mut state = seed | 1;
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut chance = || {
             state ^= state << 13;
             state ^= state >> 7;
@@ -102,6 +100,6 @@ proptest! {
         };
         let errors: Vec<u64> = (0..=5_760).map(|_| u64::from(chance() < 0.03)).collect();
         let found = watched(1_440, Speed::Ndr, |sweep| errors[sweep as usize]);
-        prop_assert_eq!(first(&found, Judgement::Over), None);
+        assert_eq!(first(&found, Judgement::Over), None, "{seed}");
     }
 }

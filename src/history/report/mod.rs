@@ -206,7 +206,7 @@ mod tests {
             ..Canned::default()
         };
         let page = markdown::write(&report(&source), &crate::history::clock::Clock::now());
-        assert!(page.contains("errors at a b [2J port 1\n"), "{page}");
+        assert!(page.contains("errors at a b \\[2J port 1\n"), "{page}");
         assert!(!page.contains('\u{1b}'), "{page}");
     }
 
