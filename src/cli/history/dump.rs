@@ -1,5 +1,6 @@
 //! `history dump`: a copy of a window, to be taken elsewhere.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -83,7 +84,7 @@ impl DumpArgs {
 }
 
 /// A file for a while.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
     /// Beside another, so that it can be given its name.
@@ -91,6 +92,14 @@ impl Scratch {
         let mut name = file.as_os_str().to_owned();
         name.push(format!(".part-{}", std::process::id()));
         Scratch(name.into())
+    }
+
+    /// A new one where others may write, too: what somebody else put there under its name is an error.
+    fn made() -> std::io::Result<Self> {
+        let name = format!("fabric-exporter-{}.db", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::File::options().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Scratch(path))
     }
 
     fn path(&self) -> &Path {
@@ -107,22 +116,17 @@ impl Drop for Scratch {
 
 /// The file to export from: that of a running exporter is fetched for it, and kept as long as the
 /// second is.
-pub(super) fn reader(
-    origin: File,
-    window: Window,
-) -> Result<(Reader, Option<tempfile::TempPath>), Fatal> {
+pub(super) fn reader(origin: File, window: Window) -> Result<(Reader, Option<Scratch>), Fatal> {
     match origin {
         File::Here(reader) => Ok((reader, None)),
         File::There(api) => {
-            let made = tempfile::Builder::new().prefix("fabric-exporter-").suffix(".db").tempfile();
-            let copy = made.map_err(|error| {
+            let copy = Scratch::made().map_err(|error| {
                 let folder = std::env::temp_dir();
                 let problem = format!("cannot make a file in {}: {error}", folder.display());
                 Fatal::new(Exit::Failed, problem)
             })?;
-            let copy = copy.into_temp_path();
-            api.dump(window, &copy).map_err(unreadable)?;
-            let reader = Reader::open(&copy).map_err(|error| unreadable(error.into()))?;
+            api.dump(window, copy.path()).map_err(unreadable)?;
+            let reader = Reader::open(copy.path()).map_err(|error| unreadable(error.into()))?;
             Ok((reader, Some(copy)))
         }
     }

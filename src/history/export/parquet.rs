@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ::parquet::basic::{Compression, GzipLevel};
 use ::parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use ::parquet::errors::ParquetError;
-use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::parser::parse_message_type;
 
@@ -44,6 +44,8 @@ impl<W: Write + Send> Parquet<W> {
         let schema =
             parse_message_type(&format!("message rows {{{fields}}}")).map_err(unwritten)?;
         let properties = WriterProperties::builder()
+            // Those of each page are held until the end, and a file has thousands.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_compression(Compression::GZIP(GzipLevel::default()))
             .set_created_by(concat!("fabric-exporter ", env!("CARGO_PKG_VERSION")).into())
             .build();
@@ -80,7 +82,11 @@ impl Values {
         match (&mut self.of, cell) {
             (Kind::Numbers(numbers), Cell::Time(at)) => numbers.push(millis(*at).cast_signed()),
             (Kind::Numbers(numbers), Cell::Number(number)) => numbers.push(number.cast_signed()),
-            (Kind::Texts(texts), Cell::Text(text)) => texts.push(text.as_bytes().to_vec().into()),
+            (Kind::Texts(texts), Cell::Text(text)) => {
+                // Rows of a port stand together, and share what they have alike.
+                let last = texts.last().filter(|last| last.data() == text.as_bytes()).cloned();
+                texts.push(last.unwrap_or_else(|| text.as_bytes().to_vec().into()));
+            }
             (Kind::Texts(texts), Cell::Json(json)) => {
                 texts.push(json.to_string().into_bytes().into());
             }
