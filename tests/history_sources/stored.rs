@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use fabric_exporter::fabric::Counter;
 use fabric_exporter::history::clock::Clock;
+use fabric_exporter::history::diff::{LinkDiff, between};
 use fabric_exporter::history::model::{Cable, Moved, Port, Told, Window};
 use fabric_exporter::history::report::{Report, Shape, markdown};
 use fabric_exporter::history::source::{Detail, Wanted};
@@ -103,6 +104,7 @@ fn a_prometheus_tells_what_the_file_tells() {
     sums_are_the_same(&taped, Window { from: taped.began - minutes(300), ..window });
     fabrics_were_as_they_were(&taped, &looks);
     reports_suspect_the_same(&taped);
+    what_moved_is_the_same(&taped);
 
     // Names mean the same.
     for called in ["leaf-0-1", "leaf-0-1[9]", "host-13", "nobody", "nobody[1]"] {
@@ -256,6 +258,23 @@ fn reports_suspect_the_same(taped: &Taped) {
             assert!(page.contains(&format!("### {}: {}", suspect.place, suspect.worst)), "{page}");
         }
     }
+}
+
+/// What moved on each cable between two moments: in the same order, with the same sums.
+fn what_moved_is_the_same(taped: &Taped) {
+    let after = Duration::from_secs(12);
+    let window =
+        Window { from: taped.began + minutes(2) + after, to: taped.began + minutes(30) + after };
+    let told = |source: &dyn Source| {
+        let moved = between(source, window).unwrap().into_iter();
+        let sums = |diff: &LinkDiff| {
+            diff.errors.iter().flatten().map(|sum| (sum.counter, sum.by)).collect::<Vec<_>>()
+        };
+        moved.map(|diff| (diff.label(), diff.changes(), sums(&diff))).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&taped.prometheus), told(&taped.reader));
+    let worst = &told(&taped.reader)[0];
+    assert!(worst.1[0].ends_with("-> bad"), "the worst come first: {worst:?}");
 }
 
 fn fabrics_were_as_they_were(taped: &Taped, looks: &[Duration]) {

@@ -1,11 +1,12 @@
 //! What is dropped when, so that the file stays within its budget.
 //!
 //! By age each kind has a time of its own, and a few things at a time are dropped, when the time of day has
-//! held for a while: a clock that was set wrong must not cost the history. By size it is the oldest of each sweep's traffic first, but for
-//! the last hour's, then of each hour's, but for the last three days'; then what was left of both, then
-//! errors with how the fabric was, then events. So a file that is too small for all of it still has the
-//! traffic of the last hour sweep by sweep, and that of some days hour by hour. What totals are told
-//! from stays: it is of the latest sweeps.
+//! held for a while: a clock that was set wrong must not cost the history. By size it is the oldest of each
+//! sweep's traffic first, but for the last hour's, then of each hour's, but for the last three days';
+//! then what was left of both, then errors with how the fabric was, then events. So a file that is too
+//! small for all of it still has the traffic of the last hour sweep by sweep, and that of some days hour by
+//! hour. What totals are told from stays, and so do the latest errors and events, also where they are
+//! more than the budget.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -30,6 +31,11 @@ const RARE_AT_ONCE: u32 = 256;
 
 /// How many events are.
 const EVENTS_AT_ONCE: u32 = 1_000;
+
+/// How many sweeps' errors, and how many events, no budget costs: where totals alone need more than that
+/// (50 MB on 60,000 ports), dropping these as well would not help.
+const LEAST_SWEEPS: u32 = 240;
+const LEAST_EVENTS: u32 = 1_000;
 
 /// How many pages are given back to the disk after a sweep: 8 MiB, more than a sweep takes.
 const PAGES_AT_ONCE: u32 = 2_048;
@@ -160,8 +166,11 @@ impl Store {
     /// those that were written first.
     fn drop_rare(&self, before: Option<i64>) -> rusqlite::Result<bool> {
         let oldest = match before {
-            Some(_) => "fabric = ?1 AND began < ?2 ORDER BY began",
-            None => "+fabric = ?1 AND ?2 IS NULL ORDER BY id",
+            Some(_) => "fabric = ?1 AND began < ?2 ORDER BY began".to_owned(),
+            None => format!(
+                "+fabric = ?1 AND ?2 IS NULL
+                 AND id <= (SELECT max(id) FROM sweeps) - {LEAST_SWEEPS} ORDER BY id"
+            ),
         };
         let sql = format!("SELECT id, began FROM sweeps WHERE {oldest} LIMIT {RARE_AT_ONCE}");
         let mut any = false;
@@ -218,8 +227,10 @@ impl Store {
 
     fn drop_events(&self, before: Option<i64>) -> rusqlite::Result<bool> {
         let oldest = match before {
-            Some(_) => "at < ?1 ORDER BY at",
-            None => "?1 IS NULL ORDER BY id",
+            Some(_) => "at < ?1 ORDER BY at".to_owned(),
+            None => format!(
+                "?1 IS NULL AND id <= (SELECT max(id) FROM events) - {LEAST_EVENTS} ORDER BY id"
+            ),
         };
         self.execute(
             &format!(
