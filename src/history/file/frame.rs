@@ -2,7 +2,7 @@
 //!
 //! The plain form is columns: ports in rising order as steps from one to the next, when each was read,
 //! which counters it has, and their values; what is alike stands together, and packs well
-//! ([`packed`](super::packed) says how).
+//! ([`packed`] says how).
 
 use std::time::Duration;
 

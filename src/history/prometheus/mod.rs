@@ -2,7 +2,7 @@
 //! it scraped, as far as they say it, and to within one scrape.
 //!
 //! A large fabric has more samples in a day than anybody wants to carry: what changed at all is asked
-//! for first, and then the samples of that alone, in portions ([`look`], [`matchers`]).
+//! for first, and then the samples of that alone, in portions (`look`, `matchers`).
 
 mod client;
 mod counted;
