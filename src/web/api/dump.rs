@@ -10,8 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -24,22 +23,15 @@ use crate::history::model::Window;
 use crate::history::question::read_window;
 use crate::history::{HistoryError, Reader};
 
-use super::history::{Archive, refused, status_of};
+use super::archive::{Archive, Said, refused, status_of};
 
 /// How much is read at a time: from memory, mostly, for it was just written.
 const CHUNK: usize = 128 * 1024;
 
-pub(super) async fn dump(
-    State(archive): State<Archive>,
-    pairs: Result<Query<Vec<(String, String)>>, QueryRejection>,
-) -> Response {
-    let Some(file) = archive.file else {
-        let problem = "nothing is recorded here: the exporter was started without --history.file";
-        return refused(StatusCode::NOT_FOUND, problem);
-    };
-    let pairs = match pairs {
-        Ok(Query(pairs)) => pairs,
-        Err(rejection) => return super::wrong(&rejection.body_text()),
+pub(super) async fn dump(State(archive): State<Archive>, pairs: Said) -> Response {
+    let (file, pairs) = match archive.asked(pairs) {
+        Ok(asked) => asked,
+        Err(refusal) => return refusal,
     };
     let window = match read_window(&pairs) {
         Ok(window) => window,

@@ -8,17 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path as Name, Query, State};
+use axum::extract::{Path as Name, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use tokio::sync::Semaphore;
 
 use crate::history::Reader;
 use crate::history::question::{DUMP, NoQuestion, PATH, Question};
-use crate::history::source::AskError;
 
+use super::archive::{Archive, Said, refused, status_of};
 use super::dump;
 
 /// How many questions are answered at once: each may hold what it tells in memory.
@@ -27,37 +25,19 @@ const AT_ONCE: usize = 4;
 /// How long one waits for others.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The history's file, and who may ask it now.
-#[derive(Clone, Debug)]
-pub(super) struct Archive {
-    pub(super) file: Option<Arc<Path>>,
-    seats: Arc<Semaphore>,
-    /// Of copies, one is made at a time.
-    pub(super) copies: Arc<Semaphore>,
-}
-
 /// The routes. What is not one of the questions can have a route of its own below the same path.
 pub(super) fn router(file: Option<Arc<Path>>) -> Router {
-    let [seats, copies] = [AT_ONCE, 1].map(|seats| Arc::new(Semaphore::new(seats)));
-    let archive = Archive { file, seats, copies };
+    let archive = Archive::new(file, AT_ONCE);
     Router::new()
         .route(&format!("{PATH}/{{question}}"), get(ask))
         .route(DUMP, get(dump::dump))
         .with_state(archive)
 }
 
-async fn ask(
-    State(archive): State<Archive>,
-    Name(name): Name<String>,
-    pairs: Result<Query<Vec<(String, String)>>, QueryRejection>,
-) -> Response {
-    let Some(file) = archive.file else {
-        let problem = "nothing is recorded here: the exporter was started without --history.file";
-        return refused(StatusCode::NOT_FOUND, problem);
-    };
-    let pairs = match pairs {
-        Ok(Query(pairs)) => pairs,
-        Err(rejection) => return super::wrong(&rejection.body_text()),
+async fn ask(State(archive): State<Archive>, Name(name): Name<String>, pairs: Said) -> Response {
+    let (file, pairs) = match archive.asked(pairs) {
+        Ok(asked) => asked,
+        Err(refusal) => return refusal,
     };
     let question = match Question::read(&name, &pairs) {
         Ok(question) => question,
@@ -79,17 +59,4 @@ async fn ask(
         Ok(Err(error)) => refused(status_of(&error), &error.to_string()),
         _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
-}
-
-/// A damaged file stays so; what else keeps it from being read may be over soon.
-pub(super) fn status_of(error: &AskError) -> StatusCode {
-    match error {
-        AskError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
-        _ => StatusCode::SERVICE_UNAVAILABLE,
-    }
-}
-
-/// No answer, and why not, in one line.
-pub(super) fn refused(status: StatusCode, problem: &str) -> Response {
-    (status, format!("{}\n", problem.replace('\n', " "))).into_response()
 }

@@ -1,5 +1,6 @@
 //! What other programs ask: JSON.
 
+mod archive;
 mod dump;
 mod history;
 pub mod links;
