@@ -93,19 +93,19 @@ pub trait Source {
     fn cover(&self, window: Window) -> Result<Cover, AskError>;
 }
 
-/// The window without what lies in the future, and what is known of it.
+/// The window without what lies in the future.
 pub fn until_known(
     source: &dyn Source,
     window: Window,
     now: SystemTime,
-) -> Result<(Window, Cover), AskError> {
+) -> Result<Window, AskError> {
     let mut window = window;
     if window.to > now {
         // A simulated clock may be ahead of ours.
         let last = source.span()?.last;
         window.to = last.map_or(now, |last| last.max(now)).min(window.to).max(window.from);
     }
-    Ok((window, source.cover(window)?))
+    Ok(window)
 }
 
 /// A source that says what a test has put into it, whatever is asked.

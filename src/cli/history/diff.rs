@@ -12,7 +12,7 @@ use crate::history::model::{Sum, Window};
 use crate::history::source::until_known;
 
 use super::window::asked;
-use super::{Exit, Fatal, Told, count, tame, unreadable};
+use super::{Exit, Fatal, Told, as_json, count, tame, unreadable};
 
 /// How many counters of an end stand in a line: those that tell the most.
 const MOST_COUNTERS: usize = 3;
@@ -49,10 +49,10 @@ pub(super) fn tell(
         return Err(Fatal::new(Exit::Usage, "T2: is before T1"));
     }
     let window = Window { from, to };
-    let (window, _) = until_known(source, window, clock.time()).map_err(unreadable)?;
+    let window = until_known(source, window, clock.time()).map_err(unreadable)?;
     let all = between(source, window).map_err(unreadable)?;
     let told = &all[..all.len().min(ask.limit)];
-    let written = if ask.json { as_json(told, out) } else { as_table(told, out) };
+    let written = if ask.json { as_json(&told, out) } else { as_table(told, out) };
     let last = format!(
         "{} on which anything moved from {} to {}{}; times are of {}",
         count(all.len(), "link"),
@@ -66,11 +66,6 @@ pub(super) fn tell(
         clock.zone()
     );
     Ok(written.map(|()| last))
-}
-
-fn as_json(told: &[LinkDiff], out: &mut impl Write) -> std::io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, told)?;
-    writeln!(out)
 }
 
 fn as_table(told: &[LinkDiff], out: &mut impl Write) -> std::io::Result<()> {
@@ -87,7 +82,7 @@ fn as_table(told: &[LinkDiff], out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What an end counted, the most .
+/// What an end counted, the most first.
 fn counted(sums: &[Sum]) -> String {
     let mut sums: Vec<(Counter, u64)> = sums.iter().map(|sum| (sum.counter, sum.by)).collect();
     sums.sort_by_key(|(counter, by)| (std::cmp::Reverse(*by), *counter));

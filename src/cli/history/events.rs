@@ -10,7 +10,7 @@ use crate::history::source::Wanted;
 use crate::history::{Kind, Source};
 
 use super::window::WindowArgs;
-use super::{Fatal, Told, count, ports, tame, unreadable};
+use super::{Fatal, Told, as_json, count, ports, tame, unreadable};
 use crate::history::clock::Clock;
 
 /// The arguments of `history events`.
@@ -63,11 +63,6 @@ pub(super) fn tell(
         clock.zone()
     );
     Ok(written.map(|()| last))
-}
-
-fn as_json(events: &[Event], out: &mut impl Write) -> std::io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, events)?;
-    writeln!(out)
 }
 
 fn as_table(events: &[Event], clock: &Clock, out: &mut impl Write) -> std::io::Result<()> {

@@ -13,6 +13,7 @@ mod window;
 use std::io::{BufWriter, ErrorKind, Write};
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use crate::history::Source;
 use crate::history::model;
@@ -109,6 +110,12 @@ fn ports(source: &dyn Source, what: &str, called: &str) -> Result<Vec<model::Por
 /// A line for a terminal: names come from the fabric, and must not move anybody's cursor.
 fn tame(text: &str) -> String {
     text.chars().map(super::links::tame).collect()
+}
+
+/// Values as JSON, for programs.
+fn as_json(values: &impl Serialize, out: &mut impl Write) -> std::io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, values)?;
+    writeln!(out)
 }
 
 /// How many there are of something.

@@ -16,7 +16,7 @@ use crate::history::source::{Detail, Wanted, until_known};
 use crate::history::{Source, columns};
 
 use super::window::WindowArgs;
-use super::{Fatal, Told, count, tame, unreadable};
+use super::{Fatal, Told, as_json, count, tame, unreadable};
 
 /// How many columns a course has.
 const COLUMNS: usize = 60;
@@ -99,7 +99,7 @@ fn tell(
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
     let window = how.window.window(clock, source)?;
-    let (window, _) = until_known(source, window, clock.time()).map_err(unreadable)?;
+    let window = until_known(source, window, clock.time()).map_err(unreadable)?;
     let ends: Vec<End> = ports.iter().map(Port::end).collect();
     let series = source.series(&ends, Detail::All, window).map_err(unreadable)?;
     let wanted = Wanted { ports: ends, ..Wanted::all(window) };
@@ -121,8 +121,7 @@ impl Timeline {
     fn as_json(&self, out: &mut impl Write) -> std::io::Result<()> {
         let Timeline { window, ports, series, events } = self;
         let all = json!({"window": window, "ports": ports, "series": series, "events": events});
-        serde_json::to_writer_pretty(&mut *out, &all)?;
-        writeln!(out)
+        as_json(&all, out)
     }
 
     fn as_text(&self, readings: bool, clock: &Clock, out: &mut impl Write) -> std::io::Result<()> {

@@ -64,7 +64,8 @@ impl Report {
         now: SystemTime,
         tell: &dyn Fn(SystemTime) -> String,
     ) -> Result<Self, AskError> {
-        let (window, cover) = until_known(source, window, now)?;
+        let window = until_known(source, window, now)?;
+        let cover = source.cover(window)?;
         let mut events = source.events(&Wanted::all(window))?;
         let moved = source.moved(window)?;
         let (before, after) = (at_beginning(source, window)?, source.fabrics(window.to)?);
