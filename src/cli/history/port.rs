@@ -11,6 +11,7 @@ use crate::fabric::Counter;
 use crate::fabric::topology::End;
 use crate::history::clock::Clock;
 use crate::history::file::tier::Tier;
+use crate::history::model::time::millis;
 use crate::history::model::{Port, Series, Told as Event, Window};
 use crate::history::source::{Detail, Wanted, until_known};
 use crate::history::{Source, columns};
@@ -134,7 +135,9 @@ impl Timeline {
         if readings {
             lines.extend(self.readings());
         }
-        lines.sort();
+        // As finely as every source tells times, in their own order within that: a file knows
+        // nanoseconds, an answer in JSON milliseconds.
+        lines.sort_by_key(|(at, ..)| millis(*at));
         let places = lines.iter().map(|(_, place, _)| place.chars().count()).max().unwrap_or(0);
         for (at, place, text) in lines {
             writeln!(out, "{}  {:places$}  {}", clock.tell(at), tame(&place), tame(&text))?;
