@@ -187,13 +187,17 @@ impl Settings {
     }
 }
 
+/// What the paths begin with that something else is served at: probes, programs' JSON, and pages.
+pub const TAKEN: [&str; 10] =
+    ["-", "api", "events", "host", "link", "links", "node", "port", "search", "topology"];
+
 /// Whether a path can be that of the metrics: one of plain segments that nothing else is served at.
 fn is_free_path(path: &str) -> bool {
     let plain = |char: char| char.is_ascii_alphanumeric() || "-_.~".contains(char);
     let mut segments = path.split('/');
     segments.next() == Some("")
         && segments.all(|segment| !segment.is_empty() && segment.chars().all(plain))
-        && !["/-/", "/api/"].iter().any(|taken| path.starts_with(taken))
+        && !TAKEN.contains(&path.split('/').nth(1).unwrap_or_default())
 }
 
 /// `HOST:PORT`, or `:PORT` for all addresses.

@@ -1,8 +1,9 @@
 //! Who is told: HTTP.
 
 pub mod api;
+pub mod archive;
 pub mod body;
 pub mod exposition;
-pub mod landing;
 pub mod negotiate;
+pub mod pages;
 pub mod server;

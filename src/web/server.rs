@@ -1,22 +1,24 @@
 //! The HTTP server.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use thiserror::Error;
 use tokio::net::TcpListener;
 
+use super::archive::Archive;
 use super::body::{Packed, Unpacked};
 use super::exposition::Latest;
 use super::exposition::about::Process;
-use super::{api, landing, negotiate};
+use super::pages::{self, Desk};
+use super::{api, negotiate};
 
 /// What the handlers share.
 #[derive(Clone, Debug)]
@@ -24,37 +26,33 @@ pub struct Site {
     latest: Latest,
     process: Process,
     telemetry_path: Arc<str>,
-    history: Option<Arc<Path>>,
+    archive: Archive,
 }
 
 impl Site {
     /// A site that serves the latest exposition.
     pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
-        Site { latest, process, telemetry_path: telemetry_path.into(), history: None }
+        Site { latest, process, telemetry_path: telemetry_path.into(), archive: Archive::new(None) }
     }
 
     /// The same with a history, in this file.
     #[must_use]
     pub fn with_history(self, file: Option<PathBuf>) -> Self {
-        Site { history: file.map(Arc::from), ..self }
+        Site { archive: Archive::new(file.map(Arc::from)), ..self }
     }
 
     /// Its routes.
     pub fn router(self) -> Router {
-        let api = api::router(self.latest.clone(), self.history.clone());
+        let api = api::router(self.latest.clone(), self.archive.clone());
+        let desk = Desk::new(self.latest.clone(), self.archive.clone(), &self.telemetry_path);
         Router::new()
-            .route("/", get(index))
             .route(&Arc::clone(&self.telemetry_path), get(metrics))
             .route("/-/healthy", get(|| async { "healthy\n" }))
             .route("/-/ready", get(ready))
             .with_state(self)
             .merge(api)
+            .merge(pages::router(desk))
     }
-}
-
-async fn index(State(site): State<Site>) -> Html<String> {
-    let exposition = Arc::clone(&site.latest.borrow());
-    Html(landing::page(&exposition, &site.telemetry_path))
 }
 
 async fn ready(State(site): State<Site>) -> (StatusCode, &'static str) {

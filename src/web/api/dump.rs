@@ -23,7 +23,7 @@ use crate::history::model::Window;
 use crate::history::question::read_window;
 use crate::history::{HistoryError, Reader};
 
-use super::archive::{Archive, Said, refused, status_of};
+use crate::web::archive::{Archive, Said, refused, status_of, wrong};
 
 /// How much is read at a time: from memory, mostly, for it was just written.
 const CHUNK: usize = 128 * 1024;
@@ -35,7 +35,7 @@ pub(super) async fn dump(State(archive): State<Archive>, pairs: Said) -> Respons
     };
     let window = match read_window(&pairs) {
         Ok(window) => window,
-        Err(problem) => return super::wrong(&problem),
+        Err(problem) => return wrong(&problem),
     };
     let Ok(seat) = archive.copies.try_acquire_owned() else {
         let problem = "a copy is being made or fetched already: try again";

@@ -3,8 +3,6 @@
 //! Whatever a question costs, a scrape does not wait for it: it is answered on a thread of its own,
 //! by a reader of its own, and few are answered at once.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -16,18 +14,14 @@ use axum::routing::get;
 use crate::history::Reader;
 use crate::history::question::{DUMP, NoQuestion, PATH, Question};
 
-use super::archive::{Archive, Said, refused, status_of};
 use super::dump;
-
-/// How many questions are answered at once: each may hold what it tells in memory.
-const AT_ONCE: usize = 4;
+use crate::web::archive::{Archive, Said, refused, status_of, wrong};
 
 /// How long one waits for others.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The routes. What is not one of the questions can have a route of its own below the same path.
-pub(super) fn router(file: Option<Arc<Path>>) -> Router {
-    let archive = Archive::new(file, AT_ONCE);
+pub(super) fn router(archive: Archive) -> Router {
     Router::new()
         .route(&format!("{PATH}/{{question}}"), get(ask))
         .route(DUMP, get(dump::dump))
@@ -42,7 +36,7 @@ async fn ask(State(archive): State<Archive>, Name(name): Name<String>, pairs: Sa
     let question = match Question::read(&name, &pairs) {
         Ok(question) => question,
         Err(NoQuestion::Name(problem)) => return refused(StatusCode::NOT_FOUND, &problem),
-        Err(NoQuestion::Words(problem)) => return super::wrong(&problem),
+        Err(NoQuestion::Words(problem)) => return wrong(&problem),
     };
     let seat = tokio::time::timeout(PATIENCE, archive.seats.acquire_owned()).await;
     let Ok(Ok(seat)) = seat else {

@@ -1,12 +1,10 @@
 //! What other programs ask: JSON.
 
-mod archive;
 mod dump;
 mod history;
 pub mod links;
 pub mod model;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
@@ -16,16 +14,17 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use super::archive::{Archive, wrong};
 use super::exposition::{Exposition, Latest};
 use links::Ask;
 
 /// Where the cables are told.
 pub const LINKS: &str = "/api/v1/links";
 
-/// The routes; `file` is the history's, if there is one.
-pub fn router(latest: Latest, file: Option<Arc<Path>>) -> Router {
+/// The routes.
+pub fn router(latest: Latest, archive: Archive) -> Router {
     let links = Router::new().route(LINKS, get(get_links)).with_state(latest);
-    links.merge(history::router(file))
+    links.merge(history::router(archive))
 }
 
 async fn get_links(
@@ -46,11 +45,6 @@ async fn get_links(
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told\n").into_response(),
     }
-}
-
-/// A request that cannot be meant so, in one line.
-fn wrong(problem: &str) -> Response {
-    (StatusCode::BAD_REQUEST, format!("{problem}\n")).into_response()
 }
 
 fn unknown_fabric(exposition: &Exposition, ask: &Ask) -> Option<String> {

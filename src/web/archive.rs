@@ -11,15 +11,18 @@ use tokio::sync::Semaphore;
 
 use crate::history::source::AskError;
 
+/// How many questions are answered at once: each may hold what it tells in memory.
+const AT_ONCE: usize = 4;
+
 /// What an address says, key by key.
-type Pairs = Vec<(String, String)>;
+pub type Pairs = Vec<(String, String)>;
 
 /// The same, if it can be read.
-pub(super) type Said = Result<Query<Pairs>, QueryRejection>;
+pub type Said = Result<Query<Pairs>, QueryRejection>;
 
 /// The history's file, and who may ask it now.
 #[derive(Clone, Debug)]
-pub(super) struct Archive {
+pub struct Archive {
     file: Option<Arc<Path>>,
     /// Of questions, so many are answered at once.
     pub seats: Arc<Semaphore>,
@@ -29,9 +32,14 @@ pub(super) struct Archive {
 
 impl Archive {
     /// That of a file, if anything is recorded.
-    pub fn new(file: Option<Arc<Path>>, at_once: usize) -> Self {
-        let [seats, copies] = [at_once, 1].map(|seats| Arc::new(Semaphore::new(seats)));
+    pub fn new(file: Option<Arc<Path>>) -> Self {
+        let [seats, copies] = [AT_ONCE, 1].map(|seats| Arc::new(Semaphore::new(seats)));
         Archive { file, seats, copies }
+    }
+
+    /// The file, if anything is recorded.
+    pub fn file(&self) -> Option<&Arc<Path>> {
+        self.file.as_ref()
     }
 
     /// The file and what is asked of it, or why it cannot be.
@@ -42,13 +50,13 @@ impl Archive {
                 "nothing is recorded here: the exporter was started without --history.file";
             return Err(refused(StatusCode::NOT_FOUND, problem));
         };
-        let Query(pairs) = said.map_err(|rejection| super::wrong(&rejection.body_text()))?;
+        let Query(pairs) = said.map_err(|rejection| wrong(&rejection.body_text()))?;
         Ok((Arc::clone(file), pairs))
     }
 }
 
 /// A damaged file stays so; what else keeps it from being read may be over soon.
-pub(super) fn status_of(error: &AskError) -> StatusCode {
+pub fn status_of(error: &AskError) -> StatusCode {
     match error {
         AskError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::SERVICE_UNAVAILABLE,
@@ -56,6 +64,11 @@ pub(super) fn status_of(error: &AskError) -> StatusCode {
 }
 
 /// No answer, and why not, in one line.
-pub(super) fn refused(status: StatusCode, problem: &str) -> Response {
+pub fn refused(status: StatusCode, problem: &str) -> Response {
     (status, format!("{}\n", problem.replace('\n', " "))).into_response()
+}
+
+/// A request that cannot be meant so, in one line.
+pub fn wrong(problem: &str) -> Response {
+    refused(StatusCode::BAD_REQUEST, problem)
 }

@@ -1,0 +1,59 @@
+//! Pages for people: what the fabric is like now, from the board, and what it was like, from the
+//! recorder. Made by the server, readable without scripts; each has an address that an alert can name.
+
+pub mod address;
+mod overview;
+pub mod page;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::header;
+use axum::routing::get;
+
+use super::archive::Archive;
+use super::exposition::{Exposition, Latest};
+use page::Style;
+
+/// What the pages are written from.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    latest: Latest,
+    archive: Archive,
+    telemetry_path: Arc<str>,
+}
+
+impl Desk {
+    /// One with the latest board, and with the history's file, if there is one.
+    pub fn new(latest: Latest, archive: Archive, telemetry_path: &str) -> Self {
+        Desk { latest, archive, telemetry_path: telemetry_path.into() }
+    }
+
+    /// What was rendered last, with its board.
+    pub fn exposition(&self) -> Arc<Exposition> {
+        Arc::clone(&self.latest.borrow())
+    }
+
+    /// The history's file, and who may ask it.
+    pub fn archive(&self) -> &Archive {
+        &self.archive
+    }
+
+    /// Where the metrics are.
+    pub fn telemetry_path(&self) -> &str {
+        &self.telemetry_path
+    }
+}
+
+/// The routes.
+pub fn router(desk: Desk) -> Router {
+    Router::new()
+        .route(address::OVERVIEW, get(overview::get))
+        .with_state(desk)
+        .route(address::STYLE, get(style))
+}
+
+async fn style() -> Style {
+    let kind = [(header::CONTENT_TYPE, "text/css"), (header::CACHE_CONTROL, "max-age=3600")];
+    (kind, include_str!("style.css"))
+}
