@@ -37,7 +37,8 @@ demo: ## watch a simulated fabric in which a cable goes bad (no InfiniBand neede
 
 test: deps lint ## install what is missing and run every check and test
 	cargo test $(LOCKED) --no-default-features --lib host
-	cargo test $(LOCKED)
+	cargo test $(LOCKED) --no-run
+	scripts/run-tests $(LOCKED)
 
 lint: tools ## formatting, clippy, documentation, dependencies
 	cargo fmt --check
