@@ -14,6 +14,12 @@ mod class {
     pub const INFINIBAND: u32 = 0x0207;
     /// Omni-Path's.
     pub const FABRIC: u32 = 0x0208;
+    /// "Other network controller": ConnectX-3 that can be either.
+    pub const NETWORK: u32 = 0x0280;
+    /// InfiniBand as a serial bus: cards up to ConnectX-2.
+    pub const INFINIBAND_BUS: u32 = 0x0c06;
+    /// All that a card for RDMA can have.
+    pub const ALL: [u32; 5] = [ETHERNET, INFINIBAND, FABRIC, NETWORK, INFINIBAND_BUS];
 }
 
 /// Drivers that keep a function for somebody else: a guest, or a program.
@@ -61,7 +67,7 @@ impl Function {
             lanes,
             speeds,
         };
-        let is_network = [class::ETHERNET, class::INFINIBAND, class::FABRIC].contains(&class);
+        let is_network = class::ALL.contains(&class);
         let does_rdma = function.must_do_rdma() || function.bound().is_some();
         (!function.rdma.is_empty() || is_network && does_rdma).then_some(function)
     }
@@ -73,15 +79,16 @@ impl Function {
 
     /// Whether the card is for RDMA, whatever else it does.
     pub fn must_do_rdma(&self) -> bool {
-        matches!(self.class, class::INFINIBAND | class::FABRIC)
+        matches!(self.class, class::INFINIBAND | class::FABRIC | class::INFINIBAND_BUS)
             || drivers::by_ids(self.vendor, self.device).is_some()
             || self.bound().is_some_and(|driver| driver.always)
     }
 
     fn title(&self) -> String {
         let kind = match self.class {
-            class::INFINIBAND => "InfiniBand",
+            class::INFINIBAND | class::INFINIBAND_BUS => "InfiniBand",
             class::FABRIC => "fabric",
+            class::NETWORK => "network",
             _ => "Ethernet",
         };
         let maker = drivers::maker(self.vendor);
