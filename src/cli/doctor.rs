@@ -127,7 +127,7 @@ fn table(out: &mut impl Write, report: &Report) -> io::Result<()> {
             let what = tamed(&finding.what);
             write!(out, "  {}  {what:<width$}", mark(finding.level))?;
             if what.chars().count() > WIDEST {
-                write!(out, "\n{}", blank.trim_end_matches("  "))?;
+                write!(out, "\n{}", &blank[2..])?;
             }
             writeln!(out, "  {}", tamed(&finding.found))?;
             for (name, text) in [("wanted", &finding.wanted), ("mend", &finding.mend)] {

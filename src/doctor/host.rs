@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::collect::host::file::Directory;
-use crate::collect::host::selection::Selection;
 use crate::collect::host::{self, Manner};
+use crate::config::Settings;
 use crate::fabric::host::{Device, HostSnapshot, Port};
 use crate::transport::clock::Clock;
 
@@ -26,13 +26,15 @@ pub struct Host {
 }
 
 impl Host {
-    /// Looks at the devices of a host. One that hangs is left alone after two seconds.
-    pub fn look(sysfs: PathBuf, procfs: PathBuf, dev: PathBuf) -> Self {
-        // All are looked at, also those that the exporter is told to leave alone; once, so that it
-        // does not matter how long what refuses is left alone.
+    /// Looks at the devices of a host; not at those that the exporter is told to leave alone, for they
+    /// may be known to hang. One that hangs is left alone after two seconds.
+    pub fn look(settings: &Settings, dev: PathBuf) -> Self {
+        let (sysfs, procfs) = (settings.sysfs.clone(), settings.procfs.clone());
+        let selection = settings.host.as_ref().map(|host| host.selection.clone());
+        // It looks once, so that it does not matter how long what refuses is left alone.
         let manner = Manner { rest: Duration::ZERO, ethtool: false };
         let mut reader =
-            host::Host::new(sysfs.clone(), Selection::default(), manner, Clock::start());
+            host::Host::new(sysfs.clone(), selection.unwrap_or_default(), manner, Clock::start());
         let HostSnapshot { devices, .. } = reader.look();
         Host { sysfs, procfs, dev, devices }
     }

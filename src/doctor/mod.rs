@@ -106,8 +106,7 @@ fn asked(seen: &Seen) -> Vec<Finding> {
 
 /// Looks at everything.
 pub fn examine(order: Order) -> Report {
-    let settings = &order.own.settings;
-    let host = Host::look(settings.sysfs.clone(), settings.procfs.clone(), order.dev.clone());
+    let host = Host::look(&order.own.settings, order.dev.clone());
     let has_cards =
         pci::functions(&host).is_some_and(|all| all.iter().any(pci::Function::must_do_rdma));
     let has_rdma = has_cards || !host.devices.is_empty();

@@ -49,10 +49,12 @@ fn files_with_nonsense_in_them_and_files_that_are_none() {
         assert!(spoiled.len() > 100);
         spoiled.iter().for_each(|path| spoil(path));
         let output = patient.run(&[]);
-        assert!(matches!(output.status.code(), Some(3 | 5 | 6)), "{name}: {output:?}");
+        // A state of "4: " and then nonsense is Active all the same.
+        assert!(matches!(output.status.code(), Some(0 | 3 | 5 | 6)), "{name}: {output:?}");
         assert_eq!(output.stderr, "", "{name}");
         assert!(!output.stdout.contains(['\x1b', '\u{202e}']), "{name}: {}", output.stdout);
-        assert!(output.stdout.contains("; first: "), "{name}: {}", output.stdout);
+        let last = output.stdout.lines().last().unwrap_or_default();
+        assert!(last.contains("; first: ") || last == "all is well", "{name}: {last}");
     }
 }
 
