@@ -44,9 +44,8 @@ fn of_address(address: SocketAddr, telemetry_path: &str) -> Finding {
     } else {
         "; a firewall has to let Prometheus in"
     };
-    let error = match bind(address) {
-        Ok(_) => return Finding::ok(SUBJECT, what, format!("free{firewall}")),
-        Err(error) => error,
+    let Err(error) = bind(address) else {
+        return Finding::ok(SUBJECT, what, format!("free{firewall}"));
     };
     let port = address.port();
     match error.kind() {

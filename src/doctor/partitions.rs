@@ -21,19 +21,18 @@ const TOLD: usize = 6;
 /// Looks at the tables.
 pub fn check(host: &Host) -> Vec<Finding> {
     let ports = host.infiniband_ports();
-    let findings: Vec<Finding> =
-        ports.filter_map(|(device, port)| of_port(host, device, port)).collect();
+    let findings: Vec<Finding> = ports.map(|(device, port)| of_port(host, device, port)).collect();
     if findings.is_empty() {
         return vec![Finding::ok(SUBJECT, "ports", "no InfiniBand port here: none needed")];
     }
     findings
 }
 
-fn of_port(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
+fn of_port(host: &Host, device: &Device, port: &Port) -> Finding {
     let path = format!("class/infiniband/{}/ports/{}/pkeys", device.name, port.number);
     let what = port_name(device, port);
     let Some(table) = host.directory(&path) else {
-        return Some(Finding::note(SUBJECT, what, "its P_Key table cannot be read"));
+        return Finding::note(SUBJECT, what, "its P_Key table cannot be read");
     };
     // By number, which is not the order of names.
     let mut indexes: Vec<u16> =
@@ -57,7 +56,7 @@ fn of_port(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
     let told = if told.is_empty() { "none".into() } else { told.join(", ") };
     let mend = "on the subnet manager's host, in partitions.conf: Default=0x7fff, ipoib: ALL=limited, \
                 SELF=full, <this port's GUID>=full;";
-    Some(match first {
+    match first {
         Some(DEFAULT_FULL) => {
             Finding::ok(SUBJECT, what, format!("{told}: full member of the default"))
         }
@@ -83,5 +82,5 @@ fn of_port(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
                 .wanted("0xffff, for subnet administration and performance management")
                 .mend(mend)
         }
-    })
+    }
 }

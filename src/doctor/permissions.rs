@@ -9,11 +9,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use crate::transport::umad::UmadPort;
 
-use super::finding::{Finding, Subject};
+use super::finding::{Finding, Level, Subject};
 use super::host::{Host, port_name};
 
 const SUBJECT: Subject = Subject::Permissions;
@@ -85,15 +86,20 @@ fn uverbs(host: &Host) -> Vec<Finding> {
         let number = name.strip_prefix(UVERBS.name);
         number.is_some_and(|number| number.parse::<u32>().is_ok())
     };
+    let of = |name: &String| {
+        let of = host.directory(&format!("{class}/{name}")).map(|it| it.text("ibdev"));
+        of.filter(|of| !of.is_empty()).unwrap_or_else(|| name.clone())
+    };
+    let is_seen = |of: &str| host.devices.iter().any(|device| *device.name == *of);
     names
         .iter()
         .filter(numbered)
-        .map(|name| {
-            let of = host.directory(&format!("{class}/{name}")).map(|it| it.text("ibdev"));
-            let of = of.filter(|of| !of.is_empty()).unwrap_or_else(|| name.clone());
+        .map(|name| (name, of(name)))
+        .filter(|(name, of)| *name == of || is_seen(of))
+        .map(|(name, of)| {
             let finding = opened(&host.dev.join("infiniband").join(name), &of, &UVERBS);
             // Nothing stops without it.
-            Finding { level: finding.level.min(super::finding::Level::Warn), ..finding }
+            Finding { level: finding.level.min(Level::Warn), ..finding }
         })
         .collect()
 }
@@ -132,7 +138,7 @@ fn opened(path: &Path, of: &str, kind: &Kind) -> Finding {
                 .mend(format!("rm {what}; udevadm trigger --subsystem-match={}", kind.class))
         }
         Ok(_) => Finding::ok(SUBJECT, what, format!("{of}: opens ({owned})")),
-        Err(error) if matches!(error, rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => {
+        Err(Errno::ACCESS | Errno::PERM) => {
             let user = rustix::process::geteuid().as_raw();
             let found = format!("{of}: user {user} may not open it ({owned})");
             let rules = "/etc/udev/rules.d/90-fabric-exporter.rules";

@@ -96,7 +96,6 @@ fn of_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
 
 fn standing(state: u8, physical: Option<u8>) -> String {
     let name = match physical {
-        None => "unknown",
         Some(1) => "Sleep",
         Some(physical::POLLING) => "Polling",
         Some(physical::DISABLED) => "Disabled",
@@ -104,7 +103,7 @@ fn standing(state: u8, physical: Option<u8>) -> String {
         Some(physical::LINK_UP) => "LinkUp",
         Some(6) => "LinkErrorRecovery",
         Some(7) => "PhyTest",
-        Some(_) => "unknown",
+        None | Some(_) => "unknown",
     };
     format!("{}, physical state {name}", state::name(state))
 }

@@ -43,10 +43,9 @@ fn the_example_is_what_it_prints() {
         .args(patient.arguments().iter().filter(|flag| !flag.starts_with("--path.dev=")))
         .args(["--path.dev=devs", "--offline"]);
     let output = child::run("doctor", &mut command, patient.dir.path(), LIMIT);
-    assert_eq!(output.status.code(), Some(5));
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
     let printed = output.stdout.replace("devs/infiniband", "/dev/infiniband");
     let printed = printed.replace("127.0.0.1:0  ", "127.0.0.1:10315  ");
-    let printed: String = printed.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     let [begin, end] = ["```text\n", "```"];
     let page = page();
     let (before, rest) = page.split_once(begin).unwrap();

@@ -47,7 +47,9 @@ fn files_with_nonsense_in_them_and_files_that_are_none() {
         let mut spoiled = files(patient.tree.path());
         spoiled.extend(files(&patient.path("proc")));
         assert!(spoiled.len() > 100);
-        spoiled.iter().for_each(|path| spoil(path));
+        for path in &spoiled {
+            spoil(path);
+        }
         let output = patient.run(&[]);
         // A state of "4: " and then nonsense is Active all the same.
         assert!(matches!(output.status.code(), Some(0 | 3 | 5 | 6)), "{name}: {output:?}");
