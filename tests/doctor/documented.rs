@@ -41,7 +41,8 @@ fn the_example_is_what_it_prints() {
     command
         .args(["-c", "ulimit -l 8192 2>/dev/null; exec \"$0\" \"$@\"", PROGRAM])
         .args(patient.arguments().iter().filter(|flag| !flag.starts_with("--path.dev=")))
-        .args(["--path.dev=devs", "--offline"]);
+        .args(["--path.dev=devs", "--offline"])
+        .current_dir(patient.dir.path());
     let output = child::run("doctor", &mut command, patient.dir.path(), LIMIT);
     assert_eq!(output.status.code(), Some(5), "{output:?}");
     let printed = output.stdout.replace("devs/infiniband", "/dev/infiniband");
