@@ -32,7 +32,7 @@ pub use own::Own;
 
 /// How long a subject may take. On the wire it is 2.5 s at the most, and 1 s for each address whose
 /// port somebody has; firmware that hangs keeps a file of sysfs for a minute.
-const LIMIT: Duration = Duration::from_secs(8);
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// What is to be looked at.
 #[derive(Clone, Debug)]
