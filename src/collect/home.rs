@@ -114,3 +114,55 @@ impl Walk for HomeWalk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mad::LEN;
+
+    /// Answers the next question with these fields.
+    fn answered(walk: &mut HomeWalk, fill: impl FnOnce(&mut Mad)) -> Request {
+        let (request, tag) = walk.next(Lane::Smp).unwrap();
+        let mut mad = Mad([0; LEN]);
+        fill(&mut mad);
+        walk.finished(tag, Ok(&mad), Moment::default());
+        request
+    }
+
+    fn own_port(sm_lid: u16) -> PortInfo {
+        PortInfo { lid: Lid(3), sm_lid: Lid(sm_lid), state: 4, ..PortInfo::default() }
+    }
+
+    #[test]
+    fn our_own_port_names_the_manager_that_is_asked() {
+        let mut walk = HomeWalk::default();
+        assert!(walk.next(Lane::Gmp).is_none());
+        let own = answered(&mut walk, |mad| own_port(7).encode(mad));
+        assert_eq!(own.to, Address::Directed(Path::HERE));
+        let info = SmInfo { state: smp::sm_state::STANDBY, priority: 14, ..SmInfo::default() };
+        let manager = answered(&mut walk, |mad| info.encode(mad));
+        assert_eq!((manager.to, manager.query), (Address::Lid(Lid(7)), smp::sm_info()));
+        answered(&mut walk, |mad| smp::encode_node_description(mad, b"head-1"));
+        assert!(walk.next(Lane::Smp).is_none(), "three questions and no more");
+        let home = walk.finish();
+        assert_eq!(home.port.map(|port| port.lid), Ok(Lid(3)));
+        let told = Ok((Some(ManagerState::Standby), 14));
+        let manager = Manager { lid: Lid(7), told, node: "head-1".into() };
+        assert_eq!(home.manager, Some(manager));
+    }
+
+    #[test]
+    fn without_a_manager_nobody_is_asked_for_it() {
+        for nobody in [0, 0xc000, 0xffff] {
+            let mut walk = HomeWalk::default();
+            answered(&mut walk, |mad| own_port(nobody).encode(mad));
+            assert!(walk.next(Lane::Smp).is_none(), "{nobody:#x}");
+            assert_eq!(walk.finish().manager, None);
+        }
+        let mut walk = HomeWalk::default();
+        let (_, tag) = walk.next(Lane::Smp).unwrap();
+        walk.finished(tag, Err(Failure::TimedOut), Moment::default());
+        walk.finished(99, Err(Failure::TimedOut), Moment::default());
+        assert_eq!(walk.finish(), Home { port: Err(Failure::TimedOut), manager: None });
+    }
+}

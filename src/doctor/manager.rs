@@ -218,3 +218,39 @@ fn speed(what: String, port: &PortStatus) -> Option<Finding> {
     let mend = "fabric-exporter links   # compares both ends of each cable";
     Some(Finding::note(Subject::Ports, what, found).wanted(wanted).mend(mend))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::finding::Level;
+    use super::*;
+    use crate::fabric::Lid;
+    use crate::transport::Failure;
+
+    #[test]
+    fn each_answer_of_a_manager_has_its_level() {
+        let procfs = tempfile::tempdir().unwrap();
+        let nowhere = PathBuf::from("/nowhere");
+        let host = Host {
+            sysfs: nowhere.clone(),
+            procfs: procfs.path().to_owned(),
+            dev: nowhere,
+            devices: Vec::new(),
+        };
+        for (told, level, says) in [
+            (Ok((Some(ManagerState::Master), 14)), Level::Ok, "answers, priority 14"),
+            (Ok((Some(ManagerState::Standby), 0)), Level::Warn, "says to be standby"),
+            (Ok((None, 0)), Level::Warn, "of no known state"),
+            (Err(Failure::TimedOut), Level::Bad, "does not answer: no answer"),
+        ] {
+            let manager = Manager { lid: Lid(7), told, node: "head-1".into() };
+            let finding = of_manager(&host, "fabric".into(), Some(manager));
+            assert_eq!(finding.level, level, "{finding:?}");
+            assert!(finding.found.contains("LID 7 (head-1)"), "{finding:?}");
+            assert!(finding.found.contains(says), "{finding:?}");
+            assert_eq!(finding.mend.is_some(), level > Level::Ok, "{finding:?}");
+        }
+        assert_eq!(of_manager(&host, "fabric".into(), None).level, Level::Bad);
+    }
+}
