@@ -60,9 +60,10 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 	cargo bench $(LOCKED) --bench host
 	cargo bench $(LOCKED) --bench rules
 
-docs: ## write anew what is made from the code: docs/metrics.md, docs/compatibility.md, the table of docs/alerts.md, alerts/compat
+docs: ## write anew what is made from the code: docs/metrics.md, docs/compatibility.md, the table of docs/alerts.md, the example of docs/doctor.md, alerts/compat
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test compat files_are_made
+	UPDATE_DOCS=1 cargo test $(LOCKED) --test doctor the_example
 
 build: ## release build
 	cargo build $(LOCKED) --release

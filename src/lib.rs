@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod collect;
 pub mod config;
+pub mod doctor;
 pub mod fabric;
 pub mod health;
 pub mod history;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use fabric_exporter::cli::{Cli, Verb, demo, history, links, serve};
+use fabric_exporter::cli::{Cli, Verb, demo, doctor, history, links, serve};
 
 fn main() -> ExitCode {
     let result = match Cli::parse().verb {
@@ -11,6 +11,11 @@ fn main() -> ExitCode {
         Verb::Links(args) => links::run(args),
         Verb::History(args) => history::run(args),
         Verb::Demo(args) => demo::run(args),
+        Verb::Doctor(args) => match doctor::run(args) {
+            // It has told all that there is to tell.
+            Ok(Some(exit)) => return ExitCode::from(exit as u8),
+            other => other.map(|_| ()),
+        },
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

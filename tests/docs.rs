@@ -69,10 +69,11 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn every_flag_is_in_the_configuration_page() {
     let page = document("docs/configuration.md");
-    let verbs: [(&[&str], usize); 10] = [
+    let verbs: [(&[&str], usize); 11] = [
         (&["serve"], 20),
         (&["links"], 20),
         (&["demo"], 20),
+        (&["doctor"], 20),
         (&["history", "events"], 6),
         (&["history", "link"], 1),
         (&["history", "port"], 1),
@@ -127,6 +128,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/compatibility.md",
         "docs/configuration.md",
         "docs/dashboards.md",
+        "docs/doctor.md",
         "docs/history.md",
         "docs/measurements.md",
         "docs/scenarios.md",

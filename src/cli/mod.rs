@@ -2,6 +2,7 @@
 
 mod daemon;
 pub mod demo;
+pub mod doctor;
 pub mod history;
 pub mod links;
 pub mod serve;
@@ -24,6 +25,8 @@ pub enum Verb {
     Serve(serve::ServeArgs),
     /// List the fabric's cables, the worst first: sweep once, or ask an exporter that is running
     Links(links::LinksArgs),
+    /// Tell what is missing on this host for the exporter to work, and what mends it
+    Doctor(doctor::DoctorArgs),
     /// Tell what an exporter has recorded: what happened, and when
     History(history::HistoryArgs),
     /// Serve a simulated fabric with troubles in it; no InfiniBand needed
@@ -42,6 +45,10 @@ pub enum Exit {
     NoDevice = 3,
     /// The address cannot be listened on.
     NoListener = 4,
+    /// `doctor`: it works, with something missing or slower than it could be.
+    Wanting = 5,
+    /// `doctor`: something has to be mended for the exporter to work.
+    Sick = 6,
 }
 
 /// An error that ends the program: one line, and its code.

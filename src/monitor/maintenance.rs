@@ -56,6 +56,11 @@ fn parse(text: &str) -> Result<Vec<Work>, String> {
     Ok(entries.into_iter().map(work).collect())
 }
 
+/// Reads the file once; tells how many entries it has.
+pub fn count_maintenance(path: &Path) -> Result<usize, MaintenanceError> {
+    Ok(Maintenance::new(path).news()?.map_or(0, |work| work.len()))
+}
+
 /// The file, and what it was when it was read last.
 #[derive(Debug)]
 pub(super) struct Maintenance {

@@ -26,7 +26,7 @@ pub enum NamesError {
 }
 
 /// Reads the file, if there is one. What is not UTF-8 in it is replaced, as in what devices tell.
-pub(super) fn read_names(path: Option<&PathBuf>) -> Result<NodeNames, NamesError> {
+pub fn read_names(path: Option<&PathBuf>) -> Result<NodeNames, NamesError> {
     let Some(path) = path else { return Ok(NodeNames::default()) };
     let name = path.display().to_string();
     let bytes = std::fs::read(path)

@@ -17,33 +17,33 @@ use rustix::fs::{Mode, OFlags, openat};
 const LONGEST: usize = 256;
 
 /// Where a value is read to.
-pub(super) struct Buffer([u8; LONGEST]);
+pub(crate) struct Buffer([u8; LONGEST]);
 
 impl Buffer {
     /// An empty one.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Buffer([0; LONGEST])
     }
 }
 
 /// An open directory.
 #[derive(Debug)]
-pub(super) struct Directory(OwnedFd);
+pub(crate) struct Directory(OwnedFd);
 
 impl Directory {
     /// Opens one by its path.
-    pub(super) fn open(path: &Path) -> io::Result<Directory> {
+    pub(crate) fn open(path: &Path) -> io::Result<Directory> {
         Ok(Directory(openat(rustix::fs::CWD, path, DIRECTORY, Mode::empty())?))
     }
 
     /// Opens one below this.
-    pub(super) fn below(&self, path: &str) -> io::Result<Directory> {
+    pub(crate) fn below(&self, path: &str) -> io::Result<Directory> {
         Ok(Directory(openat(&self.0, path, DIRECTORY, Mode::empty())?))
     }
 
     /// Whether this is what a path leads to now. A directory that is open stays the device's own,
     /// whatever its device is called by now, and whoever has its name.
-    pub(super) fn is_at(&self, path: &Path) -> bool {
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
         match (rustix::fs::fstat(&self.0), rustix::fs::stat(path)) {
             (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
             _ => false,
@@ -51,7 +51,7 @@ impl Directory {
     }
 
     /// The names in it, sorted; those that are no text or start with a dot left out.
-    pub(super) fn names(&self) -> io::Result<Vec<String>> {
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names: Vec<String> = rustix::fs::Dir::read_from(&self.0)?
             .filter_map(Result::ok)
             .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
@@ -62,7 +62,7 @@ impl Directory {
     }
 
     /// Reads a file below it, without the blanks around its value.
-    pub(super) fn read<'b>(&self, name: &CStr, buffer: &'b mut Buffer) -> io::Result<&'b str> {
+    pub(crate) fn read<'b>(&self, name: &CStr, buffer: &'b mut Buffer) -> io::Result<&'b str> {
         // Not to wait for a pipe's other end, should somebody have put one there.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = openat(&self.0, name, flags, Mode::empty())?;
@@ -72,7 +72,7 @@ impl Directory {
     }
 
     /// Reads a file below it that may be missing or refuse: what is not there is empty.
-    pub(super) fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         let mut buffer = Buffer::new();
         let text = CString::new(name)
             .ok()
@@ -81,7 +81,7 @@ impl Directory {
     }
 
     /// The last name of what a link below it leads to: `driver` leads to `…/drivers/mlx5_core`.
-    pub(super) fn link(&self, name: &str) -> Option<String> {
+    pub(crate) fn link(&self, name: &str) -> Option<String> {
         let target = rustix::fs::readlinkat(&self.0, name, Vec::new()).ok()?;
         let target = target.into_string().ok()?;
         target.rsplit('/').next().filter(|last| !last.is_empty()).map(str::to_owned)

@@ -15,7 +15,7 @@ use std::time::Duration;
 type Work<J, O> = Arc<dyn Fn(&mut J) -> O + Send + Sync>;
 
 /// Has work done; see the module.
-pub(super) struct Patience<J, O> {
+pub(crate) struct Patience<J, O> {
     work: Work<J, O>,
     limit: Duration,
     worker: Option<Worker<J, O>>,
@@ -34,12 +34,12 @@ type Queue<J> = Arc<Mutex<VecDeque<J>>>;
 
 impl<J: Send + 'static, O: Send + 'static> Patience<J, O> {
     /// Nobody waits longer than `limit` for a piece of it.
-    pub(super) fn new(limit: Duration, work: impl Fn(&mut J) -> O + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(limit: Duration, work: impl Fn(&mut J) -> O + Send + Sync + 'static) -> Self {
         Patience { work: Arc::new(work), limit, worker: None, away: Vec::new() }
     }
 
     /// Has all of it done, and returns what was done in time.
-    pub(super) fn run(&mut self, jobs: Vec<J>) -> Vec<(J, O)> {
+    pub(crate) fn run(&mut self, jobs: Vec<J>) -> Vec<(J, O)> {
         let mut done = Vec::with_capacity(jobs.len());
         let mut left = VecDeque::from(jobs);
         while !left.is_empty() {
@@ -68,7 +68,7 @@ impl<J: Send + 'static, O: Send + 'static> Patience<J, O> {
     }
 
     /// The pieces that were done after all, since the last time somebody asked.
-    pub(super) fn returned(&mut self) -> Vec<J> {
+    pub(crate) fn returned(&mut self) -> Vec<J> {
         let mut back = Vec::new();
         // It may have begun another piece before that was taken back, so all that comes is taken, for
         // as long as the thread lives.

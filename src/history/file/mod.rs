@@ -56,7 +56,7 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// How many bytes of a file's disk are free.
-pub(in crate::history) fn free(path: &Path) -> Result<u64, HistoryError> {
+pub(crate) fn free(path: &Path) -> Result<u64, HistoryError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let disk = rustix::fs::statvfs(folder.unwrap_or(Path::new("."))).map_err(|error| {
         HistoryError::Io {

@@ -150,6 +150,11 @@ fn ports(sysfs: &Path) -> Vec<UmadPort> {
 }
 
 impl UmadPort {
+    /// All ports with a umad device, by HCA and number.
+    pub fn all(sysfs: &Path) -> Vec<UmadPort> {
+        ports(sysfs)
+    }
+
     /// The ports to ask the fabric from, the best first: those that were named, else the
     /// InfiniBand ports with a link. There is one at least.
     pub(super) fn candidates(

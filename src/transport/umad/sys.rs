@@ -72,7 +72,8 @@ fn open(path: &Path, flags: libc::c_int) -> io::Result<libc::c_int> {
 
 /// Reads a small text file, such as those of sysfs.
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
-    let fd = open(path, libc::O_RDONLY)?;
+    // Not to wait for a pipe's other end, should somebody have put one there.
+    let fd = open(path, libc::O_RDONLY | libc::O_NONBLOCK)?;
     // SAFETY: `fd` was just opened, is a real file's, and nobody else has it.
     let mut file = unsafe { File::from_raw_fd(fd) };
     let mut text = String::new();

@@ -101,6 +101,22 @@ impl Tree {
         self.link_to(&Path::new("class/infiniband").join(&device.name), &place);
     }
 
+    /// Shows a PCI function on the bus, with these files; what was made of it may be there already.
+    pub fn on_bus(&self, address: &str, files: &[(&str, &str)]) {
+        let home = Path::new("devices/pci0000:00").join(address);
+        for (file, text) in files {
+            self.fill(&home.join(file), &Content::Text(format!("{text}\n")));
+        }
+        self.link_to(&Path::new("bus/pci/devices").join(address), &home);
+    }
+
+    /// Binds a driver to a PCI function that has made no device.
+    pub fn bind(&self, address: &str, driver: &str) {
+        let driver = Path::new("bus/pci/drivers").join(driver);
+        make_dir(&self.path().join(&driver));
+        self.link_to(&Path::new("devices/pci0000:00").join(address).join("driver"), &driver);
+    }
+
     /// Takes a device out, as the kernel does it: the class first.
     pub fn remove(&self, device: &Device) {
         let class = self.path().join("class/infiniband").join(&device.name);

@@ -1,0 +1,168 @@
+//! Our own port and its subnet manager: three questions, for who wants to know no more than whether
+//! the fabric can be asked from here.
+
+use std::collections::VecDeque;
+
+use crate::fabric::status::PortStatus;
+use crate::fabric::subnet::ManagerState;
+use crate::fabric::{Lid, Moment};
+use crate::mad::port_info::PortInfo;
+use crate::mad::smp::{self, SmInfo};
+use crate::mad::{Mad, Path};
+use crate::transport::walk::Walk;
+use crate::transport::{Address, Failure, Lane, Request};
+
+/// What the master's LID answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manager {
+    /// The LID that our own port has for the master's.
+    pub lid: Lid,
+    /// State and priority, or why there is no answer. `None` for a state that does not exist.
+    pub told: Result<(Option<ManagerState>, u8), Failure>,
+    /// What the node calls itself that it runs on; empty where it did not say.
+    pub node: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// Our own port, or why it did not answer.
+    pub port: Result<PortStatus, Failure>,
+    /// The subnet manager, if our port knows one.
+    pub manager: Option<Manager>,
+}
+
+/// What a question is about; its tag is its place here.
+#[derive(Clone, Copy, Debug)]
+enum Ask {
+    OwnPort,
+    Manager(Lid),
+    ManagerNode(Lid),
+}
+
+/// The walk; see the module.
+#[derive(Debug)]
+pub struct HomeWalk {
+    queue: VecDeque<Ask>,
+    asked: Vec<Ask>,
+    home: Home,
+}
+
+impl Default for HomeWalk {
+    fn default() -> Self {
+        HomeWalk {
+            queue: VecDeque::from([Ask::OwnPort]),
+            asked: Vec::new(),
+            home: Home { port: Err(Failure::Unsent), manager: None },
+        }
+    }
+}
+
+impl HomeWalk {
+    /// What was found, once the walk is at its end.
+    pub fn finish(self) -> Home {
+        self.home
+    }
+}
+
+impl Walk for HomeWalk {
+    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+        if lane != Lane::Smp {
+            return None;
+        }
+        let ask = self.queue.pop_front()?;
+        let request = match ask {
+            // By the empty route, which needs no LID; port 0 is whichever was asked at.
+            Ask::OwnPort => Request { to: Address::Directed(Path::HERE), query: smp::port_info(0) },
+            Ask::Manager(lid) => Request { to: Address::Lid(lid), query: smp::sm_info() },
+            Ask::ManagerNode(lid) => {
+                Request { to: Address::Lid(lid), query: smp::node_description() }
+            }
+        };
+        self.asked.push(ask);
+        Some((request, self.asked.len() as u64 - 1))
+    }
+
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, _at: Moment) {
+        let Some(&ask) = self.asked.get(tag as usize) else { return };
+        match ask {
+            Ask::OwnPort => {
+                self.home.port = outcome.map(|mad| {
+                    let info = PortInfo::decode(mad);
+                    info.status(info.speed_fields())
+                });
+                let Ok(port) = self.home.port else { return };
+                if port.sm_lid.is_unicast() {
+                    let lid = port.sm_lid;
+                    let told = Err(Failure::Unsent);
+                    self.home.manager = Some(Manager { lid, told, node: String::new() });
+                    self.queue.extend([Ask::Manager(lid), Ask::ManagerNode(lid)]);
+                }
+            }
+            Ask::Manager(_) => {
+                let Some(manager) = &mut self.home.manager else { return };
+                manager.told = outcome.map(|mad| {
+                    let SmInfo { state, priority, .. } = SmInfo::decode(mad);
+                    (ManagerState::from_code(state), priority)
+                });
+            }
+            Ask::ManagerNode(_) => {
+                if let (Some(manager), Ok(mad)) = (&mut self.home.manager, outcome) {
+                    manager.node = smp::decode_node_description(mad);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mad::LEN;
+
+    /// Answers the next question with these fields.
+    fn answered(walk: &mut HomeWalk, fill: impl FnOnce(&mut Mad)) -> Request {
+        let (request, tag) = walk.next(Lane::Smp).unwrap();
+        let mut mad = Mad([0; LEN]);
+        fill(&mut mad);
+        walk.finished(tag, Ok(&mad), Moment::default());
+        request
+    }
+
+    fn own_port(sm_lid: u16) -> PortInfo {
+        PortInfo { lid: Lid(3), sm_lid: Lid(sm_lid), state: 4, ..PortInfo::default() }
+    }
+
+    #[test]
+    fn our_own_port_names_the_manager_that_is_asked() {
+        let mut walk = HomeWalk::default();
+        assert!(walk.next(Lane::Gmp).is_none());
+        let own = answered(&mut walk, |mad| own_port(7).encode(mad));
+        assert_eq!(own.to, Address::Directed(Path::HERE));
+        let info = SmInfo { state: smp::sm_state::STANDBY, priority: 14, ..SmInfo::default() };
+        let manager = answered(&mut walk, |mad| info.encode(mad));
+        assert_eq!((manager.to, manager.query), (Address::Lid(Lid(7)), smp::sm_info()));
+        answered(&mut walk, |mad| smp::encode_node_description(mad, b"head-1"));
+        assert!(walk.next(Lane::Smp).is_none(), "three questions and no more");
+        let home = walk.finish();
+        assert_eq!(home.port.map(|port| port.lid), Ok(Lid(3)));
+        let told = Ok((Some(ManagerState::Standby), 14));
+        let manager = Manager { lid: Lid(7), told, node: "head-1".into() };
+        assert_eq!(home.manager, Some(manager));
+    }
+
+    #[test]
+    fn without_a_manager_nobody_is_asked_for_it() {
+        for nobody in [0, 0xc000, 0xffff] {
+            let mut walk = HomeWalk::default();
+            answered(&mut walk, |mad| own_port(nobody).encode(mad));
+            assert!(walk.next(Lane::Smp).is_none(), "{nobody:#x}");
+            assert_eq!(walk.finish().manager, None);
+        }
+        let mut walk = HomeWalk::default();
+        let (_, tag) = walk.next(Lane::Smp).unwrap();
+        walk.finished(tag, Err(Failure::TimedOut), Moment::default());
+        walk.finished(99, Err(Failure::TimedOut), Moment::default());
+        assert_eq!(walk.finish(), Home { port: Err(Failure::TimedOut), manager: None });
+    }
+}

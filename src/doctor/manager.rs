@@ -1,0 +1,256 @@
+//! Who gives the ports their LIDs: as sysfs tells it of each port, and as the subnet manager answers
+//! where the exporter would ask the fabric.
+//!
+//! Three Gets for each fabric, by subnet management alone: our own port, and SMInfo and description of
+//! the master that it names. Standbys are not looked for: that takes a discovery of the whole fabric.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::collect::home::{Home, HomeWalk, Manager};
+use crate::config::FabricSettings;
+use crate::fabric::host::{Device, Port};
+use crate::fabric::rate::Width;
+use crate::fabric::status::{PortStatus, physical, state};
+use crate::fabric::subnet::ManagerState;
+use crate::transport::clock::Clock;
+use crate::transport::pace::Pace;
+use crate::transport::transactor::Transactor;
+use crate::transport::umad::{DeviceError, Umad};
+use crate::transport::walk;
+
+use super::finding::{Finding, Subject};
+use super::host::{Host, port_name};
+
+const SUBJECT: Subject = Subject::SubnetManager;
+
+/// Each question is asked twice, and the last two at once: with the transactor's own 100 ms for each,
+/// a manager that is silent costs 1.2 s.
+const PACE: (Duration, u8) = (Duration::from_millis(500), 1);
+
+/// A daemon that manages subnets.
+struct Daemon {
+    /// Its process, unit and package.
+    name: &'static str,
+    of: &'static str,
+}
+
+const OPENSM: Daemon = Daemon { name: "opensm", of: "InfiniBand" };
+const OPAFM: Daemon = Daemon { name: "opafm", of: "Omni-Path" };
+
+/// What a daemon's process is called where that is not the daemon's own name.
+const OTHER_NAMES: [(&str, &str); 2] = [("opafm", "fmmain"), ("opafm", "sm")];
+
+/// Looks at what sysfs tells of the ports' subnet managers.
+pub fn check(host: &Host) -> Vec<Finding> {
+    let mut findings: Vec<Finding> =
+        host.infiniband_ports().filter_map(|(device, port)| of_port(host, device, port)).collect();
+    if findings.is_empty() && host.infiniband_ports().next().is_none() {
+        findings.push(Finding::ok(SUBJECT, "ports", "no InfiniBand port here: none needed"));
+    }
+    findings
+}
+
+fn of_port(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
+    let what = port_name(device, port);
+    match port.state? {
+        state::ACTIVE | state::ACTIVE_DEFER => {
+            let lid = |lid: Option<_>| lid.map_or_else(|| "unknown".into(), |lid| format!("{lid}"));
+            let (own, manager) = (lid(port.lid), lid(port.sm_lid));
+            let found = format!("LID {own}, from the subnet manager at LID {manager}");
+            Some(Finding::ok(SUBJECT, what, found))
+        }
+        state::INIT if port.physical_state.is_none_or(|state| state == physical::LINK_UP) => {
+            let daemon = if device.about.driver == "hfi1" { OPAFM } else { OPENSM };
+            let found = "a link, and no LID: no subnet manager has configured it".to_owned();
+            let wanted = format!("a subnet manager of {} in this subnet", daemon.of);
+            let mend = remedy(host, &daemon);
+            Some(Finding::bad(SUBJECT, what, found).wanted(wanted).mend(mend))
+        }
+        _ => None,
+    }
+}
+
+/// What to do where no subnet manager answers.
+fn remedy(host: &Host, daemon: &Daemon) -> String {
+    let name = daemon.name;
+    if let Some(process) = running(&host.procfs, name) {
+        let log = format!("journalctl -u {name}; tail /var/log/{name}.log");
+        return format!(
+            "{name} runs here (process {process}), perhaps for another port (guid in its \
+             configuration): {log}"
+        );
+    }
+    let unit = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"]
+        .iter()
+        .any(|folder| Path::new(folder).join(format!("{name}.service")).exists());
+    if unit {
+        format!("systemctl start {name}   # here, or where your subnet manager belongs")
+    } else {
+        format!(
+            "start the subnet manager of your fabric, on a switch or a host; here: install {name}, \
+             then systemctl start {name}"
+        )
+    }
+}
+
+/// The process of a daemon that runs on this host.
+fn running(procfs: &Path, name: &str) -> Option<i32> {
+    let is_it = |command: &str| {
+        command == name || OTHER_NAMES.iter().any(|(of, other)| *of == name && *other == command)
+    };
+    let processes = procfs::process::all_processes_with_root(procfs).ok()?;
+    processes
+        .filter_map(Result::ok)
+        .find(|process| process.stat().is_ok_and(|stat| is_it(&stat.comm)))
+        .map(|process| process.pid)
+}
+
+/// Asks on the wire, for each fabric that the exporter would watch.
+pub fn ask(host: &Host, fabrics: &[FabricSettings]) -> Vec<Finding> {
+    // Side by side: a host may have eight rails, and a dead manager on each.
+    std::thread::scope(|scope| {
+        let asked: Vec<_> =
+            fabrics.iter().map(|fabric| scope.spawn(move || ask_one(host, fabric))).collect();
+        asked.into_iter().flat_map(|asked| asked.join().unwrap_or_default()).collect()
+    })
+}
+
+fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
+    let what = format!("fabric {:?}", fabric.name);
+    let clock = Clock::start();
+    let opened = Umad::open_first(&host.sysfs, fabric.hca.as_deref(), fabric.port, clock);
+    let (port, mut wire) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return vec![closed(host, what, &error)],
+    };
+    let what = format!("{what}, from {} port {}", port.hca, port.port);
+    let mut home = HomeWalk::default();
+    let mut transactor =
+        Transactor::new(Pace { timeout: PACE.0, retries: PACE.1, ..Pace::default() });
+    if let Err(error) = walk::drive(&mut home, &mut transactor, &mut wire, &AtomicBool::new(false))
+    {
+        let found = format!("the device went while it was asked: {error}");
+        return vec![Finding::bad(SUBJECT, what, found).mend("dmesg | tail")];
+    }
+    told(host, what, home.finish())
+}
+
+/// Why the fabric cannot be asked; `serve` would end with it.
+fn closed(host: &Host, what: String, error: &DeviceError) -> Finding {
+    let found = format!("cannot be asked: {error}");
+    let without = "--no-collector.fabric, where this host's own devices are all to watch";
+    match error {
+        _ if host.devices.is_empty() => Finding::note(SUBJECT, what, "cannot be asked: no device"),
+        DeviceError::NoDevice { .. } | DeviceError::Ethernet { .. }
+            if host.infiniband_ports().next().is_none() =>
+        {
+            Finding::warn(SUBJECT, what, "no InfiniBand port to ask a fabric from: serve would end")
+                .wanted("a fabric to ask, or a flag that says that there is none")
+                .mend(without)
+        }
+        // A link is missing or a file is closed, which has findings of its own.
+        _ => Finding::bad(SUBJECT, what, found)
+            .wanted("a port to ask the fabric from: serve would end")
+            .mend(format!("mend what is told of the port; or {without}")),
+    }
+}
+
+fn told(host: &Host, what: String, home: Home) -> Vec<Finding> {
+    let port = match home.port {
+        Ok(port) => port,
+        Err(failure) => {
+            let found = format!("our own port does not answer subnet management: {failure}");
+            let mend = "name another port with --fabric.hca and --fabric.port; dmesg | tail";
+            let wanted = "an answer to PortInfo by the empty route";
+            return vec![Finding::bad(SUBJECT, what, found).wanted(wanted).mend(mend)];
+        }
+    };
+    let mut findings = vec![of_manager(host, what.clone(), home.manager)];
+    findings.extend(speed(what, &port));
+    findings
+}
+
+fn of_manager(host: &Host, what: String, manager: Option<Manager>) -> Finding {
+    let Some(Manager { lid, told, node }) = manager else {
+        return Finding::bad(SUBJECT, what, "our own port knows no subnet manager")
+            .wanted("a master in this subnet")
+            .mend(remedy(host, &OPENSM));
+    };
+    let at = if node.is_empty() { format!("LID {lid}") } else { format!("LID {lid} ({node})") };
+    match told {
+        Ok((Some(ManagerState::Master), priority)) => {
+            let found = format!("the master at {at} answers, priority {priority}");
+            Finding::ok(SUBJECT, what, found)
+        }
+        Ok((state, _)) => {
+            let state = state.map_or("of no known state", ManagerState::label);
+            let found = format!("the subnet manager at {at} says to be {state}");
+            let wanted = "the master where our port has it; a hand-over passes through this";
+            Finding::warn(SUBJECT, what, found).wanted(wanted).mend("look again in a minute")
+        }
+        Err(failure) => {
+            let found = format!("the subnet manager at {at} does not answer: {failure}");
+            let wanted =
+                "a master that answers: what is configured goes on, what comes up gets no LID";
+            Finding::bad(SUBJECT, what, found).wanted(wanted).mend(remedy(host, &OPENSM))
+        }
+    }
+}
+
+/// What the port runs at, and what it could.
+fn speed(what: String, port: &PortStatus) -> Option<Finding> {
+    let now = (port.width?, port.speed?);
+    let most = (Width::widest(port.widths_supported)?, port.speeds_supported.fastest()?);
+    let label = |(width, speed): (Width, crate::fabric::rate::Speed)| {
+        format!("{} {}", width.label(), speed.label())
+    };
+    if now == most {
+        return Some(Finding::ok(
+            Subject::Ports,
+            what,
+            format!("runs at its best, {}", label(now)),
+        ));
+    }
+    let found = format!("runs at {}, and could do {}", label(now), label(most));
+    let wanted = "as much as both ends can do; the other end may be able to do no more";
+    let mend = "fabric-exporter links   # compares both ends of each cable";
+    Some(Finding::note(Subject::Ports, what, found).wanted(wanted).mend(mend))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::finding::Level;
+    use super::*;
+    use crate::fabric::Lid;
+    use crate::transport::Failure;
+
+    #[test]
+    fn each_answer_of_a_manager_has_its_level() {
+        let procfs = tempfile::tempdir().unwrap();
+        let nowhere = PathBuf::from("/nowhere");
+        let host = Host {
+            sysfs: nowhere.clone(),
+            procfs: procfs.path().to_owned(),
+            dev: nowhere,
+            devices: Vec::new(),
+        };
+        for (told, level, says) in [
+            (Ok((Some(ManagerState::Master), 14)), Level::Ok, "answers, priority 14"),
+            (Ok((Some(ManagerState::Standby), 0)), Level::Warn, "says to be standby"),
+            (Ok((None, 0)), Level::Warn, "of no known state"),
+            (Err(Failure::TimedOut), Level::Bad, "does not answer: no answer"),
+        ] {
+            let manager = Manager { lid: Lid(7), told, node: "head-1".into() };
+            let finding = of_manager(&host, "fabric".into(), Some(manager));
+            assert_eq!(finding.level, level, "{finding:?}");
+            assert!(finding.found.contains("LID 7 (head-1)"), "{finding:?}");
+            assert!(finding.found.contains(says), "{finding:?}");
+            assert_eq!(finding.mend.is_some(), level > Level::Ok, "{finding:?}");
+        }
+        assert_eq!(of_manager(&host, "fabric".into(), None).level, Level::Bad);
+    }
+}

@@ -1,0 +1,94 @@
+//! The exporter's own files, and its address.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use crate::patient::Patient;
+use crate::rig::Exporter;
+use crate::rig::sysfs::{Device, Tree};
+
+fn patient() -> Patient {
+    Patient::with([Device::mlx4("mlx4_0")])
+}
+
+#[test]
+fn files_that_cannot_be_used() {
+    let patient = patient();
+    let file = |name: &str, text: &str| {
+        std::fs::write(patient.path(name), text).unwrap();
+        patient.path(name).display().to_string()
+    };
+    let config = file("config.yml", "fabric: {intervall: 5s}\n");
+    let found = patient.found(&[&format!("--config.file={config}")]);
+    found.one("configuration", "--config.file").says("bad", "intervall", "docs/configuration.md");
+    assert_eq!(found.troubles(), ["configuration: --config.file"], "the rest is looked at");
+    assert_eq!(found.code, 6);
+
+    let (names, work) = (file("names", "no guid here\n"), file("work.yml", "- {nod: x}\n"));
+    let flags = [
+        &*format!("--fabric.node-name-map={names}"),
+        &*format!("--health.maintenance-file={work}"),
+        "--history.file=/proc/none/history.db",
+    ];
+    let found = patient.found(&flags);
+    found.one("configuration", "--fabric.node-name-map").says("bad", &names, "edit it");
+    found.one("configuration", "--health.maintenance-file").says("bad", "nod", "edit it");
+    found.one("configuration", "--history.file").says("bad", "cannot be written", "mkdir -p /proc");
+
+    let config = file("config.yml", &format!("fabric: {{node-name-map: {names}}}\n"));
+    file("names", "0x0002c90300000001 \"leaf 1\"\n");
+    file("work.yml", "- {node: leaf-1}\n");
+    let history = patient.path("history.db").display().to_string();
+    let found = patient.found(&[
+        &format!("--config.file={config}"),
+        flags[1],
+        // What has to be free does not depend on the disk that the tests run on, but for the floor.
+        &format!("--history.file={history}"),
+        "--history.size=16MiB",
+    ]);
+    found.one("configuration", "--config.file").says("ok", "loads; fabrics to ask: 1", "");
+    found.one("configuration", "--fabric.node-name-map").says("ok", "has 1 entries", "");
+    found.one("configuration", "--health.maintenance-file").says("ok", "has 1 entries", "");
+    found.one("configuration", "--history.file").says("ok", "0 MiB, and", "");
+    assert!(!patient.path("history.db").exists(), "it only looks");
+
+    let usage = patient.run(&["--fabric.retries=99"]);
+    assert_eq!(usage.status.code(), Some(2), "{}", usage.stderr);
+    assert_eq!(usage.stderr.lines().count(), 1, "{}", usage.stderr);
+}
+
+#[test]
+fn an_address_that_somebody_has() {
+    let patient = patient();
+    let at = |address: &str| {
+        let found = patient.found(&[&format!("--web.listen-address={address}")]);
+        found.one("listener", address).text("found").to_owned()
+    };
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    assert_eq!(at(&free), "free; only this host reaches it there");
+
+    let mut exporter = Exporter::on_host(&Tree::empty(), &[]);
+    let version = env!("CARGO_PKG_VERSION");
+    let ours = format!("fabric-exporter {version} runs there; only this host reaches it there");
+    assert_eq!(at(exporter.address()), ours);
+    assert!(exporter.stop().success());
+
+    for answer in ["", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", "SSH-2.0-x\r\n"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        let found = patient.found(&[&format!("--web.listen-address={address}")]);
+        let mend = "ss -ltnp 'sport = :";
+        found.one("listener", &address).says("bad", "no fabric-exporter", mend);
+        assert_eq!(found.code, 6);
+    }
+    // 192.0.2.0/24 is nobody's (RFC 5737).
+    let found = patient.found(&["--web.listen-address=192.0.2.1:10315"]);
+    found.one("listener", "192.0.2.1:10315").says("bad", "cannot be listened on", "ip addr");
+}
