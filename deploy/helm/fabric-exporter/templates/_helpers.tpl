@@ -59,6 +59,14 @@ What runs, as a list, so that each kind of object is written once for all of the
 {{- $all := list -}}
 {{- if .Values.hosts.enabled -}}
 {{- $own := dict "collector" (dict "fabric" false "host" true) "path" (dict "sysfs" "/host/sys") "web" (dict "listen-address" (list (printf ":%d" (int .Values.hosts.port)))) -}}
+{{- /* The label `fabric` joins what hosts say of their ports to what the sweep says of them. */ -}}
+{{- $names := list -}}
+{{- range .Values.fabrics -}}
+{{- $names = append $names (default .name .fabric) -}}
+{{- end -}}
+{{- if eq (len (uniq $names)) 1 -}}
+{{- $_ := set $own "fabric" (dict "name" (first $names)) -}}
+{{- end -}}
 {{- $config := mergeOverwrite (dict) $own (deepCopy .Values.config) (deepCopy .Values.hosts.config) -}}
 {{- $all = append $all (dict "name" "hosts" "kind" "DaemonSet" "settings" .Values.hosts "config" $config "args" (list "serve" "--config.file=/etc/fabric-exporter/config.yml")) -}}
 {{- end -}}
