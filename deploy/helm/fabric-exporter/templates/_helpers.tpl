@@ -1,15 +1,15 @@
 {{- define "fabric-exporter.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 39 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Names of what is made are this and up to 23 letters more: 63 is the most that Kubernetes takes. */}}
+{{/* Names of what is made are this and up to 24 letters more: 63 is the most that Kubernetes takes. */}}
 {{- define "fabric-exporter.fullname" -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | trunc 39 | trimSuffix "-" -}}
 {{- else if contains (include "fabric-exporter.name" .) .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- .Release.Name | trunc 39 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name (include "fabric-exporter.name" .) | trunc 40 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name (include "fabric-exporter.name" .) | trunc 39 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
