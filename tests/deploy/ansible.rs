@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::judges::{program, refused, settings, verdict, yaml};
+use crate::judges::{program, settings, verdict, yaml};
 use crate::rig::rules;
 
 const FOLDER: &str = "deploy/ansible";
@@ -22,14 +22,7 @@ fn ansible(name: &str, home: &Path) -> Command {
     command
 }
 
-#[test]
-fn ansible_reads_the_playbook() {
-    let home = tempfile::tempdir().unwrap();
-    let (code, said) =
-        verdict(ansible("ansible-playbook", home.path()).args(["--syntax-check", "site.yml"]));
-    assert_eq!(code, Some(0), "{said}");
-}
-
+/// It asks Ansible itself, too, whether it can read the playbook.
 #[test]
 fn its_linter_has_nothing_against_it() {
     let home = tempfile::tempdir().unwrap();
@@ -41,67 +34,74 @@ fn its_linter_has_nothing_against_it() {
     assert!(said.contains("Passed: 0 failure(s), 0 warning(s)"), "{said}");
 }
 
-/// What a template of the role becomes with these variables.
-fn filled(template: &str, variables: &Value) -> String {
+/// Templates of the role with variables besides its defaults, and what they become, in one run.
+fn filled<const N: usize>(cases: [(&str, Value); N]) -> [String; N] {
     let home = tempfile::tempdir().unwrap();
-    let to = home.path().join("filled");
     let role = rules::path(FOLDER).join("roles/fabric_exporter");
-    let from = role.join("templates").join(template);
-    let mut all = yaml(&role.join("defaults/main.yml"));
-    all.as_object_mut().unwrap().extend(variables.as_object().unwrap().clone());
-    let mut run = ansible("ansible", home.path());
-    run.args([
-        "localhost",
-        "--inventory",
-        "localhost,",
-        "--connection",
-        "local",
-        "--module-name",
-        "template",
-    ]);
-    run.args(["--args", &format!("src={} dest={}", from.display(), to.display())]);
-    let (code, said) = verdict(run.args(["--extra-vars", &all.to_string()]));
+    let to = |n: usize| home.path().join(format!("filled-{n}"));
+    let tasks: Vec<Value> = cases
+        .iter()
+        .enumerate()
+        .map(|(n, (template, variables))| {
+            let from = role.join("templates").join(template);
+            json!({"ansible.builtin.template": {"src": from, "dest": to(n)}, "vars": variables})
+        })
+        .collect();
+    let defaults = yaml(&role.join("defaults/main.yml"));
+    let play = json!([{
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": false,
+        "vars": defaults,
+        "tasks": tasks,
+    }]);
+    let playbook = home.path().join("playbook.yml");
+    std::fs::write(&playbook, play.to_string()).unwrap();
+    let mut run = ansible("ansible-playbook", home.path());
+    let (code, said) = verdict(run.args(["--inventory", "localhost,"]).arg(playbook));
     assert_eq!(code, Some(0), "{said}");
-    rules::text(&to)
+    std::array::from_fn(|n| rules::text(&to(n)))
 }
 
 #[test]
-fn the_exporter_takes_the_configuration() {
-    let host = settings(&filled("config.yml.j2", &json!({})));
-    assert!(host.fabrics.is_empty() && host.host.is_some() && host.history.is_none());
-    let variables = json!({
+fn the_exporter_takes_what_the_role_writes() {
+    let sweeps = json!({
         "fabric_exporter_sweeps": true,
         "fabric_exporter_fabric": "compute",
-        "fabric_exporter_config": {"fabric": {"interval": "30s"}, "web": {"listen-address": [":10316"]}},
+        "fabric_exporter_config":
+            {"fabric": {"interval": "30s"}, "web": {"listen-address": [":10316"]}},
     });
-    let sweeps = settings(&filled("config.yml.j2", &variables));
+    let rails = json!({"fabric_exporter_config":
+        {"fabrics": [{"name": "a", "hca": "mlx5_0"}, {"name": "b", "hca": "mlx5_1"}]}});
+    let users = json!({"fabric_exporter_web_config":
+        {"basic_auth_users": {"prometheus": "$2y$10$abcdefghijklmnopqrstuv"}}});
+    let [host, sweeps, rails, flags, flags_with_users, web] = filled([
+        ("config.yml.j2", json!({})),
+        ("config.yml.j2", sweeps),
+        ("config.yml.j2", rails),
+        ("default.j2", json!({"fabric_exporter_args": ["--log.level=debug"]})),
+        ("default.j2", users.clone()),
+        ("web-config.yml.j2", users.clone()),
+    ]);
+
+    let host = settings(&host);
+    // That nothing is swept the unit says, by a flag.
+    assert!(host.host.is_some() && host.history.is_none());
+    let sweeps = settings(&sweeps);
     let names: Vec<&str> = sweeps.fabrics.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["compute"]);
     assert_eq!(sweeps.fabrics[0].interval.as_secs(), 30);
     assert!(sweeps.history.is_some());
     assert_eq!(sweeps.listen[0].port(), 10316);
-    let rails = json!({"fabric_exporter_config": {"fabrics": [{"name": "a", "hca": "mlx5_0"}, {"name": "b", "hca": "mlx5_1"}]}});
-    settings(&filled("config.yml.j2", &rails));
-}
+    settings(&rails);
 
-#[test]
-fn the_unit_starts_the_exporter_with_it() {
-    let text = filled("drop-in.conf.j2", &json!({}));
-    let commands: Vec<&str> = text.lines().filter_map(|it| it.strip_prefix("ExecStart=")).collect();
-    // The empty one takes back the unit's own.
-    let ["", command] = commands[..] else { panic!("{text}") };
-    let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-    assert_eq!(words[0], "/usr/bin/fabric-exporter");
-    assert_eq!(refused(&words[1..]), None);
-    let users =
-        json!({"fabric_exporter_web_config": {"basic_auth_users": {"prometheus": "$2y$10$x"}}});
-    let flag = "--web.config.file=/etc/fabric-exporter/web-config.yml";
-    assert!(filled("drop-in.conf.j2", &users).trim_end().ends_with(flag));
-    let web: Value = serde_saphyr::from_str(&filled("web-config.yml.j2", &users)).unwrap();
+    assert_eq!(flags.lines().last(), Some("ARGS=\"--log.level=debug\""));
+    let both = "ARGS=\"--web.config.file=/etc/fabric-exporter/web-config.yml\"";
+    assert_eq!(flags_with_users.lines().last(), Some(both));
+    let web: Value = serde_saphyr::from_str(&web).unwrap();
     assert_eq!(web, users["fabric_exporter_web_config"]);
 }
 
-/// What the role takes from this repository, and the playbook from the role.
 #[test]
 fn variables_are_the_role_s() {
     let role = rules::path(FOLDER).join("roles/fabric_exporter");

@@ -43,11 +43,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What came of each template but the notes.
+    pub fn manifests(&self) -> impl Iterator<Item = (&String, &String)> {
+        assert_eq!(self.error, None);
+        self.files.iter().filter(|(name, _)| !name.contains("NOTES"))
+    }
+
     /// The objects that Kubernetes would get.
     pub fn objects(&self) -> Vec<Value> {
-        assert_eq!(self.error, None);
         let mut found = Vec::new();
-        for (name, text) in self.files.iter().filter(|(name, _)| !name.ends_with(".txt")) {
+        for (name, text) in self.manifests() {
             let read: Vec<Value> = serde_saphyr::from_multiple(text)
                 .unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
             found.extend(read.into_iter().filter(|it| !it.is_null()));

@@ -1,5 +1,6 @@
 //! What Kubernetes and the Prometheus operator take.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -33,13 +34,10 @@ fn operator(name: &str, objects: &[Value]) -> Vec<String> {
         tools::answer(judge.arg("operator.mjs").current_dir(workshop), &json!(objects).to_string());
     let mut problems: Vec<String> = serde_json::from_str(&said).unwrap();
     // An array in one piece would be of a type so large that the compiler gives up.
-    let each: String = objects
-        .iter()
-        .enumerate()
-        .map(|(n, it)| format!("export const object{n}: Monitoring = {it:#};\n"))
-        .collect();
-    let text = format!("import type {{ Monitoring }} from './operator';\n{each}")
-        .replace("'./operator'", "'./operator.js'");
+    let mut text = "import type { Monitoring } from './operator.js';\n".to_owned();
+    for (n, it) in objects.iter().enumerate() {
+        writeln!(text, "export const object{n}: Monitoring = {it:#};").unwrap();
+    }
     let file = format!("objects-{name}.ts");
     std::fs::write(workshop.join(&file), text).unwrap();
     let config = json!({"extends": "./tsconfig.json", "files": [file]});
