@@ -35,7 +35,7 @@ fn its_linter_has_nothing_against_it() {
 }
 
 /// Templates of the role with variables besides its defaults, and what they become, in one run.
-fn filled<const N: usize>(cases: [(&str, Value); N]) -> [String; N] {
+fn filled<const N: usize>(cases: &[(&str, Value); N]) -> [String; N] {
     let home = tempfile::tempdir().unwrap();
     let role = rules::path(FOLDER).join("roles/fabric_exporter");
     let to = |n: usize| home.path().join(format!("filled-{n}"));
@@ -75,7 +75,7 @@ fn the_exporter_takes_what_the_role_writes() {
         {"fabrics": [{"name": "a", "hca": "mlx5_0"}, {"name": "b", "hca": "mlx5_1"}]}});
     let users = json!({"fabric_exporter_web_config":
         {"basic_auth_users": {"prometheus": "$2y$10$abcdefghijklmnopqrstuv"}}});
-    let [host, sweeps, rails, flags, flags_with_users, web] = filled([
+    let [host, sweeps, rails, flags, flags_with_users, web] = filled(&[
         ("config.yml.j2", json!({})),
         ("config.yml.j2", sweeps),
         ("config.yml.j2", rails),
