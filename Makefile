@@ -6,6 +6,8 @@ DEMO    ?=
 STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-alertmanager prometheus-node-exporter tshark
 # What the guest of tests/kernel runs on, and what its module and its file system are made with.
 GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
+# What Helm, Ansible and Kubernetes' schemas are run by, which judge deploy/.
+PYTHON := python3 python3-venv
 # What the cargo feature `verbs`, on by default, is built with.
 VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config
 # Pinned: a newer release may hold an older tree to new rules.
@@ -60,10 +62,11 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 	cargo bench $(LOCKED) --bench host
 	cargo bench $(LOCKED) --bench rules
 
-docs: ## write anew what is made from the code: docs/metrics.md, docs/compatibility.md, the table of docs/alerts.md, the example of docs/doctor.md, alerts/compat
+docs: ## write anew what is made from the code: docs/metrics.md and other tables, examples, alerts/compat, deploy/kubernetes
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test compat files_are_made
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test doctor the_example
+	UPDATE_DOCS=1 cargo test $(LOCKED) --test deploy manifests_are_made
 
 build: ## release build
 	cargo build $(LOCKED) --release
@@ -74,7 +77,7 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
 deps: ## install the Debian packages the tests need, and fetch the kernel they boot
-	@scripts/install-packages $(STRANGERS) $(GUEST) $(VERBS)
+	@scripts/install-packages $(STRANGERS) $(GUEST) $(PYTHON) $(VERBS)
 	@command -v npm >/dev/null || scripts/install-packages nodejs npm # one from elsewhere will do
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare
 

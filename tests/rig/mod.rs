@@ -37,6 +37,7 @@ pub mod rules;
 pub mod seat;
 pub mod simulated;
 pub mod sysfs;
+pub mod tools;
 pub mod topology;
 
 pub use alertmanager::{Alertmanager, Webhook};
@@ -55,7 +56,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 13] = [
+const PACKAGES: [(&str, &str); 14] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
@@ -69,6 +70,7 @@ const PACKAGES: [(&str, &str); 13] = [
     ("strip", "binutils"),
     ("node", "nodejs"),
     ("npm", "npm"),
+    ("python3", "python3-venv"),
 ];
 
 /// The path of a foreign program, or a panic that says how to get it.
