@@ -108,8 +108,7 @@ struct Hostile<'a> {
 }
 
 impl Hostile<'_> {
-    fn gone<T>(&self) -> Result<T, WireError> {
-        self.stop.store(true, Ordering::Relaxed);
+    fn gone<T>() -> Result<T, WireError> {
         Err(WireError { device: "fuzzed".into(), problem: "it went".into() })
     }
 
@@ -171,10 +170,17 @@ impl Hostile<'_> {
                     mad.0.iter_mut().zip(whole).for_each(|(to, from)| *to = *from);
                 }
                 12..=14 => mad.0[64..].fill(0),
-                _ => return self.gone(),
+                _ => return Self::gone(),
             },
         }
         Ok(Some(Received::Mad { from, mad }))
+    }
+}
+
+impl Drop for Hostile<'_> {
+    /// A monitor that lets go of its wire waits, in real time, for another one: there is none.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
     }
 }
 

@@ -6,9 +6,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
-use axum::Router;
 use fabric_exporter::web::exposition::about::Process;
 use fabric_exporter::web::exposition::{Exposition, Latest};
 use fabric_exporter::web::server::Site;
