@@ -43,7 +43,7 @@ pub fn read(text: &str, format: Format) {
     let mut families = HashSet::new();
     let mut series = HashSet::new();
     for line in text.split_terminator('\n') {
-        assert!(!line.contains('\r') && !line.is_empty(), "{line:?}");
+        assert!(!line.is_empty(), "an empty line");
         if let Some(comment) = line.strip_prefix("# ") {
             let mut words = comment.splitn(3, ' ');
             let (kind, name) = (words.next().unwrap(), words.next().expect(line));
