@@ -12,6 +12,10 @@ PYTHON := python3 python3-venv
 VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config
 # Pinned: a newer release may hold an older tree to new rules.
 CARGO_DENY := 0.20.2
+CARGO_FUZZ := 0.13.2
+# How long each fuzz target runs, and which: all, unless some are named.
+SECONDS := 60
+FUZZ    ?=
 # A stale Cargo.lock is refreshed while one works, and an error where the result is judged.
 LOCKED  := $(if $(CI),--locked)
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
@@ -21,7 +25,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint advisories bench docs build install deps tools clean
+.PHONY: help demo test lint advisories bench fuzz docs build install deps tools clean
 # cargo runs its own jobs; under `make -j` these would only queue for its lock, and for apt's.
 .NOTPARALLEL:
 
@@ -44,6 +48,7 @@ test: deps lint ## install what is missing and run every check and test
 
 lint: tools ## formatting, clippy, documentation, dependencies
 	cargo fmt --check
+	rustfmt --check --edition 2024 fuzz/targets/*.rs
 	cargo clippy $(LOCKED) --all-targets -- -D warnings
 	cargo clippy $(LOCKED) --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --no-deps --quiet
@@ -61,6 +66,13 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 	cargo bench $(LOCKED) --bench history
 	cargo bench $(LOCKED) --bench host
 	cargo bench $(LOCKED) --bench rules
+
+# Apart from test: the fuzzers are built with a sanitizer and coverage, for which all dependencies are
+# compiled once more. What they found and is kept, `make test` runs through.
+fuzz: ## run each fuzz target for a minute (SECONDS=60, FUZZ="some targets"; SECONDS=keep takes what is new into the corpus)
+	@command -v g++ >/dev/null || scripts/install-packages g++
+	@cargo fuzz --version 2>/dev/null | grep -qF "$(CARGO_FUZZ)" || cargo install --locked cargo-fuzz@$(CARGO_FUZZ)
+	@CARGO_TARGET_DIR=$(TARGET) scripts/fuzz $(SECONDS) $(FUZZ)
 
 docs: ## write anew what is made from the code: docs/metrics.md and other tables, examples, alerts/compat, deploy/kubernetes
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts

@@ -165,7 +165,9 @@ impl Judge {
             if let Some((width, speed)) = runs.filter(|_| growth.seconds > 0.0) {
                 let tick = snapshot.ticks[fabric.port(port).node.0 as usize];
                 let wait = |ticks| congestion::wait(ticks, tick, width, speed, growth.seconds);
-                let used = |words| congestion::used(words * 4, width, speed, growth.seconds);
+                let used = |words: u64| {
+                    congestion::used(words.saturating_mul(4), width, speed, growth.seconds)
+                };
                 found.wait = growth.timed(Counter::XmitWait).and_then(wait);
                 used_by[index] = growth.timed(Counter::XmitData).and_then(used);
             }

@@ -6,7 +6,7 @@
 mod asked;
 mod counters;
 mod device;
-mod ethtool;
+pub mod ethtool;
 pub mod events;
 pub(crate) mod file;
 mod netdev;

@@ -31,6 +31,8 @@ struct Story {
     symbols: u64,
     /// PortRcvErrors and PortRcvRemotePhysicalErrors of the host.
     received: [u64; 2],
+    /// PortXmitData of the host, if that is read: words of four bytes.
+    sent: Option<u64>,
 }
 
 impl Story {
@@ -49,6 +51,7 @@ impl Story {
             silent: false,
             symbols: 0,
             received: [0; 2],
+            sent: None,
         };
         story.sweeps(2);
         story
@@ -70,6 +73,9 @@ impl Story {
             if nth == 1 {
                 reading.set(Counter::RcvErrors, self.received[0]);
                 reading.set(Counter::RcvRemotePhysicalErrors, self.received[1]);
+                if let Some(sent) = self.sent {
+                    reading.set(Counter::XmitData, sent);
+                }
             }
             if self.full && nth == 1 {
                 reading.set_stuck(Counter::LinkDowned);
@@ -120,6 +126,15 @@ fn a_port_that_is_back_before_the_discovery_has_seen_it_is_lost_once() {
     story.fabric = pair(true);
     let found = story.sweeps(5);
     assert_eq!((found.up, found.outages.flaps), (Some(true), 1), "{:?}", found.outages);
+}
+
+#[test]
+fn a_device_that_says_it_sent_more_bytes_than_can_be_counted_is_judged_all_the_same() {
+    let mut story = Story::new();
+    story.sent = Some(1);
+    story.sweeps(2);
+    story.sent = Some(u64::MAX - 1);
+    assert_eq!(story.sweep().verdict, Verdict::Unknown);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod counted;
 mod cover;
-pub(in crate::history) mod digest;
+pub mod digest;
 pub mod dump;
 pub mod frame;
 pub(in crate::history) mod growth;

@@ -49,7 +49,7 @@ const MOST_PLAIN: u64 = 64 << 20;
 const LEVEL: i32 = 1;
 
 /// Packs what was written plainly.
-pub(super) fn pack(plain: &[u8]) -> std::io::Result<Vec<u8>> {
+pub fn pack(plain: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut tail = Vec::new();
     varint::put(&mut tail, plain.len() as u64);
     tail.extend(COMPRESSOR.with_borrow_mut(|known| {
@@ -85,7 +85,7 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
 }
 
 /// The plain form of what [`pack`] made.
-pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
+pub fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
     let mut tail = whole(bytes)?;
     let length = varint::take(&mut tail).filter(|length| *length <= MOST_PLAIN);
     let length = length.ok_or(FrameError::Length)? as usize;

@@ -22,7 +22,7 @@ use sys::{Descriptor, RegisterAgent, RegisterAgent2};
 
 /// Which form of the header the device speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Header {
+pub enum Header {
     /// With the P_Key index: the kernel's since 2.6.24, switched on by REGISTER_AGENT2.
     Long,
     /// Without: what a device speaks until something switches the other form on. ibsim knows no
@@ -223,7 +223,8 @@ fn encode(parcel: &Parcel, header: Header, agent: u32) -> ([u8; 64 + mad::LEN], 
     (bytes, start + mad::LEN)
 }
 
-fn decode(bytes: &[u8], header: Header) -> Received {
+/// What was read from the device: a header, and what it says of the datagram behind it.
+pub fn decode(bytes: &[u8], header: Header) -> Received {
     let malformed = Received::Malformed { bytes: bytes.len().saturating_sub(header.len()) };
     let Some((header, body)) = bytes.split_at_checked(header.len()) else {
         return malformed;

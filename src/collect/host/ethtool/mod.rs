@@ -11,6 +11,8 @@ use super::asked::{Asking, LeftAlone};
 use super::file::Directory;
 use sys::Socket;
 
+pub use sys::each as strings;
+
 /// Reads the statistics of an interface whose driver is known.
 #[derive(Debug)]
 pub(super) struct EthernetReader {

@@ -163,7 +163,7 @@ fn written(buffer: &[u8], head: usize, count: usize) -> io::Result<&[u8]> {
 }
 
 /// A driver's strings, each of them.
-pub(super) fn each(strings: &[u8]) -> impl Iterator<Item = String> {
+pub fn each(strings: &[u8]) -> impl Iterator<Item = String> {
     strings.chunks_exact(STRING).map(decoded)
 }
 

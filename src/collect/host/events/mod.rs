@@ -12,7 +12,7 @@
 mod ear;
 mod kernel;
 mod roll;
-mod uevent;
+pub mod uevent;
 #[cfg(not(feature = "verbs"))]
 #[path = "unheard.rs"]
 mod verbs;

@@ -5,7 +5,7 @@
 
 /// What a uevent means to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub enum Change {
     /// A uverbs node came, was renamed, or udev was told to look at it again.
     Node(String),
     /// A uverbs node goes: whoever holds it open holds up the kernel.
@@ -19,7 +19,7 @@ pub(super) enum Change {
 }
 
 /// What this datagram means to us, if anything.
-pub(super) fn change(datagram: &[u8]) -> Option<Change> {
+pub fn change(datagram: &[u8]) -> Option<Change> {
     let mut words = datagram.split(|&byte| byte == 0);
     let (action, path) = str::from_utf8(words.next()?).ok()?.split_once('@')?;
     let subsystem = words.find_map(|word| word.strip_prefix(b"SUBSYSTEM="))?;

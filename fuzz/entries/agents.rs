@@ -1,0 +1,46 @@
+//! The simulated fabric's agents: requests that anybody may send.
+
+use std::time::Duration;
+
+use fabric_exporter::mad::{LEN, Mad};
+use fabric_exporter::sim::agents;
+use fabric_exporter::sim::net::PortId;
+use fabric_exporter::sim::world::World;
+
+use super::fabric::story;
+use super::input::Input;
+use super::mad;
+
+/// How many requests one script makes.
+const MOST: usize = 64;
+
+pub fn run(bytes: &[u8]) {
+    let mut world = World::new(story());
+    let mut input = Input::new(bytes);
+    for _ in 0..MOST {
+        if input.is_empty() {
+            return;
+        }
+        let ports = world.net().ports.len() as u32;
+        let at = PortId(u32::from(input.u8()) % ports);
+        let later = Duration::from_millis(u64::from(input.u8()) << 4);
+        let length = usize::from(input.u8());
+        let request = mad::of(input.bytes(length.min(LEN)));
+        let now = world.now() + later;
+        world.advance(now);
+        let asked = agents::answer(&world, at, &request);
+        let obeyed = agents::obey(&mut world, at, &request);
+        assert_eq!(asked.is_some(), obeyed.is_some(), "silent to one, and not to the other");
+        for answer in [asked, obeyed].into_iter().flatten() {
+            is_an_answer(&request, &answer);
+        }
+    }
+}
+
+fn is_an_answer(request: &Mad, answer: &Mad) {
+    assert_eq!(answer.method(), fabric_exporter::mad::method::GET_RESPONSE);
+    assert_eq!(
+        (answer.class(), answer.transaction(), answer.attribute(), answer.modifier()),
+        (request.class(), request.transaction(), request.attribute(), request.modifier())
+    );
+}

@@ -1,0 +1,114 @@
+//! Whether what is told can be read by those it is told to.
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::Path;
+
+use fabric_exporter::monitor::Board;
+use fabric_exporter::web::api::links;
+use fabric_exporter::web::exposition::about::Process;
+use fabric_exporter::web::exposition::{Exposition, Format};
+use flate2::read::DeflateDecoder;
+
+/// Renders a board in every form there is, and reads each as strictly as its readers do.
+pub fn check(board: Board) {
+    let ask = links::Ask::default();
+    let told = links::links(&board.fabrics, &ask);
+    let json = links::json(&board.fabrics, &ask).unwrap();
+    assert_eq!(serde_json::to_vec(&told).unwrap(), json);
+    let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert!(value["fabrics"].is_array());
+    let exposition = Exposition::render(board);
+    // What the process is like is not what is asked here.
+    let process = Process::new(Path::new("/nowhere"));
+    for format in [Format::Text, Format::OpenMetrics] {
+        let document = exposition.document(format, &process);
+        let mut packed: Vec<u8> = document.pieces.iter().flatten().copied().collect();
+        packed.extend(document.trailer.gzip_end());
+        let mut text = String::new();
+        DeflateDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+        assert_eq!(text.len() as u64, document.plain_len());
+        read(&text, format);
+    }
+}
+
+/// Reads a text of metrics; panics where Prometheus would refuse it, or drop a sample.
+pub fn read(text: &str, format: Format) {
+    let text = match format {
+        Format::OpenMetrics => text.strip_suffix("# EOF\n").expect("it ends as it should"),
+        Format::Text => text,
+    };
+    assert!(text.is_empty() || text.ends_with('\n'));
+    let mut family = "";
+    let mut families = HashSet::new();
+    let mut series = HashSet::new();
+    for line in text.split_terminator('\n') {
+        assert!(!line.is_empty(), "an empty line");
+        if let Some(comment) = line.strip_prefix("# ") {
+            let mut words = comment.splitn(3, ' ');
+            let (kind, name) = (words.next().unwrap(), words.next().expect(line));
+            assert!(["HELP", "TYPE", "UNIT"].contains(&kind), "{line:?}");
+            assert!(is_name(name), "{line:?}");
+            if name != family {
+                assert!(families.insert(name), "{name} stands twice");
+                family = name;
+            }
+            continue;
+        }
+        let name = line.split(['{', ' ']).next().unwrap();
+        assert!(is_name(name) && !family.is_empty() && name.starts_with(family), "{line:?}");
+        let mut rest = &line[name.len()..];
+        let mut labels = Vec::new();
+        if let Some(inside) = rest.strip_prefix('{') {
+            (labels, rest) = labels_of(inside).unwrap_or_else(|| panic!("no labels: {line:?}"));
+        }
+        let mut words = rest.strip_prefix(' ').expect(line).split(' ');
+        let value = words.next().unwrap();
+        assert!(value.parse::<f64>().is_ok() || value == "+Inf", "{line:?}");
+        if let Some(time) = words.next() {
+            // In OpenMetrics an exemplar may follow.
+            assert!(time == "#" || time.parse::<f64>().is_ok(), "{line:?}");
+        }
+        labels.sort();
+        assert!(labels.windows(2).all(|two| two[0].0 != two[1].0), "a label twice: {line:?}");
+        assert!(series.insert((name, labels)), "a series twice: {line:?}");
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|char: char| char.is_ascii_digit())
+        && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+}
+
+type Labels<'a> = Vec<(&'a str, String)>;
+
+/// The labels of a sample, up to the brace that ends them, and what stands behind it.
+fn labels_of(mut rest: &str) -> Option<(Labels<'_>, &str)> {
+    let mut labels = Vec::new();
+    loop {
+        if let Some(end) = rest.strip_prefix('}') {
+            return Some((labels, end));
+        }
+        let (name, behind) = rest.split_once("=\"")?;
+        if !is_name(name) {
+            return None;
+        }
+        let mut value = String::new();
+        let mut chars = behind.char_indices();
+        let end = loop {
+            match chars.next()? {
+                (at, '"') => break at + 1,
+                (_, '\\') => value.push(match chars.next()?.1 {
+                    'n' => '\n',
+                    same @ ('\\' | '"') => same,
+                    _ => return None,
+                }),
+                (_, char) => value.push(char),
+            }
+        };
+        labels.push((name, value));
+        rest = &behind[end..];
+        rest = rest.strip_prefix(',').unwrap_or(rest);
+    }
+}

@@ -1,0 +1,230 @@
+//! A whole watch over a fabric whose answers are not to be believed: discovery, sweeps, clearing,
+//! judging, and what is told of it all.
+//!
+//! A small simulated fabric answers; the bytes say what is done to its answers on the way: some are
+//! lost, changed, told twice, or somebody else's. Time is virtual.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use fabric_exporter::config::options::Options;
+use fabric_exporter::config::{FabricSettings, Settings};
+use fabric_exporter::fabric::moment::Anchor;
+use fabric_exporter::fabric::{Lid, Moment};
+use fabric_exporter::mad::class_port_info::{Capabilities, ClassPortInfo, Redirect};
+use fabric_exporter::mad::{LEN, Mad};
+use fabric_exporter::monitor::{Board, Monitor, Observation};
+use fabric_exporter::sim::scenario::{Overrides, Scenario, Story};
+use fabric_exporter::sim::wire::{SimWire, Time, share};
+use fabric_exporter::sim::world::World;
+use fabric_exporter::transport::{Parcel, Received, SendError, Wire, WireError};
+use tokio::sync::watch;
+
+use super::exposition;
+use super::input::Input;
+
+/// A fabric in which each kind of attribute is asked for, and something happens.
+const SCENARIO: &str = "fabric: {fat-tree: {hosts: 3, radix: 4, down: 2, up: 1}}\n\
+    traffic: {pattern: neighbours, load: 30%}\n\
+    timeline:\n\
+    - bad-cable: {at: 1s, into: \"leaf-0-0[1]\", ratio: 1e-9}\n\
+    - unplug: {at: 20s, link: host-2, for: 10s}\n";
+
+/// How long is watched: four sweeps, with a link that goes and comes.
+const WATCHED: Duration = Duration::from_secs(50);
+
+/// More than these MADs nobody may send, whatever is answered: each byte of a script lets a device
+/// invent one port at the most, which is asked for several times in each sweep.
+const MOST_SENT: u64 = 1 << 20;
+
+thread_local! {
+    static STORY: Story = Scenario::parse("fuzzed", SCENARIO)
+        .and_then(|scenario| scenario.story(&Overrides::default()))
+        .unwrap();
+    static SETTINGS: FabricSettings =
+        Settings::load(Options::default(), None).unwrap().fabrics.remove(0);
+}
+
+/// When virtual time begins.
+pub fn began() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000)
+}
+
+/// A story of a small fabric, and the world in which it begins.
+pub fn story() -> Story {
+    STORY.with(Story::clone)
+}
+
+pub fn run(bytes: &[u8]) {
+    exposition::check(watch(bytes));
+}
+
+/// What is seen of the fabric through a wire to which this is done.
+pub fn watch(script: &[u8]) -> Board {
+    let mut script = Input::new(script);
+    let flags = script.u8();
+    let settings = FabricSettings {
+        details: flags & 1 != 0,
+        fec: flags & 2 == 0,
+        clear_saturated: flags & 4 != 0,
+        ..SETTINGS.with(FabricSettings::clone)
+    };
+    let story = story();
+    let seat = story.seats[0];
+    let time = Time::Virtual { began: began() };
+    let stop = Arc::new(AtomicBool::new(false));
+    let wire = Hostile {
+        inner: SimWire::new(share(World::new(story)), seat, time),
+        until: Moment::default() + WATCHED,
+        stop: Arc::clone(&stop),
+        script,
+        left_alone: 0,
+        besides: VecDeque::new(),
+        refused: 0,
+        sent: 0,
+    };
+    let blank = Observation { fabric: settings.name.clone(), ..Observation::default() };
+    let (board, seen) = watch::channel(Board::from(vec![Arc::new(blank)]));
+    let monitor = Monitor::new(settings, None, Arc::new(board), 0, stop).unwrap();
+    monitor.run(wire, || Err::<Hostile<'_>, _>("it is gone"));
+    seen.borrow().clone()
+}
+
+/// A wire that does not leave answers as they are.
+struct Hostile<'a> {
+    inner: SimWire,
+    until: Moment,
+    stop: Arc<AtomicBool>,
+    script: Input<'a>,
+    /// How many more answers come as they were sent.
+    left_alone: u32,
+    /// What comes in besides.
+    besides: VecDeque<Received>,
+    /// How many more MADs are not taken.
+    refused: u8,
+    sent: u64,
+}
+
+impl Hostile<'_> {
+    fn gone<T>() -> Result<T, WireError> {
+        Err(WireError { device: "fuzzed".into(), problem: "it went".into() })
+    }
+
+    /// What becomes of an answer; `None` where it is lost.
+    fn change(&mut self, from: Lid, mut mad: Mad) -> Result<Option<Received>, WireError> {
+        if self.left_alone > 0 || self.script.is_empty() {
+            self.left_alone = self.left_alone.saturating_sub(1);
+            return Ok(Some(Received::Mad { from, mad }));
+        }
+        let script = &mut self.script;
+        let what = script.u8();
+        let little = what & 0x0f;
+        match what >> 4 {
+            // Runs that stand far in can be reached with one byte each.
+            0..=2 => self.left_alone = u32::from(what),
+            3 => self.left_alone = u32::from(little) << 4,
+            4..=6 => {
+                for _ in 0..=little {
+                    let at = usize::from(script.u8());
+                    mad.0[at] = script.u8();
+                }
+            }
+            7 => {
+                let at = usize::from(script.u8());
+                let put = script.bytes(1 << little.min(7));
+                mad.0[at..].iter_mut().zip(put).for_each(|(to, from)| *to = *from);
+            }
+            8 => return Ok(None),
+            9 => {
+                let again = Received::Mad { from, mad: mad.clone() };
+                self.besides.extend(std::iter::repeat_n(again, usize::from(little) + 1));
+            }
+            10 => {
+                let from = Lid(script.u16());
+                return Ok(Some(Received::Mad { from, mad }));
+            }
+            11 => return Ok(Some(Received::Malformed { bytes: usize::from(script.u16()) })),
+            12 => {
+                let transaction = mad.transaction().wrapping_sub(u32::from(little));
+                return Ok(Some(Received::Expired { transaction }));
+            }
+            13 => mad.set_status(script.u16()),
+            14 => {
+                let to = Redirect {
+                    lid: Lid(script.u16()),
+                    qp: script.u32(),
+                    qkey: script.u32(),
+                    sl: little,
+                };
+                mad.set_status(2);
+                mad.put_be(16, 2, u64::from(ClassPortInfo::ID));
+                ClassPortInfo::of(Capabilities::default(), 0).with_redirect(&to).encode(&mut mad);
+            }
+            _ => match little {
+                0..=3 => self.refused = script.u8(),
+                4..=7 => mad.0[64..].fill(0xff),
+                8..=11 => {
+                    let whole = script.bytes(LEN);
+                    mad.0.iter_mut().zip(whole).for_each(|(to, from)| *to = *from);
+                }
+                12..=14 => mad.0[64..].fill(0),
+                _ => return Self::gone(),
+            },
+        }
+        Ok(Some(Received::Mad { from, mad }))
+    }
+}
+
+impl Drop for Hostile<'_> {
+    /// A monitor that lets go of its wire waits, in real time, for another one: there is none.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Wire for Hostile<'_> {
+    fn now(&self) -> Moment {
+        self.inner.now()
+    }
+
+    fn anchor(&self) -> Anchor {
+        self.inner.anchor()
+    }
+
+    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        self.sent += 1;
+        assert!(self.sent < MOST_SENT, "it never ends");
+        if self.refused > 0 {
+            self.refused -= 1;
+            return Err(if self.refused & 1 == 0 {
+                SendError::Full
+            } else {
+                SendError::Refused(std::io::ErrorKind::InvalidInput.into())
+            });
+        }
+        self.inner.send(parcel)
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+        if let Some(besides) = self.besides.pop_front() {
+            return Ok(Some(besides));
+        }
+        loop {
+            let received = self.inner.receive(until)?;
+            if self.inner.now() >= self.until {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            match received {
+                Some(Received::Mad { from, mad }) => {
+                    let changed = self.change(from, mad)?;
+                    if changed.is_some() {
+                        return Ok(changed);
+                    }
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+}

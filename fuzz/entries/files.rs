@@ -1,0 +1,120 @@
+//! Files that people write: topologies, scenarios, settings, names, and what is worked on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use fabric_exporter::config::Settings;
+use fabric_exporter::config::options::{Options, WebOptions};
+use fabric_exporter::fabric::Moment;
+use fabric_exporter::fabric::names::{NodeNames, readable_description};
+use fabric_exporter::monitor::{Board, Monitor};
+use fabric_exporter::sim::net::{Net, file, write};
+use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use fabric_exporter::sim::world::World;
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+use super::fabric::story;
+
+thread_local! {
+    static FOLDER: TempDir = tempfile::tempdir().unwrap();
+}
+
+/// Writes a file; its path.
+fn written(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = FOLDER.with(|folder| folder.path().join(name));
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// An error is told in one line.
+fn one_line(error: &impl std::fmt::Display) {
+    let error = error.to_string();
+    assert!(!error.is_empty() && !error.contains(['\n', '\r']), "{error:?}");
+}
+
+/// The node-name-map, and what a device is called by itself.
+pub fn names(bytes: &[u8]) {
+    let description = readable_description(bytes);
+    assert!(!description.contains(char::is_control), "{description:?}");
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    match NodeNames::parse(text) {
+        Ok(names) => assert!(names.len() <= text.lines().count()),
+        Err(error) => {
+            assert!(error.line >= 1 && error.line <= text.lines().count());
+            one_line(&error);
+        }
+    }
+}
+
+/// A topology as ibnetdiscover writes it; written anew it is the same.
+pub fn topology(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let net = match file::parse(text) {
+        Ok(net) => net,
+        Err(error) => return one_line(&error),
+    };
+    is_sound(&net);
+    let again = file::parse(&write::write(&net)).unwrap_or_else(|error| panic!("{error}"));
+    let labels = |net: &Net| {
+        let cables = net.port_ids().filter_map(|port| Some((port, net.port(port).cable?)));
+        let mut cables: Vec<_> =
+            cables.map(|(near, far)| (net.label(near), net.label(far))).collect();
+        cables.sort();
+        cables
+    };
+    assert_eq!(labels(&net), labels(&again));
+}
+
+fn is_sound(net: &Net) {
+    for port in net.port_ids() {
+        if let Some(far) = net.port(port).cable {
+            assert_eq!(net.port(far).cable, Some(port), "a cable has two ends");
+        }
+    }
+}
+
+/// A scenario. Whatever fabric it wants, it happens to a small one, and its beginning is lived
+/// through.
+pub fn scenario(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let overrides = Overrides::default();
+    let scenario = match Scenario::parse("fuzzed", text) {
+        Ok(scenario) => scenario,
+        Err(error) => return one_line(&error),
+    };
+    if let Err(error) = scenario.shape(&overrides) {
+        one_line(&error);
+    }
+    match scenario.story_on(story().net, &overrides) {
+        Err(error) => one_line(&error),
+        Ok(story) => {
+            assert!(story.steps.is_sorted_by_key(|step| step.at));
+            assert!(story.told.iter().all(|(_, words)| !words.contains('\n')));
+            let mut world = World::new(story);
+            for second in [1, 3] {
+                world.advance(Moment::default() + Duration::from_secs(second));
+            }
+        }
+    }
+}
+
+/// The config file, and the file of what is worked on.
+pub fn settings(bytes: &[u8]) {
+    // A name to listen at would be looked up; flags win over the file.
+    let web = WebOptions { listen_address: Some(vec![":0".into()]), ..WebOptions::default() };
+    let flags = Options { web, ..Options::default() };
+    let path = written("settings.yml", bytes);
+    if let Err(error) = Settings::load(flags.clone(), Some(&path)) {
+        one_line(&error);
+    }
+    let mut settings = Settings::load(flags, None).unwrap().fabrics.remove(0);
+    settings.maintenance_file = Some(path.clone());
+    let (board, _seen) = watch::channel(Board::default());
+    let stop = Arc::new(AtomicBool::new(true));
+    if let Err(error) = Monitor::new(settings, None, Arc::new(board), 0, stop) {
+        one_line(&error);
+    }
+}

@@ -1,0 +1,45 @@
+//! What stands in the history's file: packed counters, sweep by sweep and together.
+
+use fabric_exporter::history::file::digest::Digest;
+use fabric_exporter::history::file::frame::{Entry, Frame};
+use fabric_exporter::history::file::packed::{self, FrameError};
+
+use super::input::Input;
+
+pub fn run(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let (base, wanted) = (i64::from(input.u32()), u32::from(input.u8()));
+    let rest = input.bytes(bytes.len());
+    // As they are: nearly always their CRC is another one.
+    let _ = (Frame::unpack(rest), Digest::unpack(rest, base));
+    // With a CRC that is right, as another version's might be.
+    let packed = packed::pack(rest).unwrap();
+    assert_eq!(packed::unpack(&packed).as_deref(), Ok(rest));
+    let part = Frame::unpack_of(&packed, |port| port == wanted);
+    if let Ok(frame) = Frame::unpack(&packed) {
+        same(&frame, wanted, part);
+    }
+    if let Ok(digest) = Digest::unpack(&packed, base) {
+        let told = digest.readings(None).count();
+        assert_eq!(told, digest.frame().entries().len());
+        assert!(digest.readings(Some(wanted)).all(|(_, entry)| entry.port == wanted));
+        let again = Digest::unpack(&digest.pack(base).unwrap(), base);
+        assert_eq!(again.as_ref(), Ok(&digest));
+    }
+}
+
+fn values<'a>(frame: &'a Frame, entry: &'a Entry) -> (u32, u32, Vec<(u8, u64)>) {
+    (entry.port, entry.after, frame.values(entry).collect())
+}
+
+fn same(frame: &Frame, wanted: u32, part: Result<Frame, FrameError>) {
+    let entries = frame.entries();
+    assert!(entries.is_sorted_by_key(|entry| entry.port));
+    assert_eq!(Frame::unpack(&frame.pack().unwrap()).as_ref(), Ok(frame));
+    let part = part.expect("what is whole is whole in parts");
+    let of_whole = entries.iter().filter(|entry| entry.port == wanted);
+    let of_whole: Vec<_> = of_whole.map(|entry| values(frame, entry)).collect();
+    let of_part: Vec<_> = part.entries().iter().map(|entry| values(&part, entry)).collect();
+    assert_eq!(of_whole, of_part);
+    assert_eq!(frame.of(wanted).is_some(), !of_part.is_empty());
+}

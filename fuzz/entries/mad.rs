@@ -1,0 +1,104 @@
+//! A datagram's bytes, read as every attribute that is known.
+
+use fabric_exporter::fabric::counter::Attribute;
+use fabric_exporter::fabric::{Moment, Reading};
+use fabric_exporter::mad::class_port_info::{Capabilities, ClassPortInfo, Redirect};
+use fabric_exporter::mad::clear::CounterSelect;
+use fabric_exporter::mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
+use fabric_exporter::mad::pma::{self, Extras, PortSamplesControl};
+use fabric_exporter::mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
+use fabric_exporter::mad::smp::{self, NodeInfo, PKeyTable, SmInfo, SwitchInfo};
+use fabric_exporter::mad::{LEN, Mad, Query};
+
+use super::input::Input;
+
+/// Says for each attribute that what was read is what is written, and read again.
+macro_rules! both_ways {
+    ($mad:expr, $($name:ident),+) => {$({
+        let read = $name::decode($mad);
+        let mut written = Mad([0; LEN]);
+        read.encode(&mut written);
+        assert_eq!($name::decode(&written), read);
+        // Over itself it changes nothing.
+        let mut same = $mad.clone();
+        read.encode(&mut same);
+        assert!(same == *$mad, "{} is written as it was read", stringify!($name));
+    })+};
+}
+
+/// A MAD, of which the end may be missing.
+pub fn of(bytes: &[u8]) -> Mad {
+    let mut mad = Mad([0; LEN]);
+    mad.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    mad
+}
+
+pub fn run(bytes: &[u8]) {
+    let mut input = Input::new(bytes);
+    let mad = of(input.bytes(LEN));
+    both_ways!(
+        &mad,
+        NodeInfo,
+        SwitchInfo,
+        PortInfo,
+        PKeyTable,
+        SmInfo,
+        PortInfoExtended,
+        MellanoxExtendedPortInfo,
+        ClassPortInfo,
+        PortSamplesControl,
+        PortExtendedSpeedsCounters,
+        CounterSelect
+    );
+    meaning(&mad);
+    header(&mad, &mut input);
+}
+
+/// What the fields come to.
+fn meaning(mad: &Mad) {
+    let info = NodeInfo::decode(mad);
+    if let Some(identity) = info.identity() {
+        assert_eq!(identity.guid, info.node_guid);
+    }
+    let description = smp::decode_node_description(mad);
+    assert!(!description.contains(char::is_control), "{description:?}");
+    let _ = smp::is_aggregation_node(&description, info.vendor_id);
+    let port = PortInfo::decode(mad);
+    let status = port.status(port.speed_fields());
+    let _ = (port.tells_fec(), status.rate(), status.link_up(), status.at_fdr10());
+    let _ = PortInfoExtended::decode(mad).fec();
+    let _ = (MellanoxExtendedPortInfo::decode(mad).is_fdr10(), PKeyTable::place(mad.modifier()));
+    let _ = Redirect::decode(mad);
+    let _ = CounterSelect::decode(mad).counters().count();
+    let capabilities = Capabilities::decode(mad);
+    for extras in [Extras::default(), Extras { details: true, fec: true }] {
+        for page in pma::plan(&capabilities, extras) {
+            let mut reading = Reading::empty(Moment::default());
+            page.read(mad, &mut reading);
+            assert!(page.counters.iter().all(|(counter, _)| reading.get(*counter).is_some()));
+        }
+    }
+}
+
+/// What the header says, and whether answers are told from what is none.
+fn header(mad: &Mad, input: &mut Input<'_>) {
+    let answer = mad.answer();
+    assert_eq!((answer.transaction(), answer.attribute()), (mad.transaction(), mad.attribute()));
+    assert!(mad.path_ports().len() <= 63);
+    let _ = format!("{mad:?}");
+    let port = input.u8();
+    let queries: [Query; 6] = [
+        smp::node_info(),
+        smp::port_info(port),
+        smp::port_info_extended(port),
+        pma::class_port_info(),
+        pma::samples_control(port),
+        pma::counters(Attribute::PortCountersExtended, port),
+    ];
+    for query in queries {
+        for directed in [false, true] {
+            let _ = query.is_answered_by(mad, directed);
+        }
+        assert!(query.is_answered_by(&Mad::get(&query, None, 7).answer(), false));
+    }
+}
