@@ -8,7 +8,7 @@ pub mod home;
 pub mod host;
 pub mod perfmgt;
 pub mod port_state;
-mod subnet;
+pub mod subnet;
 pub mod sweep;
 
 #[cfg(test)]

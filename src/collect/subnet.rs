@@ -10,10 +10,11 @@
 use std::collections::VecDeque;
 
 use crate::fabric::subnet::{ManagerState, SubnetManager};
-use crate::fabric::{Fabric, PortIndex};
+use crate::fabric::{Fabric, Moment, PortIndex};
 use crate::mad::Mad;
 use crate::mad::smp::{self, SmInfo};
-use crate::transport::{Address, Failure, Request};
+use crate::transport::walk::Walk;
+use crate::transport::{Address, Failure, Lane, Request};
 
 /// So many are asked at the most. A subnet has two or three; where each host was installed with one
 /// it has hundreds, and those that hang would hold the sweep up.
@@ -53,7 +54,7 @@ fn known_master(fabric: &Fabric) -> Option<PortIndex> {
 
 impl<'a> SubnetSweep<'a> {
     /// A sweep over the subnet managers of a fabric.
-    pub(super) fn new(fabric: &'a Fabric) -> Self {
+    pub fn new(fabric: &'a Fabric) -> Self {
         let master = known_master(fabric);
         let says_so = |port: &PortIndex| fabric.port(*port).status.is_some_and(|it| it.is_sm);
         let others = fabric
@@ -91,5 +92,17 @@ impl<'a> SubnetSweep<'a> {
     pub fn finish(mut self) -> Vec<SubnetManager> {
         self.heard.sort_unstable_by_key(|manager| manager.port);
         self.heard
+    }
+}
+
+/// By itself, for who wants to know of managers and nothing else.
+impl Walk for SubnetSweep<'_> {
+    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+        if lane == Lane::Smp { self.next_request() } else { None }
+    }
+
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, _at: Moment) {
+        // Whether the node lives is of no interest here.
+        let _ = SubnetSweep::finished(self, tag, outcome);
     }
 }

@@ -2,7 +2,7 @@
 //! where the exporter would ask the fabric.
 //!
 //! Three Gets for each fabric, by subnet management alone: our own port, and SMInfo and description of
-//! the master that it names. Standbys are not looked for: that takes a discovery of the whole fabric.
+//! the master that it names. Where that answers, [`standby`] looks for who would take over.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -20,8 +20,9 @@ use crate::transport::transactor::Transactor;
 use crate::transport::umad::{DeviceError, Umad};
 use crate::transport::walk;
 
-use super::finding::{Finding, Subject};
+use super::finding::{Finding, Level, Subject};
 use super::host::{Host, port_name};
+use super::standby;
 
 const SUBJECT: Subject = Subject::SubnetManager;
 
@@ -134,7 +135,11 @@ fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
         let found = format!("the device went while it was asked: {error}");
         return vec![Finding::bad(SUBJECT, what, found).mend("dmesg | tail")];
     }
-    told(host, what, home.finish())
+    let mut findings = told(host, what.clone(), home.finish());
+    if findings.iter().any(|finding| finding.subject == SUBJECT && finding.level == Level::Ok) {
+        findings.extend(standby::look(&format!("{what}: standbys"), &mut transactor, &mut wire));
+    }
+    findings
 }
 
 /// Why the fabric cannot be asked; `serve` would end with it.
@@ -223,7 +228,6 @@ fn speed(what: String, port: &PortStatus) -> Option<Finding> {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::finding::Level;
     use super::*;
     use crate::fabric::Lid;
     use crate::transport::Failure;

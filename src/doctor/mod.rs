@@ -17,6 +17,7 @@ mod partitions;
 mod pci;
 mod permissions;
 mod ports;
+mod standby;
 
 use std::path::PathBuf;
 use std::sync::Arc;

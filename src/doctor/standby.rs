@@ -1,0 +1,122 @@
+//! Who would take over from the master: the fabric is walked through once, and whoever says to have a
+//! subnet manager is asked.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::collect::discovery::Discovery;
+use crate::collect::subnet::SubnetSweep;
+use crate::fabric::names::NodeNames;
+use crate::fabric::subnet::{ManagerState, SubnetManager};
+use crate::fabric::{Fabric, Moment};
+use crate::mad::Mad;
+use crate::transport::transactor::Transactor;
+use crate::transport::walk::{self, Broken, Walk};
+use crate::transport::{Failure, Lane, Request, Wire};
+
+use super::finding::{Finding, Subject};
+
+/// How long the walk through the fabric may take. 60,000 ports of switches that answer in 50 µs take
+/// less; a fabric with many dead hosts may take more.
+const MOST: Duration = Duration::from_millis(1_500);
+
+/// A walk that asks nothing more once its time is over.
+struct Hurried<W> {
+    walk: W,
+    until: Moment,
+    late: bool,
+}
+
+impl<W: Walk> Walk for Hurried<W> {
+    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+        if self.late { None } else { self.walk.next(lane) }
+    }
+
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
+        self.late |= at > self.until;
+        self.walk.finished(tag, outcome, at);
+    }
+}
+
+/// Looks for them; nothing where the device went meanwhile, of which others tell.
+pub(super) fn look(
+    what: &str,
+    transactor: &mut Transactor,
+    wire: &mut impl Wire,
+) -> Option<Finding> {
+    managers(transactor, wire).ok().map(|managers| told(what, managers.as_deref()))
+}
+
+/// The managers with what their nodes are called; `None` if the fabric is too large to be walked through.
+fn managers(
+    transactor: &mut Transactor,
+    wire: &mut impl Wire,
+) -> Result<Option<Vec<(SubnetManager, String)>>, Broken> {
+    let stop = AtomicBool::new(false);
+    let until = wire.now() + MOST;
+    let mut walk = Hurried { walk: Discovery::new(), until, late: false };
+    walk::drive(&mut walk, transactor, wire, &stop)?;
+    if walk.late {
+        return Ok(None);
+    }
+    let fabric: Fabric = walk.walk.finish().assemble(&NodeNames::default(), wire.now(), None);
+    let mut sweep = SubnetSweep::new(&fabric);
+    walk::drive(&mut sweep, transactor, wire, &stop)?;
+    let heard = sweep.finish().into_iter();
+    Ok(Some(heard.map(|it| (it, fabric.node_of(it.port).name.clone())).collect()))
+}
+
+fn told(what: &str, managers: Option<&[(SubnetManager, String)]>) -> Finding {
+    let subject = Subject::SubnetManager;
+    let Some(managers) = managers else {
+        let found =
+            format!("not looked for: walking through the fabric takes longer than {MOST:?}");
+        return Finding::note(subject, what, found)
+            .mend("a running exporter tells: infiniband_subnet_managers");
+    };
+    let of = |state: ManagerState| {
+        let those = managers.iter().filter(move |(manager, _)| manager.state == state);
+        those.map(|(it, node)| format!("{node} (priority {})", it.priority)).collect::<Vec<_>>()
+    };
+    let (masters, standbys) = (of(ManagerState::Master), of(ManagerState::Standby));
+    if masters.len() > 1 {
+        let found = format!("{} masters: {}", masters.len(), masters.join(", "));
+        return Finding::bad(subject, what, found)
+            .wanted("one master, the others standby")
+            .mend("stop all but one; compare their versions, M_Keys and SM_Keys");
+    }
+    if standbys.is_empty() {
+        return Finding::note(subject, what, "no standby: nobody takes over from the master")
+            .wanted("a second subnet manager, where the fabric has to outlive the first")
+            .mend("start one on another host or switch, with a lower priority");
+    }
+    Finding::ok(subject, what, format!("standing by: {}", standbys.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+    use crate::fabric::PortIndex;
+
+    #[test]
+    fn each_set_of_managers_has_its_level() {
+        let manager = |state, node: &str| {
+            let manager = SubnetManager { port: PortIndex(0), state, priority: 4, activity: 1 };
+            (manager, node.to_owned())
+        };
+        let master = manager(ManagerState::Master, "head-1");
+        let other = manager(ManagerState::Master, "head-2");
+        let standby = manager(ManagerState::Standby, "head-3");
+        for (managers, level, says) in [
+            (None, Level::Note, "not looked for"),
+            (Some(vec![master.clone()]), Level::Note, "no standby"),
+            (Some(vec![master.clone(), standby]), Level::Ok, "standing by: head-3 (priority 4)"),
+            (Some(vec![master, other]), Level::Bad, "2 masters: head-1 (priority 4), head-2"),
+        ] {
+            let finding = told("standbys", managers.as_deref());
+            assert_eq!(finding.level, level, "{finding:?}");
+            assert!(finding.found.contains(says), "{finding:?}");
+        }
+    }
+}
