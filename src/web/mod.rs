@@ -2,7 +2,17 @@
 
 pub mod api;
 pub mod body;
+pub mod certificate;
+pub mod config;
+mod connections;
 pub mod exposition;
 pub mod landing;
+pub mod limits;
+pub mod login;
 pub mod negotiate;
+pub mod rate;
+pub mod security;
 pub mod server;
+pub mod serving;
+pub mod tls;
+mod watched;
