@@ -3,7 +3,7 @@ DESTDIR ?=
 # What `make demo` is to be told besides, such as DEMO="--hosts 500 --speedup 10".
 DEMO    ?=
 # The programs that the exporter is to agree with.
-STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-alertmanager prometheus-node-exporter tshark
+STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-alertmanager prometheus-node-exporter tshark curl openssl
 # What the guest of tests/kernel runs on, and what its module and its file system are made with.
 GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 # What the cargo feature `verbs`, on by default, is built with.
@@ -51,12 +51,13 @@ lint: tools ## formatting, clippy, documentation, dependencies
 advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, and the rules
+bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, under load, and the rules
 	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench health
 	cargo bench $(LOCKED) --bench fabric
 	cargo bench $(LOCKED) --bench history
 	cargo bench $(LOCKED) --bench host
+	cargo bench $(LOCKED) --bench load
 	cargo bench $(LOCKED) --bench rules
 
 docs: ## write anew what is made from the code: docs/metrics.md, docs/compatibility.md, the table of docs/alerts.md, alerts/compat

@@ -19,9 +19,9 @@ use crate::monitor::host::{HostMonitor, News};
 use crate::monitor::{Board, Monitor, Observation, PortNews, Recording};
 use crate::transport::capture::Capture;
 use crate::transport::clock::Clock;
+use crate::web::config::Sources;
 use crate::web::exposition::about::Process;
 use crate::web::exposition::{Exposition, Latest};
-use crate::web::config::Sources;
 use crate::web::limits::Limits;
 use crate::web::security::Security;
 use crate::web::server::{self, Site};
@@ -37,7 +37,7 @@ const MOST_FAREWELL: Duration = Duration::from_secs(5);
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// How much those who serve stand back for those who sweep; see [`stand_back`].
-const NICE: i32 = 10;
+const NICE: i32 = 19;
 
 /// A monitor that is ready to run.
 pub struct Watcher {

@@ -1,5 +1,6 @@
 //! The command line: one verb a file.
 
+pub mod check;
 mod daemon;
 pub mod demo;
 pub mod history;
@@ -26,6 +27,8 @@ pub enum Verb {
     Links(links::LinksArgs),
     /// Tell what an exporter has recorded: what happened, and when
     History(history::HistoryArgs),
+    /// Look whether the config file and the web config file are as they have to be
+    Check(check::CheckArgs),
     /// Serve a simulated fabric with troubles in it; no InfiniBand needed
     Demo(demo::DemoArgs),
 }

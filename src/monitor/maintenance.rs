@@ -56,6 +56,11 @@ fn parse(text: &str) -> Result<Vec<Work>, String> {
     Ok(entries.into_iter().map(work).collect())
 }
 
+/// How much work a maintenance file tells of.
+pub fn work_in(path: &Path) -> Result<usize, MaintenanceError> {
+    Maintenance::new(path).news().map(|work| work.map_or(0, |work| work.len()))
+}
+
 /// The file, and what it was when it was read last.
 #[derive(Debug)]
 pub(super) struct Maintenance {

@@ -13,9 +13,9 @@ mod observation;
 mod recording;
 
 pub use judging::PortNews;
-pub use maintenance::MaintenanceError;
+pub use maintenance::{MaintenanceError, work_in};
 pub use mastership::Mastership;
-pub use names::NamesError;
+pub use names::{NamesError, names_in};
 pub use observation::{Board, Collector, Observation, Tally};
 pub use recording::Recording;
 

@@ -44,7 +44,8 @@ fn name(name: &GeneralName) -> Option<String> {
         | GeneralName::UniformResourceIdentifier(text) => Some(text.to_string()),
         GeneralName::IpAddress(bytes) => {
             let four = <[u8; 4]>::try_from(bytes.as_bytes()).map(IpAddr::from);
-            let address = four.or_else(|_| <[u8; 16]>::try_from(bytes.as_bytes()).map(IpAddr::from));
+            let address =
+                four.or_else(|_| <[u8; 16]>::try_from(bytes.as_bytes()).map(IpAddr::from));
             address.ok().map(|address| address.to_string())
         }
         _ => None,

@@ -31,6 +31,8 @@ struct State {
     doing: Doing,
     since: Instant,
     requests: usize,
+    /// How long its latest request may take, with all of the answer.
+    whole: Duration,
     /// Since when the client takes too little of what is written, and how much it took since.
     stuck: Option<(Instant, usize)>,
 }
@@ -45,7 +47,13 @@ pub(super) struct Connection {
 
 impl Connection {
     fn new(now: Instant, least_taken: usize) -> Self {
-        let state = State { doing: Doing::Greeting, since: now, requests: 0, stuck: None };
+        let state = State {
+            doing: Doing::Greeting,
+            since: now,
+            requests: 0,
+            whole: Duration::MAX,
+            stuck: None,
+        };
         Connection { state: Mutex::new(state), least_taken, gone: Notify::new() }
     }
 
@@ -83,9 +91,10 @@ impl Connection {
     }
 
     /// A request is to be answered.
-    fn begin(&self, now: Instant) {
+    fn begin(&self, now: Instant, whole: Duration) {
         let mut state = self.state();
         state.requests += 1;
+        state.whole = whole;
         (state.doing, state.since) = (Doing::Answering, now);
     }
 
@@ -113,6 +122,9 @@ impl Connection {
         match state.doing {
             Doing::Greeting | Doing::Asking if lasts(state.since) > limits.asking => {
                 Some("asks too slowly")
+            }
+            Doing::Answering if lasts(state.since) > state.whole => {
+                Some("takes its answer too slowly")
             }
             Doing::Resting if lasts(state.since) > limits.resting => Some("rests"),
             _ => None,
@@ -189,14 +201,19 @@ impl Connections {
         }
     }
 
-    /// One more request; None if there are too many.
-    pub fn begin(self: &Arc<Self>, connection: &Arc<Connection>, now: Instant) -> Option<Request> {
+    /// One more request, which may take so long with all of its answer; None if there are too many.
+    pub fn begin(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        now: Instant,
+        whole: Duration,
+    ) -> Option<Request> {
         if self.requests.fetch_add(1, Ordering::Relaxed) >= self.limits.requests as u64 {
             self.requests.fetch_sub(1, Ordering::Relaxed);
             self.hurry(now);
             return None;
         }
-        connection.begin(now);
+        connection.begin(now, whole);
         Some(Request { connection: Arc::clone(connection), all: Arc::clone(self) })
     }
 
@@ -259,8 +276,8 @@ mod tests {
         let connection = &place.connection;
         let overdue = |seconds| connection.overdue(at(seconds), &limits);
         assert_eq!([overdue(9.0), overdue(11.0)], [None, Some("asks too slowly")]);
-        connection.begin(at(5.0));
-        assert_eq!(overdue(1_000.0), None, "an answer has a limit of its own");
+        connection.begin(at(5.0), limits.whole);
+        assert_eq!([overdue(304.0), overdue(306.0)], [None, Some("takes its answer too slowly")]);
         // Stuck, and loose again once enough was taken.
         connection.stuck(at(10.0));
         connection.took(100);
@@ -280,15 +297,15 @@ mod tests {
         let began = Instant::now();
         let all = connections(4, 9);
         let [silent, stuck, resting, busy] = std::array::from_fn(|_| all.open(began).unwrap());
-        let _answers = [&stuck, &busy].map(|it| all.begin(&it.connection, began).unwrap());
+        let _answers = [&stuck, &busy].map(|it| all.begin(&it.connection, began, SECOND).unwrap());
         stuck.connection.stuck(began);
-        resting.connection.begin(began);
+        resting.connection.begin(began, SECOND);
         resting.connection.end(began);
         let order = [silent.id, stuck.id, resting.id];
         for id in order {
             let place = all.open(began + 3 * SECOND).unwrap();
             assert!(!all.all().contains_key(&id), "{id} is the next to go");
-            place.connection.begin(began);
+            place.connection.begin(began, SECOND);
             // It stays, as it is busy.
             std::mem::forget(place);
         }
@@ -306,9 +323,9 @@ mod tests {
 
     #[test]
     fn a_request_too_many_is_not_begun() {
-        let (began, all) = (Instant::now(), connections(9, 2));
-        let place = all.open(began).unwrap();
-        let begin = || all.begin(&place.connection, began);
+        let (now, all) = (Instant::now(), connections(9, 2));
+        let place = all.open(now).unwrap();
+        let begin = || all.begin(&place.connection, now, SECOND);
         let (first, _second) = (begin().unwrap(), begin().unwrap());
         assert!(begin().is_none() && begin().is_none());
         drop(first);

@@ -21,12 +21,15 @@ pub struct Limits {
     pub taking: Duration,
     /// 2 kB/s with 30 s: slower than any line a Prometheus scrapes by.
     pub least_taken: usize,
+    /// In so long a client has to take all of an answer, but for a copy: until it has, what was served then
+    /// is kept. A scrape has its interval at the most.
+    pub whole: Duration,
     /// How long it may take until an answer begins: as long as our own clients wait for one.
     pub answering: Duration,
     /// The same for a copy of the history, which is made first.
     pub copying: Duration,
-    /// The bytes of a request's head. Cookies of others on the same host come along, and 8 to 64 kB is
-    /// what servers usually take.
+    /// The bytes of a request's head. Cookies of others on the same host come along; servers usually
+    /// take 8 to 64 kB. A connection reads twice as much at the most.
     pub head: usize,
     /// The bytes of a request's body. Nothing that is served here takes any.
     pub body: u64,
@@ -46,9 +49,10 @@ impl Default for Limits {
             resting: seconds(300),
             taking: seconds(30),
             least_taken: 64 << 10,
+            whole: seconds(300),
             answering: seconds(150),
             copying: seconds(1_800),
-            head: 64 << 10,
+            head: 32 << 10,
             body: 16 << 10,
             streams: 32,
             look_every: seconds(1),

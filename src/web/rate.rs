@@ -46,7 +46,10 @@ mod tests {
         let began = Instant::now();
         let limiter = Limiter::new(Rate { interval: Duration::from_secs(1), burst: 3 }, began);
         let at = |millis| limiter.admits(began + Duration::from_millis(millis));
-        assert_eq!([0, 0, 0, 0, 999, 1_001, 1_002].map(at), [true, true, true, false, false, true, false]);
+        assert_eq!(
+            [0, 0, 0, 0, 999, 1_001, 1_002].map(at),
+            [true, true, true, false, false, true, false]
+        );
         // However long nobody asked, there are no more than three.
         assert_eq!([60_000, 60_000, 60_000, 60_000].map(at), [true, true, true, false]);
         // A clock that another thread read before.

@@ -25,6 +25,7 @@ use super::connections::{Connections, Place};
 use super::limits::Limits;
 use super::security::Security;
 use super::watched::{Answer, Watched};
+use crate::history::question::DUMP;
 
 /// How long nobody is taken in when there are no descriptors left: some are closed meanwhile.
 const BREATH: Duration = Duration::from_millis(200);
@@ -212,7 +213,8 @@ where
     let limits = shared.limits;
     let service = service_fn(|request: Request<Incoming>| {
         let (router, shared) = (router.clone(), Arc::clone(shared));
-        let begun = shared.connections.begin(&place.connection, Instant::now());
+        let whole = if is_copy(&request) { Duration::MAX } else { limits.whole };
+        let begun = shared.connections.begin(&place.connection, Instant::now(), whole);
         async move {
             let response = match &begun {
                 Some(_) => answer(request, &router, &shared).await,
@@ -248,10 +250,17 @@ where
             .timer(TokioTimer::new())
             // It would hold for connections that rest, too: connections are looked at by ourselves.
             .header_read_timeout(None)
-            .max_buf_size(limits.head);
+            .max_header_size(limits.head)
+            // The first is looked at when all is there; so much is read until it is.
+            .max_buf_size(2 * limits.head);
         until_stopped!(builder.serve_connection(TokioIo::new(stream), service));
     }
     Ok(())
+}
+
+/// Whether a copy of the history is asked for: it is as large as that, and is made first.
+fn is_copy(request: &Request<Incoming>) -> bool {
+    request.uri().path() == DUMP
 }
 
 /// Answers a request, in time.
@@ -267,13 +276,13 @@ async fn answer(
         let problem = "no request has a body here\n";
         return (StatusCode::PAYLOAD_TOO_LARGE, close, problem).into_response();
     }
-    let is_copy = request.uri().path().ends_with("/dump");
-    let limit = if is_copy { limits.copying } else { limits.answering };
-    let answered = shared.security.answer(request, async |request: Request<Incoming>| {
-        match router.call(request.map(Body::new)).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
+    let limit = if is_copy(&request) { limits.copying } else { limits.answering };
+    let answered = shared.security.answer(request, async |request: Request<Incoming>| match router
+        .call(request.map(Body::new))
+        .await
+    {
+        Ok(response) => response,
+        Err(never) => match never {},
     });
     let answered = tokio::time::timeout(limit, answered).await;
     answered.unwrap_or_else(|_| busy("this takes too long\n"))

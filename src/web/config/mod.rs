@@ -81,7 +81,7 @@ impl WebConfig {
 fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, String> {
     let bytes = sources.read(path)?;
     let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
-    let file: File = yaml::read(&text)?;
+    let file: File = yaml::read(&text).map_err(|problem| with_key(&text, problem))?;
     let mut warnings = Vec::new();
     let tls = file.tls_server_config.map(|section| section.validate(sources, &mut warnings));
     let http = file.http_server_config.unwrap_or_default();
@@ -93,6 +93,17 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, String> {
         rate: file.rate_limit.map_or(Ok(None), rate::Section::validate)?,
         warnings,
     })
+}
+
+/// What YAML has to say, with the key of the line if it does not name it itself: "invalid boolean".
+fn with_key(text: &str, problem: String) -> String {
+    let number = problem.strip_prefix("line ").and_then(|rest| rest.split(' ').next());
+    let line =
+        number.and_then(|number| text.lines().nth(number.parse::<usize>().ok()?.checked_sub(1)?));
+    match line.and_then(|line| line.split_once(':')).map(|(key, _)| key.trim()) {
+        Some(key) if !problem.contains(key) => format!("{problem} ({key})"),
+        _ => problem,
+    }
 }
 
 /// A problem at a value: the line that it is in, and its key.

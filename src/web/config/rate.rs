@@ -37,7 +37,8 @@ impl Section {
             };
         };
         let Some(interval) = duration(&written.value) else {
-            let problem = format!("{:?} is not a length of time such as 1s or 500ms", written.value);
+            let problem =
+                format!("{:?} is not a length of time such as 1s or 500ms", written.value);
             return Err(at(written, "rate_limit.interval", problem));
         };
         if interval.is_zero() {

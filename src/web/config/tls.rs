@@ -215,8 +215,7 @@ impl Validate for Spanned<Section> {
         let provider = provider(&section, &versions, &spoken, warnings)?;
         let cert = Pem::take(section.cert, section.cert_file, "cert", sources)?.ok_or(no_cert)?;
         let key = Pem::take(section.key, section.key_file, "key", sources)?.ok_or(no_key)?;
-        let client_ca =
-            Pem::take(section.client_ca, section.client_ca_file, "client_ca", sources)?;
+        let client_ca = Pem::take(section.client_ca, section.client_ca_file, "client_ca", sources)?;
         let certified = certified(&cert, &key, &provider)?;
         if let Some(leaf) = certified.cert.first() {
             warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
@@ -228,11 +227,13 @@ impl Validate for Spanned<Section> {
                 client_cas.add(certificate).map_err(|error| ca.wrong(error))?;
             }
         }
-        if let (ClientAuth::NoClientCert, Some(sans)) = (client_auth, &section.client_allowed_sans) {
+        if let (ClientAuth::NoClientCert, Some(sans)) = (client_auth, &section.client_allowed_sans)
+        {
             let problem = "no client is asked for a certificate: set client_auth_type";
             return Err(at(sans, "tls_server_config.client_allowed_sans", problem));
         }
-        if let Some(sans) = section.client_allowed_sans.as_ref().filter(|sans| sans.value.is_empty())
+        if let Some(sans) =
+            section.client_allowed_sans.as_ref().filter(|sans| sans.value.is_empty())
         {
             let problem = "with none, no client would come in";
             return Err(at(sans, "tls_server_config.client_allowed_sans", problem));
@@ -251,16 +252,16 @@ impl Validate for Spanned<Section> {
 
 fn certified(cert: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
     use rustls::{CertificateError, Error};
-    CertifiedKey::from_der(cert.certificates()?, key.key()?, provider).map_err(|error| {
-        match error {
+    CertifiedKey::from_der(cert.certificates()?, key.key()?, provider).map_err(
+        |error| match error {
             Error::InconsistentKeys(_) => key.wrong("the key is not that of the certificate"),
             Error::InvalidCertificate(CertificateError::BadEncoding) => {
                 cert.wrong("is not a certificate (X.509 version 3)")
             }
             error @ Error::InvalidCertificate(_) => cert.wrong(error),
             error => key.wrong(error),
-        }
-    })
+        },
+    )
 }
 
 /// What there is to say about the time in which a certificate is good.
@@ -324,8 +325,10 @@ fn versions(
             at(written, &format!("tls_server_config.{name}"), problem)
         })
     };
-    let (least, most) =
-        (place(&section.min_version, "min_version", 2)?, place(&section.max_version, "max_version", 3)?);
+    let (least, most) = (
+        place(&section.min_version, "min_version", 2)?,
+        place(&section.max_version, "max_version", 3)?,
+    );
     if let (Some(written), true) = (&section.min_version, least < 2) {
         let problem = format!("{} is not spoken: TLS12 is the least", written.value);
         warnings.push(at(written, "tls_server_config.min_version", problem));
@@ -356,8 +359,9 @@ fn provider(
     let mut provider = ring::default_provider();
     if let Some(wanted) = section.cipher_suites.as_ref().filter(|wanted| !wanted.is_empty()) {
         let suites = suites(wanted, &provider.cipher_suites, warnings)?;
-        let usable =
-            |version: &&SupportedProtocolVersion| suites.iter().any(|suite| suite.version() == *version);
+        let usable = |version: &&SupportedProtocolVersion| {
+            suites.iter().any(|suite| suite.version() == *version)
+        };
         if let (Some(first), false) = (wanted.first(), versions.iter().all(usable)) {
             let problem = format!("none of them can be spoken with {spoken}");
             return Err(at(first, "tls_server_config.cipher_suites", problem));
