@@ -69,9 +69,10 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn every_flag_is_in_the_configuration_page() {
     let page = document("docs/configuration.md");
-    let verbs: [(&[&str], usize); 10] = [
+    let verbs: [(&[&str], usize); 11] = [
         (&["serve"], 20),
         (&["links"], 20),
+        (&["check"], 1),
         (&["demo"], 20),
         (&["history", "events"], 6),
         (&["history", "link"], 1),
@@ -130,6 +131,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/history.md",
         "docs/measurements.md",
         "docs/scenarios.md",
+        "docs/security.md",
     ] {
         let text = document(name);
         let folder = root.join(name).parent().unwrap().to_owned();

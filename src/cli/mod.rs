@@ -1,5 +1,6 @@
 //! The command line: one verb a file.
 
+mod access;
 pub mod check;
 mod daemon;
 pub mod demo;

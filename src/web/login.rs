@@ -196,4 +196,42 @@ mod tests {
         }
         assert_eq!(credentials(&HeaderValue::from_bytes(b"Basic \xff").unwrap()), None);
     }
+
+    fn users(text: &str) -> Users {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("web.yml");
+        std::fs::write(&file, text).unwrap();
+        super::super::config::WebConfig::load(&file).1.unwrap().users
+    }
+
+    #[tokio::test]
+    async fn what_came_out_once_is_not_worked_out_again() {
+        let hash = |password| bcrypt::hash(password, 4).unwrap();
+        let before = users(&format!("basic_auth_users:\n  a: {}\n", hash("b")));
+        let logins = Arc::new(Logins::new().unwrap());
+        let said = |pair: &str| {
+            HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(pair))).unwrap()
+        };
+        let [right, wrong, stranger, another] = ["a:b", "a:c", "b:b", "a:d"].map(said);
+        let check = async |users: &Users, said| logins.check(users, Some(said)).await;
+        let expected =
+            [(&right, Login::Welcome), (&wrong, Login::Unknown), (&stranger, Login::Unknown)];
+        for (said, login) in expected {
+            assert_eq!(check(&before, said).await, login);
+        }
+        // Nobody's turn comes any more: what is known is known all the same, and what is not has to wait.
+        let _turn = logins.turn.acquire().await.unwrap();
+        for (said, login) in expected {
+            assert_eq!(check(&before, said).await, login);
+        }
+        let limit = std::time::Duration::from_millis(50);
+        assert!(tokio::time::timeout(limit, check(&before, &another)).await.is_err());
+        // A new hash is another question, for the same password, too.
+        let after = users(&format!("basic_auth_users:\n  a: {}\n", hash("e")));
+        assert!(tokio::time::timeout(limit, check(&after, &right)).await.is_err());
+        // Those who wait are not too many.
+        let _waiting = logins.waiting.acquire_many(WAITING as u32).await.unwrap();
+        assert_eq!(check(&after, &right).await, Login::Busy);
+        assert_eq!(logins.check(&Users::default(), None).await, Login::Welcome);
+    }
 }

@@ -67,7 +67,13 @@ impl Security {
     }
 
     /// Looks for changes for as long as it is polled, and at once at SIGHUP.
-    pub async fn watch(self: Arc<Self>, sources: Sources) -> std::io::Result<()> {
+    pub async fn watch(self: Arc<Self>, sources: Sources) {
+        if let Err(error) = self.look(sources).await {
+            tracing::error!(%error, "the web config file is not looked at any more");
+        }
+    }
+
+    async fn look(self: Arc<Self>, sources: Sources) -> std::io::Result<()> {
         let mut hangup = signal(SignalKind::hangup())?;
         let mut sources = sources;
         loop {

@@ -242,6 +242,7 @@ where
         builder
             .timer(TokioTimer::new())
             .max_concurrent_streams(limits.streams)
+            .max_send_buf_size(limits.least_taken)
             .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX));
         until_stopped!(builder.serve_connection(TokioIo::new(stream), service));
     } else {

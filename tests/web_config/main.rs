@@ -42,8 +42,12 @@ impl Site {
     }
 
     fn exporter(&self) -> Exporter {
+        self.exporter_with(&[])
+    }
+
+    fn exporter_with(&self, flags: &[&str]) -> Exporter {
         let flag = format!("--web.config.file={}", self.path().join("web.yml").display());
-        Exporter::demo(&[&flag])
+        Exporter::demo(&[&[flag.as_str()], flags].concat())
     }
 }
 
