@@ -39,6 +39,10 @@ impl Api {
                 let problem = format!("what it answers is no history ({error}): {advice}");
                 self.address.problem(problem)
             }),
+            401 => {
+                let problem = "wants a login: https://USER@HOST with --source.password-file";
+                Err(self.address.problem(problem))
+            }
             // One line that says what is the matter is its own.
             400..600 if is_ours(&body) => Err(self.address.problem(said())),
             status => Err(self.address.problem(format!("answers {status}: {advice}"))),

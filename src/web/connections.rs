@@ -217,8 +217,8 @@ impl Connections {
         Some(Request { connection: Arc::clone(connection), all: Arc::clone(self) })
     }
 
-    /// Has the connection go whose client has taken nothing for the longest.
-    fn hurry(&self, now: Instant) {
+    /// Has the connection go whose client has taken nothing for the longest, so that there is room.
+    pub fn hurry(&self, now: Instant) {
         let all = self.all();
         let of = |connection: &Arc<Connection>| connection.gives_way(now).filter(|way| way.0 == 1);
         let slowest = all.values().filter_map(|it| Some((of(it)?, it))).min_by_key(|it| it.0);

@@ -10,8 +10,11 @@ pub struct Limits {
     /// nothing takes some 20 kB, with TLS 50.
     pub connections: usize,
     /// Requests that are being answered at once. One whose client does not read holds 128 kB of plain text
-    /// and as much again on its way out.
+    /// and as much again on its way out, beside what all share.
     pub requests: usize,
+    /// Of these, such that are made for who asks: each is all that is known as JSON, some 40 MB for 60,000
+    /// ports, until it is taken.
+    pub made: usize,
     /// How long a handshake and the first request may take to come in, and the head of each further one.
     /// curl takes milliseconds; across the world it is a second.
     pub asking: Duration,
@@ -45,6 +48,7 @@ impl Default for Limits {
         Limits {
             connections: 512,
             requests: 256,
+            made: 4,
             asking: seconds(10),
             resting: seconds(300),
             taking: seconds(30),

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::connections::{Connections, Place};
@@ -47,6 +47,8 @@ pub struct Server {
 struct Shared {
     security: Arc<Security>,
     connections: Arc<Connections>,
+    /// Places of what is made for who asks.
+    made: Arc<Semaphore>,
     limits: Limits,
 }
 
@@ -54,7 +56,8 @@ impl Server {
     /// One that listens nowhere yet. It has to be made on the runtime that it runs on.
     pub fn new(security: Arc<Security>, limits: Limits) -> Self {
         let connections = Arc::new(Connections::new(limits));
-        let shared = Arc::new(Shared { security, connections, limits });
+        let made = Arc::new(Semaphore::new(limits.made));
+        let shared = Arc::new(Shared { security, connections, made, limits });
         let (stopper, mut stop) = watch::channel(false);
         let watched = Arc::clone(&shared);
         tokio::spawn(async move {
@@ -216,12 +219,11 @@ where
         let whole = if is_copy(&request) { Duration::MAX } else { limits.whole };
         let begun = shared.connections.begin(&place.connection, Instant::now(), whole);
         async move {
-            let response = match &begun {
+            let (response, made) = match &begun {
                 Some(_) => answer(request, &router, &shared).await,
-                None => busy("too many requests are being answered: try again\n"),
+                None => (busy("too many requests are being answered: try again\n"), None),
             };
-            let (parts, body) = response.into_parts();
-            Ok::<_, Infallible>(Response::from_parts(parts, Answer { body, _request: begun }))
+            Ok::<_, Infallible>(response.map(|body| Answer::new(body, (begun, made))))
         }
     });
     macro_rules! until_stopped {
@@ -264,29 +266,46 @@ fn is_copy(request: &Request<Incoming>) -> bool {
     request.uri().path() == DUMP
 }
 
-/// Answers a request, in time.
+/// Answers a request, in time, with what has to be kept until the answer is taken.
 async fn answer(
     request: Request<Incoming>,
     router: &TowerToHyperService<Router>,
     shared: &Shared,
-) -> Response {
+) -> (Response, Option<OwnedSemaphorePermit>) {
     let limits = &shared.limits;
     if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body) {
         // What comes next by this connection would be that body.
         let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
         let problem = "no request has a body here\n";
-        return (StatusCode::PAYLOAD_TOO_LARGE, close, problem).into_response();
+        return ((StatusCode::PAYLOAD_TOO_LARGE, close, problem).into_response(), None);
     }
     let limit = if is_copy(&request) { limits.copying } else { limits.answering };
-    let answered = shared.security.answer(request, async |request: Request<Incoming>| match router
-        .call(request.map(Body::new))
-        .await
-    {
-        Ok(response) => response,
-        Err(never) => match never {},
+    let mut made = None;
+    let answered = shared.security.answer(request, async |request: Request<Incoming>| {
+        if request.uri().path().starts_with("/api/") {
+            made = shared.place_to_make().await;
+        }
+        match router.call(request.map(Body::new)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
     });
-    let answered = tokio::time::timeout(limit, answered).await;
-    answered.unwrap_or_else(|_| busy("this takes too long\n"))
+    match tokio::time::timeout(limit, answered).await {
+        Ok(response) => (response, made),
+        Err(_) => (busy("this takes too long\n"), None),
+    }
+}
+
+impl Shared {
+    /// A place of what is made for who asks, once there is one.
+    async fn place_to_make(&self) -> Option<OwnedSemaphorePermit> {
+        let made = &self.made;
+        if let Ok(place) = Arc::clone(made).try_acquire_owned() {
+            return Some(place);
+        }
+        self.connections.hurry(Instant::now());
+        Arc::clone(made).acquire_owned().await.ok()
+    }
 }
 
 /// No answer now, and perhaps soon.

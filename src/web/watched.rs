@@ -10,6 +10,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::connections::{Connection, Request};
 
@@ -89,10 +90,24 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     }
 }
 
+/// So much of an answer goes out at a time: what is handed over counts as told, and is not let go of
+/// before it is.
+const PIECE: usize = 64 << 10;
+
 /// An answer that tells when it is over.
 pub(super) struct Answer {
-    pub body: Body,
-    pub _request: Option<Request>,
+    body: Body,
+    rest: Bytes,
+    _kept: Kept,
+}
+
+/// What is held until an answer is over: its place among requests, and one among what is large.
+pub(super) type Kept = (Option<Request>, Option<OwnedSemaphorePermit>);
+
+impl Answer {
+    pub fn new(body: Body, kept: Kept) -> Self {
+        Answer { body, rest: Bytes::new(), _kept: kept }
+    }
 }
 
 impl http_body::Body for Answer {
@@ -103,14 +118,29 @@ impl http_body::Body for Answer {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        if self.rest.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
+        let piece = self.rest.len().min(PIECE);
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(piece)))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (mut hint, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper.saturating_add(rest));
+        }
+        hint.set_lower(hint.lower().saturating_add(rest));
+        hint
     }
 }

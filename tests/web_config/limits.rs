@@ -89,7 +89,7 @@ fn trickle(stream: &mut TcpStream) {
 
 #[test]
 fn a_head_that_trickles_in_is_not_waited_for() {
-    let served = Served::new(Limits { asking: millis(200), ..brisk() });
+    let served = Served::new(Limits { asking: millis(1_000), ..brisk() });
     trickle(&mut connect(&served.address));
     assert_eq!(rest(&mut connect(&served.address)), b"", "nor is one that never begins");
     // The same for the second request of a connection.
@@ -104,22 +104,22 @@ fn a_head_that_trickles_in_is_not_waited_for() {
 
 #[test]
 fn a_connection_may_rest_and_not_for_ever() {
-    let served = Served::new(Limits { asking: millis(50), resting: millis(500), ..brisk() });
+    let served = Served::new(Limits { asking: millis(1_000), resting: millis(4_000), ..brisk() });
     let mut stream = connect(&served.address);
     let mut answer = vec![0; 1024];
-    for _ in 0..3 {
+    for _ in 0..2 {
         stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         let bytes = stream.read(&mut answer).unwrap();
         assert_eq!(status(&answer[..bytes]), Some(200));
         // Longer than a head may take.
-        std::thread::sleep(millis(150));
+        std::thread::sleep(millis(1_100));
     }
     assert_eq!(rest(&mut stream), b"");
 }
 
 #[test]
 fn a_client_that_does_not_read_is_not_waited_for() {
-    let served = Served::new(Limits { taking: millis(200), ..brisk() });
+    let served = Served::new(Limits { taking: millis(2_000), ..brisk() });
     let mut stream = connect(&served.address);
     stream.write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     // It is there until the other side has enough, which shows in that the connection is reset.
