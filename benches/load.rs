@@ -174,9 +174,12 @@ fn main() {
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
         return;
     }
-    // 1,000 clients and as many sockets, beside what else a process has.
+    let hosts = std::env::args().skip_while(|arg| arg != "--hosts").nth(1);
+    let hosts = hosts.map_or(HOSTS, |hosts| hosts.parse().unwrap());
+    let scenario =
+        format!("about: Load\nfabric: {{fat-tree: {{levels: 3, hosts: {hosts}, radix: 40}}}}\n");
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), SCENARIO).unwrap();
+    std::fs::write(file.path(), scenario).unwrap();
     let scenario = format!("--scenario={}", file.path().display());
     pin(1);
     let mut exporter = Exporter::demo_uncaptured(&[&scenario, INTERVAL, "--log.level=debug"]);
