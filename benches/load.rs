@@ -17,9 +17,9 @@ use std::time::Duration;
 use measure::{median, pin};
 use rig::Exporter;
 
-/// 60,000 connected ports: each host has one, and two levels above as many again at both ends.
-const SCENARIO: &str =
-    "about: A fabric of 10,000 hosts\nfabric: {fat-tree: {levels: 3, hosts: 10000, radix: 40}}\n";
+/// 60,000 connected ports: each host has one, and each of three levels as many again at both ends of its
+/// cables. Fewer by `cargo bench --bench load -- --hosts 500`.
+const HOSTS: u32 = 10_000;
 
 /// From one sweep to the next.
 const INTERVAL: &str = "--fabric.interval=5s";

@@ -8,6 +8,7 @@ use crate::remote::Access;
 
 /// What opens the door of who is asked.
 #[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "they are called as the flags are")]
 pub struct AccessArgs {
     /// PEM file with the CAs that are trusted where an https:// address is asked [default: the system's]
     #[arg(long = "source.ca-file", value_name = "FILE", global = true)]

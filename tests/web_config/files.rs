@@ -64,6 +64,7 @@ fn files_that_are_right() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn each_mistake_is_one_line_with_its_file_line_and_key() {
     let site = Site::new("");
     Ca::new("another").server().write(site.path(), "other");

@@ -235,9 +235,9 @@ fn the_end_waits_for_answers_on_their_way_and_not_for_who_rests() {
     let mut some = vec![0; 1 << 16];
     large.read_exact(&mut some).unwrap();
     let reader = std::thread::spawn(move || rest(&mut large).len() + some.len());
-    let server = served.server.take().unwrap();
+    let ending = served.server.take().unwrap();
     let began = Instant::now();
-    served.runtime.block_on(server.end(Duration::from_secs(60)));
+    served.runtime.block_on(ending.end(Duration::from_secs(60)));
     assert!(began.elapsed() < Duration::from_secs(50), "it waits for who rests");
     assert!(reader.join().unwrap() > LARGE);
     assert_eq!(rest(&mut resting), b"");
