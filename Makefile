@@ -3,7 +3,7 @@ DESTDIR ?=
 # What `make demo` is to be told besides, such as DEMO="--hosts 500 --speedup 10".
 DEMO    ?=
 # The programs that the exporter is to agree with.
-STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-alertmanager prometheus-node-exporter tshark
+STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-alertmanager prometheus-node-exporter tshark curl openssl
 # What the guest of tests/kernel runs on, and what its module and its file system are made with.
 GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 # What Helm, Ansible and Kubernetes' schemas are run by, which judge deploy/.
@@ -59,12 +59,13 @@ lint: tools ## formatting, clippy, documentation, dependencies
 advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, and the rules
+bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, under load, and the rules
 	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench health
 	cargo bench $(LOCKED) --bench fabric
 	cargo bench $(LOCKED) --bench history
 	cargo bench $(LOCKED) --bench host
+	cargo bench $(LOCKED) --bench load
 	cargo bench $(LOCKED) --bench rules
 
 # Apart from test: the fuzzers are built with a sanitizer and coverage, for which all dependencies are

@@ -14,6 +14,7 @@ pub mod history;
 pub mod mad;
 pub mod metric;
 pub mod monitor;
+pub mod remote;
 pub mod sim;
 pub mod transport;
 pub mod web;

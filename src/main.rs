@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use fabric_exporter::cli::{Cli, Verb, demo, doctor, history, links, serve};
+use fabric_exporter::cli::{Cli, Verb, check, demo, doctor, history, links, serve};
 
 fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Serve(args) => serve::run(args),
         Verb::Links(args) => links::run(args),
         Verb::History(args) => history::run(args),
+        Verb::Check(args) => check::run(&args),
         Verb::Demo(args) => demo::run(args),
         Verb::Doctor(args) => match doctor::run(args) {
             // It has told all that there is to tell.

@@ -72,6 +72,7 @@ fn every_flag_is_in_the_configuration_page() {
     let verbs: [(&[&str], usize); 11] = [
         (&["serve"], 20),
         (&["links"], 20),
+        (&["check"], 1),
         (&["demo"], 20),
         (&["doctor"], 20),
         (&["history", "events"], 6),
@@ -132,6 +133,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/history.md",
         "docs/measurements.md",
         "docs/scenarios.md",
+        "docs/security.md",
     ] {
         let text = document(name);
         let folder = root.join(name).parent().unwrap().to_owned();

@@ -129,7 +129,7 @@ fn answering(answer: &'static str) -> String {
 
 #[test]
 fn addresses_at_which_no_exporter_is() {
-    for url in ["https://127.0.0.1:1", "127.0.0.1:10315", "http://", ""] {
+    for url in ["ftp://127.0.0.1:1", "127.0.0.1:10315", "http://", ""] {
         refused(&links(&["--url", url]), 2, "is no address such as");
     }
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

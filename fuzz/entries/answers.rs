@@ -9,6 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use fabric_exporter::history::prometheus::Prometheus;
 use fabric_exporter::history::{Api, Source};
+use fabric_exporter::remote::Access;
 
 use super::history::ask;
 
@@ -41,7 +42,10 @@ pub fn run(bytes: &[u8]) {
     };
     let asked = ASKED.get_or_init(|| {
         let url = serve();
-        [Box::new(Prometheus::new(&url, Vec::new()).unwrap()), Box::new(Api::new(&url).unwrap())]
+        [
+            Box::new(Prometheus::new(&url, &Access::default()).unwrap()),
+            Box::new(Api::new(&url, &Access::default()).unwrap()),
+        ]
     });
     ask(&*asked[usize::from(flags >> 2 & 1)]);
 }

@@ -19,15 +19,25 @@ use crate::monitor::host::{HostMonitor, News};
 use crate::monitor::{Board, Monitor, Observation, PortNews, Recording};
 use crate::transport::capture::Capture;
 use crate::transport::clock::Clock;
+use crate::web::config::Sources;
 use crate::web::exposition::about::Process;
 use crate::web::exposition::{Exposition, Latest};
+use crate::web::limits::Limits;
+use crate::web::security::Security;
 use crate::web::server::{self, Site};
+use crate::web::serving::Server;
 
 use super::{Exit, Fatal};
 
 /// How long the end waits for watches that are to end: they need a second at the most, but for a
 /// device that hangs, or a simulated fabric of thousands of hosts in which much happens at once.
 const MOST_FAREWELL: Duration = Duration::from_secs(5);
+
+/// How long the end waits for answers that are on their way. Most have a millisecond to go.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// How much those who serve stand back for those who sweep; see [`stand_back`].
+const NICE: i32 = 19;
 
 /// A monitor that is ready to run.
 pub struct Watcher {
@@ -121,17 +131,20 @@ impl<'a> Daemon<'a> {
         announce: impl FnOnce(&[SocketAddr]),
     ) -> Result<(), Fatal> {
         watchers.extend(self.recorder()?);
+        let file = self.settings.web_config.as_deref();
+        let security = Security::load(file).map_err(|error| Fatal::new(Exit::Usage, error))?;
         // Each keeps what it once needed to compress an answer, some 800 KiB; a host's own devices
         // have little to tell, and a second one is for those who wait behind a fabric's.
         let servers = if self.settings.fabrics.is_empty() { 1 } else { 2 };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(servers)
+            .on_thread_start(stand_back)
             .enable_all()
             .build()
             .map_err(|error| {
                 Fatal::new(Exit::Failed, format!("cannot start the runtime: {error}"))
             })?;
-        let result = runtime.block_on(self.serve(watchers, announce));
+        let result = runtime.block_on(self.serve(watchers, security, announce));
         // Nothing is served any more, so nobody waits for what is still being rendered.
         runtime.shutdown_background();
         result
@@ -140,6 +153,7 @@ impl<'a> Daemon<'a> {
     async fn serve(
         self,
         watchers: Vec<Watcher>,
+        (security, sources): (Security, Option<Sources>),
         announce: impl FnOnce(&[SocketAddr]),
     ) -> Result<(), Fatal> {
         let Daemon { settings, mut seen, stop, board, recorder: _ } = self;
@@ -154,6 +168,11 @@ impl<'a> Daemon<'a> {
             signal(SignalKind::interrupt()).map_err(|error| failed("SIGINT", error))?;
         let (latest_sender, latest) =
             watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
+        let security = Arc::new(security);
+        if let Some(sources) = sources {
+            tokio::spawn(Arc::clone(&security).watch(sources));
+        }
+        let server = Server::new(security, Limits::default());
         let mut addresses = Vec::new();
         for &address in &settings.listen {
             let listener = server::listen(address)
@@ -162,8 +181,7 @@ impl<'a> Daemon<'a> {
             let address = listener.local_addr().map_err(|error| failed("listener", error))?;
             tracing::info!(%address, "listening");
             addresses.push(address);
-            let site = site(settings, &latest);
-            tokio::spawn(async move { axum::serve(listener, site.router()).await });
+            server.serve(listener, site(settings, &latest).router());
         }
         announce(&addresses);
         let (ended_sender, mut ended) = unbounded_channel();
@@ -189,6 +207,7 @@ impl<'a> Daemon<'a> {
         for wake in wakes {
             wake();
         }
+        server.end(LAST_ANSWERS).await;
         render.abort();
         // What is in flight is waited for, but not long.
         let joined = tokio::task::spawn_blocking(move || {
@@ -252,6 +271,14 @@ fn site(settings: &Settings, latest: &Latest) -> Site {
     let history = settings.history.as_ref().map(|history| history.file.clone());
     Site::new(latest.clone(), Process::new(&settings.procfs), &settings.telemetry_path)
         .with_history(history)
+}
+
+/// Lets this thread, which serves or renders, have what sweeping leaves: sweeps are to be on time,
+/// however many ask. A nice value of 10 is a tenth of the weight (sched(7)); a scrape on a busy host
+/// still gets on with that.
+fn stand_back() {
+    // Of this thread alone, as Linux has it; where that is not allowed all are alike.
+    let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 /// Renders each board that is published, off the server's threads. A board that is replaced while

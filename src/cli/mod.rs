@@ -1,5 +1,7 @@
 //! The command line: one verb a file.
 
+mod access;
+pub mod check;
 mod daemon;
 pub mod demo;
 pub mod doctor;
@@ -29,6 +31,8 @@ pub enum Verb {
     Doctor(doctor::DoctorArgs),
     /// Tell what an exporter has recorded: what happened, and when
     History(history::HistoryArgs),
+    /// Look whether the config file and the web config file are as they have to be
+    Check(check::CheckArgs),
     /// Serve a simulated fabric with troubles in it; no InfiniBand needed
     Demo(demo::DemoArgs),
 }

@@ -35,6 +35,8 @@ pub struct Settings {
     pub listen: Vec<SocketAddr>,
     /// Where the metrics are: `/metrics`.
     pub telemetry_path: String,
+    /// The file that says who comes in, if not everybody does.
+    pub web_config: Option<PathBuf>,
     /// Where sysfs is mounted.
     pub sysfs: PathBuf,
     /// Where procfs is mounted.
@@ -176,6 +178,7 @@ impl Settings {
         Ok(Settings {
             listen: listen.iter().map(|text| listen_address(text)).collect::<Result<_, _>>()?,
             telemetry_path,
+            web_config: web.config_file,
             sysfs,
             procfs: path.procfs.unwrap_or_else(|| "/proc".into()),
             log_level: log.level.unwrap_or(LogLevel::Info),

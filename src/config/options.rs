@@ -87,6 +87,9 @@ section! {
         /// Path of the metrics [default: /metrics]
         #[arg(long = "web.telemetry-path", value_name = "PATH")]
         telemetry_path: String,
+        /// YAML file with TLS, logins and headers, in the form of the Prometheus exporter toolkit; read again when it changes [default: none, and everybody is answered without TLS]
+        #[arg(id = "web_config_file", long = "web.config.file", value_name = "FILE")]
+        config_file: PathBuf,
     }
 }
 

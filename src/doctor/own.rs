@@ -6,7 +6,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::config::{FabricSettings, HistorySettings, Settings};
 use crate::history::file::free;
-use crate::monitor::{count_maintenance, read_names};
+use crate::monitor::{names_in, work_in};
 
 use super::finding::{Finding, Subject};
 
@@ -30,12 +30,12 @@ pub fn check(own: &Own) -> Vec<Finding> {
     let fabrics = &own.settings.fabrics;
     findings.extend(of_site_file(fabrics, "--fabric.node-name-map", |fabric| {
         let path = fabric.node_name_map.as_ref()?;
-        let read = read_names(Some(path));
+        let read = names_in(path);
         Some((path.clone(), read.map(|names| names.len()).map_err(|error| error.to_string())))
     }));
     findings.extend(of_site_file(fabrics, "--health.maintenance-file", |fabric| {
         let path = fabric.maintenance_file.as_ref()?;
-        Some((path.clone(), count_maintenance(path).map_err(|error| error.to_string())))
+        Some((path.clone(), work_in(path).map_err(|error| error.to_string())))
     }));
     findings.extend(own.settings.history.iter().flat_map(of_history));
     findings

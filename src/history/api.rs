@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use serde::de::DeserializeOwned;
 
 use crate::fabric::topology::End;
+use crate::remote::Access;
 
 use super::HistoryError;
 use super::http::{Address, line};
@@ -24,8 +25,8 @@ pub struct Api {
 
 impl Api {
     /// The exporter at `http://host:10315`, or behind a path; the error says what is wrong with it.
-    pub fn new(url: &str) -> Result<Self, String> {
-        Ok(Api { address: Address::new(url, Vec::new())? })
+    pub fn new(url: &str, access: &Access) -> Result<Self, String> {
+        Ok(Api { address: Address::new(url, access)? })
     }
 
     fn ask<T: DeserializeOwned>(&self, question: &Question) -> Result<T, AskError> {
@@ -38,6 +39,10 @@ impl Api {
                 let problem = format!("what it answers is no history ({error}): {advice}");
                 self.address.problem(problem)
             }),
+            401 => {
+                let problem = "wants a login: https://USER@HOST with --source.password-file";
+                Err(self.address.problem(problem))
+            }
             // One line that says what is the matter is its own.
             400..600 if is_ours(&body) => Err(self.address.problem(said())),
             status => Err(self.address.problem(format!("answers {status}: {advice}"))),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::remote::{Access, Remote};
+
 use super::source::AskError;
 
 /// How long it may take until somebody is there at all.
@@ -19,45 +21,18 @@ const MOST: u64 = 256 << 20;
 /// Somebody at an address.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
-    base: String,
-    headers: Vec<(String, String)>,
-    agent: ureq::Agent,
+    remote: Remote,
 }
 
 impl Address {
-    /// Reads an address such as `http://host:9090/prefix`; without TLS there is less to build.
-    pub(super) fn new(url: &str, headers: Vec<(String, String)>) -> Result<Self, String> {
-        let rest = url.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
-        let is_plain = |rest: &&str| {
-            !rest.is_empty() && !rest.starts_with('/') && !rest.contains(['?', '#', ' '])
-        };
-        let Some(rest) = rest.filter(is_plain) else {
-            let tls = if url.starts_with("https://") { " (TLS is not spoken)" } else { "" };
-            return Err(format!("{url:?} is no address such as http://127.0.0.1:9090{tls}"));
-        };
-        let base = format!("http://{rest}");
-        if base.parse::<ureq::http::Uri>().is_err() {
-            return Err(format!("{url:?} is no address such as http://127.0.0.1:9090"));
-        }
-        let agent = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_connect(Some(CONNECT))
-            .timeout_global(Some(LIMIT))
-            // Who is asked is within; proxies lead outside.
-            .proxy(None)
-            .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .into();
-        Ok(Address { base, headers, agent })
+    /// Reads an address such as `http://host:9090/prefix`.
+    pub(super) fn new(url: &str, access: &Access) -> Result<Self, String> {
+        Ok(Address { remote: Remote::new(url, access, CONNECT, LIMIT)? })
     }
 
     /// The address.
     pub(super) fn name(&self) -> String {
-        // What stands before an @ is a secret.
-        let rest = self.base.trim_start_matches("http://");
-        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-        format!("http://{host}{path}")
+        self.remote.name().to_owned()
     }
 
     /// Asks for a path below it.
@@ -66,10 +41,7 @@ impl Address {
         path: &str,
         pairs: &[(&str, String)],
     ) -> Result<(u16, Vec<u8>), AskError> {
-        let mut request = self.agent.get(format!("{}{path}", self.base));
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
+        let mut request = self.remote.get(path);
         for (key, value) in pairs {
             request = request.query(*key, value);
         }
@@ -84,7 +56,7 @@ impl Address {
         pairs: &[(&str, String)],
         out: &mut dyn std::io::Write,
     ) -> Result<Result<(), (u16, Vec<u8>)>, AskError> {
-        let mut request = self.agent.get(format!("{}{path}", self.base));
+        let mut request = self.remote.get(path);
         for (key, value) in pairs {
             request = request.query(*key, value);
         }
@@ -112,10 +84,7 @@ impl Address {
         path: &str,
         pairs: &[(&str, String)],
     ) -> Result<(u16, Vec<u8>), AskError> {
-        let mut request = self.agent.post(format!("{}{path}", self.base));
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
+        let request = self.remote.post(path);
         self.taken(request.send_form(pairs.iter().map(|(key, value)| (*key, value.as_str()))))
     }
 

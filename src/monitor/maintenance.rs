@@ -56,9 +56,9 @@ fn parse(text: &str) -> Result<Vec<Work>, String> {
     Ok(entries.into_iter().map(work).collect())
 }
 
-/// Reads the file once; tells how many entries it has.
-pub fn count_maintenance(path: &Path) -> Result<usize, MaintenanceError> {
-    Ok(Maintenance::new(path).news()?.map_or(0, |work| work.len()))
+/// How much work a maintenance file tells of.
+pub fn work_in(path: &Path) -> Result<usize, MaintenanceError> {
+    Maintenance::new(path).news().map(|work| work.map_or(0, |work| work.len()))
 }
 
 /// The file, and what it was when it was read last.

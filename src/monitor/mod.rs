@@ -13,9 +13,9 @@ mod observation;
 mod recording;
 
 pub use judging::PortNews;
-pub use maintenance::{MaintenanceError, count_maintenance};
+pub use maintenance::{MaintenanceError, work_in};
 pub use mastership::Mastership;
-pub use names::{NamesError, read_names};
+pub use names::{NamesError, names_in};
 pub use observation::{Board, Collector, Observation, Tally};
 pub use recording::Recording;
 
@@ -41,6 +41,7 @@ use crate::transport::walk::{self, Broken};
 use crate::transport::{Wire, WireError};
 use judging::Judging;
 use movement::{Movement, has_unaddressed};
+use names::read_names;
 
 /// How often a device that went away is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);

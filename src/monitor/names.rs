@@ -1,6 +1,6 @@
 //! The node-name-map file, read anew at each discovery.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::fabric::names::{NodeNames, NodeNamesError};
 
@@ -25,9 +25,13 @@ pub enum NamesError {
     },
 }
 
-/// Reads the file, if there is one. What is not UTF-8 in it is replaced, as in what devices tell.
-pub fn read_names(path: Option<&PathBuf>) -> Result<NodeNames, NamesError> {
-    let Some(path) = path else { return Ok(NodeNames::default()) };
+/// Reads the file, if there is one.
+pub(super) fn read_names(path: Option<&PathBuf>) -> Result<NodeNames, NamesError> {
+    path.map_or_else(|| Ok(NodeNames::default()), |path| names_in(path))
+}
+
+/// Reads a node-name-map.
+pub fn names_in(path: &Path) -> Result<NodeNames, NamesError> {
     let name = path.display().to_string();
     let bytes = std::fs::read(path)
         .map_err(|error| NamesError::Unreadable { path: name.clone(), error })?;

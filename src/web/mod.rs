@@ -3,7 +3,17 @@
 pub mod api;
 pub mod archive;
 pub mod body;
+pub mod certificate;
+pub mod config;
+mod connections;
 pub mod exposition;
+pub mod limits;
+pub mod login;
 pub mod negotiate;
 pub mod pages;
+pub mod rate;
+pub mod security;
 pub mod server;
+pub mod serving;
+pub mod tls;
+mod watched;

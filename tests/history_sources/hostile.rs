@@ -10,6 +10,7 @@ use fabric_exporter::history::model::Window;
 use fabric_exporter::history::prometheus::Prometheus;
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Api, Source};
+use fabric_exporter::remote::Access;
 
 use crate::rig::exporter::PROGRAM;
 
@@ -96,9 +97,9 @@ fn no_answer_makes_anybody_panic() {
         ("200 OK", one("2000000000", well), false),
     ] {
         let url = answering(status, &body);
-        let errors = ask_all(&Prometheus::new(&url, Vec::new()).unwrap());
+        let errors = ask_all(&Prometheus::new(&url, &Access::default()).unwrap());
         assert_eq!(errors.len(), if fails { 7 } else { 0 }, "{body}: {errors:?}");
-        for error in errors.iter().chain(&ask_all(&Api::new(&url).unwrap())) {
+        for error in errors.iter().chain(&ask_all(&Api::new(&url, &Access::default()).unwrap())) {
             assert!(error.starts_with(&url) && error.lines().count() == 1, "{error}");
         }
     }
@@ -113,7 +114,7 @@ fn nobody_or_two_to_ask() {
         (vec![], 2, "--file, --url or --source: which history?"),
         (vec!["--file", "x", "--url", "http://x"], 2, "one of them alone"),
         (vec!["--url", "http://x", "--source", "http://x"], 2, "one of them alone"),
-        (vec!["--url", "https://x"], 2, "--url: \"https://x\" is no address such as"),
+        (vec!["--url", "ftp://x"], 2, "--url: \"ftp://x\" is no address such as"),
         (vec!["--source", "x:9090"], 2, "--source: \"x:9090\" is no address such as"),
         (vec!["--source.header", "X: y", "--file", "x"], 2, "goes with --source"),
         (vec!["--source.header", "nothing"], 2, "no \"NAME: VALUE\""),
@@ -133,7 +134,7 @@ fn nobody_or_two_to_ask() {
 #[test]
 fn paths_and_headers_are_passed_on() {
     let (url, told) = listening("200 OK", "[]");
-    let api = Api::new(&format!("{url}/rack/7/")).unwrap();
+    let api = Api::new(&format!("{url}/rack/7/"), &Access::default()).unwrap();
     assert!(api.ports("leaf 1[3]").unwrap().is_empty());
     let said = told.recv().unwrap();
     let asked = "GET /rack/7/api/v1/history/ports?called=leaf%201%5B3%5D HTTP/1.1";

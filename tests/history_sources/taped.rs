@@ -11,6 +11,7 @@ use fabric_exporter::config::HistorySettings;
 use fabric_exporter::history::prometheus::Prometheus;
 use fabric_exporter::history::{Reader, Recorder};
 use fabric_exporter::monitor::{Observation, Recording};
+use fabric_exporter::remote::Access;
 
 use crate::rig::Simulated;
 use crate::rig::metrics::Sample;
@@ -76,7 +77,7 @@ impl Taped {
             out.flush().unwrap();
         });
         let reader = Reader::open(Path::new(&file)).unwrap();
-        let prometheus = Prometheus::new(&server.url(), Vec::new()).unwrap();
+        let prometheus = Prometheus::new(&server.url(), &Access::default()).unwrap();
         let ended = began + at - SWEEP;
         Taped { began, ended, reader, prometheus, then, _folder: folder, _server: server }
     }

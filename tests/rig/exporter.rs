@@ -101,7 +101,9 @@ impl Exporter {
         let mut command = Command::new(PROGRAM);
         command.current_dir(&dir);
         // By itself it is quiet, and where it listens is read from its log.
-        let flags = [&["--log.level=info"], flags].concat();
+        let says = flags.iter().any(|flag| flag.starts_with("--log.level"));
+        let level: &[&str] = if says { &[] } else { &["--log.level=info"] };
+        let flags = [level, flags].concat();
         Self::run(command, "demo", &flags, captured, dir, Arc::new(keeps))
     }
 

@@ -18,6 +18,7 @@
 
 pub mod alertmanager;
 pub mod capture;
+pub mod certs;
 pub mod child;
 pub mod counters;
 pub mod diags;
@@ -56,7 +57,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 14] = [
+const PACKAGES: [(&str, &str); 16] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
@@ -68,6 +69,8 @@ const PACKAGES: [(&str, &str); 14] = [
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("setpriv", "util-linux"),
     ("strip", "binutils"),
+    ("openssl", "openssl"),
+    ("curl", "curl"),
     ("node", "nodejs"),
     ("npm", "npm"),
     ("python3", "python3-venv"),

@@ -65,10 +65,21 @@ impl Prometheus {
         Self::start_in(dir, &setup)
     }
 
+    /// Starts one with a config file of its own, as JSON.
+    pub fn configured(config: &Value) -> Self {
+        let dir = tempfile::Builder::new().prefix("prometheus-").tempdir().unwrap();
+        Self::start_with(dir, &config.to_string(), Duration::from_secs(300))
+    }
+
     fn start_in(dir: tempfile::TempDir, setup: &Setup<'_>) -> Self {
+        let config = setup.config(dir.path());
+        Self::start_with(dir, &config, setup.lookback)
+    }
+
+    fn start_with(dir: tempfile::TempDir, text: &str, lookback: Duration) -> Self {
         let config = dir.path().join("prometheus.yml");
-        std::fs::write(&config, setup.config(dir.path())).unwrap();
-        let lookback = format!("--query.lookback-delta={}ms", setup.lookback.as_millis());
+        std::fs::write(&config, text).unwrap();
+        let lookback = format!("--query.lookback-delta={}ms", lookback.as_millis());
         let (running, address) = listening("prometheus", dir.path(), |address| {
             let mut command = Command::new(require("prometheus"));
             command

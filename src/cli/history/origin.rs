@@ -7,6 +7,8 @@ use clap::Args;
 use crate::history::prometheus::Prometheus;
 use crate::history::{Api, Reader, Source};
 
+use crate::cli::access::AccessArgs;
+
 use super::{Exit, Fatal, unreadable};
 
 /// Who is asked.
@@ -26,6 +28,8 @@ pub struct OriginArgs {
     /// repeated
     #[arg(long = "source.header", value_name = "NAME: VALUE", global = true, value_parser = header)]
     header: Vec<(String, String)>,
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 /// Who has the file.
@@ -60,7 +64,9 @@ impl OriginArgs {
                 Ok(File::Here(Reader::open(file).map_err(|error| unreadable(error.into()))?))
             }
             (None, Some(url)) => {
-                let api = Api::new(url).map_err(|error| usage(format!("--url: {error}")))?;
+                let access = self.access.with(Vec::new());
+                let api =
+                    Api::new(url, &access).map_err(|error| usage(format!("--url: {error}")))?;
                 Ok(File::There(api))
             }
             // What is wrong is said as for the others.
@@ -83,11 +89,13 @@ impl OriginArgs {
                 Ok(Box::new(reader))
             }
             (None, Some(url), None) => {
-                let api = Api::new(&url).map_err(|error| usage(format!("--url: {error}")))?;
+                let access = self.access.with(Vec::new());
+                let api =
+                    Api::new(&url, &access).map_err(|error| usage(format!("--url: {error}")))?;
                 Ok(Box::new(api))
             }
             (None, None, Some(url)) => {
-                let source = Prometheus::new(&url, self.header)
+                let source = Prometheus::new(&url, &self.access.with(self.header))
                     .map_err(|error| usage(format!("--source: {error}")))?;
                 Ok(Box::new(source))
             }

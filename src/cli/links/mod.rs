@@ -19,6 +19,7 @@ use crate::config::options::{
 use crate::web::api::links::{Ask, links};
 use crate::web::api::model::{Links, Verdicts};
 
+use super::access::AccessArgs;
 use super::{Exit, Fatal};
 use table::Style;
 pub(super) use table::tame;
@@ -39,6 +40,8 @@ pub struct LinksArgs {
     #[arg(long, value_name = "URL",
           conflicts_with_all = ["watch_for", "config_file", "PathOptions", "FabricOptions"])]
     url: Option<String>,
+    #[command(flatten)]
+    access: AccessArgs,
     /// Sweep on for so long: what happens meanwhile can be told, and one sweep tells no rates
     #[arg(long = "for", value_name = "TIME")]
     watch_for: Option<Span>,
@@ -58,7 +61,7 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
     let watch_for = args.watch_for.map(Duration::from);
     let is_glimpse = args.url.is_none() && watch_for.is_none();
     let told = if let Some(url) = &args.url {
-        remote::links(url, &ask)?
+        remote::links(url, &ask, &args.access.with(Vec::new()))?
     } else {
         links(&sweep::sweep(&settings(args)?, watch_for.unwrap_or_default())?, &ask)
     };

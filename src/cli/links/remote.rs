@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::cli::{Exit, Fatal};
+use crate::remote::{Access, Remote};
 use crate::web::api::LINKS;
 use crate::web::api::links::Ask;
 use crate::web::api::model::Links;
@@ -14,15 +15,11 @@ const LIMIT: Duration = Duration::from_secs(10);
 const MOST: u64 = 1 << 30;
 
 /// Asks the exporter at an address.
-pub fn links(url: &str, ask: &Ask) -> Result<Links, Fatal> {
-    // Without TLS there is less to build, and nothing secret is asked.
-    let host = url.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
-    let Some(host) = host.filter(|host| !host.is_empty()) else {
-        let problem = format!("--url: {url:?} is no address such as http://127.0.0.1:10315");
-        return Err(Fatal::new(Exit::Usage, problem));
-    };
-    let url = format!("http://{host}{LINKS}");
-    let (status, body) = get(&url, ask).map_err(|error| {
+pub fn links(url: &str, ask: &Ask, access: &Access) -> Result<Links, Fatal> {
+    let wrong = |problem: String| Fatal::new(Exit::Usage, format!("--url: {problem}"));
+    let remote = Remote::new(url, access, LIMIT, LIMIT).map_err(wrong)?;
+    let url = format!("{}{LINKS}", remote.name());
+    let (status, body) = get(&remote, ask).map_err(|error| {
         let problem = format!("{url} does not answer: {error}; is an exporter running there?");
         Fatal::new(Exit::Failed, problem)
     })?;
@@ -32,22 +29,17 @@ pub fn links(url: &str, ask: &Ask) -> Result<Links, Fatal> {
         200 => serde_json::from_slice(&body).or_else(|error| {
             failed(format!("{url} answers what is no list of links ({error}): {advice}"))
         }),
+        401 => {
+            failed(format!("{url} wants a login: https://USER@HOST with --source.password-file"))
+        }
         // It is ours, and says itself what to ask instead.
         400 => failed(format!("{url}: {}", first_line(&body))),
         status => failed(format!("{url} answers {status}: {advice}")),
     }
 }
 
-fn get(url: &str, ask: &Ask) -> Result<(u16, Vec<u8>), ureq::Error> {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .timeout_global(Some(LIMIT))
-        // Exporters are within; proxies lead outside.
-        .proxy(None)
-        .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .into();
-    let mut request = agent.get(url);
+fn get(remote: &Remote, ask: &Ask) -> Result<(u16, Vec<u8>), ureq::Error> {
+    let mut request = remote.get(LINKS);
     if ask.suspect {
         request = request.query("suspect", "true");
     }

@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::fabric::Guid;
 use crate::fabric::topology::{End, LinkId};
+use crate::remote::Access;
 
 use super::http::Address;
 use super::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
@@ -39,8 +40,8 @@ pub struct Prometheus {
 impl Prometheus {
     /// The one at `http://host:9090`, or behind a path, with headers that go with each question; the
     /// error says what is wrong with the address.
-    pub fn new(url: &str, headers: Vec<(String, String)>) -> Result<Self, String> {
-        Ok(Prometheus { client: Client { address: Address::new(url, headers)? } })
+    pub fn new(url: &str, access: &Access) -> Result<Self, String> {
+        Ok(Prometheus { client: Client { address: Address::new(url, access)? } })
     }
 
     /// Answers from a window; with nothing if that is still to come.
@@ -171,13 +172,12 @@ mod tests {
 
     #[test]
     fn addresses_are_ones() {
-        for url in ["http://h:9090", "http://h/select/0/prometheus/", "http://me:x@h:9090"] {
-            let name = Prometheus::new(url, Vec::new()).unwrap().name();
+        for url in ["http://h:9090", "http://h/select/0/prometheus/", "https://me:x@h:9090"] {
+            let name = Prometheus::new(url, &Access::default()).unwrap().name();
             assert!(!name.ends_with('/') && !name.contains('@'), "{name}");
         }
-        for url in ["", "h:9090", "https://h", "http://", "http:///x", "http://h?x=1", "http://h h"]
-        {
-            let error = Prometheus::new(url, Vec::new()).unwrap_err();
+        for url in ["", "h:9090", "ftp://h", "http://", "http:///x", "http://h?x=1", "http://h h"] {
+            let error = Prometheus::new(url, &Access::default()).unwrap_err();
             assert!(error.contains("is no address such as"), "{url}: {error}");
         }
     }

@@ -1,0 +1,33 @@
+//! What opens the door of an exporter or a Prometheus that is asked.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::remote::Access;
+
+/// What opens the door of who is asked.
+#[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "they are called as the flags are")]
+pub struct AccessArgs {
+    /// PEM file with the CAs that are trusted where an https:// address is asked [default: the system's]
+    #[arg(long = "source.ca-file", value_name = "FILE", global = true)]
+    ca_file: Option<PathBuf>,
+    /// PEM file with the certificate that is shown to who is asked
+    #[arg(long = "source.cert-file", value_name = "FILE", global = true)]
+    cert_file: Option<PathBuf>,
+    /// PEM file with the key of that certificate
+    #[arg(long = "source.key-file", value_name = "FILE", global = true)]
+    key_file: Option<PathBuf>,
+    /// File with the password of the user that stands in the address, as in https://USER@HOST:10315
+    #[arg(long = "source.password-file", value_name = "FILE", global = true)]
+    password_file: Option<PathBuf>,
+}
+
+impl AccessArgs {
+    /// The same, with headers.
+    pub fn with(self, headers: Vec<(String, String)>) -> Access {
+        let AccessArgs { ca_file, cert_file, key_file, password_file } = self;
+        Access { headers, ca_file, cert_file, key_file, password_file }
+    }
+}

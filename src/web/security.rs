@@ -1,0 +1,163 @@
+//! Who comes in: what the web config file says, for as long as it says so.
+//!
+//! The file and those that it names are looked at while we run. What is new counts for the next
+//! connection and the next request; what is broken is told once, and what was before stays.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use axum::http::{HeaderName, HeaderValue, Request, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use rustls::ServerConfig;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::config::{Sources, Users, WebConfig, WebConfigError};
+use super::login::{Login, Logins};
+use super::rate::Limiter;
+use super::tls;
+
+/// How often the files are looked at: a few calls of stat.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What counts at present.
+#[derive(Debug, Default)]
+struct Armed {
+    tls: Option<Arc<ServerConfig>>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    users: Users,
+    limiter: Option<Arc<Limiter>>,
+    warnings: Vec<String>,
+}
+
+/// Who comes in.
+#[derive(Debug)]
+pub struct Security {
+    file: Option<PathBuf>,
+    current: ArcSwap<Armed>,
+    logins: Arc<Logins>,
+    tls: bool,
+}
+
+impl Security {
+    /// Everybody comes in, without TLS, if there is no web config file; else as that says.
+    pub fn load(file: Option<&Path>) -> Result<(Self, Option<Sources>), WebConfigError> {
+        let logins = |path: &Path| {
+            Logins::new().map_err(|error| WebConfigError::new(path, error.to_string()))
+        };
+        let Some(path) = file else {
+            let (current, logins) = (ArcSwap::default(), Arc::new(logins(Path::new("none"))?));
+            return Ok((Security { file: None, current, logins, tls: false }, None));
+        };
+        let (sources, config) = WebConfig::load(path);
+        let armed = Armed::new(path, config?, None)?;
+        for warning in &armed.warnings {
+            tracing::warn!(file = %path.display(), "{warning}");
+        }
+        let (tls, logins) = (armed.tls.is_some(), Arc::new(logins(path)?));
+        tracing::info!(file = %path.display(), tls, users = armed.users.len(), "web config");
+        let current = ArcSwap::from_pointee(armed);
+        Ok((Security { file: Some(path.to_owned()), current, logins, tls }, Some(sources)))
+    }
+
+    /// TLS as the next connection speaks it.
+    pub fn tls(&self) -> Option<Arc<ServerConfig>> {
+        self.current.load().tls.clone()
+    }
+
+    /// Looks for changes for as long as it is polled, and at once at SIGHUP.
+    pub async fn watch(self: Arc<Self>, sources: Sources) {
+        if let Err(error) = self.look(sources).await {
+            tracing::error!(%error, "the web config file is not looked at any more");
+        }
+    }
+
+    async fn look(self: Arc<Self>, sources: Sources) -> std::io::Result<()> {
+        let mut hangup = signal(SignalKind::hangup())?;
+        let mut sources = sources;
+        loop {
+            let asked = tokio::select! {
+                () = tokio::time::sleep(LOOK_EVERY) => false,
+                _ = hangup.recv() => true,
+            };
+            let security = Arc::clone(&self);
+            // A file may be on a disk that does not answer.
+            let looked = tokio::task::spawn_blocking(move || {
+                if asked || sources.have_changed() { security.reload(sources) } else { sources }
+            });
+            match looked.await {
+                Ok(seen) => sources = seen,
+                Err(error) => return Err(std::io::Error::other(error)),
+            }
+        }
+    }
+
+    fn reload(&self, before: Sources) -> Sources {
+        let Some(path) = &self.file else { return before };
+        let (sources, config) = WebConfig::load(path);
+        let armed = config.and_then(|config| Armed::new(path, config, Some(&self.current.load())));
+        match armed {
+            Ok(armed) if armed.tls.is_some() != self.tls => {
+                let what = if self.tls { "off" } else { "on" };
+                let problem = format!("TLS is switched {what} by a restart only: as before");
+                tracing::error!(file = %path.display(), "{problem}");
+            }
+            Ok(armed) => {
+                for warning in &armed.warnings {
+                    tracing::warn!(file = %path.display(), "{warning}");
+                }
+                tracing::info!(file = %path.display(), users = armed.users.len(), "web config read anew");
+                self.current.store(Arc::new(armed));
+            }
+            Err(error) => tracing::error!("{error}; what was before stays"),
+        }
+        sources
+    }
+
+    /// Answers a request, or lets it be answered.
+    pub async fn answer<B, F, A>(&self, request: Request<B>, answer: F) -> Response
+    where
+        F: FnOnce(Request<B>) -> A,
+        A: Future<Output = Response>,
+    {
+        let armed = self.current.load_full();
+        // As the toolkit does: before all else, and without its headers.
+        if armed.limiter.as_ref().is_some_and(|limiter| !limiter.admits(Instant::now())) {
+            return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n").into_response();
+        }
+        let said = request.headers().get(header::AUTHORIZATION);
+        let mut response = match self.logins.check(&armed.users, said).await {
+            Login::Welcome => answer(request).await,
+            Login::Unknown => {
+                let ask = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
+                (StatusCode::UNAUTHORIZED, ask, "unauthorized\n").into_response()
+            }
+            Login::Busy => super::serving::busy("too many log in at once: try again\n"),
+        };
+        for (name, value) in &armed.headers {
+            response.headers_mut().insert(name, value.clone());
+        }
+        response
+    }
+}
+
+impl Armed {
+    fn new(path: &Path, config: WebConfig, before: Option<&Armed>) -> Result<Self, WebConfigError> {
+        let tls = config.tls.map(|tls| tls::server_config(&tls, config.http2).map(Arc::new));
+        let tls = tls.transpose().map_err(|error| WebConfigError::new(path, error.to_string()))?;
+        // A bucket that was emptied is not full again because a certificate was renewed.
+        let kept = before.and_then(|before| before.limiter.clone());
+        let limiter = config.rate.map(|rate| match kept {
+            Some(kept) if kept.rate() == rate => kept,
+            _ => Arc::new(Limiter::new(rate, Instant::now())),
+        });
+        Ok(Armed {
+            tls,
+            headers: config.headers,
+            users: config.users,
+            limiter,
+            warnings: config.warnings,
+        })
+    }
+}
