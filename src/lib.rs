@@ -13,6 +13,7 @@ pub mod history;
 pub mod mad;
 pub mod metric;
 pub mod monitor;
+pub mod service;
 pub mod sim;
 pub mod transport;
 pub mod web;

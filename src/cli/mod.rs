@@ -1,5 +1,6 @@
 //! The command line: one verb a file.
 
+mod confined;
 mod daemon;
 pub mod demo;
 pub mod history;

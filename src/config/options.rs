@@ -87,6 +87,10 @@ section! {
         /// Path of the metrics [default: /metrics]
         #[arg(long = "web.telemetry-path", value_name = "PATH")]
         telemetry_path: String,
+        /// Listen on the sockets that systemd hands over, and on no address [default: false]
+        #[arg(long = "web.systemd-socket", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        systemd_socket: bool,
     }
 }
 
@@ -99,6 +103,16 @@ section! {
         /// How to write a log line [default: logfmt]
         #[arg(long = "log.format", value_name = "FORMAT")]
         format: LogFormat,
+    }
+}
+
+section! {
+    /// The process itself.
+    ProcessOptions {
+        /// Give up, once all is open, what is not needed: capabilities, other files, connections [default: true]
+        #[arg(long = "process.confine", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        confine: bool,
     }
 }
 
@@ -332,6 +346,9 @@ pub struct Options {
     /// The log.
     #[command(flatten)]
     pub log: LogOptions,
+    /// The process itself.
+    #[command(flatten)]
+    pub process: ProcessOptions,
     /// The kernel's file systems.
     #[command(flatten)]
     pub path: PathOptions,
