@@ -55,7 +55,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 13] = [
+const PACKAGES: [(&str, &str); 18] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
@@ -69,6 +69,11 @@ const PACKAGES: [(&str, &str); 13] = [
     ("strip", "binutils"),
     ("node", "nodejs"),
     ("npm", "npm"),
+    ("systemd-analyze", "systemd"),
+    ("systemd-socket-activate", "systemd"),
+    ("rpmbuild", "rpm"),
+    ("rpm", "rpm"),
+    ("mke2fs", "e2fsprogs"),
 ];
 
 /// The path of a foreign program, or a panic that says how to get it.
