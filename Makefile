@@ -8,8 +8,12 @@ STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-alertmana
 GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 # What the cargo feature `verbs`, on by default, is built with.
 VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config
+# What units and packages are made and tried with; most of it is what the guest's Debian is made of.
+PACKERS := e2fsprogs ibverbs-providers init-system-helpers iproute2 kmod mawk rpm systemd udev
 # Pinned: a newer release may hold an older tree to new rules.
 CARGO_DENY := 0.20.2
+CARGO_DEB := 3.8.0
+VERSION := $(shell sed -n '/^version = /{s/[^"]*"//;s/".*//p;q}' Cargo.toml)
 # A stale Cargo.lock is refreshed while one works, and an error where the result is judged.
 LOCKED  := $(if $(CI),--locked)
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
@@ -19,7 +23,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint advisories bench docs build install deps tools clean
+.PHONY: help demo test lint advisories bench docs build install deb rpm deps tools clean
 # cargo runs its own jobs; under `make -j` these would only queue for its lock, and for apt's.
 .NOTPARALLEL:
 
@@ -59,7 +63,7 @@ bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000
 	cargo bench $(LOCKED) --bench host
 	cargo bench $(LOCKED) --bench rules
 
-docs: ## write anew what is made from the code: docs/metrics.md, docs/compatibility.md, the table of docs/alerts.md, alerts/compat
+docs: ## write anew what is made from the code: man pages, completions, docs/metrics.md, docs/compatibility.md, the table of docs/alerts.md, alerts/compat
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test compat files_are_made
 
@@ -71,15 +75,27 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	@if command -v cargo >/dev/null; then $(MAKE) --no-print-directory build; fi
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
+deb: tools build ## a Debian package, below target/debian
+	cargo deb $(LOCKED) --no-build
+
+rpm: build ## an RPM, below target/rpm
+	rpmbuild -bb --define "_topdir $(abspath $(TARGET))/rpm" --define "tree $(CURDIR)" \
+		--define "binary $(abspath $(TARGET))/release/fabric-exporter" \
+		--define "release_version $(VERSION)" deploy/rpm/fabric-exporter.spec
+
 deps: ## install the Debian packages the tests need, and fetch the kernel they boot
-	@scripts/install-packages $(STRANGERS) $(GUEST) $(VERBS)
+	@scripts/install-packages $(STRANGERS) $(GUEST) $(VERBS) $(PACKERS)
 	@command -v npm >/dev/null || scripts/install-packages nodejs npm # one from elsewhere will do
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare
+	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare-debian
 
 tools:
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
 		|| rustup component add rustfmt clippy
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(CARGO_DENY)
+	@# Unoptimised, and without what needs liblzma: a third of the time.
+	@cargo deb --version >/dev/null 2>&1 \
+		|| cargo install --locked --debug --no-default-features --features gzip cargo-deb@$(CARGO_DEB)
 
 clean: ## remove what was built
 	cargo clean

@@ -56,7 +56,9 @@ fn step(guest: &Guest, what: &str, script: &str) -> String {
 /// `until_so` waits, a minute at the most, for a command to succeed; `scrape` gets the metrics.
 const FUNCTIONS: &str = "
 until_so() { left=600; until \"$@\"; do left=$((left - 1)); [ $left -gt 0 ]; sleep 0.1; done; }
-scrape() { /rig/busybox wget -qO- http://127.0.0.1:10315/metrics; }
+scrape() {
+    bash -c 'exec 3<>/dev/tcp/127.0.0.1/10315 && printf \"GET /metrics HTTP/1.0\\r\\n\\r\\n\" >&3 && cat <&3'
+}
 swept() { scrape | grep -q '^infiniband_sweeps_total.* [1-9]'; }
 prop() { systemctl show -P $1 fabric-exporter.service; }
 is() { [ \"$1\" = \"$2\" ] || { echo \"$3: is $1, is to be $2\"; exit 1; }; }
@@ -92,8 +94,7 @@ fn its_life_on_a_host_with_systemd() {
         cat >/etc/systemd/system/fabric-exporter.service.d/demo.conf <<'UNIT'
 [Service]
 # What it may do with this host's devices and files.
-ExecStartPre=/bin/sh -c ': <>/dev/infiniband/umad0'
-ExecStartPre=/bin/sh -c '! : </dev/infiniband/issm0 && ! : </dev/vda && ! : >/etc/fabric-exporter/mine && ! : >/usr/mine'
+ExecStartPre=/bin/sh -c '(: <>/dev/infiniband/umad0) && ! (: </dev/infiniband/issm0) && ! (: </dev/vda) && ! (: >/etc/fabric-exporter/mine) && ! (: >/usr/mine)'
 ExecStart=
 ExecStart=/usr/bin/fabric-exporter demo --log.level=info --history.file=/var/lib/fabric-exporter/history.db $ARGS
 UNIT
@@ -118,7 +119,7 @@ UNIT
     step(&guest, "upgrade", "
         dpkg -i /share/fabric-exporter_0.1.1-1.deb 2>&1
         until_so swept
-        [ $(prop MainPID) != $(cat /tmp/pid) ]
+        [ $(prop MainPID) != $(cat /tmp/pid) ] || { echo not restarted; exit 1; }
         is $(prop ActiveState) active service
         is $(prop NRestarts) 0 restarts
         is $(systemctl is-active fabric-exporter.socket) active socket

@@ -24,7 +24,7 @@ use super::exporter::{agent, response};
 use qemu::Qemu;
 
 /// How long a script may run.
-const SCRIPT_LIMIT: Duration = Duration::from_secs(180);
+const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
 
 /// How long what must be made anew after a change of its sources may take.
 const PREPARE_LIMIT: Duration = Duration::from_secs(300);
