@@ -53,9 +53,9 @@ fn step(guest: &Guest, what: &str, script: &str) -> String {
     told
 }
 
-/// `until_so` waits, a minute at the most, for a command to succeed; `scrape` gets the metrics.
+/// `until_so` waits, some time, for a command to succeed; `scrape` gets the metrics.
 const FUNCTIONS: &str = "
-until_so() { left=600; until \"$@\"; do left=$((left - 1)); [ $left -gt 0 ]; sleep 0.1; done; }
+until_so() { left=200; until \"$@\"; do left=$((left - 1)); [ $left -gt 0 ]; sleep 0.1; done; }
 scrape() {
     bash -c 'exec 3<>/dev/tcp/127.0.0.1/10315 && printf \"GET /metrics HTTP/1.0\\r\\n\\r\\n\" >&3 && cat <&3'
 }
@@ -127,7 +127,7 @@ UNIT
         grep -q ours /etc/fabric-exporter/config.yml
         is $(stat -c %i /var/lib/fabric-exporter/history.db) $(cat /tmp/inode) history
         # The program before the upgrade is told of by the file that it left.
-        is $(fabric-exporter history events --history.file=/var/lib/fabric-exporter/history.db | grep -c 'fabric-exporter 0') 2 starts");
+        is $(fabric-exporter history events --kind exporter_start --file /var/lib/fabric-exporter/history.db | grep -c exporter_start) 2 starts");
     step(
         &guest,
         "removal",
@@ -144,6 +144,9 @@ UNIT
         "installation again",
         "
         dpkg -i /share/fabric-exporter_0.1.1-1.deb 2>&1
+        # What was enabled is so again; an installation starts nothing.
+        is $(systemctl is-enabled fabric-exporter.socket) enabled socket
+        systemctl start fabric-exporter.socket
         until_so swept
         grep -q ours /etc/fabric-exporter/config.yml",
     );

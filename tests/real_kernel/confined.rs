@@ -72,7 +72,7 @@ fn it_gives_up_capabilities_and_the_files_of_others() {
     named.name("renamed", false);
     wait_until(LIMIT, "the new name", || named.is_called("renamed").then_some(()));
     // And it records.
-    let path = "/api/v1/history/dump";
+    let path = "/api/v1/history/dump?from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z";
     let dump = named.exporter.get(path, &[]);
     assert_eq!(dump.status, 200, "GET {path}: {}", String::from_utf8_lossy(&dump.body));
 
