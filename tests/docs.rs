@@ -176,7 +176,8 @@ fn man_pages_and_completions_are_made_from_the_flags() {
 
 /// The files of a folder, by name.
 fn files(folder: &Path) -> std::collections::BTreeMap<String, String> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     entries
         .map(|entry| {
             let entry = entry.unwrap();

@@ -45,7 +45,7 @@ pub fn confine(needs: &Needs) {
     }
     match restrict(needs) {
         Ok(RulesetStatus::FullyEnforced) => {
-            tracing::debug!("confined to its own files and sockets")
+            tracing::debug!("confined to its own files and sockets");
         }
         Ok(RulesetStatus::PartiallyEnforced) => {
             tracing::info!("confined to its own files and sockets as far as this kernel can");
