@@ -10,12 +10,16 @@ GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 PYTHON := python3 python3-venv
 # What the cargo feature `verbs`, on by default, is built with.
 VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config
+# What units and packages are made and tried with; most of it is what the guest's Debian is made of.
+PACKERS := e2fsprogs ibverbs-providers init-system-helpers iproute2 kmod mawk rpm systemd udev
 # Pinned: a newer release may hold an older tree to new rules.
 CARGO_DENY := 0.20.2
 CARGO_FUZZ := 0.13.2
 # How long each fuzz target runs, and which: all, unless some are named.
 SECONDS := 60
 FUZZ    ?=
+CARGO_DEB := 3.8.0
+VERSION := $(shell sed -n '/^version = /{s/[^"]*"//;s/".*//p;q}' Cargo.toml)
 # A stale Cargo.lock is refreshed while one works, and an error where the result is judged.
 LOCKED  := $(if $(CI),--locked)
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
@@ -25,7 +29,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 export FABRIC_EXPORTER_REVISION ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint advisories bench fuzz docs build install deps tools clean
+.PHONY: help demo test lint advisories bench fuzz docs build install deb rpm deps tools clean
 # cargo runs its own jobs; under `make -j` these would only queue for its lock, and for apt's.
 .NOTPARALLEL:
 
@@ -75,7 +79,7 @@ fuzz: ## run each fuzz target for a minute (SECONDS=60, FUZZ="some targets"; SEC
 	@cargo fuzz --version 2>/dev/null | grep -qF "$(CARGO_FUZZ)" || cargo install --locked cargo-fuzz@$(CARGO_FUZZ)
 	@CARGO_TARGET_DIR=$(TARGET) scripts/fuzz $(SECONDS) $(FUZZ)
 
-docs: ## write anew what is made from the code: docs/metrics.md and other tables, examples, alerts/compat, deploy/kubernetes
+docs: ## write anew what is made from the code: man pages, completions, docs/metrics.md and other tables, examples, alerts/compat, deploy/kubernetes
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test compat files_are_made
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test doctor the_example
@@ -89,15 +93,27 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	@if command -v cargo >/dev/null; then $(MAKE) --no-print-directory build; fi
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
+deb: tools build ## a Debian package, below target/debian
+	cargo deb $(LOCKED) --no-build
+
+rpm: build ## an RPM, below target/rpm
+	rpmbuild -bb --define "_topdir $(abspath $(TARGET))/rpm" --define "tree $(CURDIR)" \
+		--define "binary $(abspath $(TARGET))/release/fabric-exporter" \
+		--define "release_version $(VERSION)" deploy/rpm/fabric-exporter.spec
+
 deps: ## install the Debian packages the tests need, and fetch the kernel they boot
-	@scripts/install-packages $(STRANGERS) $(GUEST) $(PYTHON) $(VERBS)
+	@scripts/install-packages $(STRANGERS) $(GUEST) $(PYTHON) $(VERBS) $(PACKERS)
 	@command -v npm >/dev/null || scripts/install-packages nodejs npm # one from elsewhere will do
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare
+	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare-debian
 
 tools:
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 \
 		|| rustup component add rustfmt clippy
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny@$(CARGO_DENY)
+	@# Unoptimised, and without what needs liblzma: a third of the time.
+	@cargo deb --version >/dev/null 2>&1 \
+		|| cargo install --locked --debug --no-default-features --features gzip cargo-deb@$(CARGO_DEB)
 
 clean: ## remove what was built
 	cargo clean

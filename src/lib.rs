@@ -15,6 +15,7 @@ pub mod mad;
 pub mod metric;
 pub mod monitor;
 pub mod remote;
+pub mod service;
 pub mod sim;
 pub mod transport;
 pub mod web;

@@ -69,7 +69,7 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn every_flag_is_in_the_configuration_page() {
     let page = document("docs/configuration.md");
-    let verbs: [(&[&str], usize); 11] = [
+    let verbs: [(&[&str], usize); 12] = [
         (&["serve"], 20),
         (&["links"], 20),
         (&["check"], 1),
@@ -132,6 +132,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/doctor.md",
         "docs/history.md",
         "docs/measurements.md",
+        "docs/operations.md",
         "docs/scenarios.md",
         "docs/security.md",
     ] {
@@ -144,4 +145,48 @@ fn links_between_documents_lead_somewhere() {
             }
         }
     }
+}
+
+/// Man pages and completions are made from the flags. What stands there and is not made any more,
+/// such as the page of a verb that is gone, is out of date, too.
+#[test]
+fn man_pages_and_completions_are_made_from_the_flags() {
+    use clap::CommandFactory;
+    use clap_complete::Shell;
+    let made = tempfile::tempdir().unwrap();
+    let [man, completions] = ["man", "completions"].map(|name| made.path().join(name));
+    std::fs::create_dir(&man).unwrap();
+    std::fs::create_dir(&completions).unwrap();
+    let mut command = fabric_exporter::cli::Cli::command();
+    clap_mangen::generate_to(command.clone(), &man).unwrap();
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        clap_complete::generate_to(shell, &mut command, "fabric-exporter", &completions).unwrap();
+    }
+    for folder in ["man", "completions"] {
+        let (made, kept) = (
+            made.path().join(folder),
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(folder),
+        );
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            let _ = std::fs::remove_dir_all(&kept);
+            std::fs::create_dir_all(&kept).unwrap();
+            for (name, text) in files(&made) {
+                std::fs::write(kept.join(name), text).unwrap();
+            }
+        }
+        assert!(files(&made) == files(&kept), "deploy/{folder} is out of date: make docs");
+    }
+}
+
+/// The files of a folder, by name.
+fn files(folder: &Path) -> std::collections::BTreeMap<String, String> {
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    entries
+        .map(|entry| {
+            let entry = entry.unwrap();
+            let text = std::fs::read_to_string(entry.path()).unwrap();
+            (entry.file_name().into_string().unwrap(), text)
+        })
+        .collect()
 }

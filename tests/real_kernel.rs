@@ -5,6 +5,8 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "real_kernel/confined.rs"]
+mod confined;
 #[path = "real_kernel/doctor.rs"]
 mod doctor;
 #[path = "real_kernel/host.rs"]

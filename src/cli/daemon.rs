@@ -1,7 +1,7 @@
 //! What `serve` and `demo` have in common: watchers, each on a thread of its own, a renderer and a
 //! server, until the program is told to end.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -17,17 +17,21 @@ use crate::config::{FabricSettings, HOST_FABRIC, HostSettings, Settings};
 use crate::history::Recorder;
 use crate::monitor::host::{HostMonitor, News};
 use crate::monitor::{Board, Monitor, Observation, PortNews, Recording};
+use crate::service::notify::Watchdog;
+use crate::service::{confine, notify};
 use crate::transport::capture::Capture;
 use crate::transport::clock::Clock;
+use crate::transport::pulse::Pulse;
 use crate::web::config::Sources;
 use crate::web::exposition::about::Process;
 use crate::web::exposition::{Exposition, Latest};
 use crate::web::limits::Limits;
+use crate::web::listen;
 use crate::web::security::Security;
-use crate::web::server::{self, Site};
+use crate::web::server::Site;
 use crate::web::serving::Server;
 
-use super::{Exit, Fatal};
+use super::{Exit, Fatal, confined};
 
 /// How long the end waits for watches that are to end: they need a second at the most, but for a
 /// device that hangs, or a simulated fabric of thousands of hosts in which much happens at once.
@@ -38,6 +42,9 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// How much those who serve stand back for those who sweep; see [`stand_back`].
 const NICE: i32 = 19;
+
+/// How often the line that the service manager shows is made anew, if anything is.
+const STATUS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A monitor that is ready to run.
 pub struct Watcher {
@@ -55,6 +62,8 @@ pub struct Daemon<'a> {
     board: Arc<watch::Sender<Board>>,
     seen: watch::Receiver<Board>,
     stop: Arc<AtomicBool>,
+    /// Those of the fabrics' monitors.
+    pulses: Vec<Pulse>,
     recorder: Option<Recorder>,
 }
 
@@ -74,7 +83,7 @@ impl<'a> Daemon<'a> {
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
         let (board, seen) = watch::channel(Board { fabrics, host, recording });
         let stop = Arc::new(AtomicBool::new(false));
-        Daemon { settings, board: Arc::new(board), seen, stop, recorder }
+        Daemon { settings, board: Arc::new(board), seen, stop, pulses: Vec::new(), recorder }
     }
 
     /// The monitor of a fabric, by its place in the settings.
@@ -85,6 +94,7 @@ impl<'a> Daemon<'a> {
         if let Some(recorder) = &mut self.recorder {
             monitor.remember(recorder.memory(&fabric.name));
         }
+        self.pulses.push(monitor.pulse());
         Ok(monitor)
     }
 
@@ -130,9 +140,15 @@ impl<'a> Daemon<'a> {
         mut watchers: Vec<Watcher>,
         announce: impl FnOnce(&[SocketAddr]),
     ) -> Result<(), Fatal> {
-        watchers.extend(self.recorder()?);
         let file = self.settings.web_config.as_deref();
         let security = Security::load(file).map_err(|error| Fatal::new(Exit::Usage, error))?;
+        let listeners =
+            listeners(self.settings).map_err(|error| Fatal::new(Exit::NoListener, error))?;
+        // All is open, and no thread runs yet: they inherit it.
+        if self.settings.confine {
+            confine::confine(&confined::needs(self.settings, security.1.as_ref()));
+        }
+        watchers.extend(self.recorder()?);
         // Each keeps what it once needed to compress an answer, some 800 KiB; a host's own devices
         // have little to tell, and a second one is for those who wait behind a fabric's.
         let servers = if self.settings.fabrics.is_empty() { 1 } else { 2 };
@@ -144,7 +160,7 @@ impl<'a> Daemon<'a> {
             .map_err(|error| {
                 Fatal::new(Exit::Failed, format!("cannot start the runtime: {error}"))
             })?;
-        let result = runtime.block_on(self.serve(watchers, security, announce));
+        let result = runtime.block_on(self.serve(listeners, watchers, security, announce));
         // Nothing is served any more, so nobody waits for what is still being rendered.
         runtime.shutdown_background();
         result
@@ -152,11 +168,12 @@ impl<'a> Daemon<'a> {
 
     async fn serve(
         self,
+        listeners: Vec<TcpListener>,
         watchers: Vec<Watcher>,
         (security, sources): (Security, Option<Sources>),
         announce: impl FnOnce(&[SocketAddr]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, mut seen, stop, board, recorder: _ } = self;
+        let Daemon { settings, mut seen, stop, pulses, board, recorder: _ } = self;
         // The monitors alone hold it from now on: with the last of them it closes.
         drop(board);
         let failed = |what: &str, error: std::io::Error| {
@@ -174,10 +191,9 @@ impl<'a> Daemon<'a> {
         }
         let server = Server::new(security, Limits::default());
         let mut addresses = Vec::new();
-        for &address in &settings.listen {
-            let listener = server::listen(address)
-                .await
-                .map_err(|error| Fatal::new(Exit::NoListener, error))?;
+        for listener in listeners {
+            let listener = tokio::net::TcpListener::from_std(listener)
+                .map_err(|error| failed("listener", error))?;
             let address = listener.local_addr().map_err(|error| failed("listener", error))?;
             tracing::info!(%address, "listening");
             addresses.push(address);
@@ -191,6 +207,8 @@ impl<'a> Daemon<'a> {
             wakes.extend(watcher.wake.take());
             threads.push(spawn(watcher, Farewell(ended_sender.clone()))?);
         }
+        notify::ready();
+        tokio::spawn(tell_manager(seen.clone(), Watchdog::new(pulses)));
         let farewell = Farewell(ended_sender);
         let render = tokio::spawn(async move {
             let _farewell = farewell;
@@ -203,6 +221,7 @@ impl<'a> Daemon<'a> {
             _ = ended.recv() => None,
         };
         tracing::info!(signal = told, "ending");
+        notify::stopping();
         stop.store(true, Ordering::Relaxed);
         for wake in wakes {
             wake();
@@ -225,6 +244,44 @@ impl<'a> Daemon<'a> {
             return Err(Fatal::new(Exit::Failed, problem));
         }
         Ok(())
+    }
+}
+
+/// Binds, or takes what systemd has bound.
+fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, listen::ListenError> {
+    if settings.systemd_socket {
+        listen::handed_over()
+    } else {
+        settings.listen.iter().map(|&address| listen::bind(address)).collect()
+    }
+}
+
+/// Tells the service manager how things are, and that they go on: for as long as it wants to know.
+async fn tell_manager(mut seen: watch::Receiver<Board>, mut watchdog: Option<Watchdog>) {
+    if !notify::is_wanted() {
+        return;
+    }
+    let mut signs = watchdog.as_ref().map(|watchdog| {
+        let interval = watchdog.interval();
+        // Until then everything has had the time to begin.
+        tokio::time::interval_at(tokio::time::Instant::now() + interval, interval)
+    });
+    let mut lines = tokio::time::interval(STATUS_INTERVAL);
+    lines.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let sign = async {
+            match &mut signs {
+                Some(signs) => signs.tick().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = sign => if let Some(watchdog) = &mut watchdog { watchdog.look() },
+            _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
+                let board = seen.borrow_and_update().clone();
+                notify::status(&board);
+            },
+        }
     }
 }
 

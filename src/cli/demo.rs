@@ -9,7 +9,8 @@ use clap::Args;
 
 use crate::config::Settings;
 use crate::config::options::{
-    CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options, WebOptions,
+    CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options, ProcessOptions,
+    WebOptions,
 };
 use crate::fabric::topology::NodeKind;
 use crate::sim::scenario::{Overrides, Scenario, Story};
@@ -54,6 +55,8 @@ pub struct DemoArgs {
     #[command(flatten)]
     log: LogOptions,
     #[command(flatten)]
+    process: ProcessOptions,
+    #[command(flatten)]
     history: HistoryOptions,
     #[command(flatten)]
     fabric: FabricOptions,
@@ -92,6 +95,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
             listen_address: Some(vec!["127.0.0.1:10315".into()]),
             ..WebOptions::default()
         }),
+        process: args.process,
         history: args.history,
         log: args.log.over(LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() }),
         fabric: args

@@ -2,6 +2,7 @@
 
 mod access;
 pub mod check;
+mod confined;
 mod daemon;
 pub mod demo;
 pub mod doctor;

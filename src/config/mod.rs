@@ -25,7 +25,7 @@ use thiserror::Error;
 
 use options::{
     CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogFormat,
-    LogLevel, LogOptions, Options, PathOptions, WebOptions,
+    LogLevel, LogOptions, Options, PathOptions, ProcessOptions, WebOptions,
 };
 
 /// Settings that no part of the program has to check again.
@@ -33,6 +33,10 @@ use options::{
 pub struct Settings {
     /// Where to listen.
     pub listen: Vec<SocketAddr>,
+    /// To listen on the sockets that systemd hands over instead.
+    pub systemd_socket: bool,
+    /// To give up, once all is open, what is not needed.
+    pub confine: bool,
     /// Where the metrics are: `/metrics`.
     pub telemetry_path: String,
     /// The file that says who comes in, if not everybody does.
@@ -88,6 +92,7 @@ pub enum ConfigError {
 struct File {
     web: WebOptions,
     log: LogOptions,
+    process: ProcessOptions,
     path: PathOptions,
     collector: CollectorOptions,
     host: HostOptions,
@@ -118,6 +123,7 @@ impl Settings {
         let file: File =
             yaml::read(text).map_err(|problem| ConfigError::Malformed { path, problem })?;
         let (web, log) = (flags.web.over(file.web), flags.log.over(file.log));
+        let process = flags.process.over(file.process);
         let path = flags.path.over(file.path);
         let collectors = flags.collector.over(file.collector);
         if !collectors.fabric() && !collectors.host() {
@@ -177,6 +183,8 @@ impl Settings {
         };
         Ok(Settings {
             listen: listen.iter().map(|text| listen_address(text)).collect::<Result<_, _>>()?,
+            systemd_socket: web.systemd_socket.unwrap_or(false),
+            confine: process.confine.unwrap_or(true),
             telemetry_path,
             web_config: web.config_file,
             sysfs,

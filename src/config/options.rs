@@ -90,6 +90,10 @@ section! {
         /// YAML file with TLS, logins and headers, in the form of the Prometheus exporter toolkit; read again when it changes [default: none, and everybody is answered without TLS]
         #[arg(id = "web_config_file", long = "web.config.file", value_name = "FILE")]
         config_file: PathBuf,
+        /// Listen on the sockets that systemd hands over, and on no address [default: false]
+        #[arg(long = "web.systemd-socket", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        systemd_socket: bool,
     }
 }
 
@@ -102,6 +106,16 @@ section! {
         /// How to write a log line [default: logfmt]
         #[arg(long = "log.format", value_name = "FORMAT")]
         format: LogFormat,
+    }
+}
+
+section! {
+    /// The process itself.
+    ProcessOptions {
+        /// Give up, once all is open, what is not needed: capabilities, other files, connections [default: true]
+        #[arg(long = "process.confine", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        confine: bool,
     }
 }
 
@@ -335,6 +349,9 @@ pub struct Options {
     /// The log.
     #[command(flatten)]
     pub log: LogOptions,
+    /// The process itself.
+    #[command(flatten)]
+    pub process: ProcessOptions,
     /// The kernel's file systems.
     #[command(flatten)]
     pub path: PathOptions,

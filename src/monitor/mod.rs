@@ -36,6 +36,7 @@ use crate::fabric::{Fabric, Moment, Snapshot, change};
 use crate::health::totals::Memory;
 use crate::mad::pma::Extras;
 use crate::transport::capture::{Capture, Tapped};
+use crate::transport::pulse::{Felt, Pulse};
 use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken};
 use crate::transport::{Wire, WireError};
@@ -64,6 +65,7 @@ pub struct Monitor {
     /// Its place on the board.
     slot: usize,
     stop: Arc<AtomicBool>,
+    pulse: Pulse,
     transactor: Transactor,
     capture: Option<Capture>,
     names: NodeNames,
@@ -98,6 +100,7 @@ impl Monitor {
             board,
             slot,
             stop,
+            pulse: Pulse::default(),
             capture,
             fabric: None,
             tally: Tally::default(),
@@ -107,6 +110,12 @@ impl Monitor {
     /// Where it takes what ports of this host tell of their links.
     pub fn teller(&self) -> Sender<PortNews> {
         self.judging.teller()
+    }
+
+    /// What beats while the watch turns, several times a second, also while it waits or its device is
+    /// gone.
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
     }
 
     /// Lets the totals of ports go on where an earlier watch ended.
@@ -121,7 +130,7 @@ impl Monitor {
         first: W,
         mut open: impl FnMut() -> Result<W, E>,
     ) {
-        let mut wire = Some(first);
+        let mut wire = Some(Felt::new(first, self.pulse()));
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
                 match self.watch(open) {
@@ -135,7 +144,7 @@ impl Monitor {
                 match open() {
                     Ok(open) => {
                         tracing::info!(fabric = self.settings.name, "the device is back");
-                        wire = Some(open);
+                        wire = Some(Felt::new(open, self.pulse()));
                     }
                     Err(error) => {
                         tracing::debug!(fabric = self.settings.name, %error, "still no device");
@@ -150,6 +159,7 @@ impl Monitor {
         let step = Duration::from_millis(100);
         let steps = rest.as_millis().div_ceil(step.as_millis());
         for _ in 0..steps {
+            self.pulse.beat();
             if !self.stop.load(Ordering::Relaxed) {
                 std::thread::sleep(step);
             }

@@ -8,6 +8,7 @@
 pub mod capture;
 pub mod clock;
 pub mod pace;
+pub mod pulse;
 #[cfg(test)]
 pub(crate) mod scripted;
 pub mod stats;

@@ -8,6 +8,7 @@ pub mod config;
 mod connections;
 pub mod exposition;
 pub mod limits;
+pub mod listen;
 pub mod login;
 pub mod negotiate;
 pub mod pages;

@@ -1,6 +1,5 @@
 //! The HTTP server.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,8 +9,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use thiserror::Error;
-use tokio::net::TcpListener;
 
 use super::archive::Archive;
 use super::body::{Packed, Unpacked};
@@ -78,27 +75,4 @@ async fn metrics(State(site): State<Site>, headers: HeaderMap) -> Response {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     headers.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
     response
-}
-
-/// An address that cannot be listened on.
-#[derive(Debug, Error)]
-#[error(
-    "cannot listen on {address}: {error}: free the port, or name another with --web.listen-address"
-)]
-pub struct ListenError {
-    address: SocketAddr,
-    error: std::io::Error,
-}
-
-/// Binds to an address. All addresses means IPv4 alone on a host without IPv6.
-pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    let mut bound = TcpListener::bind(address).await;
-    if let Err(error) = &bound
-        && address.ip().is_unspecified()
-        && address.is_ipv6()
-        && error.raw_os_error() == Some(libc::EAFNOSUPPORT)
-    {
-        bound = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], address.port()))).await;
-    }
-    bound.map_err(|error| ListenError { address, error })
 }

@@ -24,7 +24,7 @@ use super::exporter::{agent, response};
 use qemu::Qemu;
 
 /// How long a script may run.
-const SCRIPT_LIMIT: Duration = Duration::from_secs(180);
+const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
 
 /// How long what must be made anew after a change of its sources may take.
 const PREPARE_LIMIT: Duration = Duration::from_secs(300);
@@ -65,8 +65,19 @@ impl Guest {
         GUEST.as_ref().unwrap_or_else(|e| panic!("no guest: {e}"))
     }
 
+    /// The same kernel under a Debian with systemd, for a process that has no other guest. Programs of
+    /// tests run there by its packages.
+    pub fn debian() -> Self {
+        let rig = prepared();
+        prepare("prepare-debian", &[]);
+        Self::new(Qemu::boot(&rig, Some(&rig.join("debian.img"))))
+    }
+
     fn boot() -> Self {
-        let qemu = Qemu::boot(&prepared());
+        Self::new(Qemu::boot(&prepared(), None))
+    }
+
+    fn new(qemu: Qemu) -> Self {
         let free = Mutex::new(qemu.forwards.clone());
         Self { qemu, agent: agent(SCRIPT_LIMIT), free }
     }
@@ -129,11 +140,17 @@ pub fn quoted(word: &str) -> String {
 
 /// The directory of the kernel and its initial file system, made anew if their sources have changed.
 fn prepared() -> PathBuf {
+    prepare("prepare", &["--offline"])
+}
+
+/// Runs a script of tests/kernel, and tells where it puts what it makes.
+fn prepare(script: &str, args: &[&str]) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a directory of target's");
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let mut prepare = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel/prepare"));
-    prepare.arg("--offline").env("CARGO_TARGET_DIR", target);
-    let output = child::run("tests/kernel/prepare", &mut prepare, dir.path(), PREPARE_LIMIT);
-    assert!(output.status.success(), "tests/kernel/prepare: {}", output.stderr);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel").join(script);
+    let mut command = Command::new(path);
+    command.args(args).env("CARGO_TARGET_DIR", target);
+    let output = child::run(script, &mut command, dir.path(), PREPARE_LIMIT);
+    assert!(output.status.success(), "tests/kernel/{script}: {}", output.stderr);
     target.join("kernel-rig")
 }

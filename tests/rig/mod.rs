@@ -57,7 +57,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 16] = [
+const PACKAGES: [(&str, &str); 21] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
@@ -74,6 +74,11 @@ const PACKAGES: [(&str, &str); 16] = [
     ("node", "nodejs"),
     ("npm", "npm"),
     ("python3", "python3-venv"),
+    ("systemd-analyze", "systemd"),
+    ("systemd-socket-activate", "systemd"),
+    ("rpmbuild", "rpm"),
+    ("rpm", "rpm"),
+    ("mke2fs", "e2fsprogs"),
 ];
 
 /// The path of a foreign program, or a panic that says how to get it.

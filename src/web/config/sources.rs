@@ -58,6 +58,11 @@ impl Sources {
         }
     }
 
+    /// Where they are.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.seen.iter().map(|(path, _)| &**path)
+    }
+
     /// Whether any of them is another than the one that was read.
     pub fn have_changed(&self) -> bool {
         self.seen.iter().any(|(path, seen)| stamp(path) != *seen)

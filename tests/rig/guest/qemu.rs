@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::super::child::{self, Running};
 use super::super::require;
 
-/// How long the boot may take: some 4 s on an idle machine.
-const BOOT_LIMIT: Duration = Duration::from_secs(120);
+/// How long the boot may take: some 4 s on an idle machine, 20 s with Debian's systemd.
+const BOOT_LIMIT: Duration = Duration::from_secs(240);
 
 /// How long a guest may live, however long its test process does.
 const LIFETIME: Duration = Duration::from_secs(3600);
@@ -39,8 +39,9 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Boots the kernel in `rig`, and waits until it takes scripts.
-    pub fn boot(rig: &Path) -> Self {
+    /// Boots the kernel in `rig`, and waits until it takes scripts. With a disk it goes on with what is
+    /// on that, which stays as it is: what the guest writes is gone with it.
+    pub fn boot(rig: &Path, disk: Option<&Path>) -> Self {
         let dir = run_dir();
         let (share, monitor) = (dir.join("share"), dir.join("monitor"));
         std::fs::create_dir(&share).expect("a directory of our own");
@@ -52,7 +53,14 @@ impl Qemu {
             errors: dir.join("stderr"),
             ended: Arc::default(),
         };
-        let command = qemu.command(rig, &monitor);
+        let mut command =
+            qemu.command(rig, &monitor, if disk.is_some() { " rig_disk" } else { "" });
+        if let Some(disk) = disk {
+            command.args(["-device", "virtio-blk-pci,drive=disk", "-drive"]).arg(format!(
+                "if=none,id=disk,file={},format=raw,snapshot=on,cache=unsafe",
+                disk.display()
+            ));
+        }
         keep(command, Arc::clone(&qemu.ended));
 
         let mut forwards = qemu.wait("to tell its ports", || forwards(&monitor));
@@ -63,7 +71,7 @@ impl Qemu {
         qemu
     }
 
-    fn command(&self, rig: &Path, monitor: &Path) -> Command {
+    fn command(&self, rig: &Path, monitor: &Path, words: &str) -> Command {
         // Port 0 makes QEMU take a free one. Nobody outside is reached from within.
         let forwards: String = std::iter::once(CONTROL_PORT)
             .chain(PORTS)
@@ -83,7 +91,7 @@ impl Qemu {
             .arg(format!(
                 // A kernel that has stumbled is not one to test on: it ends, its last words told.
                 "console=ttyS0 quiet oops=panic panic=-1 mitigations=off random.trust_cpu=on \
-                 rig_lifetime={}",
+                 rig_lifetime={}{words}",
                 LIFETIME.as_secs()
             ))
             .args(["-device", "virtio-net-pci,netdev=way-out,romfile=", "-netdev"])

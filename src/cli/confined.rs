@@ -1,0 +1,59 @@
+//! What the settings make of the process's needs, once all is open.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::Settings;
+use crate::service::confine::Needs;
+use crate::web::config::Sources;
+
+/// What `libibverbs`, which looks for its drivers when the first device is there, reads besides
+/// devices and sysfs.
+const LIBRARIES: [&str; 8] = [
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/libibverbs.d",
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+];
+
+/// For times of day, and for SQLite's and the hash tables' seeds.
+const ALWAYS: [&str; 3] = ["/etc/localtime", "/usr/share/zoneinfo", "/dev/urandom"];
+
+/// What a program with these settings goes on to need, and with these files of its web config.
+pub fn needs(settings: &Settings, web: Option<&Sources>) -> Needs {
+    let mut read: Vec<PathBuf> = ALWAYS.map(PathBuf::from).into();
+    read.push(settings.procfs.clone());
+    // What is read again, and may have been replaced by then.
+    let files = settings
+        .fabrics
+        .iter()
+        .flat_map(|fabric| [&fabric.node_name_map, &fabric.maintenance_file].into_iter().flatten());
+    let files = files.map(PathBuf::as_path).chain(web.into_iter().flat_map(Sources::paths));
+    read.extend(files.flat_map(folders_of));
+    let mut devices = Vec::new();
+    let events = settings.host.as_ref().is_some_and(|host| host.events);
+    read.push(settings.sysfs.clone());
+    if events || !settings.fabrics.is_empty() {
+        // Not /dev/infiniband alone: it goes with its last device, and the one that comes back with a
+        // driver is another folder. Which devices a user may open is up to /dev itself.
+        devices.push("/dev".into());
+    }
+    if events {
+        read.extend(LIBRARIES.map(PathBuf::from));
+    }
+    let history = settings.history.iter();
+    Needs { read, write: history.flat_map(|history| folders_of(&history.file)).collect(), devices }
+}
+
+/// The folder of a file: where it is named, and where it really is.
+fn folders_of(file: &Path) -> Vec<PathBuf> {
+    let folder = |file: &Path| match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let real = std::fs::canonicalize(file).ok();
+    std::iter::once(folder(file)).chain(real.map(|real| folder(&real))).collect()
+}
