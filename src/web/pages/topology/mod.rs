@@ -90,7 +90,7 @@ fn gist(topology: &Topology) -> Markup {
             p .gist { "The fabric " (topology.fabric) " was not swept yet." }
         } @else {
             p .gist {
-                (topology.fabric) ": " (topology.switches.len()) @if topology.switches.len() == 1 { " switch" } @else { " switches" }
+                (topology.fabric) ": " (words::count(topology.switches.len() as u64)) @if topology.switches.len() == 1 { " switch" } @else { " switches" }
                 @if between.count() > 0 { " · between them " (picture::tally(&between)) }
                 @if to_hosts.count() > 0 { " · to hosts " (picture::tally(&to_hosts)) }
             }

@@ -7,7 +7,7 @@ use crate::fabric::topology::LinkId;
 use crate::health::Verdict;
 use crate::web::api::model::Verdicts;
 use crate::web::api::model::topology::{Suspect, Switch, Topology};
-use crate::web::pages::address;
+use crate::web::pages::{address, words};
 
 use super::layout::{Cell, Layout, Line, Row};
 
@@ -16,13 +16,13 @@ const WIDE: f64 = 1180.0;
 /// What stands left of the rows: their names.
 const LEFT: f64 = 80.0;
 /// The widest and the highest that a box gets.
-const BOX: (f64, f64) = (130.0, 40.0);
+const BOX: (f64, f64) = (130.0, 46.0);
 /// What lies between two rows, for lines to be told apart in.
 const GAP: f64 = 110.0;
 /// How far arcs rise above a row.
 const ARCS: f64 = 90.0;
 /// What a letter of a box takes.
-const LETTER: f64 = 6.2;
+const LETTER: f64 = 5.8;
 
 /// The picture.
 pub(super) fn drawn(topology: &Topology, layout: &Layout<'_>) -> Markup {
@@ -98,20 +98,29 @@ impl Drawing<'_> {
         let name = name(of);
         let class = cell.worst.map_or("unknown", Verdict::label);
         let letters = (half * 2.0 / LETTER) as i64;
-        let beneath = match (of.len(), cell.hosts) {
-            (1, 0) => String::new(),
-            (1, 1) => "1 host".into(),
-            (1, hosts) => format!("{hosts} hosts"),
-            (switches, 0) => format!("{switches} switches"),
-            (switches, hosts) => format!("{switches} · {hosts} hosts"),
+        let hosts = match cell.hosts {
+            0 => String::new(),
+            1 => "1 host".into(),
+            hosts => format!("{} hosts", words::count(hosts as u64)),
         };
+        let told: Vec<String> = match of {
+            [first, .., last] => {
+                let count = if cell.hosts > 0 { hosts } else { format!("{} switches", of.len()) };
+                vec![first.node.clone(), format!("to {}", last.node), count]
+            }
+            _ if cell.hosts > 0 => vec![name.clone(), hosts],
+            _ => vec![name.clone()],
+        };
+        // In the middle, however many lines there are.
+        let first_line = top + BOX.1 / 2.0 + 4.0 - (told.len() as f64 - 1.0) * 7.0;
         let about = about(of, cell, &name);
         html! {
             a href=(self.way(of)) aria-label=(about) {
                 title { (about) }
                 rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
-                text .name x=(tenth(middle)) y=(top + 16.0) { (shortened(&name, letters)) }
-                text .unit x=(tenth(middle)) y=(top + 31.0) { (shortened(&beneath, letters)) }
+                @for (place, line) in told.iter().enumerate() {
+                    text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (shortened(line, letters)) }
+                }
             }
             (troubled(&self.topology.fabric, of, cell, middle, half, top + BOX.1 + 12.0))
         }
@@ -177,7 +186,7 @@ fn troubled(fabric: &str, of: &[Switch], cell: &Cell, middle: f64, half: f64, y:
                 a href=(address::link(fabric, link)) aria-label={ (suspect.place) ": " (suspect.verdict) } {
                     text class={ "host " (suspect.verdict) } x=(tenth(from + place as f64 * 13.0)) y=(y) {
                         title { (suspect.place) ": " (suspect.verdict) }
-                        (sign(&suspect.verdict))
+                        (words::sign(&suspect.verdict))
                     }
                 }
             }
@@ -186,36 +195,15 @@ fn troubled(fabric: &str, of: &[Switch], cell: &Cell, middle: f64, half: f64, y:
     }
 }
 
-/// The sign of a verdict, as face-plates have it.
-pub(super) fn sign(verdict: &str) -> &'static str {
-    match verdict {
-        "ok" => "✓",
-        "watch" => "!",
-        "bad" => "✕",
-        _ => "?",
-    }
-}
-
-/// What is told of a suspect's page's address.
+/// The id of a suspect's link.
 pub(super) fn link(suspect: &Suspect) -> Option<LinkId> {
     suspect.link.parse().ok()
 }
 
 /// How many cables have which verdict.
 pub(super) fn tally(verdicts: &Verdicts) -> String {
-    let counts = [
-        ("bad", verdicts.bad),
-        ("watch", verdicts.watch),
-        ("unknown", verdicts.unknown),
-        ("ok", verdicts.ok),
-    ];
-    let told: Vec<String> = counts
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(label, count)| format!("{count} {label}"))
-        .collect();
     let cables = if verdicts.count() == 1 { "cable" } else { "cables" };
-    format!("{} {cables} ({})", verdicts.count(), told.join(", "))
+    format!("{} {cables} ({})", words::count(verdicts.count() as u64), words::tally(verdicts))
 }
 
 fn about(of: &[Switch], cell: &Cell, name: &str) -> String {
@@ -249,18 +237,8 @@ pub(super) fn shortened(name: &str, most: i64) -> String {
     if count <= most {
         return name.to_owned();
     }
-    // Of a span, both ends are of use.
-    if let Some((first, last)) = name.split_once(" … ") {
-        let each = i64::try_from(most.saturating_sub(1) / 2).unwrap_or(0);
-        if each >= 4 {
-            return format!("{}…{}", shortened(first, each), tail(last, each as usize));
-        }
-    }
-    format!("…{}", tail(name, most - 1))
-}
-
-fn tail(name: &str, most: usize) -> String {
-    name.chars().skip(name.chars().count().saturating_sub(most)).collect()
+    let end: String = name.chars().skip(count + 1 - most).collect();
+    format!("…{end}")
 }
 
 /// To a tenth: more cannot be seen, and makes the page longer.
