@@ -22,7 +22,7 @@ const GAP: f64 = 110.0;
 /// How far arcs rise above a row.
 const ARCS: f64 = 90.0;
 /// What a letter of a box takes.
-const LETTER: f64 = 5.8;
+const LETTER: f64 = 6.4;
 
 /// The picture.
 pub(super) fn drawn(topology: &Topology, layout: &Layout<'_>) -> Markup {
@@ -231,17 +231,65 @@ fn name(of: &[Switch]) -> String {
     }
 }
 
-/// So many letters of a name: its end, which tells it from its neighbours'.
+/// So many letters of a name: its beginning and its end, which tell it from its neighbours.
 pub(super) fn shortened(name: &str, most: i64) -> String {
     let (count, most) = (name.chars().count(), usize::try_from(most).unwrap_or(0).max(3));
     if count <= most {
         return name.to_owned();
     }
-    let end: String = name.chars().skip(count + 1 - most).collect();
-    format!("…{end}")
+    let first = (most - 1) / 3;
+    let begin: String = name.chars().take(first).collect();
+    let end: String = name.chars().skip(count - (most - 1 - first)).collect();
+    format!("{begin}…{end}")
 }
 
 /// To a tenth: more cannot be seen, and makes the page longer.
 fn tenth(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::api::model::topology::Bundle;
+
+    #[test]
+    fn a_name_keeps_what_tells_it_from_its_neighbours() {
+        for (name, most, told) in [
+            ("leaf-0", 8, "leaf-0"),
+            ("g10-spine-3", 8, "g1…ine-3"),
+            ("ünïcödé-name-12", 7, "ün…e-12"),
+            ("abcdef", -5, "…ef"),
+            ("", 0, ""),
+        ] {
+            assert_eq!(shortened(name, most), told, "{name} {most}");
+        }
+    }
+
+    #[test]
+    fn a_picture_names_its_boxes_and_leads_to_its_faults() {
+        let link = "0x0000000000000001:1-0x0000000000000002:1";
+        let suspects =
+            vec![Suspect { link: link.into(), place: "here".into(), verdict: "bad".into() }];
+        let verdicts = Verdicts { ok: 3, bad: 1, ..Verdicts::default() };
+        let switch = |guid: u64, level, host_suspects: &[Suspect]| Switch {
+            guid: Guid(guid).to_string(),
+            node: "</title><script>".into(),
+            level: Some(level),
+            hosts: 4,
+            to_hosts: verdicts,
+            worst: Some("bad".into()),
+            host_suspects: host_suspects.to_vec(),
+            ..Switch::default()
+        };
+        let topology = Topology {
+            switches: vec![switch(1, 1, &suspects), switch(2, 2, &[])],
+            bundles: vec![Bundle { a: 0, b: 1, verdicts, suspects: suspects.clone() }],
+            ..Topology::default()
+        };
+        let page = drawn(&topology, &Layout::of(&topology)).into_string();
+        assert_eq!(page.matches(&format!("href=\"/link/{link}\"")).count(), 2, "{page}");
+        assert!(page.contains("4 cables (1 bad, 3 ok)") && page.contains("Leaves"), "{page}");
+        assert!(!page.contains("<script>"), "{page}");
+    }
 }
