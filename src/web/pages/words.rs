@@ -36,7 +36,7 @@ pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut told = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             told.push(',');
         }
         told.push(digit);

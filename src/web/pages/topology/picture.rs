@@ -160,8 +160,8 @@ impl Drawing<'_> {
         let drawn =
             html! { path class={ "cable " (worst.label()) } d=(path) { title { (about) } } };
         match line.suspects.first().filter(|_| worst >= Verdict::Watch).and_then(|it| link(it)) {
-            Some(link) => html! {
-                a href=(address::link(&self.topology.fabric, link)) aria-label=(about) { (drawn) }
+            Some(id) => html! {
+                a href=(address::link(&self.topology.fabric, id)) aria-label=(about) { (drawn) }
             },
             None => drawn,
         }
@@ -175,6 +175,7 @@ fn troubled(fabric: &str, of: &[Switch], cell: &Cell, middle: f64, half: f64, y:
         .flat_map(|switch| &switch.host_suspects)
         .filter(|suspect| suspect.verdict != "unknown")
         .collect();
+    #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
     let fits = ((half * 2.0 / 13.0) as usize).max(1);
     let more = (cell.to_hosts.bad + cell.to_hosts.watch) > fits;
     let shown = if more { fits.saturating_sub(1) } else { troubled.len() };
