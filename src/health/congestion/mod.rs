@@ -26,7 +26,6 @@
 
 mod crowd;
 mod history;
-mod levels;
 mod regions;
 mod roots;
 #[cfg(test)]
@@ -35,11 +34,11 @@ mod wait;
 
 use std::time::Duration;
 
+use crate::fabric::levels::Levels;
 use crate::fabric::{Fabric, Moment, PortIndex};
 
 use crowd::Crowd;
 use history::History;
-use levels::Levels;
 
 pub use wait::{Wait, used, wait};
 
@@ -117,6 +116,17 @@ pub enum Cause {
     /// Not known: its receiver is a switch of which no other port waits or is known to be full, it has
     /// no receiver (any more), or ports wait for one another in a circle.
     Unknown,
+}
+
+impl Cause {
+    /// As JSON writes it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Cause::SlowReceiver => "slow_receiver",
+            Cause::FullLink => "full_link",
+            Cause::Unknown => "unknown",
+        }
+    }
 }
 
 /// Neighbouring ports that wait together.

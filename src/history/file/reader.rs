@@ -45,6 +45,9 @@ const EVENT: &str = "
     LEFT JOIN ports AS high ON high.id = links.high LEFT JOIN nodes AS high_node ON high_node.id = high.node
     WHERE at BETWEEN ? AND ?";
 
+/// The order in which events are told.
+const IN_ORDER: &str = " ORDER BY at, events.id";
+
 const PLACE: &str = "
     SELECT ports.id, guid, coalesce(
         (SELECT name FROM names WHERE names.node = nodes.id ORDER BY since DESC LIMIT 1), ''), number,
@@ -139,6 +142,39 @@ impl Reader {
             see(told(row).map_err(failed)?)?;
         }
         Ok(())
+    }
+
+    /// Of the events that are wanted and meant, the latest first, some in the middle; and whether there are
+    /// more behind them. Those that are not told are not kept.
+    pub fn latest(
+        &self,
+        wanted: &Wanted,
+        means: &dyn Fn(&Told) -> bool,
+        skip: usize,
+        most: usize,
+    ) -> Result<(Vec<Told>, bool), HistoryError> {
+        self.ask(|| {
+            let (sql, values) = asked(wanted);
+            let backwards = sql.replace(IN_ORDER, " ORDER BY at DESC, events.id DESC");
+            let mut statement = self.db.prepare(&backwards)?;
+            let mut rows = statement.query(params_from_iter(values))?;
+            let (mut events, mut passed) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                let event = told(row)?;
+                if !means(&event) {
+                    continue;
+                }
+                if events.len() == most {
+                    return Ok((events, true));
+                }
+                if passed < skip {
+                    passed += 1;
+                } else {
+                    events.push(event);
+                }
+            }
+            Ok((events, false))
+        })
     }
 
     fn told(&self, wanted: &Wanted) -> rusqlite::Result<Vec<Told>> {
@@ -268,7 +304,7 @@ fn asked(wanted: &Wanted) -> (String, Vec<Value>) {
         }
         values.extend(wanted.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
     }
-    sql += " ORDER BY at, events.id";
+    sql += IN_ORDER;
     (sql, values)
 }
 

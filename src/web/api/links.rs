@@ -9,7 +9,7 @@ use crate::fabric::counter::{Kind, TABLE};
 use crate::fabric::status::PortStatus;
 use crate::fabric::topology::Link as Cable;
 use crate::fabric::{Moment, PortIndex, Snapshot};
-use crate::health::bit_errors::{Judgement, Window};
+use crate::health::bit_errors::Window;
 use crate::health::{Findings, LinkFindings, PortFindings, Verdict, bit_errors, evidence};
 use crate::monitor::Observation;
 
@@ -69,9 +69,7 @@ struct Cables<'a> {
 impl<'a> Cables<'a> {
     /// What they are told from, once there was a sweep.
     fn of(&self) -> Option<Of<'a>> {
-        let (name, findings) = (&self.observation.fabric, &self.observation.findings);
-        let snapshot = self.observation.snapshot.as_ref()?;
-        Some(Of { name, snapshot, findings })
+        Of::new(self.observation)
     }
 
     /// All of them, with what was found out. A fabric that cannot be judged, its device being away, has
@@ -98,15 +96,26 @@ impl Serialize for Cables<'_> {
     }
 }
 
-/// What a fabric's cables are told from.
-struct Of<'a> {
-    name: &'a str,
-    snapshot: &'a Snapshot,
-    findings: &'a Findings,
+/// What a fabric is told from.
+#[derive(Clone, Copy, Debug)]
+pub struct Of<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The latest sweep.
+    pub snapshot: &'a Snapshot,
+    /// What that comes to.
+    pub findings: &'a Findings,
 }
 
-impl Of<'_> {
-    fn link(&self, cable: Cable, judged: Option<&LinkFindings>) -> Link {
+impl<'a> Of<'a> {
+    /// An observation, once there was a sweep.
+    pub fn new(observation: &'a Observation) -> Option<Self> {
+        let (name, findings) = (&*observation.fabric, &observation.findings);
+        Some(Of { name, snapshot: observation.snapshot.as_ref()?, findings })
+    }
+
+    /// A cable, with what was found out about it.
+    pub fn link(&self, cable: Cable, judged: Option<&LinkFindings>) -> Link {
         let Cable(near, far) = cable;
         let status = self.snapshot.status(near).or_else(|| self.snapshot.status(far));
         let id = self.snapshot.fabric.link_id(near).map(|id| id.to_string());
@@ -171,7 +180,7 @@ impl Of<'_> {
 
     /// A moment as people and JSON write it. One that no calendar has, from a clock that was never
     /// set, is not told.
-    fn time(&self, moment: Moment) -> Option<String> {
+    pub fn time(&self, moment: Moment) -> Option<String> {
         const MOST: Duration = Duration::from_secs(250_000_000_000);
         let wall = self.snapshot.anchor.wall_of(moment);
         let known = wall.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since < MOST);
@@ -179,13 +188,7 @@ impl Of<'_> {
     }
 }
 
-fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
-    let judgement = match errors.judgement {
-        Judgement::Unknown => "unknown",
-        Judgement::Fine => "fine",
-        Judgement::Raised => "raised",
-        Judgement::Over => "over",
-    };
+pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
     let windows = Window::ALL.into_iter().zip(errors.windows);
     let watched = windows.filter(|(_, measured)| !measured.span().is_zero());
     let told = watched.map(|(window, measured)| InWindow {
@@ -195,7 +198,7 @@ fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
         ratio: errors.ratio(window).filter(|ratio| ratio.is_finite()),
     });
     BitErrors {
-        judgement: judgement.into(),
+        judgement: errors.judgement.label().into(),
         limit: Some(errors.limit).filter(|limit| *limit > 0.0 && limit.is_finite()),
         windows: told.collect(),
     }

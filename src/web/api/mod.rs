@@ -1,9 +1,13 @@
 //! What other programs ask: JSON.
 
+pub mod detail;
 mod dump;
 mod history;
 pub mod links;
 pub mod model;
+pub mod nodes;
+pub mod ports;
+pub mod topology;
 
 use std::sync::Arc;
 
@@ -15,7 +19,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use super::archive::{Archive, wrong};
-use super::exposition::{Exposition, Latest};
+use super::exposition::Latest;
 use links::Ask;
 
 /// Where the cables are told.
@@ -23,8 +27,8 @@ pub const LINKS: &str = "/api/v1/links";
 
 /// The routes.
 pub fn router(latest: Latest, archive: Archive) -> Router {
-    let links = Router::new().route(LINKS, get(get_links)).with_state(latest);
-    links.merge(history::router(archive))
+    let links = Router::new().route(LINKS, get(get_links)).with_state(latest.clone());
+    links.merge(detail::router(latest)).merge(history::router(archive))
 }
 
 async fn get_links(
@@ -36,7 +40,8 @@ async fn get_links(
         Err(rejection) => return wrong(&rejection.body_text()),
     };
     let exposition = Arc::clone(&latest.borrow());
-    if let Some(problem) = unknown_fabric(&exposition, &ask) {
+    let fabrics = &exposition.board().fabrics;
+    if let Some(problem) = detail::unknown_fabric(fabrics, ask.fabric.as_deref()) {
         return wrong(&problem);
     }
     // 60,000 ports are half a second: too long for a thread that serves others, too.
@@ -45,12 +50,4 @@ async fn get_links(
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told\n").into_response(),
     }
-}
-
-fn unknown_fabric(exposition: &Exposition, ask: &Ask) -> Option<String> {
-    let asked = ask.fabric.as_deref()?;
-    let fabrics = exposition.board().fabrics.iter();
-    let names: Vec<&str> = fabrics.map(|observation| &*observation.fabric).collect();
-    (!names.contains(&asked))
-        .then(|| format!("no fabric is called {asked:?}; there are: {}", names.join(", ")))
 }

@@ -2,8 +2,15 @@
 //! recorder. Made by the server, readable without scripts; each has an address that an alert can name.
 
 pub mod address;
+mod ask;
+mod events;
+mod link;
+mod node;
 mod overview;
 pub mod page;
+mod past;
+mod topology;
+mod words;
 
 use std::sync::Arc;
 
@@ -49,11 +56,21 @@ impl Desk {
 pub fn router(desk: Desk) -> Router {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
+        .route(address::LINK, get(link::get))
+        .route(address::NODE, get(node::get))
+        .route(address::PORT, get(node::port))
+        .route(address::TOPOLOGY, get(topology::get))
+        .route(address::EVENTS, get(events::get))
         .with_state(desk)
         .route(address::STYLE, get(style))
 }
 
 async fn style() -> Style {
     let kind = [(header::CONTENT_TYPE, "text/css"), (header::CACHE_CONTROL, "max-age=3600")];
-    (kind, include_str!("style.css"))
+    let style = concat!(
+        include_str!("style.css"),
+        include_str!("detail.css"),
+        include_str!("topology.css")
+    );
+    (kind, style)
 }

@@ -1,0 +1,221 @@
+//! What pages say again and again: verdicts, times, rates, counts, and ways to ports.
+
+use std::time::{Duration, SystemTime};
+
+use maud::{Markup, html};
+
+use crate::fabric::Guid;
+use crate::history::clock::Clock;
+use crate::history::model::Told;
+use crate::web::api::model::Verdicts;
+use crate::web::api::model::port::PortName;
+
+use super::address;
+
+/// A verdict: its word has its colour.
+pub fn verdict(label: &str) -> Markup {
+    html! { span class={ "verdict " (label) } { (label) } }
+}
+
+/// A word of a vocabulary as people write it: `bit_errors` as `bit errors`.
+pub fn plain(label: &str) -> String {
+    label.replace('_', " ")
+}
+
+/// A kind of node as people write it.
+pub fn kind(label: &str) -> &str {
+    match label {
+        "ca" => "host adapter",
+        "aggregation_node" => "aggregation node",
+        known => known,
+    }
+}
+
+/// A count with a comma behind each three digits.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut told = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            told.push(',');
+        }
+        told.push(digit);
+    }
+    told
+}
+
+/// So many bytes a second in bits, as links are spoken of.
+pub fn rate(bytes: u64) -> String {
+    let gigabits = bytes as f64 * 8.0 / 1e9;
+    if gigabits.fract() < 0.05 {
+        format!("{gigabits:.0} Gb/s")
+    } else {
+        format!("{gigabits:.1} Gb/s")
+    }
+}
+
+/// A share of time.
+pub fn share(share: f32) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".into(),
+        percent if percent < 0.1 => "< 0.1 %".into(),
+        percent if percent < 10.0 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// A length of time, to the second.
+pub fn length(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds == 0 && !time.is_zero() {
+        return format!("{} ms", time.as_millis());
+    }
+    // Of long times, the two greatest parts say enough.
+    let coarse = match seconds {
+        0..3_600 => seconds,
+        3_600..86_400 => seconds / 60 * 60,
+        _ => seconds / 3_600 * 3_600,
+    };
+    humantime::format_duration(Duration::from_secs(coarse)).to_string()
+}
+
+/// A time of day in the exporter's zone, as programs can read it, too.
+pub fn at(clock: &Clock, time: SystemTime) -> Markup {
+    html! {
+        time datetime=(humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH))) { (clock.tell(time)) }
+    }
+}
+
+/// A time that a model has as text, and how long that was before another such time.
+pub fn since(clock: &Clock, time: &str, now: Option<&str>) -> Markup {
+    let read = |text: &str| humantime::parse_rfc3339(text).ok();
+    let Some(moment) = read(time) else { return html! { (time) } };
+    let rest = now.and_then(read).and_then(|now| now.duration_since(moment).ok());
+    html! {
+        (at(clock, moment))
+        @if let Some(rest) = rest { " " span .quiet { "(" (length(rest)) " ago)" } }
+    }
+}
+
+/// A node by its name, and the way to its page.
+pub fn node(fabric: &str, guid: &str, name: &str) -> Markup {
+    let Ok(guid) = guid.parse::<Guid>() else { return html! { (name) } };
+    html! { a href=(address::node(fabric, guid)) { (name) } }
+}
+
+/// A port, and the way to it on its node's page.
+pub fn port(fabric: &str, port: &PortName) -> Markup {
+    let Ok(guid) = port.guid.parse::<Guid>() else { return html! { (port.label()) } };
+    html! { a href=(address::port_of_node(fabric, (guid, port.port))) { (port.label()) } }
+}
+
+/// The same by its number alone, where its node stands beside it.
+pub fn port_number(fabric: &str, port: &PortName) -> Markup {
+    let Ok(guid) = port.guid.parse::<Guid>() else { return html! { "port " (port.port) } };
+    html! { a href=(address::port_of_node(fabric, (guid, port.port))) { "port " (port.port) } }
+}
+
+/// How many cables have which verdict, the worst first: `1 bad, 12 ok`.
+pub fn tally(verdicts: &Verdicts) -> String {
+    let counts = [
+        ("bad", verdicts.bad),
+        ("watch", verdicts.watch),
+        ("unknown", verdicts.unknown),
+        ("ok", verdicts.ok),
+    ];
+    let told: Vec<String> = counts
+        .into_iter()
+        .filter(|(_, of_verdict)| *of_verdict > 0)
+        .map(|(label, of_verdict)| format!("{} {label}", count(of_verdict as u64)))
+        .collect();
+    told.join(", ")
+}
+
+/// The sign that stands for a verdict where colours do not tell.
+pub fn sign(verdict: &str) -> &'static str {
+    match verdict {
+        "ok" => "✓",
+        "watch" => "!",
+        "bad" => "✕",
+        _ => "?",
+    }
+}
+
+/// The lines of a table of events.
+pub fn events(clock: &Clock, events: &[Told]) -> Markup {
+    html! {
+        div .wide { table .events {
+            thead { tr { th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Where" } th scope="col" { "In words" } } }
+            tbody { @for event in events { tr {
+                td .when { (at(clock, event.at)) }
+                td .what { (plain(&event.kind)) }
+                td { (place(event)) }
+                td { (event.text) }
+            } } }
+        } }
+    }
+}
+
+/// Where something happened, and the way there.
+fn place(event: &Told) -> Markup {
+    let to = match (event.link, event.node) {
+        (Some(link), _) => address::link(&event.fabric, link),
+        (None, Some(guid)) => match event.port {
+            Some(port) => address::port_of_node(&event.fabric, (guid, port)),
+            None => address::node(&event.fabric, guid),
+        },
+        (None, None) => return html! { (event.place) },
+    };
+    let name = if event.place.is_empty() { "here" } else { &event.place };
+    html! { a href=(to) { (name) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_as_people_read_them() {
+        for (number, told) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (65_535, "65,535"),
+            (12_345_678, "12,345,678"),
+        ] {
+            assert_eq!(count(number), told);
+        }
+        for (bytes, told) in
+            [(50_000_000_000, "400 Gb/s"), (312_500_000, "2.5 Gb/s"), (7_000_000_000, "56 Gb/s")]
+        {
+            assert_eq!(rate(bytes), told);
+        }
+        for (part, told) in [(0.0, "0 %"), (0.0001, "< 0.1 %"), (0.0512, "5.1 %"), (0.9, "90 %")] {
+            assert_eq!(share(part), told);
+        }
+        for (millis, told) in [
+            (0, "0s"),
+            (120, "120 ms"),
+            (61_000, "1m 1s"),
+            (3_700_000, "1h 1m"),
+            (90_061_000, "1day 1h"),
+        ] {
+            assert_eq!(length(Duration::from_millis(millis)), told);
+        }
+    }
+
+    #[test]
+    fn a_name_from_the_fabric_is_text_and_nothing_else() {
+        let name = PortName {
+            guid: "0x1".into(),
+            node: "<script>\"x\"</script>".into(),
+            port: 3,
+            ..PortName::default()
+        };
+        let told = port("f\"><b>", &name).into_string();
+        assert_eq!(
+            told,
+            "<a href=\"/node/0x0000000000000001?fabric=f%22%3E%3Cb%3E#port-3\">&lt;script&gt;&quot;x&quot;&lt;/script&gt; port 3</a>"
+        );
+    }
+}
