@@ -16,8 +16,14 @@ _fabric__exporter() {
             ",$1")
                 cmd="fabric__exporter"
                 ;;
+            fabric__exporter,check)
+                cmd="fabric__exporter__subcmd__check"
+                ;;
             fabric__exporter,demo)
                 cmd="fabric__exporter__subcmd__demo"
+                ;;
+            fabric__exporter,doctor)
+                cmd="fabric__exporter__subcmd__doctor"
                 ;;
             fabric__exporter,history)
                 cmd="fabric__exporter__subcmd__history"
@@ -56,7 +62,7 @@ _fabric__exporter() {
 
     case "${cmd}" in
         fabric__exporter)
-            opts="-h -V --help --version serve links history demo"
+            opts="-h -V --help --version serve links doctor history check demo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -69,8 +75,30 @@ _fabric__exporter() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        fabric__subcmd__exporter__subcmd__check)
+            opts="-h --config.file --web.config.file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config.file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --web.config.file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         fabric__subcmd__exporter__subcmd__demo)
-            opts="-h --scenario --topology --hosts --speedup --clock --web.telemetry-path --web.systemd-socket --log.format --process.confine --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --web.listen-address --log.level --fabric.interval --fabric.hca --fabric.port --help"
+            opts="-h --scenario --topology --hosts --speedup --clock --web.telemetry-path --web.config.file --web.systemd-socket --log.format --process.confine --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --web.listen-address --log.level --fabric.interval --fabric.hca --fabric.port --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -97,6 +125,10 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --web.telemetry-path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --web.config.file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -215,8 +247,182 @@ _fabric__exporter() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        fabric__subcmd__exporter__subcmd__doctor)
+            opts="-h --json --offline --path.dev --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --path.dev)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config.file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --web.listen-address)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --web.telemetry-path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --web.config.file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --web.systemd-socket)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --log.level)
+                    COMPREPLY=($(compgen -W "error warn info debug" -- "${cur}"))
+                    return 0
+                    ;;
+                --log.format)
+                    COMPREPLY=($(compgen -W "logfmt json" -- "${cur}"))
+                    return 0
+                    ;;
+                --process.confine)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --path.sysfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path.procfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host.interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host.device-include)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host.device-exclude)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host.retry-refused)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host.events)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --host.ethtool)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --health.maintenance-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --history.file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --history.size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --history.traffic-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --history.rare-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.hca)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.discovery-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.forget-after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.node-name-map)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.fec)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.clear-saturated)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.smp-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.gmp-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.smp-lid-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.gmp-lid-window)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.retries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.capture)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.capture-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         fabric__subcmd__exporter__subcmd__history)
-            opts="-h --file --url --source --source.header --help events port link diff report export dump"
+            opts="-h --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help events port link diff report export dump"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -238,6 +444,22 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -246,7 +468,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__diff)
-            opts="-h --limit --json --file --url --source --source.header --help"
+            opts="-h --limit --json --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -272,6 +494,22 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -280,7 +518,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__dump)
-            opts="-o -h --since --until --at --output --force --file --url --source --source.header --help"
+            opts="-o -h --since --until --at --output --force --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -322,6 +560,22 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -330,7 +584,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__events)
-            opts="-h --since --until --at --node --link --kind --json --file --url --source --source.header --help"
+            opts="-h --since --until --at --node --link --kind --json --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -376,6 +630,22 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -384,7 +654,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__export)
-            opts="-o -h --since --until --at --what --format --node --link --step --output --file --url --source --source.header --help"
+            opts="-o -h --since --until --at --what --format --node --link --step --output --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -446,6 +716,22 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -454,7 +740,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__link)
-            opts="-h --since --until --at --readings --json --file --url --source --source.header --help"
+            opts="-h --since --until --at --readings --json --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -485,6 +771,22 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --source.header)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -496,7 +798,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__port)
-            opts="-h --since --until --at --readings --json --file --url --source --source.header --help"
+            opts="-h --since --until --at --readings --json --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -530,6 +832,22 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -538,7 +856,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__history__subcmd__report)
-            opts="-o -h --since --until --at --format --output --file --url --source --source.header --help"
+            opts="-o -h --since --until --at --format --output --file --url --source --source.header --source.ca-file --source.cert-file --source.key-file --source.password-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -584,6 +902,22 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -592,7 +926,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__links)
-            opts="-h --suspect --fabric --json --url --for --config.file --path.sysfs --path.procfs --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
+            opts="-h --suspect --fabric --json --url --source.ca-file --source.cert-file --source.key-file --source.password-file --for --config.file --path.sysfs --path.procfs --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -603,6 +937,22 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.cert-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source.password-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -702,7 +1052,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__serve)
-            opts="-h --config.file --web.listen-address --web.telemetry-path --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
+            opts="-h --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -717,6 +1067,10 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --web.telemetry-path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --web.config.file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
