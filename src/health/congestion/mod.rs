@@ -119,6 +119,17 @@ pub enum Cause {
     Unknown,
 }
 
+impl Cause {
+    /// As JSON writes it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Cause::SlowReceiver => "slow_receiver",
+            Cause::FullLink => "full_link",
+            Cause::Unknown => "unknown",
+        }
+    }
+}
+
 /// Neighbouring ports that wait together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {

@@ -147,6 +147,15 @@ impl Reader {
         statement.query_map(params_from_iter(values), told)?.collect()
     }
 
+    /// What happened last, the latest first.
+    pub fn latest(&self, count: u32) -> Result<Vec<Told>, HistoryError> {
+        self.ask(|| {
+            let sql = format!("{EVENT} ORDER BY at DESC, events.id DESC LIMIT ?");
+            let mut statement = self.db.prepare(&sql)?;
+            statement.query_map((i64::MIN, i64::MAX, count), told)?.collect()
+        })
+    }
+
     fn called(&self, called: &str) -> rusqlite::Result<Vec<Place>> {
         if let Ok(link) = called.parse::<LinkId>() {
             return self.at(&link.ends());

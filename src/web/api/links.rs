@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::fabric::counter::{Kind, TABLE};
+use crate::fabric::moment::Anchor;
 use crate::fabric::status::PortStatus;
 use crate::fabric::topology::Link as Cable;
 use crate::fabric::{Moment, PortIndex, Snapshot};
@@ -60,6 +61,16 @@ fn put_together<'a, L>(
     Links { fabrics: told.collect() }
 }
 
+/// All of a fabric's cables, with what was found out. A fabric that cannot be judged, its device being
+/// away, has its cables all the same.
+pub(super) fn all(
+    observation: &Observation,
+) -> impl Iterator<Item = (Cable, Option<&LinkFindings>)> {
+    let cables = observation.snapshot.iter().flat_map(|snapshot| snapshot.fabric.links());
+    let judged = observation.findings.links.iter().map(Some);
+    cables.zip(judged.chain(std::iter::repeat(None)))
+}
+
 /// The cables of a fabric, or those of them that are suspect.
 struct Cables<'a> {
     observation: &'a Observation,
@@ -69,18 +80,11 @@ struct Cables<'a> {
 impl<'a> Cables<'a> {
     /// What they are told from, once there was a sweep.
     fn of(&self) -> Option<Of<'a>> {
-        let (name, findings) = (&self.observation.fabric, &self.observation.findings);
-        let snapshot = self.observation.snapshot.as_ref()?;
-        Some(Of { name, snapshot, findings })
+        Of::new(self.observation)
     }
 
-    /// All of them, with what was found out. A fabric that cannot be judged, its device being away, has
-    /// its cables all the same.
     fn all(&self) -> impl Iterator<Item = (Cable, Option<&'a LinkFindings>)> + use<'a> {
-        let observation = self.observation;
-        let cables = observation.snapshot.iter().flat_map(|snapshot| snapshot.fabric.links());
-        let judged = observation.findings.links.iter().map(Some);
-        cables.zip(judged.chain(std::iter::repeat(None)))
+        all(self.observation)
     }
 
     fn told(&self) -> impl Iterator<Item = Link> + use<'a> {
@@ -99,14 +103,21 @@ impl Serialize for Cables<'_> {
 }
 
 /// What a fabric's cables are told from.
-struct Of<'a> {
+pub(super) struct Of<'a> {
     name: &'a str,
     snapshot: &'a Snapshot,
     findings: &'a Findings,
 }
 
-impl Of<'_> {
-    fn link(&self, cable: Cable, judged: Option<&LinkFindings>) -> Link {
+impl<'a> Of<'a> {
+    /// What a fabric's are, once there was a sweep.
+    pub(super) fn new(observation: &'a Observation) -> Option<Self> {
+        let (name, findings) = (&observation.fabric, &observation.findings);
+        Some(Of { name, snapshot: observation.snapshot.as_ref()?, findings })
+    }
+
+    /// What is known of a cable.
+    pub(super) fn link(&self, cable: Cable, judged: Option<&LinkFindings>) -> Link {
         let Cable(near, far) = cable;
         let status = self.snapshot.status(near).or_else(|| self.snapshot.status(far));
         let id = self.snapshot.fabric.link_id(near).map(|id| id.to_string());
@@ -169,14 +180,18 @@ impl Of<'_> {
         }
     }
 
-    /// A moment as people and JSON write it. One that no calendar has, from a clock that was never
-    /// set, is not told.
     fn time(&self, moment: Moment) -> Option<String> {
-        const MOST: Duration = Duration::from_secs(250_000_000_000);
-        let wall = self.snapshot.anchor.wall_of(moment);
-        let known = wall.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since < MOST);
-        known.then(|| humantime::format_rfc3339_seconds(wall).to_string())
+        time(&self.snapshot.anchor, moment)
     }
+}
+
+/// A moment as people and JSON write it. One that no calendar has, from a clock that was never set, is
+/// not told.
+pub(super) fn time(anchor: &Anchor, moment: Moment) -> Option<String> {
+    const MOST: Duration = Duration::from_secs(250_000_000_000);
+    let wall = anchor.wall_of(moment);
+    let known = wall.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since < MOST);
+    known.then(|| humantime::format_rfc3339_seconds(wall).to_string())
 }
 
 fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {

@@ -1,15 +1,20 @@
 //! Pages for people: what the fabric is like now, from the board, and what it was like, from the
 //! recorder. Made by the server, readable without scripts; each has an address that an alert can name.
 
-pub mod address;
+mod host;
+mod links;
 mod overview;
 pub mod page;
+mod search;
+mod words;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::http::header;
 use axum::routing::get;
+
+pub use super::address;
 
 use super::archive::Archive;
 use super::exposition::{Exposition, Latest};
@@ -49,6 +54,9 @@ impl Desk {
 pub fn router(desk: Desk) -> Router {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
+        .route(address::LINKS, get(links::get))
+        .route(address::SEARCH, get(search::get))
+        .route(address::HOST, get(host::get))
         .with_state(desk)
         .route(address::STYLE, get(style))
 }

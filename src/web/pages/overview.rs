@@ -1,17 +1,278 @@
 //! `/`: the fabric at a glance.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::response::Response;
-use maud::html;
+use maud::{Markup, html};
 
-use super::page::Page;
-use super::{Desk, address};
+use crate::health::evidence::grouped;
+use crate::history::model::Told;
+use crate::web::api::model::Verdicts;
+use crate::web::api::model::overview::{Fabric, Overview, Region, Sweep};
+use crate::web::api::overview::overview;
+use crate::web::api;
+use crate::web::archive::NoAnswer;
+
+use super::page::{Page, untold};
+use super::words::{cable, clock, count, happened, port, since, verdict};
+use super::{Desk, address, host};
+
+/// So many of the latest events are told.
+const EVENTS: u32 = 10;
+
+/// How long the page waits for them: it is looked at when something is wrong, and tells the most without.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Where the alerts are explained.
+const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/alerts.md");
 
 pub(super) async fn get(State(desk): State<Desk>) -> Response {
     let exposition = desk.exposition();
-    let main = html! {
-        @for observation in &exposition.board().fabrics { p { (observation.fabric) } }
-        p { a href=(desk.telemetry_path()) { "Metrics" } }
-    };
+    let told = tokio::task::spawn_blocking(move || overview(exposition.board()));
+    let events = desk.archive().ask(PATIENCE, |reader| Ok(reader.latest(EVENTS)?));
+    let (told, events) = tokio::join!(told, events);
+    let Ok(told) = told else { return untold() };
+    let main = page(&told, &events, desk.telemetry_path());
     Page::new("The fabric at a glance", address::OVERVIEW, main).answer()
+}
+
+/// The page from what is known.
+pub fn page(told: &Overview, events: &Result<Vec<Told>, NoAnswer>, telemetry_path: &str) -> Markup {
+    let several = told.fabrics.len() > 1;
+    html! {
+        @if told.fabrics.is_empty() {
+            p { "No fabric is swept here: this exporter watches its host's own devices." }
+        }
+        @if several { (summary(&told.fabrics)) }
+        @for (place, fabric) in told.fabrics.iter().enumerate() { (section(place, fabric, several)) }
+        section aria-labelledby="events" {
+            h2 #events { "Latest events" }
+            (latest(events, several))
+        }
+        @if let Some(seen) = &told.host {
+            section aria-labelledby="host" {
+                h2 #host { "This host" }
+                (host::in_short(seen))
+            }
+        }
+        p .more {
+            a href=(telemetry_path) { "Metrics" } " · "
+            a href={ (api::LINKS) "?suspect=true" } { "Suspect links as JSON" } " · "
+            a href=(api::OPENAPI) { "API" } " · "
+            a href=(ALERTS) { "Alerts" }
+        }
+    }
+}
+
+/// All fabrics in a few lines.
+fn summary(fabrics: &[Fabric]) -> Markup {
+    let columns = ["bad", "watch", "unknown", "ok"];
+    html! { div .wide tabindex="0" role="region" aria-label="All fabrics" { table .narrow {
+        thead { tr {
+            th scope="col" { "Fabric" }
+            @for word in columns { th .n scope="col" { (verdict(word)) } }
+            th .n scope="col" { "Nodes" } th .n scope="col" { "Not up" } th scope="col" { "Swept" }
+        } }
+        tbody { @for (place, it) in fabrics.iter().enumerate() { tr {
+            th scope="row" { a href={ "#fabric-" (place) } { bdi { (it.fabric) } } }
+            @for (_, number) in by_verdict(&it.verdicts) { td .n { (number) } }
+            td .n { (it.nodes.iter().map(|of| of.nodes).sum::<usize>()) }
+            td .n { (it.nodes.iter().map(|of| of.not_up).sum::<usize>()) }
+            td { @match it.sweep.as_ref().and_then(|sweep| sweep.ended_at.as_deref()) {
+                Some(at) => (since(at)), None => "not yet",
+            } }
+        } } }
+    } } }
+}
+
+/// The worst first, as on the page.
+fn by_verdict(of: &Verdicts) -> [(&'static str, usize); 4] {
+    [("bad", of.bad), ("watch", of.watch), ("unknown", of.unknown), ("ok", of.ok)]
+}
+
+fn section(place: usize, it: &Fabric, several: bool) -> Markup {
+    let id = format!("fabric-{place}");
+    html! { section .fabric aria-labelledby=(id) {
+        h2 #(id) .unseen[!several] { bdi { (it.fabric) } }
+        @match &it.sweep {
+            None => p .card { "Not swept yet: nodes and cables are told when the first sweep is at its end." },
+            Some(sweep) => {
+                div .glance {
+                    (health(it))
+                    (nodes(it))
+                    (swept(it, sweep))
+                }
+                @if !it.worst.is_empty() { (worst(it)) }
+                @if !it.congestion.is_empty() { (congestion(it)) }
+            }
+        }
+    } }
+}
+
+/// How many cables have which verdict.
+fn health(it: &Fabric) -> Markup {
+    let Verdicts { bad, watch, .. } = it.verdicts;
+    let all = by_verdict(&it.verdicts).iter().map(|(_, number)| number).sum::<usize>();
+    let list = |word| address::with(address::LINKS, &[("fabric", &it.fabric), ("verdict", word)]);
+    html! { div .card .health {
+        p .lead { @match (bad, watch) {
+            (0, 0) => { span .verdict.ok { "No bad cable" } },
+            (0, watch) => { span .verdict.watch { (count(watch, "cable", "cables")) } " to watch" },
+            (bad, _) => { span .verdict.bad { (count(bad, "bad cable", "bad cables")) } },
+        } " " span .of { "of " (count(all, "cable", "cables")) } }
+        (bar(&by_verdict(&it.verdicts)))
+        ul .verdicts { @for (word, number) in by_verdict(&it.verdicts) { li {
+            a href=(list(word)) class=(word) {
+                span .number { (grouped(number)) } " " (word)
+            }
+        } } }
+    } }
+}
+
+/// A bar of parts, none of those that are there too thin to be seen. What it says stands beside it.
+fn bar(parts: &[(&str, usize)]) -> Markup {
+    const LENGTH: f64 = 1000.0;
+    const LEAST: f64 = 12.0;
+    let there: Vec<_> = parts.iter().filter(|(_, number)| *number > 0).collect();
+    let all: usize = there.iter().map(|(_, number)| number).sum();
+    let share = |number: usize| number as f64 / all.max(1) as f64 * LENGTH;
+    let widths: Vec<f64> = there.iter().map(|(_, number)| share(*number).max(LEAST)).collect();
+    let scale = LENGTH / widths.iter().sum::<f64>().max(1.0);
+    let mut left = 0.0;
+    html! { svg .bar viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" {
+        @for ((word, _), width) in there.iter().zip(&widths) {
+            rect class=(word) x=(format!("{left:.1}")) y="0" width=(format!("{:.1}", width * scale)) height="10" {}
+            @let _ = left += width * scale;
+        }
+    } }
+}
+
+fn nodes(it: &Fabric) -> Markup {
+    let down: usize = it.nodes.iter().map(|of| of.not_up).sum();
+    let kind = |word: &str, number| match word {
+        "switch" => count(number, "switch", "switches"),
+        "ca" => count(number, "adapter", "adapters"),
+        "router" => count(number, "router", "routers"),
+        _ => count(number, "aggregation node", "aggregation nodes"),
+    };
+    html! { div .card {
+        h3 { "Nodes" }
+        p .big { @for (place, of) in it.nodes.iter().enumerate() {
+            @if place > 0 { ", " } span .whole { (kind(&of.node_type, of.nodes)) }
+        } }
+        @if down == 0 { p { "All are up." } } @else {
+            p { strong { (count(down, "is", "are")) " not up" } ": "
+                @for (place, node) in it.not_up.iter().enumerate() {
+                    @if place > 0 { ", " }
+                    a href=(address::with(&format!("/node/{}", node.guid), &[("fabric", &it.fabric)])) { bdi { (node.node) } }
+                }
+                @if down > it.not_up.len() { " and others" } "."
+            }
+        }
+        @if let Some(sweep) = &it.sweep { dl {
+            @if let Some(at) = &sweep.discovered_at { div { dt { "Discovered" } dd { (since(at)) } } }
+            @if sweep.discovery_gaps > 0 { div { dt { "Gaps" } dd { strong { (count(sweep.discovery_gaps as usize, "question", "questions")) " open" } } } }
+            div { dt { "Subnet’s master" } dd { @match &sweep.master {
+                Some(master) => a href=(address::with(&format!("/node/{}", master.guid), &[("fabric", &it.fabric)])) { bdi { (master.node) } },
+                None => "not heard",
+            } } }
+        } }
+    } }
+}
+
+fn swept(it: &Fabric, sweep: &Sweep) -> Markup {
+    let bad = |number: usize| html! { @if number > 0 { strong { (number) } } @else { "0" } };
+    let lost = sweep.mads_timed_out as f64 / sweep.mads_sent.max(1) as f64;
+    html! { div .card {
+        h3 { "Latest sweep" }
+        p .big { @match &sweep.ended_at { Some(at) => (since(at)), None => "at an unknown time" } }
+        p { "It took " (seconds(sweep.seconds)) " of an interval of " (seconds(it.interval_seconds)) "." }
+        @if !sweep.failing.is_empty() { p { strong { "Fails: " (sweep.failing.join(", ")) } } }
+        dl {
+            div { dt { "Ports read" } dd { (grouped(sweep.ports_read)) } }
+            div { dt { "not in full" } dd { (bad(sweep.ports_failed)) } }
+            div { dt { "Nodes silent" } dd { (bad(sweep.nodes_silent)) } }
+            div { dt { "MADs lost" } dd { (percent(lost)) } }
+        }
+    } }
+}
+
+/// A length of time that may be short.
+fn seconds(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+}
+
+/// A share, as exact as it is great.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "none".into(),
+        percent if percent < 0.01 => "< 0.01 %".into(),
+        percent => format!("{percent:.2} %"),
+    }
+}
+
+fn worst(it: &Fabric) -> Markup {
+    let all = it.verdicts.bad + it.verdicts.watch;
+    html! {
+        h3 { "Worst cables" }
+        ol .cables { @for link in &it.worst { li {
+            div .stands {
+                (verdict(&link.verdict))
+                @if let Some(at) = &link.since { span .quiet { (since(at)) } }
+            }
+            div {
+                p .name { (cable(link)) }
+                ul .reasons { @for because in link.reasons.iter().filter(|because| because.weight == link.verdict || because.weight == "watch") {
+                    li { span .reason { (because.reason.replace('_', " ")) } " " (because.evidence) }
+                } }
+            }
+            p .repair { @if let Some(repair) = &link.repair { (repair.what) } }
+        } } }
+        @if all > it.worst.len() {
+            p { a href=(address::with(address::LINKS, &[("fabric", &it.fabric)])) {
+                "All " (count(all, "cable", "cables")) " that are bad or to watch"
+            } }
+        }
+    }
+}
+
+fn congestion(it: &Fabric) -> Markup {
+    html! {
+        h3 { "Congestion" }
+        ul .regions { @for region in &it.congestion { li { (waits(&it.fabric, region)) } } }
+        @if it.regions > it.congestion.len() {
+            p .quiet { "and " (count(it.regions - it.congestion.len(), "smaller region", "smaller regions")) }
+        }
+    }
+}
+
+fn waits(fabric: &str, region: &Region) -> Markup {
+    let cause = match &*region.cause {
+        "slow_receiver" => "whose receiver takes in too little",
+        "full_link" => "whose link is full",
+        _ => "for a reason that is not known",
+    };
+    html! {
+        span class={ "level " (region.level) } { (region.level) } " "
+        (count(region.ports as usize, "port waits", "ports wait")) " for " (port(fabric, &region.root)) ", " (cause)
+        @if region.roots > 1 { " (and for " (count(region.roots as usize - 1, "other", "others")) ")" }
+        @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0} %", ratio * 100.0)) " of the time" }
+        @if let Some(at) = &region.since { span .quiet { " · since " (clock(at)) } }
+    }
+}
+
+fn latest(events: &Result<Vec<Told>, NoAnswer>, several: bool) -> Markup {
+    html! { @match events {
+        Ok(events) if events.is_empty() => p { "Nothing happened since the history began." },
+        Ok(events) => {
+            (happened(events, several))
+            p { a href=(address::EVENTS) { "All events" } }
+        },
+        Err(NoAnswer::Unrecorded) => p .quiet {
+            "What happens is not recorded. Start the exporter with " code { "--history.file=FILE" } ", and it is told here."
+        },
+        Err(NoAnswer::Busy) => p .quiet { "The recorder is busy: " a href=(address::EVENTS) { "ask it for the events" } " alone." },
+        Err(NoAnswer::Failed(problem)) => p { strong { "The history cannot be read: " } (problem) },
+    } }
 }

@@ -97,6 +97,12 @@ impl<'a> Page<'a> {
     }
 }
 
+/// Says that a page cannot be made, for a reason that stands in the log.
+pub fn untold() -> Response {
+    let what = "This cannot be told: the log says why.";
+    problem(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong", what)
+}
+
 /// Says that something is not there, or cannot be told.
 pub fn problem(status: StatusCode, title: &str, what: &str) -> Response {
     let main = html! {
