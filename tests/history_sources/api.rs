@@ -119,7 +119,7 @@ fn refusals(exporter: &Exporter) {
 
 #[test]
 fn without_a_history_it_says_so() {
-    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s", "--no-history"]);
     exporter.wait_ready();
     let answer = exporter.get(&format!("{PATH}/ports?called=x"), &[]);
     assert_eq!((answer.status, answer.text().lines().count()), (404, 1));

@@ -1,6 +1,8 @@
 //! `/api/v1/overview`: a board at a glance. It takes in each node and each cable once, and tells no more of
 //! them than fits on a page: 60,000 ports are milliseconds.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::fabric::host::{Device as HostDevice, Port as HostPort};
@@ -8,7 +10,7 @@ use crate::fabric::status;
 use crate::fabric::topology::NodeKind;
 use crate::fabric::{Guid, NodeIndex, PortIndex, Snapshot};
 use crate::health::congestion::{Cause, Region as Waiting};
-use crate::health::{Findings, Verdict};
+use crate::health::{Findings, Reason, Verdict};
 use crate::monitor::host::HostObservation;
 use crate::monitor::{Board, Collector, Observation};
 use crate::transport::stats::Outcome;
@@ -16,7 +18,7 @@ use crate::transport::stats::Outcome;
 use super::links::{all, time};
 use super::model::Verdicts;
 use super::model::overview::{
-    Device, DevicePort, Fabric, Host, Node, Nodes, Overview, Port, Region, Sweep,
+    Counted, Device, DevicePort, Fabric, Host, Node, Nodes, Overview, Port, Region, Sweep,
 };
 use super::ranking::{Wanted, ranked};
 
@@ -44,8 +46,14 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
     };
     let Some(snapshot) = &observation.snapshot else { return blank };
     let mut verdicts = Verdicts::default();
+    let mut reasons: BTreeMap<(Reason, Verdict), usize> = BTreeMap::new();
     for (_, judged) in all(observation) {
-        verdicts.add(judged.map_or(Verdict::Unknown, |link| link.verdict));
+        let verdict = judged.map_or(Verdict::Unknown, |link| link.verdict);
+        verdicts.add(verdict);
+        let gravest = judged.and_then(|link| link.reasons.gravest());
+        if let Some((reason, _)) = gravest.filter(|_| verdict != Verdict::Ok) {
+            *reasons.entry((reason, verdict)).or_default() += 1;
+        }
     }
     let suspect = Wanted { verdicts: &[Verdict::Bad, Verdict::Watch], ..Wanted::default() };
     let findings = &observation.findings;
@@ -62,6 +70,7 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
             .map(|node| Node { guid: node.identity.guid.to_string(), node: node.name.clone() })
             .collect(),
         verdicts,
+        reasons: counted(reasons),
         worst: ranked(std::slice::from_ref(observation), &suspect, 0, MOST).links,
         regions: findings.regions.len(),
         congestion: findings
@@ -72,6 +81,18 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
             .collect(),
         ..blank
     }
+}
+
+fn counted(reasons: BTreeMap<(Reason, Verdict), usize>) -> Vec<Counted> {
+    let told = reasons.into_iter().map(|((reason, verdict), links)| Counted {
+        reason: reason.label().into(),
+        what: reason.help().into(),
+        verdict: verdict.label().into(),
+        links,
+    });
+    let mut told: Vec<Counted> = told.collect();
+    told.sort_by_key(|it| Reverse(it.links));
+    told
 }
 
 fn sweep(observation: &Observation, snapshot: &Snapshot) -> Sweep {

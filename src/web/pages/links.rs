@@ -16,7 +16,7 @@ use crate::web::api::model::Link;
 use crate::web::api::ranking::{Ranked, Wanted, ranked};
 
 use super::page::{Page, problem, untold};
-use super::words::{cable, count, rate, since, verdict};
+use super::words::{cable, count, lasting, rate, verdict};
 use super::{Desk, address};
 
 /// So many on a page.
@@ -128,27 +128,26 @@ fn table(links: &[Link], several: bool) -> Markup {
         thead { tr {
             th scope="col" { "Verdict" } th scope="col" { "Cable" }
             @if several { th scope="col" { "Fabric" } }
-            th scope="col" { "Why" } th .n scope="col" { "Rate" } th .n scope="col" { "Flaps" } th scope="col" { "Verdict since" }
+            th scope="col" { "Why" } th .n scope="col" { "Rate" } th .n scope="col" { "Flaps" } th scope="col" { "So" }
         } }
         tbody { @for link in links { tr {
             td data-label="Verdict" { (verdict(&link.verdict)) }
             th scope="row" data-label="Cable" { (cable(link)) }
             @if several { td data-label="Fabric" { bdi { (link.fabric) } } }
-            td .why data-label="Why" { @for (place, because) in link.reasons.iter().enumerate() {
-                @if place > 0 { br; } (because.evidence)
+            td .why data-label="Why" { ul { @for because in &link.reasons { li { (because.evidence) } } } }
+            td .n data-label="Rate" { @if let Some(bytes) = link.rate {
+                span .whole { (rate(bytes)) } " " span .whole.quiet { (runs(link)) }
             } }
-            td .n data-label="Rate" { (runs(link)) }
             td .n data-label="Flaps" { (link.flaps) }
-            td .when data-label="Since" { @if let Some(at) = &link.since { (since(at)) } }
+            td .when data-label="So" { @if let Some(at) = &link.since { (lasting(at)) } }
         } } }
     } }
 }
 
-/// What it carries, and how: `400 Gb/s 4x NDR`.
+/// How it runs: `4x NDR`.
 fn runs(link: &Link) -> String {
-    let Some(bytes) = link.rate else { return String::new() };
     let how = [&link.width, &link.speed].into_iter().flatten().map(|word| &**word);
-    std::iter::once(&*rate(bytes)).chain(how).collect::<Vec<_>>().join(" ")
+    how.collect::<Vec<_>>().join(" ")
 }
 
 fn pages(ask: &Ask, found: usize) -> Markup {

@@ -8,18 +8,21 @@ use maud::{Markup, html};
 
 use crate::health::evidence::grouped;
 use crate::history::model::Told;
+use crate::web::api;
 use crate::web::api::model::Verdicts;
 use crate::web::api::model::overview::{Fabric, Overview, Region, Sweep};
 use crate::web::api::overview::overview;
-use crate::web::api;
 use crate::web::archive::NoAnswer;
 
 use super::page::{Page, untold};
-use super::words::{cable, clock, count, happened, port, since, verdict};
+use super::words::{cable, clock, count, happened, lasting, port, since, verdict};
 use super::{Desk, address, host};
 
 /// So many of the latest events are told.
 const EVENTS: u32 = 10;
+
+/// So many reasons of all cables are told.
+const REASONS: usize = 4;
 
 /// How long the page waits for them: it is looked at when something is wrong, and tells the most without.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -127,6 +130,9 @@ fn health(it: &Fabric) -> Markup {
                 span .number { (grouped(number)) } " " (word)
             }
         } } }
+        @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(REASONS) { li {
+            span .number { (grouped(because.links)) } " " (verdict(&because.verdict)) " " (because.what)
+        } } } }
     } }
 }
 
@@ -215,11 +221,11 @@ fn percent(share: f64) -> String {
 fn worst(it: &Fabric) -> Markup {
     let all = it.verdicts.bad + it.verdicts.watch;
     html! {
-        h3 { "Worst cables" }
+        h3 { "The worst cables" }
         ol .cables { @for link in &it.worst { li {
             div .stands {
                 (verdict(&link.verdict))
-                @if let Some(at) = &link.since { span .quiet { (since(at)) } }
+                @if let Some(at) = &link.since { span .quiet { (lasting(at)) } }
             }
             div {
                 p .name { (cable(link)) }
@@ -227,7 +233,7 @@ fn worst(it: &Fabric) -> Markup {
                     li { span .reason { (because.reason.replace('_', " ")) } " " (because.evidence) }
                 } }
             }
-            p .repair { @if let Some(repair) = &link.repair { (repair.what) } }
+            p .repair { @if let Some(repair) = &link.repair { span .quiet { "Try first: " } (repair.what) } }
         } } }
         @if all > it.worst.len() {
             p { a href=(address::with(address::LINKS, &[("fabric", &it.fabric)])) {

@@ -90,7 +90,7 @@ impl<'a> Page<'a> {
                         h1 { (self.title) }
                         (self.main)
                     }
-                    footer { p { "fabric-exporter " (env!("CARGO_PKG_VERSION")) } }
+                    footer { p { "fabric-exporter " (env!("CARGO_PKG_VERSION")) ". Times are in UTC." } }
                 }
             }
         }

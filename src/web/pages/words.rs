@@ -44,6 +44,19 @@ pub fn since(time: &str) -> Markup {
     html! { time datetime=(time) title={ (plain) " UTC" } { (ago(time).unwrap_or(plain.clone())) } }
 }
 
+/// How long something has been so.
+pub fn lasting(time: &str) -> Markup {
+    let plain = time.get(..19).unwrap_or(time).replace('T', " ");
+    let ago = ago(time).map_or_else(
+        || format!("since {plain}"),
+        |ago| match ago.strip_suffix(" ago") {
+            Some(length) => format!("for {length}"),
+            None => ago,
+        },
+    );
+    html! { time datetime=(time) title={ "since " (plain) " UTC" } { (ago) } }
+}
+
 /// A verdict, by its word.
 pub fn verdict(word: &str) -> Markup {
     let class = match word {
@@ -56,7 +69,7 @@ pub fn verdict(word: &str) -> Markup {
 /// A cable's name, which leads to its page. Each end stays in one line, if it can.
 pub fn cable(link: &Link) -> Markup {
     html! { a .cable href=(address::with(&format!("/link/{}", link.link), &[("fabric", &link.fabric)])) {
-        bdi { (link.ends[0].label()) } " – " bdi { (link.ends[1].label()) }
+        bdi { (link.ends[0].label()) } " – " wbr; bdi { (link.ends[1].label()) }
     } }
 }
 
@@ -90,8 +103,7 @@ fn page_of(told: &Told) -> Option<String> {
 /// What happened, in the order in which it is given.
 pub fn happened(events: &[Told], with_fabric: bool) -> Markup {
     html! { ul .events { @for told in events { li {
-        (clock(&humantime::format_rfc3339_seconds(told.at).to_string()))
-        span .kind { (told.kind.replace('_', " ")) }
+        span .told { (clock(&humantime::format_rfc3339_seconds(told.at).to_string())) " " span .kind { (told.kind.replace('_', " ")) } }
         span .what {
             @match page_of(told) {
                 Some(page) => a href=(page) { bdi { (told.place) } },

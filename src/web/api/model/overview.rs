@@ -32,12 +32,28 @@ pub struct Fabric {
     pub not_up: Vec<Node>,
     /// How many of its cables have which verdict.
     pub verdicts: Verdicts,
+    /// What keeps cables from being ok, by the gravest reason of each, the most frequent first.
+    pub reasons: Vec<Counted>,
     /// Some of those that are bad or to be watched, the worst first.
     pub worst: Vec<Link>,
     /// How many regions of it are congested.
     pub regions: usize,
     /// Some of them, the largest first.
     pub congestion: Vec<Region>,
+}
+
+/// A reason, and how often it is the gravest of a cable.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Counted {
+    /// The reason, as metrics have it.
+    pub reason: Word,
+    /// What it means, in a sentence.
+    pub what: Word,
+    /// The verdict that it brings them.
+    pub verdict: Word,
+    /// How many cables have it.
+    pub links: usize,
 }
 
 /// How a sweep went, and what was known before it.
