@@ -6,9 +6,11 @@
 pub mod assembly;
 pub mod change;
 pub mod counter;
+pub mod device;
 pub mod fec;
 pub mod host;
 pub mod ids;
+pub mod levels;
 pub mod moment;
 pub mod names;
 pub mod rate;

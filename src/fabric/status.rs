@@ -38,6 +38,20 @@ pub mod physical {
     pub const DISABLED: u8 = 3;
     /// The lanes are trained.
     pub const LINK_UP: u8 = 5;
+
+    /// A state's name.
+    pub fn name(state: u8) -> &'static str {
+        match state {
+            1 => "Sleep",
+            POLLING => "Polling",
+            DISABLED => "Disabled",
+            4 => "Training",
+            LINK_UP => "LinkUp",
+            6 => "LinkErrorRecovery",
+            7 => "PhyTest",
+            _ => "unknown",
+        }
+    }
 }
 
 /// What PortInfo says of a port, in the terms of the field.

@@ -69,7 +69,7 @@ pub fn times(count: u32) -> String {
 }
 
 /// A number as people read it: `4,000`.
-pub fn grouped(number: usize) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -8,12 +8,14 @@
 pub mod api;
 pub mod clock;
 pub mod columns;
+pub mod course;
 pub mod diff;
 pub mod event;
 pub mod export;
 pub mod file;
 mod http;
 pub mod model;
+pub mod plot;
 pub mod prometheus;
 pub mod question;
 pub mod record;

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
@@ -10,7 +9,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use tokio::sync::Semaphore;
 
-use crate::history::Reader;
 use crate::history::source::AskError;
 
 /// How many questions are answered at once: each may hold what it tells in memory.
@@ -54,42 +52,6 @@ impl Archive {
         };
         let Query(pairs) = said.map_err(|rejection| wrong(&rejection.body_text()))?;
         Ok((Arc::clone(file), pairs))
-    }
-}
-
-/// Why a page does without the history.
-#[derive(Debug)]
-pub enum NoAnswer {
-    /// Nothing is recorded.
-    Unrecorded,
-    /// It did not answer in time: others ask it, or there is much to read.
-    Busy,
-    /// It cannot be read.
-    Failed(String),
-}
-
-impl Archive {
-    /// Asks the history, and waits for no longer than this. Who takes longer is left to it, and keeps
-    /// its seat until then.
-    pub async fn ask<T: Send + 'static>(
-        &self,
-        limit: Duration,
-        question: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
-    ) -> Result<T, NoAnswer> {
-        let file = Arc::clone(self.file.as_ref().ok_or(NoAnswer::Unrecorded)?);
-        let seats = Arc::clone(&self.seats);
-        let answer = async move {
-            let seat = seats.acquire_owned().await.map_err(|_| NoAnswer::Busy)?;
-            let answer = tokio::task::spawn_blocking(move || {
-                let _seat = seat;
-                question(&Reader::open(&file)?)
-            });
-            match answer.await {
-                Ok(answer) => answer.map_err(|error| NoAnswer::Failed(error.to_string())),
-                Err(_) => Err(NoAnswer::Failed("this cannot be told".into())),
-            }
-        };
-        tokio::time::timeout(limit, answer).await.unwrap_or(Err(NoAnswer::Busy))
     }
 }
 

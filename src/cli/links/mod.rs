@@ -163,7 +163,7 @@ fn summary(told: &Links, ask: &Ask, is_glimpse: bool) -> String {
     } else {
         let counts =
             [(all.bad, "bad"), (all.watch, "watch"), (all.unknown, "unknown"), (all.ok, "ok")];
-        let counts = counts.map(|(count, verdict)| format!("{} {verdict}", grouped(count)));
+        let counts = counts.map(|(count, verdict)| format!("{} {verdict}", grouped(count as u64)));
         let none = if ask.suspect && shown == 0 { "nothing suspect: " } else { "" };
         parts.push(format!("{none}{}", counts.join(", ")));
         if is_glimpse {

@@ -5,9 +5,9 @@
 //! leaves it by much the same ports, so each is walked through as a *hub* with two short lists, of who
 //! comes in and who goes out: a walk that has gone through a hub by two ways has seen all there is.
 
+use crate::fabric::levels::Levels;
 use crate::fabric::{Fabric, NodeIndex, PortIndex};
 
-use super::levels::Levels;
 use super::{Cause, FULL};
 
 /// A port that waits, or that may make others wait.

@@ -26,7 +26,6 @@
 
 mod crowd;
 mod history;
-mod levels;
 mod regions;
 mod roots;
 #[cfg(test)]
@@ -35,11 +34,11 @@ mod wait;
 
 use std::time::Duration;
 
+use crate::fabric::levels::Levels;
 use crate::fabric::{Fabric, Moment, PortIndex};
 
 use crowd::Crowd;
 use history::History;
-use levels::Levels;
 
 pub use wait::{Wait, used, wait};
 

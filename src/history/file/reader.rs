@@ -45,6 +45,9 @@ const EVENT: &str = "
     LEFT JOIN ports AS high ON high.id = links.high LEFT JOIN nodes AS high_node ON high_node.id = high.node
     WHERE at BETWEEN ? AND ?";
 
+/// The order in which events are told.
+const IN_ORDER: &str = " ORDER BY at, events.id";
+
 const PLACE: &str = "
     SELECT ports.id, guid, coalesce(
         (SELECT name FROM names WHERE names.node = nodes.id ORDER BY since DESC LIMIT 1), ''), number,
@@ -141,19 +144,43 @@ impl Reader {
         Ok(())
     }
 
+    /// Of the events that are wanted and meant, the latest first, some in the middle; and whether there are
+    /// more behind them. Those that are not told are not kept.
+    pub fn latest(
+        &self,
+        wanted: &Wanted,
+        means: &dyn Fn(&Told) -> bool,
+        skip: usize,
+        most: usize,
+    ) -> Result<(Vec<Told>, bool), HistoryError> {
+        self.ask(|| {
+            let (sql, values) = asked(wanted);
+            let backwards = sql.replace(IN_ORDER, " ORDER BY at DESC, events.id DESC");
+            let mut statement = self.db.prepare(&backwards)?;
+            let mut rows = statement.query(params_from_iter(values))?;
+            let (mut events, mut passed) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                let event = told(row)?;
+                if !means(&event) {
+                    continue;
+                }
+                if events.len() == most {
+                    return Ok((events, true));
+                }
+                if passed < skip {
+                    passed += 1;
+                } else {
+                    events.push(event);
+                }
+            }
+            Ok((events, false))
+        })
+    }
+
     fn told(&self, wanted: &Wanted) -> rusqlite::Result<Vec<Told>> {
         let (sql, values) = asked(wanted);
         let mut statement = self.db.prepare(&sql)?;
         statement.query_map(params_from_iter(values), told)?.collect()
-    }
-
-    /// What happened last, the latest first.
-    pub fn latest(&self, count: u32) -> Result<Vec<Told>, HistoryError> {
-        self.ask(|| {
-            let sql = format!("{EVENT} ORDER BY at DESC, events.id DESC LIMIT ?");
-            let mut statement = self.db.prepare(&sql)?;
-            statement.query_map((i64::MIN, i64::MAX, count), told)?.collect()
-        })
     }
 
     fn called(&self, called: &str) -> rusqlite::Result<Vec<Place>> {
@@ -277,7 +304,7 @@ fn asked(wanted: &Wanted) -> (String, Vec<Value>) {
         }
         values.extend(wanted.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
     }
-    sql += " ORDER BY at, events.id";
+    sql += IN_ORDER;
     (sql, values)
 }
 

@@ -4,8 +4,9 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::history::clock::Clock;
+use crate::history::plot;
 
-use super::{Report, Suspect, plot, shape, suspects};
+use super::{Report, Suspect, shape, suspects};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif;
@@ -86,7 +87,7 @@ fn one(suspect: &Suspect, report: &Report, clock: &Clock) -> Markup {
                 @for line in &suspect.evidence { li { (line) } }
                 @if let Some(repair) = suspect.repair { li { strong { "To try first: " (repair) } } }
             }
-            @if let Some(picture) = plot::of(suspect, report.window, clock) { (picture) }
+            @if let Some(picture) = plot::of(suspect.course(), report.window, clock) { (picture) }
         }
     }
 }

@@ -96,7 +96,7 @@ fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &Clock) -> s
         writeln!(out, "- To try first: {repair}")?;
     }
     writeln!(out)?;
-    for (port, errors) in suspect.lanes() {
+    for (port, errors) in suspect.course().lanes() {
         let steps = errors.iter().flat_map(|series: &&Series| &series.steps);
         let steps: Vec<&Step> = steps.collect();
         let columns = columns::spread(steps, report.window, COLUMNS);

@@ -5,7 +5,6 @@
 
 pub mod html;
 pub mod markdown;
-mod plot;
 mod shape;
 mod suspects;
 mod unknown;

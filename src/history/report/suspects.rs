@@ -5,13 +5,12 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use crate::fabric::Counter;
 use crate::fabric::topology::LinkId;
 use crate::health::Verdict;
 use crate::health::verdict::Repair;
 use crate::history::Kind;
-use crate::history::file::tier::Tier;
-use crate::history::model::{Cable, Moved, Port, Series, Then, Told, Window};
+use crate::history::course::Course;
+use crate::history::model::{Cable, Moved, Series, Then, Told, Window};
 use crate::history::source::{AskError, Detail, Source};
 
 /// How many outages and rates of a cable are told one by one.
@@ -314,26 +313,8 @@ pub(super) fn trace(
 }
 
 impl Suspect {
-    /// Its ends that counted errors, each with the courses of these.
-    pub(super) fn lanes(&self) -> impl Iterator<Item = (&Port, Vec<&Series>)> {
-        self.link.ends().into_iter().filter_map(|end| {
-            let of_end = self.series.iter().filter(|series| series.port.end() == end);
-            let errors: Vec<&Series> =
-                of_end.filter(|series| Tier::of(series.counter) == Tier::Rare).collect();
-            Some((&errors.first()?.port, errors))
-        })
-    }
-
-    /// What went through one of its ends: sent and received, in bytes.
-    pub(super) fn traffic(&self) -> Option<(&Port, [Option<&Series>; 2])> {
-        let of = |end, counter| {
-            let mut series = self.series.iter();
-            series.find(move |series| series.port.end() == end && series.counter == counter)
-        };
-        self.link.ends().into_iter().find_map(|end| {
-            let both = [of(end, Counter::XmitData), of(end, Counter::RcvData)];
-            let port = &both.iter().flatten().next()?.port;
-            Some((port, both))
-        })
+    /// What it went through.
+    pub(super) fn course(&self) -> Course<'_> {
+        Course { link: self.link, place: &self.place, series: &self.series, events: &self.events }
     }
 }

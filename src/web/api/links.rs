@@ -10,7 +10,7 @@ use crate::fabric::moment::Anchor;
 use crate::fabric::status::PortStatus;
 use crate::fabric::topology::Link as Cable;
 use crate::fabric::{Moment, PortIndex, Snapshot};
-use crate::health::bit_errors::{Judgement, Window};
+use crate::health::bit_errors::Window;
 use crate::health::{Findings, LinkFindings, PortFindings, Verdict, bit_errors, evidence};
 use crate::monitor::Observation;
 
@@ -102,22 +102,26 @@ impl Serialize for Cables<'_> {
     }
 }
 
-/// What a fabric's cables are told from.
-pub(super) struct Of<'a> {
-    name: &'a str,
-    snapshot: &'a Snapshot,
-    findings: &'a Findings,
+/// What a fabric is told from.
+#[derive(Clone, Copy, Debug)]
+pub struct Of<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The latest sweep.
+    pub snapshot: &'a Snapshot,
+    /// What that comes to.
+    pub findings: &'a Findings,
 }
 
 impl<'a> Of<'a> {
-    /// What a fabric's are, once there was a sweep.
-    pub(super) fn new(observation: &'a Observation) -> Option<Self> {
-        let (name, findings) = (&observation.fabric, &observation.findings);
+    /// An observation, once there was a sweep.
+    pub fn new(observation: &'a Observation) -> Option<Self> {
+        let (name, findings) = (&*observation.fabric, &observation.findings);
         Some(Of { name, snapshot: observation.snapshot.as_ref()?, findings })
     }
 
-    /// What is known of a cable.
-    pub(super) fn link(&self, cable: Cable, judged: Option<&LinkFindings>) -> Link {
+    /// A cable, with what was found out about it.
+    pub fn link(&self, cable: Cable, judged: Option<&LinkFindings>) -> Link {
         let Cable(near, far) = cable;
         let status = self.snapshot.status(near).or_else(|| self.snapshot.status(far));
         let id = self.snapshot.fabric.link_id(near).map(|id| id.to_string());
@@ -180,7 +184,8 @@ impl<'a> Of<'a> {
         }
     }
 
-    fn time(&self, moment: Moment) -> Option<String> {
+    /// A moment of it as people and JSON write it; see [`time`].
+    pub fn time(&self, moment: Moment) -> Option<String> {
         time(&self.snapshot.anchor, moment)
     }
 }
@@ -194,13 +199,7 @@ pub(super) fn time(anchor: &Anchor, moment: Moment) -> Option<String> {
     known.then(|| humantime::format_rfc3339_seconds(wall).to_string())
 }
 
-fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
-    let judgement = match errors.judgement {
-        Judgement::Unknown => "unknown",
-        Judgement::Fine => "fine",
-        Judgement::Raised => "raised",
-        Judgement::Over => "over",
-    };
+pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
     let windows = Window::ALL.into_iter().zip(errors.windows);
     let watched = windows.filter(|(_, measured)| !measured.span().is_zero());
     let told = watched.map(|(window, measured)| InWindow {
@@ -210,7 +209,7 @@ fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
         ratio: errors.ratio(window).filter(|ratio| ratio.is_finite()),
     });
     BitErrors {
-        judgement: judgement.into(),
+        judgement: errors.judgement.label().into(),
         limit: Some(errors.limit).filter(|limit| *limit > 0.0 && limit.is_finite()),
         windows: told.collect(),
     }

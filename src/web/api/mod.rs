@@ -1,12 +1,16 @@
 //! What other programs ask: JSON.
 
+pub mod detail;
 mod dump;
 mod history;
 pub mod links;
 pub mod model;
+pub mod nodes;
 pub mod overview;
+pub mod ports;
 pub mod ranking;
 pub mod search;
+pub mod topology;
 
 use std::sync::Arc;
 
@@ -18,7 +22,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use super::archive::{Archive, wrong};
-use super::exposition::{Exposition, Latest};
+use super::exposition::Latest;
 use links::Ask;
 use serde::Deserialize;
 
@@ -37,11 +41,12 @@ pub fn router(latest: Latest, archive: Archive) -> Router {
         .route(LINKS, get(get_links))
         .route(OVERVIEW, get(get_overview))
         .route(SEARCH, get(get_search))
-        .with_state(latest)
+        .with_state(latest.clone())
         .route(
             OPENAPI,
             get(async || ([(header::CONTENT_TYPE, JSON)], include_str!("openapi.json"))),
         )
+        .merge(detail::router(latest))
         .merge(history::router(archive))
 }
 
@@ -88,17 +93,10 @@ async fn get_links(
         Err(rejection) => return wrong(&rejection.body_text()),
     };
     let exposition = Arc::clone(&latest.borrow());
-    if let Some(problem) = unknown_fabric(&exposition, &ask) {
+    let fabrics = &exposition.board().fabrics;
+    if let Some(problem) = detail::unknown_fabric(fabrics, ask.fabric.as_deref()) {
         return wrong(&problem);
     }
     // 60,000 ports are half a second: too long for a thread that serves others, too.
     told(move || links::json(&exposition.board().fabrics, &ask)).await
-}
-
-fn unknown_fabric(exposition: &Exposition, ask: &Ask) -> Option<String> {
-    let asked = ask.fabric.as_deref()?;
-    let fabrics = exposition.board().fabrics.iter();
-    let names: Vec<&str> = fabrics.map(|observation| &*observation.fabric).collect();
-    (!names.contains(&asked))
-        .then(|| format!("no fabric is called {asked:?}; there are: {}", names.join(", ")))
 }

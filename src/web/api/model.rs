@@ -1,7 +1,11 @@
-//! What the API says, for those who write it and those who read it: here `/api/v1/links`.
+//! What `/api/v1/links` says, for those who write it and those who read it; what the other paths say is in
+//! the files below.
 
+pub mod node;
 pub mod overview;
+pub mod port;
 pub mod search;
+pub mod topology;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -56,6 +60,29 @@ impl Verdicts {
             Verdict::Watch => &mut self.watch,
             Verdict::Bad => &mut self.bad,
         } += 1;
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.ok + self.unknown + self.watch + self.bad
+    }
+
+    /// The worst; nothing if there are none.
+    pub fn worst(&self) -> Option<Verdict> {
+        let counts = [self.bad, self.watch, self.unknown, self.ok];
+        let worst_first = Verdict::ALL.into_iter().rev().zip(counts);
+        worst_first.into_iter().find(|(_, count)| *count > 0).map(|(verdict, _)| verdict)
+    }
+
+    /// Those of several together.
+    #[must_use]
+    pub fn and(self, other: Verdicts) -> Verdicts {
+        Verdicts {
+            ok: self.ok + other.ok,
+            unknown: self.unknown + other.unknown,
+            watch: self.watch + other.watch,
+            bad: self.bad + other.bad,
+        }
     }
 }
 
@@ -250,12 +277,17 @@ impl End {
     }
 
     fn local_errors(&self) -> u64 {
-        let of = |name: &str| self.counters.get(name).copied().unwrap_or(0);
-        let sum = LOCAL.into_iter().map(of).fold(0, u64::saturating_add);
-        // Packets that were marked upstream count as received with an error, too.
-        let marked = of("receive_remote_physical_errors").min(of("receive_errors"));
-        sum.saturating_sub(marked)
+        local_errors(&self.counters)
     }
+}
+
+/// How many errors a port counted that are of its link.
+pub(super) fn local_errors(counters: &BTreeMap<Word, u64>) -> u64 {
+    let of = |name: &str| counters.get(name).copied().unwrap_or(0);
+    let sum = LOCAL.into_iter().map(of).fold(0, u64::saturating_add);
+    // Packets that were marked upstream count as received with an error, too.
+    let marked = of("receive_remote_physical_errors").min(of("receive_errors"));
+    sum.saturating_sub(marked)
 }
 
 #[cfg(test)]

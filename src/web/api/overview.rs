@@ -8,18 +8,19 @@ use std::sync::Arc;
 use crate::fabric::host::{Device as HostDevice, Port as HostPort};
 use crate::fabric::status;
 use crate::fabric::topology::NodeKind;
-use crate::fabric::{Guid, NodeIndex, PortIndex, Snapshot};
+use crate::fabric::{Guid, NodeIndex, Snapshot};
 use crate::health::congestion::{Cause, Region as Waiting};
-use crate::health::{Findings, Reason, Verdict};
+use crate::health::{Reason, Verdict};
 use crate::monitor::host::HostObservation;
 use crate::monitor::{Board, Collector, Observation};
 use crate::transport::stats::Outcome;
 
-use super::links::{all, time};
+use super::links::{Of, all, time};
 use super::model::Verdicts;
 use super::model::overview::{
-    Counted, Device, DevicePort, Fabric, Host, Node, Nodes, Overview, Port, Region, Sweep,
+    Counted, Device, DevicePort, Fabric, Host, NodeCount, NodeName, Overview, Region, Sweep,
 };
+use super::ports::name;
 use super::ranking::{Wanted, ranked};
 
 /// So many of the worst cables, the largest regions and the nodes that are not up are told.
@@ -44,7 +45,8 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         interval_seconds: observation.interval.as_secs_f64(),
         ..Fabric::default()
     };
-    let Some(snapshot) = &observation.snapshot else { return blank };
+    let Some(of) = Of::new(observation) else { return blank };
+    let Of { snapshot, findings, .. } = of;
     let mut verdicts = Verdicts::default();
     let mut reasons: BTreeMap<(Reason, Verdict), usize> = BTreeMap::new();
     for (_, judged) in all(observation) {
@@ -56,10 +58,9 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         }
     }
     let suspect = Wanted { verdicts: &[Verdict::Bad, Verdict::Watch], ..Wanted::default() };
-    let findings = &observation.findings;
     let down = |node: &NodeIndex| !snapshot.is_up(*node);
     Fabric {
-        sweep: Some(sweep(observation, snapshot)),
+        sweep: Some(sweep(observation, of)),
         nodes: nodes(snapshot),
         not_up: snapshot
             .fabric
@@ -67,18 +68,13 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
             .filter(down)
             .take(MOST)
             .map(|node| snapshot.fabric.node(node))
-            .map(|node| Node { guid: node.identity.guid.to_string(), node: node.name.clone() })
+            .map(|node| NodeName { guid: node.identity.guid.to_string(), node: node.name.clone() })
             .collect(),
         verdicts,
         reasons: counted(reasons),
         worst: ranked(std::slice::from_ref(observation), &suspect, 0, MOST).links,
         regions: findings.regions.len(),
-        congestion: findings
-            .regions
-            .iter()
-            .take(MOST)
-            .map(|waiting| region(waiting, findings, snapshot))
-            .collect(),
+        congestion: findings.regions.iter().take(MOST).map(|waiting| region(waiting, of)).collect(),
         ..blank
     }
 }
@@ -95,7 +91,8 @@ fn counted(reasons: BTreeMap<(Reason, Verdict), usize>) -> Vec<Counted> {
     told
 }
 
-fn sweep(observation: &Observation, snapshot: &Snapshot) -> Sweep {
+fn sweep(observation: &Observation, of: Of<'_>) -> Sweep {
+    let snapshot = of.snapshot;
     let (tally, mads) = (&observation.tally, &observation.mads);
     let failing = Collector::ALL.into_iter().filter(|collector| !tally.success(*collector));
     let discovered = tally.discovery.as_ref();
@@ -119,11 +116,11 @@ fn sweep(observation: &Observation, snapshot: &Snapshot) -> Sweep {
         discovery_gaps: tally.discovery_gaps,
         mads_sent: sent.into_iter().map(|outcome| mads.total(outcome)).sum(),
         mads_timed_out: mads.total(Outcome::TimedOut),
-        master: master.map(|port| named(port, snapshot)),
+        master: master.map(|port| name(of, port)),
     }
 }
 
-fn nodes(snapshot: &Snapshot) -> Vec<Nodes> {
+fn nodes(snapshot: &Snapshot) -> Vec<NodeCount> {
     let mut counts = KINDS.map(|kind| (kind, 0, 0));
     for index in snapshot.fabric.node_indexes() {
         let kind = snapshot.fabric.node(index).identity.kind;
@@ -134,26 +131,16 @@ fn nodes(snapshot: &Snapshot) -> Vec<Nodes> {
     }
     let there = counts.into_iter().filter(|(_, nodes, _)| *nodes > 0);
     there
-        .map(|(kind, nodes, not_up)| Nodes { node_type: kind.label().into(), nodes, not_up })
+        .map(|(kind, nodes, not_up)| NodeCount { node_type: kind.label().into(), nodes, not_up })
         .collect()
 }
 
-/// A port by its names.
-fn named(port: PortIndex, snapshot: &Snapshot) -> Port {
-    let fabric = &snapshot.fabric;
-    let node = fabric.node_of(port);
-    Port {
-        guid: node.identity.guid.to_string(),
-        node: node.name.clone(),
-        port: fabric.port(port).number,
-        link: fabric.link_id(port).map(|id| id.to_string()),
-    }
-}
-
-fn region(waiting: &Waiting, findings: &Findings, snapshot: &Snapshot) -> Region {
+fn region(waiting: &Waiting, of: Of<'_>) -> Region {
+    let (snapshot, findings) = (of.snapshot, of.findings);
     let cause = findings.ports.get(waiting.root.0 as usize).and_then(|port| port.cause);
     Region {
-        root: named(waiting.root, snapshot),
+        root: name(of, waiting.root),
+        link: snapshot.fabric.link_id(waiting.root).map(|id| id.to_string()),
         cause: cause.unwrap_or(Cause::Unknown).label().into(),
         ports: waiting.ports,
         roots: waiting.roots,

@@ -4,19 +4,22 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
+use crate::history::clock::Clock;
 use crate::web::api::model::overview::{Device, DevicePort, Host};
 use crate::web::api::overview::overview;
 
-use super::page::{Page, untold};
-use super::words::{count, rate, since};
+use super::ask::written;
+use super::page::Page;
+use super::words::{self, rate, several};
 use super::{Desk, address};
 
 pub(super) async fn get(State(desk): State<Desk>) -> Response {
-    let exposition = desk.exposition();
-    let told = tokio::task::spawn_blocking(move || overview(exposition.board())).await;
-    let Ok(told) = told else { return untold() };
-    let main = told.host.as_ref().map_or_else(unwatched, page);
-    Page::new("This host’s devices", address::HOST, main).answer()
+    written(move || {
+        let told = overview(desk.exposition().board());
+        let main = told.host.as_ref().map_or_else(unwatched, page);
+        Page::new("This host’s devices", address::HOST, main).answer()
+    })
+    .await
 }
 
 fn unwatched() -> Markup {
@@ -27,7 +30,7 @@ fn page(host: &Host) -> Markup {
     html! {
         @match &host.read_at {
             None => p { "They were not read yet." },
-            Some(at) => p .quiet { (count(host.devices.len(), "device", "devices")) ", read " (since(at)) },
+            Some(at) => p .quiet { (several(host.devices.len(), "device", "devices")) ", read " (words::ago(&Clock::now(), at)) },
         }
         @if host.read_at.is_some() && host.devices.is_empty() {
             p { "There is no RDMA device on this host, or its driver is not loaded." }

@@ -10,13 +10,14 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::health::Verdict;
-use crate::health::evidence::grouped;
+use crate::history::clock::Clock;
 use crate::monitor::Board;
 use crate::web::api::model::Link;
 use crate::web::api::ranking::{Ranked, Wanted, ranked};
 
-use super::page::{Page, problem, untold};
-use super::words::{cable, count, lasting, rate, verdict};
+use super::ask::{unknown_fabric, written};
+use super::page::{Page, problem};
+use super::words::{self, cable, count, rate, several, verdict};
 use super::{Desk, address};
 
 /// So many on a page.
@@ -65,20 +66,19 @@ pub(super) async fn get(
         return problem(StatusCode::BAD_REQUEST, title, &what);
     }
     let exposition = desk.exposition();
-    let names = names(exposition.board());
-    if !ask.fabric.is_empty() && !names.contains(&ask.fabric) {
-        let what = format!("No fabric is called {:?}.", ask.fabric);
-        return problem(StatusCode::NOT_FOUND, title, &what);
+    let fabrics = &exposition.board().fabrics;
+    let named = Some(&*ask.fabric).filter(|name| !name.is_empty());
+    if let Some(refusal) = unknown_fabric(fabrics, named) {
+        return refusal;
     }
-    let wanted = ask.clone();
-    let listed = tokio::task::spawn_blocking(move || {
-        let verdicts = known.as_slice();
-        let wanted_ = Wanted { fabric: &wanted.fabric, verdicts, text: &wanted.text };
-        let after = (wanted.page() - 1).saturating_mul(A_PAGE);
-        ranked(&exposition.board().fabrics, &wanted_, after, A_PAGE)
-    });
-    let Ok(listed) = listed.await else { return untold() };
-    Page::new(title, address::LINKS, page(&ask, &names, &listed)).answer()
+    written(move || {
+        let board = exposition.board();
+        let wanted = Wanted { fabric: &ask.fabric, verdicts: known.as_slice(), text: &ask.text };
+        let after = (ask.page() - 1).saturating_mul(A_PAGE);
+        let listed = ranked(&board.fabrics, &wanted, after, A_PAGE);
+        Page::new(title, address::LINKS, page(&ask, &names(board), &listed)).answer()
+    })
+    .await
 }
 
 fn names(board: &Board) -> Vec<String> {
@@ -86,7 +86,7 @@ fn names(board: &Board) -> Vec<String> {
 }
 
 fn page(ask: &Ask, names: &[String], listed: &Ranked) -> Markup {
-    let several = names.len() > 1;
+    let are_several = names.len() > 1;
     let first = (ask.page() - 1).saturating_mul(A_PAGE);
     html! {
         (form(ask, names))
@@ -94,12 +94,12 @@ fn page(ask: &Ask, names: &[String], listed: &Ranked) -> Markup {
             p { @if listed.found == 0 { "No cable is like that." } @else { "There are no so many cables." } }
         } @else {
             p .quiet {
-                (count(listed.found, "cable", "cables")) ", the worst first"
+                (several(listed.found, "cable", "cables")) ", the worst first"
                 @if listed.found > listed.links.len() {
-                    ": " (grouped(first + 1)) " to " (grouped(first + listed.links.len()))
+                    ": " (count(first as u64 + 1)) " to " (count((first + listed.links.len()) as u64))
                 }
             }
-            (table(&listed.links, several))
+            (table(&listed.links, are_several))
         }
         (pages(ask, listed.found))
     }
@@ -107,39 +107,47 @@ fn page(ask: &Ask, names: &[String], listed: &Ranked) -> Markup {
 
 fn form(ask: &Ask, names: &[String]) -> Markup {
     let verdicts =
-        [("", "Any"), ("bad", "Bad"), ("watch", "Watch"), ("unknown", "Unknown"), ("ok", "Ok")];
+        [("", "any"), ("bad", "bad"), ("watch", "watch"), ("unknown", "unknown"), ("ok", "ok")];
     html! { form .filter action=(address::LINKS) {
-        label { "Verdict " select name="verdict" { @for (value, name) in verdicts {
-            option value=(value) selected[ask.verdict == value] { (name) }
-        } } }
-        @if names.len() > 1 {
-            label { "Fabric " select name="fabric" {
-                option value="" { "Any" }
-                @for name in names { option value=(name) selected[ask.fabric == *name] { (name) } }
+        p {
+            label for="verdict" { "Verdict" }
+            select #verdict name="verdict" { @for (value, name) in verdicts {
+                option value=(value) selected[ask.verdict == value] { (name) }
             } }
         }
-        label { "Node’s name " input name="text" value=(ask.text) autocomplete="off" spellcheck="false"; }
-        button { "Show" }
+        @if names.len() > 1 { p {
+            label for="fabric" { "Fabric" }
+            select #fabric name="fabric" {
+                option value="" { "all" }
+                @for name in names { option value=(name) selected[ask.fabric == *name] { (name) } }
+            }
+        } }
+        p {
+            label for="text" { "Node" }
+            input #text type="search" name="text" value=(ask.text) placeholder="Part of its name" autocomplete="off" spellcheck="false";
+        }
+        p { button { "Show" } }
     } }
 }
 
-fn table(links: &[Link], several: bool) -> Markup {
+fn table(links: &[Link], with_fabric: bool) -> Markup {
+    let clock = Clock::now();
     html! { table .stack .links {
         thead { tr {
             th scope="col" { "Verdict" } th scope="col" { "Cable" }
-            @if several { th scope="col" { "Fabric" } }
+            @if with_fabric { th scope="col" { "Fabric" } }
             th scope="col" { "Why" } th .n scope="col" { "Rate" } th .n scope="col" { "Flaps" } th scope="col" { "So" }
         } }
         tbody { @for link in links { tr {
             td data-label="Verdict" { (verdict(&link.verdict)) }
             th scope="row" data-label="Cable" { (cable(link)) }
-            @if several { td data-label="Fabric" { bdi { (link.fabric) } } }
+            @if with_fabric { td data-label="Fabric" { bdi { (link.fabric) } } }
             td .why data-label="Why" { ul { @for because in &link.reasons { li { (because.evidence) } } } }
             td .n data-label="Rate" { @if let Some(bytes) = link.rate {
                 span .whole { (rate(bytes)) } " " span .whole.quiet { (runs(link)) }
             } }
             td .n data-label="Flaps" { (link.flaps) }
-            td .when data-label="So" { @if let Some(at) = &link.since { (lasting(at)) } }
+            td .when data-label="So" { @if let Some(at) = &link.since { (words::lasting(&clock, at)) } }
         } } }
     } }
 }
@@ -152,9 +160,9 @@ fn runs(link: &Link) -> String {
 
 fn pages(ask: &Ask, found: usize) -> Markup {
     let (page, last) = (ask.page(), found.div_ceil(A_PAGE).max(1));
-    html! { @if last > 1 { nav .pages aria-label="Pages of the list" {
-        @if page > 1 { a rel="prev" href=(ask.address((page - 1).min(last))) { "Previous" } }
-        span { "Page " (grouped(page)) " of " (grouped(last)) }
-        @if page < last { a rel="next" href=(ask.address(page + 1)) { "Next" } }
-    } } }
+    html! { @if last > 1 { nav .leaf aria-label="Pages of the list" { ul {
+        @if page > 1 { li { a rel="prev" href=(ask.address((page - 1).min(last))) { "Worse" } } }
+        li aria-current="page" { "Page " (count(page as u64)) " of " (count(last as u64)) }
+        @if page < last { li { a rel="next" href=(ask.address(page + 1)) { "Better" } } }
+    } } } }
 }

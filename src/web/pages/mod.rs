@@ -1,11 +1,17 @@
 //! Pages for people: what the fabric is like now, from the board, and what it was like, from the
 //! recorder. Made by the server, readable without scripts; each has an address that an alert can name.
 
+mod ask;
+mod events;
 mod host;
+mod link;
 mod links;
+mod node;
 mod overview;
 pub mod page;
+mod past;
 mod search;
+mod topology;
 mod words;
 
 use std::sync::Arc;
@@ -57,11 +63,21 @@ pub fn router(desk: Desk) -> Router {
         .route(address::LINKS, get(links::get))
         .route(address::SEARCH, get(search::get))
         .route(address::HOST, get(host::get))
+        .route(address::LINK, get(link::get))
+        .route(address::NODE, get(node::get))
+        .route(address::PORT, get(node::port))
+        .route(address::TOPOLOGY, get(topology::get))
+        .route(address::EVENTS, get(events::get))
         .with_state(desk)
         .route(address::STYLE, get(style))
 }
 
 async fn style() -> Style {
     let kind = [(header::CONTENT_TYPE, "text/css"), (header::CACHE_CONTROL, "max-age=3600")];
-    (kind, include_str!("style.css"))
+    let style = concat!(
+        include_str!("style.css"),
+        include_str!("detail.css"),
+        include_str!("topology.css")
+    );
+    (kind, style)
 }

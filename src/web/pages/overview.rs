@@ -6,20 +6,23 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::health::evidence::grouped;
+use crate::history::clock::Clock;
 use crate::history::model::Told;
+use crate::history::source::Wanted;
+use crate::monitor::Board;
 use crate::web::api;
 use crate::web::api::model::Verdicts;
-use crate::web::api::model::overview::{Fabric, Overview, Region, Sweep};
+use crate::web::api::model::overview::{Fabric, Region, Sweep};
 use crate::web::api::overview::overview;
-use crate::web::archive::NoAnswer;
 
-use super::page::{Page, untold};
-use super::words::{cable, clock, count, happened, lasting, port, since, verdict};
+use super::ask::written;
+use super::page::Page;
+use super::past::{self, Choice, Past};
+use super::words::{self, cable, count, several, verdict};
 use super::{Desk, address, host};
 
 /// So many of the latest events are told.
-const EVENTS: u32 = 10;
+const EVENTS: usize = 10;
 
 /// So many reasons of all cables are told.
 const REASONS: usize = 4;
@@ -31,27 +34,32 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/alerts.md");
 
 pub(super) async fn get(State(desk): State<Desk>) -> Response {
-    let exposition = desk.exposition();
-    let told = tokio::task::spawn_blocking(move || overview(exposition.board()));
-    let events = desk.archive().ask(PATIENCE, |reader| Ok(reader.latest(EVENTS)?));
-    let (told, events) = tokio::join!(told, events);
-    let Ok(told) = told else { return untold() };
-    let main = page(&told, &events, desk.telemetry_path());
-    Page::new("The fabric at a glance", address::OVERVIEW, main).answer()
+    let past = past::soon(PATIENCE, desk.archive(), |reader| {
+        let window = Choice::of(None, "30d").until_now(reader)?;
+        Ok(reader.latest(&Wanted::all(window), &|_| true, 0, EVENTS)?.0)
+    })
+    .await;
+    written(move || {
+        let main = page(desk.exposition().board(), &past, desk.telemetry_path());
+        Page::new("The fabric at a glance", address::OVERVIEW, main).answer()
+    })
+    .await
 }
 
 /// The page from what is known.
-pub fn page(told: &Overview, events: &Result<Vec<Told>, NoAnswer>, telemetry_path: &str) -> Markup {
-    let several = told.fabrics.len() > 1;
+pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Markup {
+    let (told, clock) = (overview(board), Clock::now());
+    let clock = &clock;
+    let are_several = told.fabrics.len() > 1;
     html! {
         @if told.fabrics.is_empty() {
             p { "No fabric is swept here: this exporter watches its host's own devices." }
         }
-        @if several { (summary(&told.fabrics)) }
-        @for (place, fabric) in told.fabrics.iter().enumerate() { (section(place, fabric, several)) }
+        @if are_several { (summary(&told.fabrics, clock)) }
+        @for (place, fabric) in told.fabrics.iter().enumerate() { (section(place, fabric, are_several, clock)) }
         section aria-labelledby="events" {
             h2 #events { "Latest events" }
-            (latest(events, several))
+            (latest(past, clock))
         }
         @if let Some(seen) = &told.host {
             section aria-labelledby="host" {
@@ -69,7 +77,7 @@ pub fn page(told: &Overview, events: &Result<Vec<Told>, NoAnswer>, telemetry_pat
 }
 
 /// All fabrics in a few lines.
-fn summary(fabrics: &[Fabric]) -> Markup {
+fn summary(fabrics: &[Fabric], clock: &Clock) -> Markup {
     let columns = ["bad", "watch", "unknown", "ok"];
     html! { div .wide tabindex="0" role="region" aria-label="All fabrics" { table .narrow {
         thead { tr {
@@ -83,7 +91,7 @@ fn summary(fabrics: &[Fabric]) -> Markup {
             td .n { (it.nodes.iter().map(|of| of.nodes).sum::<usize>()) }
             td .n { (it.nodes.iter().map(|of| of.not_up).sum::<usize>()) }
             td { @match it.sweep.as_ref().and_then(|sweep| sweep.ended_at.as_deref()) {
-                Some(at) => (since(at)), None => "not yet",
+                Some(at) => (words::ago(clock, at)), None => "not yet",
             } }
         } } }
     } } }
@@ -94,20 +102,20 @@ fn by_verdict(of: &Verdicts) -> [(&'static str, usize); 4] {
     [("bad", of.bad), ("watch", of.watch), ("unknown", of.unknown), ("ok", of.ok)]
 }
 
-fn section(place: usize, it: &Fabric, several: bool) -> Markup {
+fn section(place: usize, it: &Fabric, is_one_of_several: bool, clock: &Clock) -> Markup {
     let id = format!("fabric-{place}");
     html! { section .fabric aria-labelledby=(id) {
-        h2 #(id) .unseen[!several] { bdi { (it.fabric) } }
+        h2 #(id) .unseen[!is_one_of_several] { bdi { (it.fabric) } }
         @match &it.sweep {
             None => p .card { "Not swept yet: nodes and cables are told when the first sweep is at its end." },
             Some(sweep) => {
                 div .glance {
                     (health(it))
-                    (nodes(it))
-                    (swept(it, sweep))
+                    (nodes(it, clock))
+                    (swept(it, sweep, clock))
                 }
-                @if !it.worst.is_empty() { (worst(it)) }
-                @if !it.congestion.is_empty() { (congestion(it)) }
+                @if !it.worst.is_empty() { (worst(it, clock)) }
+                @if !it.congestion.is_empty() { (congestion(it, clock)) }
             }
         }
     } }
@@ -121,17 +129,17 @@ fn health(it: &Fabric) -> Markup {
     html! { div .card .health {
         p .lead { @match (bad, watch) {
             (0, 0) => { span .verdict.ok { "No bad cable" } },
-            (0, watch) => { span .verdict.watch { (count(watch, "cable", "cables")) } " to watch" },
-            (bad, _) => { span .verdict.bad { (count(bad, "bad cable", "bad cables")) } },
-        } " " span .of { "of " (count(all, "cable", "cables")) } }
+            (0, watch) => { span .verdict.watch { (several(watch, "cable", "cables")) } " to watch" },
+            (bad, _) => { span .verdict.bad { (several(bad, "bad cable", "bad cables")) } },
+        } " " span .of { "of " (several(all, "cable", "cables")) } }
         (bar(&by_verdict(&it.verdicts)))
         ul .verdicts { @for (word, number) in by_verdict(&it.verdicts) { li {
             a href=(list(word)) class=(word) {
-                span .number { (grouped(number)) } " " (word)
+                span .number { (count(number as u64)) } " " (word)
             }
         } } }
         @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(REASONS) { li {
-            span .number { (grouped(because.links)) } " " (verdict(&because.verdict)) " " (because.what)
+            span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.what)
         } } } }
     } }
 }
@@ -154,13 +162,13 @@ fn bar(parts: &[(&str, usize)]) -> Markup {
     } }
 }
 
-fn nodes(it: &Fabric) -> Markup {
+fn nodes(it: &Fabric, clock: &Clock) -> Markup {
     let down: usize = it.nodes.iter().map(|of| of.not_up).sum();
     let kind = |word: &str, number| match word {
-        "switch" => count(number, "switch", "switches"),
-        "ca" => count(number, "adapter", "adapters"),
-        "router" => count(number, "router", "routers"),
-        _ => count(number, "aggregation node", "aggregation nodes"),
+        "switch" => several(number, "switch", "switches"),
+        "ca" => several(number, "adapter", "adapters"),
+        "router" => several(number, "router", "routers"),
+        _ => several(number, "aggregation node", "aggregation nodes"),
     };
     html! { div .card {
         h3 { "Nodes" }
@@ -168,38 +176,38 @@ fn nodes(it: &Fabric) -> Markup {
             @if place > 0 { ", " } span .whole { (kind(&of.node_type, of.nodes)) }
         } }
         @if down == 0 { p { "All are up." } } @else {
-            p { strong { (count(down, "is", "are")) " not up" } ": "
+            p { strong { (several(down, "is", "are")) " not up" } ": "
                 @for (place, node) in it.not_up.iter().enumerate() {
                     @if place > 0 { ", " }
-                    a href=(address::with(&format!("/node/{}", node.guid), &[("fabric", &it.fabric)])) { bdi { (node.node) } }
+                    (words::node(&it.fabric, &node.guid, &node.node))
                 }
                 @if down > it.not_up.len() { " and others" } "."
             }
         }
         @if let Some(sweep) = &it.sweep { dl {
-            @if let Some(at) = &sweep.discovered_at { div { dt { "Discovered" } dd { (since(at)) } } }
-            @if sweep.discovery_gaps > 0 { div { dt { "Gaps" } dd { strong { (count(sweep.discovery_gaps as usize, "question", "questions")) " open" } } } }
+            @if let Some(at) = &sweep.discovered_at { div { dt { "Discovered" } dd { (words::ago(clock, at)) } } }
+            @if sweep.discovery_gaps > 0 { div { dt { "Gaps" } dd { strong { (several(sweep.discovery_gaps as usize, "question", "questions")) " open" } } } }
             div { dt { "Subnet’s master" } dd { @match &sweep.master {
-                Some(master) => a href=(address::with(&format!("/node/{}", master.guid), &[("fabric", &it.fabric)])) { bdi { (master.node) } },
+                Some(master) => (words::node(&it.fabric, &master.guid, &master.node)),
                 None => "not heard",
             } } }
         } }
     } }
 }
 
-fn swept(it: &Fabric, sweep: &Sweep) -> Markup {
+fn swept(it: &Fabric, sweep: &Sweep, clock: &Clock) -> Markup {
     let bad = |number: usize| html! { @if number > 0 { strong { (number) } } @else { "0" } };
     let lost = sweep.mads_timed_out as f64 / sweep.mads_sent.max(1) as f64;
     html! { div .card {
         h3 { "Latest sweep" }
-        p .big { @match &sweep.ended_at { Some(at) => (since(at)), None => "at an unknown time" } }
+        p .big { @match &sweep.ended_at { Some(at) => (words::ago(clock, at)), None => "at an unknown time" } }
         p { "It took " (seconds(sweep.seconds)) " of an interval of " (seconds(it.interval_seconds)) "." }
         @if !sweep.failing.is_empty() { p { strong { "Fails: " (sweep.failing.join(", ")) } } }
         dl {
-            div { dt { "Ports read" } dd { (grouped(sweep.ports_read)) } }
+            div { dt { "Ports read" } dd { (count(sweep.ports_read as u64)) } }
             div { dt { "not in full" } dd { (bad(sweep.ports_failed)) } }
             div { dt { "Nodes silent" } dd { (bad(sweep.nodes_silent)) } }
-            div { dt { "MADs lost" } dd { (percent(lost)) } }
+            div { dt { "MADs lost" } dd { (words::share(lost as f32)) } }
         }
     } }
 }
@@ -209,51 +217,52 @@ fn seconds(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
 }
 
-/// A share, as exact as it is great.
-fn percent(share: f64) -> String {
-    match share * 100.0 {
-        0.0 => "none".into(),
-        percent if percent < 0.01 => "< 0.01 %".into(),
-        percent => format!("{percent:.2} %"),
-    }
-}
-
-fn worst(it: &Fabric) -> Markup {
+fn worst(it: &Fabric, clock: &Clock) -> Markup {
     let all = it.verdicts.bad + it.verdicts.watch;
     html! {
         h3 { "The worst cables" }
         ol .cables { @for link in &it.worst { li {
             div .stands {
                 (verdict(&link.verdict))
-                @if let Some(at) = &link.since { span .quiet { (lasting(at)) } }
+                @if let Some(at) = &link.since { span .quiet { (words::lasting(clock, at)) } }
             }
             div {
                 p .name { (cable(link)) }
                 ul .reasons { @for because in link.reasons.iter().filter(|because| because.weight == link.verdict || because.weight == "watch") {
-                    li { span .reason { (because.reason.replace('_', " ")) } " " (because.evidence) }
+                    li { span .reason { (words::plain(&because.reason)) } " " (because.evidence) }
                 } }
             }
             p .repair { @if let Some(repair) = &link.repair { span .quiet { "Try first: " } (repair.what) } }
         } } }
         @if all > it.worst.len() {
             p { a href=(address::with(address::LINKS, &[("fabric", &it.fabric)])) {
-                "All " (count(all, "cable", "cables")) " that are bad or to watch"
+                "All " (several(all, "cable", "cables")) " that are bad or to watch"
             } }
         }
     }
 }
 
-fn congestion(it: &Fabric) -> Markup {
+fn congestion(it: &Fabric, clock: &Clock) -> Markup {
     html! {
         h3 { "Congestion" }
-        ul .regions { @for region in &it.congestion { li { (waits(&it.fabric, region)) } } }
+        ul .regions { @for region in &it.congestion { li { (waits(&it.fabric, region, clock)) } } }
         @if it.regions > it.congestion.len() {
-            p .quiet { "and " (count(it.regions - it.congestion.len(), "smaller region", "smaller regions")) }
+            p .quiet { "and " (several(it.regions - it.congestion.len(), "smaller region", "smaller regions")) }
         }
     }
 }
 
-fn waits(fabric: &str, region: &Region) -> Markup {
+/// The port that is waited for, and the way to its cable, where its evidence is.
+fn waited_for(fabric: &str, region: &Region) -> Markup {
+    match region.link.as_deref().and_then(|link| link.parse().ok()) {
+        Some(link) => {
+            html! { a href=(address::link(fabric, link)) { bdi { (region.root.label()) } } }
+        }
+        None => words::port(fabric, &region.root),
+    }
+}
+
+fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
     let cause = match &*region.cause {
         "slow_receiver" => "whose receiver takes in too little",
         "full_link" => "whose link is full",
@@ -261,24 +270,20 @@ fn waits(fabric: &str, region: &Region) -> Markup {
     };
     html! {
         span class={ "level " (region.level) } { (region.level) } " "
-        (count(region.ports as usize, "port waits", "ports wait")) " for " (port(fabric, &region.root)) ", " (cause)
-        @if region.roots > 1 { " (and for " (count(region.roots as usize - 1, "other", "others")) ")" }
+        (several(region.ports as usize, "port waits", "ports wait")) " for " (waited_for(fabric, region)) ", " (cause)
+        @if region.roots > 1 { " (and for " (several(region.roots as usize - 1, "other", "others")) ")" }
         @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0} %", ratio * 100.0)) " of the time" }
-        @if let Some(at) = &region.since { span .quiet { " · since " (clock(at)) } }
+        @if let Some(at) = &region.since { span .quiet { ", " (words::lasting(clock, at)) } }
     }
 }
 
-fn latest(events: &Result<Vec<Told>, NoAnswer>, several: bool) -> Markup {
-    html! { @match events {
+fn latest(past: &Past<Vec<Told>>, clock: &Clock) -> Markup {
+    html! { @match past.told() {
         Ok(events) if events.is_empty() => p { "Nothing happened since the history began." },
         Ok(events) => {
-            (happened(events, several))
+            (words::events(clock, events))
             p { a href=(address::EVENTS) { "All events" } }
         },
-        Err(NoAnswer::Unrecorded) => p .quiet {
-            "What happens is not recorded. Start the exporter with " code { "--history.file=FILE" } ", and it is told here."
-        },
-        Err(NoAnswer::Busy) => p .quiet { "The recorder is busy: " a href=(address::EVENTS) { "ask it for the events" } " alone." },
-        Err(NoAnswer::Failed(problem)) => p { strong { "The history cannot be read: " } (problem) },
+        Err(why) => (why),
     } }
 }

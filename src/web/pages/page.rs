@@ -90,17 +90,11 @@ impl<'a> Page<'a> {
                         h1 { (self.title) }
                         (self.main)
                     }
-                    footer { p { "fabric-exporter " (env!("CARGO_PKG_VERSION")) ". Times are in UTC." } }
+                    footer { p { "fabric-exporter " (env!("CARGO_PKG_VERSION")) } }
                 }
             }
         }
     }
-}
-
-/// Says that a page cannot be made, for a reason that stands in the log.
-pub fn untold() -> Response {
-    let what = "This cannot be told: the log says why.";
-    problem(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong", what)
 }
 
 /// Says that something is not there, or cannot be told.

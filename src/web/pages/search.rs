@@ -10,8 +10,9 @@ use serde::Deserialize;
 use crate::web::api::model::search::{Hit, Search};
 use crate::web::api::search::search;
 
-use super::page::{Page, problem, untold};
-use super::words::count;
+use super::ask::written;
+use super::page::{Page, problem};
+use super::words::several;
 use super::{Desk, address};
 
 /// What is searched for.
@@ -30,13 +31,14 @@ pub(super) async fn get(
         Ok(Query(Sought { q })) => q,
         Err(rejection) => return problem(StatusCode::BAD_REQUEST, title, &rejection.body_text()),
     };
-    let exposition = desk.exposition();
-    let told = tokio::task::spawn_blocking(move || search(exposition.board(), &text)).await;
-    let Ok(told) = told else { return untold() };
-    if let (1, [hit]) = (told.found, &told.hits[..]) {
-        return Redirect::to(&hit.page).into_response();
-    }
-    Page { sought: &told.sought, ..Page::new(title, address::SEARCH, page(&told)) }.answer()
+    written(move || {
+        let told = search(desk.exposition().board(), &text);
+        if let (1, [hit]) = (told.found, &told.hits[..]) {
+            return Redirect::to(&hit.page).into_response();
+        }
+        Page { sought: &told.sought, ..Page::new(title, address::SEARCH, page(&told)) }.answer()
+    })
+    .await
 }
 
 fn page(told: &Search) -> Markup {
@@ -56,7 +58,7 @@ fn page(told: &Search) -> Markup {
             p { "Part of a name will do, a GUID with or without " code { "0x" } ", a LID, a cable’s id, or " code { "node[port]" } "." }
         } @else {
             p .quiet {
-                (count(told.found, "is", "are")) " called " q { bdi { (told.sought) } }
+                (several(told.found, "is", "are")) " called " q { bdi { (told.sought) } }
                 @if told.found > told.hits.len() { ": the best " (told.hits.len()) }
             }
             (table(&told.hits))

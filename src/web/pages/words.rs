@@ -1,118 +1,162 @@
-//! What several pages say: times, numbers, verdicts, ports, what happened.
+//! What pages say again and again: verdicts, times, rates, counts, and ways to ports.
 
 use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
-use crate::health::evidence::grouped;
+use crate::fabric::Guid;
+pub use crate::health::evidence::grouped as count;
+use crate::history::clock::Clock;
 use crate::history::model::Told;
-use crate::web::api::model::{Link, overview};
+use crate::web::api::model::Link;
+use crate::web::api::model::port::PortName;
 
 use super::address;
 
-/// So much of one thing, or of several: `1 cable`, `30,000 cables`.
-pub fn count(number: usize, one: &str, several: &str) -> String {
-    format!("{} {}", grouped(number), if number == 1 { one } else { several })
+/// A verdict: its word has its colour.
+pub fn verdict(label: &str) -> Markup {
+    html! { span class={ "verdict " (label) } { (label) } }
 }
 
-/// A length of time, roughly: nobody reads seconds beside hours.
-pub fn roughly(length: Duration) -> String {
-    match length.as_secs() {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds @ 120..7_200 => format!("{} min", seconds / 60),
-        seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),
-        seconds => format!("{} days", grouped((seconds / 86_400) as usize)),
+/// A word of a vocabulary as people write it: `bit_errors` as `bit errors`.
+pub fn plain(label: &str) -> String {
+    label.replace('_', " ")
+}
+
+/// A kind of node as people write it.
+pub fn kind(label: &str) -> &str {
+    match label {
+        "ca" => "host adapter",
+        "aggregation_node" => "aggregation node",
+        known => known,
     }
 }
 
-/// How long ago a time is, as JSON has it. What lies ahead, by a clock that runs fast, is now.
-pub fn ago(time: &str) -> Option<String> {
-    let at = humantime::parse_rfc3339(time).ok()?;
-    let since = SystemTime::now().duration_since(at).unwrap_or_default();
-    Some(if since.as_secs() < 2 { "just now".into() } else { format!("{} ago", roughly(since)) })
+/// So much of one thing, or of several: `1 cable`, `30,000 cables`.
+pub fn several(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", count(number as u64), if number == 1 { one } else { many })
 }
 
-/// A time as JSON has it, for people: `2026-11-21 03:12:00`, in UTC.
-pub fn clock(time: &str) -> Markup {
-    let plain = time.get(..19).unwrap_or(time).replace('T', " ");
-    html! { time datetime=(time) { (plain) } }
+/// So many bytes a second in bits, as links are spoken of.
+pub fn rate(bytes: u64) -> String {
+    let gigabits = bytes as f64 * 8.0 / 1e9;
+    if gigabits.fract() < 0.05 {
+        format!("{gigabits:.0} Gb/s")
+    } else {
+        format!("{gigabits:.1} Gb/s")
+    }
 }
 
-/// How long ago something was, with the time itself for who wants to know.
-pub fn since(time: &str) -> Markup {
-    let plain = time.get(..19).unwrap_or(time).replace('T', " ");
-    html! { time datetime=(time) title={ (plain) " UTC" } { (ago(time).unwrap_or(plain.clone())) } }
+/// A share of time.
+pub fn share(share: f32) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".into(),
+        percent if percent < 0.1 => "< 0.1 %".into(),
+        percent if percent < 10.0 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
 }
 
-/// How long something has been so.
-pub fn lasting(time: &str) -> Markup {
-    let plain = time.get(..19).unwrap_or(time).replace('T', " ");
-    let ago = ago(time).map_or_else(
-        || format!("since {plain}"),
-        |ago| match ago.strip_suffix(" ago") {
-            Some(length) => format!("for {length}"),
-            None => ago,
-        },
-    );
-    html! { time datetime=(time) title={ "since " (plain) " UTC" } { (ago) } }
-}
-
-/// A verdict, by its word.
-pub fn verdict(word: &str) -> Markup {
-    let class = match word {
-        "ok" | "watch" | "bad" => word,
-        _ => "unknown",
+/// A length of time, to the second.
+pub fn length(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds == 0 && !time.is_zero() {
+        return format!("{} ms", time.as_millis());
+    }
+    // Of long times, the two greatest parts say enough.
+    let coarse = match seconds {
+        0..3_600 => seconds,
+        3_600..86_400 => seconds / 60 * 60,
+        _ => seconds / 3_600 * 3_600,
     };
-    html! { span class={ "verdict " (class) } { (word) } }
+    humantime::format_duration(Duration::from_secs(coarse)).to_string()
 }
 
-/// A cable's name, which leads to its page. Each end stays in one line, if it can.
+/// A time of day in the exporter's zone, as programs can read it, too.
+pub fn at(clock: &Clock, time: SystemTime) -> Markup {
+    html! {
+        time datetime=(humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH))) { (clock.tell(time)) }
+    }
+}
+
+/// A time that a model has as text, and how long that was before another such time.
+pub fn since(clock: &Clock, time: &str, now: Option<&str>) -> Markup {
+    let read = |text: &str| humantime::parse_rfc3339(text).ok();
+    let Some(moment) = read(time) else { return html! { (time) } };
+    let rest = now.and_then(read).and_then(|now| now.duration_since(moment).ok());
+    html! {
+        (at(clock, moment))
+        @if let Some(rest) = rest { " " span .quiet { "(" (length(rest)) " ago)" } }
+    }
+}
+
+/// How long ago a time is that a model has as text, with the time itself for who wants to know. What lies
+/// ahead, by a simulated clock, is now.
+pub fn ago(clock: &Clock, time: &str) -> Markup {
+    told_by_age(clock, time, |rest| {
+        if rest.as_secs() < 2 { "just now".into() } else { format!("{} ago", length(rest)) }
+    })
+}
+
+/// How long something has been as it is, in the same way.
+pub fn lasting(clock: &Clock, time: &str) -> Markup {
+    told_by_age(clock, time, |rest| format!("for {}", length(rest)))
+}
+
+fn told_by_age(clock: &Clock, time: &str, tell: impl Fn(Duration) -> String) -> Markup {
+    let Ok(moment) = humantime::parse_rfc3339(time) else { return html! { (time) } };
+    let rest =
+        Duration::from_secs(clock.time().duration_since(moment).unwrap_or_default().as_secs());
+    html! { time datetime=(time) title=(clock.tell(moment)) { (tell(rest)) } }
+}
+
+/// A cable by its ends, and the way to its page. An end stays in one line, if it can.
 pub fn cable(link: &Link) -> Markup {
-    html! { a .cable href=(address::with(&format!("/link/{}", link.link), &[("fabric", &link.fabric)])) {
+    let page = link.link.parse().map(|id| address::link(&link.fabric, id)).unwrap_or_default();
+    html! { a .cable href=(page) {
         bdi { (link.ends[0].label()) } " – " wbr; bdi { (link.ends[1].label()) }
     } }
 }
 
-/// A port's name, which leads to its cable, or to its node.
-pub fn port(fabric: &str, port: &overview::Port) -> Markup {
-    let page = match &port.link {
-        Some(link) => format!("/link/{link}"),
-        None => format!("/node/{}", port.guid),
-    };
-    html! { a href=(address::with(&page, &[("fabric", fabric)])) {
-        bdi { (port.node) } " port " (port.port)
-    } }
+/// A node by its name, and the way to its page.
+pub fn node(fabric: &str, guid: &str, name: &str) -> Markup {
+    let Ok(guid) = guid.parse::<Guid>() else { return html! { (name) } };
+    html! { a href=(address::node(fabric, guid)) { (name) } }
 }
 
-/// What carries how much: `400 Gb/s`.
-pub fn rate(bytes_per_second: u64) -> String {
-    format!("{} Gb/s", (bytes_per_second as f64 * 8.0 / 1e7).round() / 100.0)
+/// A port, and the way to it on its node's page.
+pub fn port(fabric: &str, port: &PortName) -> Markup {
+    let Ok(guid) = port.guid.parse::<Guid>() else { return html! { (port.label()) } };
+    html! { a href=(address::port_of_node(fabric, (guid, port.port))) { (port.label()) } }
 }
 
-/// The page of what an event is about, if it has one.
-fn page_of(told: &Told) -> Option<String> {
-    let fabric = &told.fabric;
-    match (told.link, told.node, told.port) {
-        (Some(link), ..) => Some(address::link(fabric, link)),
-        (None, Some(guid), Some(number)) => Some(address::port(fabric, guid, number)),
-        (None, Some(guid), None) => Some(address::node(fabric, guid)),
-        _ => None,
+/// The lines of a table of events.
+pub fn events(clock: &Clock, events: &[Told]) -> Markup {
+    html! {
+        table .stack.events {
+            thead { tr { th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Where" } th scope="col" { "In words" } } }
+            tbody { @for event in events { tr {
+                td .when { (at(clock, event.at)) }
+                td .what { (plain(&event.kind)) }
+                td { (place(event)) }
+                td { (event.text) }
+            } } }
+        }
     }
 }
 
-/// What happened, in the order in which it is given.
-pub fn happened(events: &[Told], with_fabric: bool) -> Markup {
-    html! { ul .events { @for told in events { li {
-        span .told { (clock(&humantime::format_rfc3339_seconds(told.at).to_string())) " " span .kind { (told.kind.replace('_', " ")) } }
-        span .what {
-            @match page_of(told) {
-                Some(page) => a href=(page) { bdi { (told.place) } },
-                None => bdi { (told.place) },
-            }
-            @if with_fabric { " " span .quiet { "in " bdi { (told.fabric) } } }
-            @if !told.text.is_empty() { ": " (told.text) }
-        }
-    } } } }
+/// Where something happened, and the way there.
+fn place(event: &Told) -> Markup {
+    let to = match (event.link, event.node) {
+        (Some(link), _) => address::link(&event.fabric, link),
+        (None, Some(guid)) => match event.port {
+            Some(port) => address::port_of_node(&event.fabric, (guid, port)),
+            None => address::node(&event.fabric, guid),
+        },
+        (None, None) => return html! { (event.place) },
+    };
+    let name = if event.place.is_empty() { "here" } else { &event.place };
+    html! { a href=(to) { (name) } }
 }
 
 #[cfg(test)]
@@ -120,35 +164,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_as_exact_as_anybody_wants() {
-        for (seconds, says) in [
-            (0, "0 s"),
-            (119, "119 s"),
-            (120, "2 min"),
-            (7_199, "119 min"),
-            (7_200, "2 h"),
-            (172_799, "47 h"),
-            (172_800, "2 days"),
-            (864_000_000, "10,000 days"),
+    fn numbers_are_told_as_people_read_them() {
+        for (bytes, told) in
+            [(50_000_000_000, "400 Gb/s"), (312_500_000, "2.5 Gb/s"), (7_000_000_000, "56 Gb/s")]
+        {
+            assert_eq!(rate(bytes), told);
+        }
+        for (part, told) in [(0.0, "0 %"), (0.0001, "< 0.1 %"), (0.0512, "5.1 %"), (0.9, "90 %")] {
+            assert_eq!(share(part), told);
+        }
+        for (millis, told) in [
+            (0, "0s"),
+            (120, "120 ms"),
+            (61_000, "1m 1s"),
+            (3_700_000, "1h 1m"),
+            (90_061_000, "1day 1h"),
         ] {
-            assert_eq!(roughly(Duration::from_secs(seconds)), says);
+            assert_eq!(length(Duration::from_millis(millis)), told);
         }
     }
 
     #[test]
-    fn what_is_no_time_is_told_as_it_is() {
-        assert_eq!(clock("soon").into_string(), "<time datetime=\"soon\">soon</time>");
-        assert!(since("<soon>").into_string().contains(">&lt;soon&gt;<"));
-        let ahead = humantime::format_rfc3339(SystemTime::now() + Duration::from_secs(99));
-        assert_eq!(ago(&ahead.to_string()).as_deref(), Some("just now"));
-        assert_eq!(ago("2001-09-09T01:46:40Z").unwrap().split(' ').nth(1), Some("days"));
-    }
-
-    #[test]
-    fn rates_are_in_the_field_s_unit() {
+    fn a_name_from_the_fabric_is_text_and_nothing_else() {
+        let name = PortName {
+            guid: "0x1".into(),
+            node: "<script>\"x\"</script>".into(),
+            port: 3,
+            ..PortName::default()
+        };
+        let told = port("f\"><b>", &name).into_string();
         assert_eq!(
-            (rate(50_000_000_000), rate(31_250_000)),
-            ("400 Gb/s".into(), "0.25 Gb/s".into())
+            told,
+            "<a href=\"/node/0x0000000000000001?fabric=f%22%3E%3Cb%3E#port-3\">&lt;script&gt;&quot;x&quot;&lt;/script&gt; port 3</a>"
         );
     }
 }

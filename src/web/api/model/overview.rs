@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::port::PortName;
 use super::{Link, Verdicts, Word};
 
 /// Everything at a glance.
@@ -18,7 +19,7 @@ pub struct Overview {
 
 /// A fabric at a glance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FabricOverview"))]
 pub struct Fabric {
     /// Its name.
     pub fabric: String,
@@ -27,9 +28,9 @@ pub struct Fabric {
     /// The latest sweep; null before the first.
     pub sweep: Option<Sweep>,
     /// Its nodes, kind by kind.
-    pub nodes: Vec<Nodes>,
+    pub nodes: Vec<NodeCount>,
     /// Some of those that are not up.
-    pub not_up: Vec<Node>,
+    pub not_up: Vec<NodeName>,
     /// How many of its cables have which verdict.
     pub verdicts: Verdicts,
     /// What keeps cables from being ok, by the gravest reason of each, the most frequent first.
@@ -83,13 +84,13 @@ pub struct Sweep {
     /// Those of them that were not answered in time.
     pub mads_timed_out: u64,
     /// Where the subnet's master sits, as it was heard last.
-    pub master: Option<Port>,
+    pub master: Option<PortName>,
 }
 
 /// The nodes of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Nodes {
+pub struct NodeCount {
     /// `ca`, `switch`, `router` or `aggregation_node`.
     pub node_type: Word,
     /// How many there are.
@@ -101,25 +102,11 @@ pub struct Nodes {
 /// A node's names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Node {
+pub struct NodeName {
     /// Its GUID.
     pub guid: String,
     /// What people call it.
     pub node: String,
-}
-
-/// A port's names.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Port {
-    /// Its node's GUID.
-    pub guid: String,
-    /// What people call its node.
-    pub node: String,
-    /// Its number.
-    pub port: u8,
-    /// The id of its cable, if it has one.
-    pub link: Option<String>,
 }
 
 /// Ports that wait together.
@@ -127,7 +114,9 @@ pub struct Port {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Region {
     /// The port that they wait for, or the one of several that waits most.
-    pub root: Port,
+    pub root: PortName,
+    /// The id of its cable, if it has one.
+    pub link: Option<String>,
     /// What makes it one: `slow_receiver`, `full_link` or `unknown`.
     pub cause: Word,
     /// How many ports wait.

@@ -1,4 +1,4 @@
-//! A suspect's course as a picture: errors at each end, what it carried, and what happened to it, on
+//! A cable's course as a picture: errors at each end, what it carried, and what happened to it, on
 //! one axis of time.
 
 use std::time::{Duration, SystemTime};
@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 use maud::{Markup, html};
 
 use crate::fabric::counter::Kind as CounterKind;
-use crate::history::Kind;
-use crate::history::clock::Clock;
-use crate::history::columns;
-use crate::history::model::{Series, Told, Window};
 
-use super::Suspect;
+use super::Kind;
+use super::clock::Clock;
+use super::columns;
+use super::course::Course;
+use super::model::{Series, Told, Window};
 
 /// How wide the part with time in it is, in the picture's units.
 const WIDE: f64 = 640.0;
@@ -38,16 +38,16 @@ struct Lane {
 }
 
 /// The picture; nothing if there is nothing to draw.
-pub(super) fn of(suspect: &Suspect, window: Window, clock: &Clock) -> Option<Markup> {
-    let lanes = lanes(suspect, window);
-    if window.length().is_zero() || lanes.is_empty() && suspect.events.is_empty() {
+pub fn of(course: Course<'_>, window: Window, clock: &Clock) -> Option<Markup> {
+    let lanes = lanes(course, window);
+    if window.length().is_zero() || lanes.is_empty() && course.events.is_empty() {
         return None;
     }
     let bottom = GAP * 2.0 + lanes.len() as f64 * (HIGH + GAP);
-    let about = format!("The course of {}: errors, traffic and events over time", suspect.place);
+    let about = format!("The course of {}: errors, traffic and events over time", course.place);
     Some(html! {
-        svg viewBox={ "0 0 " (LEFT + WIDE + 10.0) " " (bottom + 24.0) } role="img" aria-label=(about) {
-            @for event in &suspect.events { (mark(event, window, bottom, clock)) }
+        svg .plot viewBox={ "0 0 " (LEFT + WIDE + 10.0) " " (bottom + 24.0) } role="img" aria-label=(about) {
+            @for event in course.events { (mark(event, window, bottom, clock)) }
             @for (index, lane) in lanes.iter().enumerate() {
                 (drawn(lane, GAP * 2.0 + index as f64 * (HIGH + GAP)))
             }
@@ -57,13 +57,13 @@ pub(super) fn of(suspect: &Suspect, window: Window, clock: &Clock) -> Option<Mar
     })
 }
 
-fn lanes(suspect: &Suspect, window: Window) -> Vec<Lane> {
+fn lanes(course: Course<'_>, window: Window) -> Vec<Lane> {
     let columns = |series: &[&Series]| {
         let steps = series.iter().flat_map(|series| &series.steps);
         columns::spread(steps, window, COLUMNS)
     };
     let mut lanes: Vec<Lane> = Vec::new();
-    for (port, errors) in suspect.lanes() {
+    for (port, errors) in course.lanes() {
         // That an end lost its link is told by a mark; beside it errors would be lost from sight.
         let errors: Vec<&Series> = (errors.into_iter())
             .filter(|series| series.counter.row().kind != CounterKind::Link)
@@ -81,7 +81,7 @@ fn lanes(suspect: &Suspect, window: Window) -> Vec<Lane> {
         }
     }
     let a_column = window.length().as_secs_f64() / COLUMNS as f64;
-    if let Some((port, directions)) = suspect.traffic() {
+    if let Some((port, directions)) = course.traffic() {
         for (series, way) in directions.into_iter().zip(["sent", "received"]) {
             let Some(series) = series else { continue };
             let rates: Vec<f64> =

@@ -1,7 +1,6 @@
 //! How high switches stand above the hosts, where a fabric is a tree.
 
-use crate::fabric::topology::NodeKind;
-use crate::fabric::{Fabric, NodeIndex, PortIndex};
+use super::topology::{Fabric, NodeIndex, NodeKind, PortIndex};
 
 /// A switch is a leaf if at least one in so many of its cables leads to a host. A storage server or
 /// the subnet manager's host at a switch in the middle makes no leaf of it.
@@ -12,10 +11,12 @@ const NOWHERE: u8 = u8::MAX;
 
 /// By node, how far it is from the nearest hosts: 0 is a host, 1 a leaf. In a torus or in a Dragonfly
 /// all switches are leaves: nothing rises or falls between them.
-pub(super) struct Levels(Vec<u8>);
+#[derive(Clone, Debug)]
+pub struct Levels(Vec<u8>);
 
 impl Levels {
-    pub(super) fn of(fabric: &Fabric) -> Levels {
+    /// Those of a fabric's nodes. Remembered cables count, too: a leaf stays one while its hosts are off.
+    pub fn of(fabric: &Fabric) -> Levels {
         let mut levels = vec![NOWHERE; fabric.nodes.len()];
         let mut queue = Vec::new();
         for node in fabric.node_indexes() {
@@ -45,8 +46,13 @@ impl Levels {
         Levels(levels)
     }
 
+    /// A node's level; `None` of what has no place in a tree.
+    pub fn level(&self, node: NodeIndex) -> Option<u8> {
+        self.0.get(node.0 as usize).copied().filter(|level| *level != NOWHERE)
+    }
+
     /// Whether the way from one node to another leads up.
-    pub(super) fn rises(&self, from: NodeIndex, to: NodeIndex) -> bool {
+    pub fn rises(&self, from: NodeIndex, to: NodeIndex) -> bool {
         self.0[from.0 as usize] < self.0[to.0 as usize]
     }
 }

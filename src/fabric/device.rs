@@ -1,0 +1,51 @@
+//! What devices are called, by their ids.
+
+/// NVIDIA's (Mellanox's) vendor id, of whose devices the table knows the names.
+const MELLANOX: u32 = 0x2c9;
+
+/// DeviceID of NodeInfo and the name, as the PCI database has both.
+const NAMES: [(u16, &str); 25] = [
+    (4099, "ConnectX-3"),
+    (4103, "ConnectX-3 Pro"),
+    (4113, "Connect-IB"),
+    (4115, "ConnectX-4"),
+    (4117, "ConnectX-4 Lx"),
+    (4119, "ConnectX-5"),
+    (4121, "ConnectX-5 Ex"),
+    (4123, "ConnectX-6"),
+    (4125, "ConnectX-6 Dx"),
+    (4127, "ConnectX-6 Lx"),
+    (4129, "ConnectX-7"),
+    (4131, "ConnectX-8"),
+    (25204, "InfiniHost III Lx"),
+    (25208, "InfiniHost III Ex"),
+    (25218, "InfiniHost III Ex"),
+    (41682, "BlueField"),
+    (41686, "BlueField-2"),
+    (41692, "BlueField-3"),
+    (48438, "InfiniScale IV"),
+    (51000, "SwitchX"),
+    (52000, "Switch-IB"),
+    (53000, "Switch-IB 2"),
+    (54000, "Quantum"),
+    (54002, "Quantum-2"),
+    (54004, "Quantum-3"),
+];
+
+/// What a device is called, if it is known.
+pub fn name(vendor_id: u32, device_id: u16) -> Option<&'static str> {
+    let of_vendor = NAMES.iter().filter(|_| vendor_id == MELLANOX);
+    of_vendor.into_iter().find(|(id, _)| *id == device_id).map(|(_, name)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_has_its_vendors_name() {
+        assert_eq!(name(0x2c9, 4129), Some("ConnectX-7"));
+        assert_eq!(name(0x2c9, 9), None);
+        assert_eq!(name(0x1234, 4129), None, "somebody else's 4129");
+    }
+}

@@ -1,0 +1,93 @@
+//! How a fabric is wired, as `/api/v1/topology` tells it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Verdicts, Word};
+
+/// How all fabrics are wired.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Topologies {
+    /// Fabric by fabric.
+    pub fabrics: Vec<Topology>,
+}
+
+/// How a fabric is wired: its switches, and what is between them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Topology {
+    /// The fabric's name.
+    pub fabric: String,
+    /// When its latest sweep ended (RFC 3339); null before the first.
+    pub swept_at: Option<String>,
+    /// Its switches, the lowest level first, those of a group together.
+    pub switches: Vec<Switch>,
+    /// The cables between two switches, as one; `a` is the lower switch, or the earlier.
+    pub bundles: Vec<Bundle>,
+    /// Hosts and routers that no switch is between.
+    pub apart: Vec<Apart>,
+}
+
+/// A switch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Switch {
+    /// Its GUID.
+    pub guid: String,
+    /// What people call it.
+    pub node: String,
+    /// Whether it is there and answers.
+    pub up: bool,
+    /// How far it is from the hosts: 1 has hosts itself. Null of a switch from which no way leads to a
+    /// switch with hosts.
+    pub level: Option<u8>,
+    /// Switches of a level that belong together (a pod, a plane, a group of a Dragonfly+) have the same
+    /// number.
+    pub group: usize,
+    /// How many hosts and routers it has.
+    pub hosts: usize,
+    /// How many of the cables to them have which verdict.
+    pub to_hosts: Verdicts,
+    /// How many cables lead to switches of a higher level.
+    pub up_links: usize,
+    /// How many lead to switches of its own level.
+    pub side_links: usize,
+    /// How many lead to switches of a lower level.
+    pub down_links: usize,
+    /// The worst of all its cables; null if it has none.
+    pub worst: Option<Word>,
+    /// The cables to hosts that are not `ok`, at most eight, the worst first.
+    pub host_suspects: Vec<Suspect>,
+}
+
+/// All cables between two switches.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bundle {
+    /// The place of one of them in the list of switches.
+    pub a: usize,
+    /// The place of the other.
+    pub b: usize,
+    /// How many cables have which verdict.
+    pub verdicts: Verdicts,
+    /// Those that are not `ok`, at most eight, the worst first.
+    pub suspects: Vec<Suspect>,
+}
+
+/// A cable that is not `ok`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspect {
+    /// Its id.
+    pub link: String,
+    /// As people call it.
+    pub place: String,
+    /// What it comes to.
+    pub verdict: Word,
+}
+
+/// Two nodes with a cable, and no switch between them; or one without any cable.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Apart {
+    /// The nodes' GUIDs and names.
+    pub nodes: Vec<(String, String)>,
+    /// The cable's id.
+    pub link: Option<String>,
+    /// What the cable comes to.
+    pub verdict: Option<Word>,
+}

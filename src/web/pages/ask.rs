@@ -1,0 +1,62 @@
+//! What an address says after its path, which fabric it means, and who writes the page.
+
+use std::sync::Arc;
+
+use axum::extract::Query;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::monitor::Observation;
+use crate::web::archive::Said;
+
+use super::page::problem;
+
+/// What an address says, key by key; what is empty is not said.
+#[derive(Clone, Debug, Default)]
+pub struct Asked(Vec<(String, String)>);
+
+impl From<Said> for Asked {
+    /// An address that cannot be read says nothing: a page for people is written all the same.
+    fn from(said: Said) -> Self {
+        Asked(said.map(|Query(pairs)| pairs).unwrap_or_default())
+    }
+}
+
+impl Asked {
+    /// What it says for a key.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        let values = self.0.iter().filter(|(has, _)| has == key).map(|(_, value)| value.trim());
+        values.into_iter().find(|value| !value.is_empty())
+    }
+
+    /// The fabric that it names.
+    pub fn fabric(&self) -> Option<&str> {
+        self.value("fabric")
+    }
+}
+
+/// The fabrics that are meant: all, or the one of this name.
+pub fn meant<'a>(
+    fabrics: &'a [Arc<Observation>],
+    name: Option<&str>,
+) -> impl Iterator<Item = &'a Arc<Observation>> {
+    fabrics.iter().filter(move |observation| name.is_none_or(|name| name == observation.fabric))
+}
+
+/// Says that no fabric has the name that is asked for, if none has.
+pub fn unknown_fabric(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<Response> {
+    let name = name?;
+    let names: Vec<&str> = fabrics.iter().map(|observation| &*observation.fabric).collect();
+    (!names.contains(&name)).then(|| {
+        let what = format!("No fabric is called {name:?}. There are: {}.", names.join(", "));
+        problem(StatusCode::NOT_FOUND, "No such fabric", &what)
+    })
+}
+
+/// Writes a page away from the threads that serve others: a large fabric's takes a while.
+pub async fn written(write: impl FnOnce() -> Response + Send + 'static) -> Response {
+    tokio::task::spawn_blocking(write).await.unwrap_or_else(|_| {
+        let what = "This page cannot be written. The exporter's log may say why.";
+        problem(StatusCode::INTERNAL_SERVER_ERROR, "No page", what)
+    })
+}

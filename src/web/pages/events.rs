@@ -1,0 +1,177 @@
+//! `/events`: what happened lately, the latest first.
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use crate::fabric::Guid;
+use crate::fabric::topology::LinkId;
+use crate::history::Kind;
+use crate::history::clock::Clock;
+use crate::history::model::{Told, Window};
+use crate::history::source::Wanted;
+use crate::web::archive::Said;
+
+use super::ask::Asked;
+use super::page::Page;
+use super::past::{self, Choice, Past, WINDOWS};
+use super::{Desk, address, words};
+
+/// How many are on a page.
+const ON_A_PAGE: usize = 200;
+
+/// The window that is shown when none is chosen.
+const USUAL: &str = "24h";
+
+/// How far one can leaf: what is further back is found by a narrower question.
+const MOST_PAGES: usize = 500;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+struct Ask {
+    fabric: Option<String>,
+    kind: Option<Kind>,
+    sought: String,
+    window: Choice,
+    page: usize,
+}
+
+/// A page of events.
+#[derive(Debug)]
+struct Found {
+    events: Vec<Told>,
+    more: bool,
+}
+
+impl Ask {
+    fn read(asked: &Asked) -> Self {
+        let page = asked.value("page").and_then(|page| page.parse().ok()).unwrap_or(1);
+        Ask {
+            fabric: asked.fabric().map(str::to_owned),
+            kind: asked.value("kind").and_then(Kind::from_label),
+            sought: asked.value("q").unwrap_or_default().to_owned(),
+            window: Choice::of(asked.value("window"), USUAL),
+            page: page.clamp(1, MOST_PAGES),
+        }
+    }
+
+    /// The same for the history. A GUID and a cable's id mean what happened there, whatever is written of it.
+    fn wanted(&self, window: Window) -> (Wanted, bool) {
+        let mut wanted = Wanted::all(window);
+        wanted.kinds.extend(self.kind);
+        if let Ok(link) = self.sought.parse::<LinkId>() {
+            wanted.ports.extend(link.ends());
+        } else if self.sought.starts_with("0x")
+            && let Ok(guid) = self.sought.parse::<Guid>()
+        {
+            wanted.nodes.push(guid);
+        } else {
+            return (wanted, true);
+        }
+        (wanted, false)
+    }
+
+    fn address(&self, page: usize) -> String {
+        let page = page.to_string();
+        let pairs = [
+            ("fabric", self.fabric.as_deref().unwrap_or_default()),
+            ("kind", self.kind.map_or("", Kind::label)),
+            ("q", &self.sought),
+            ("window", self.window.name),
+            ("page", &page),
+        ];
+        address::with(address::EVENTS, &pairs)
+    }
+}
+
+pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
+    let ask = Ask::read(&Asked::from(said));
+    let of = ask.clone();
+    let past = past::ask(desk.archive(), move |reader| {
+        let window = of.window.until_now(reader)?;
+        let (wanted, by_text) = of.wanted(window);
+        let sought = of.sought.to_lowercase();
+        let means = |told: &Told| {
+            let of_fabric = of.fabric.as_ref().is_none_or(|fabric| *fabric == told.fabric);
+            let has = |text: &str| text.to_lowercase().contains(&sought);
+            of_fabric && (!by_text || has(&told.place) || has(&told.text))
+        };
+        let skip = (of.page - 1) * ON_A_PAGE;
+        let (events, more) = reader.latest(&wanted, &means, skip, ON_A_PAGE)?;
+        Ok(Found { events, more })
+    })
+    .await;
+    let clock = Clock::now();
+    let fabrics: Vec<String> =
+        desk.exposition().board().fabrics.iter().map(|it| it.fabric.clone()).collect();
+    let main = html! {
+        @match past.told() {
+            Err(why) => (why),
+            Ok(found) => { (form(&ask, &fabrics)) (listed(&ask, found, &clock)) },
+        }
+    };
+    let silent = matches!(past, Past::Silent(_));
+    let page = Page::new("What happened", address::EVENTS, main);
+    if silent {
+        page.answer_with(axum::http::StatusCode::SERVICE_UNAVAILABLE)
+    } else {
+        page.answer()
+    }
+}
+
+fn form(ask: &Ask, fabrics: &[String]) -> Markup {
+    html! {
+        form .filter action=(address::EVENTS) {
+            p {
+                label for="kind" { "What" }
+                select #kind name="kind" {
+                    option value="" { "everything" }
+                    @for kind in Kind::ALL {
+                        option value=(kind.label()) selected[ask.kind == Some(*kind)] { (words::plain(kind.label())) }
+                    }
+                }
+            }
+            p {
+                label for="where" { "Where" }
+                input #where type="search" name="q" value=(ask.sought) placeholder="Name, GUID or link" autocomplete="off" spellcheck="false";
+            }
+            @if fabrics.len() > 1 { p {
+                label for="fabric" { "Fabric" }
+                select #fabric name="fabric" {
+                    option value="" { "all" }
+                    @for fabric in fabrics {
+                        option value=(fabric) selected[ask.fabric.as_ref() == Some(fabric)] { (fabric) }
+                    }
+                }
+            } }
+            p {
+                label for="window" { "In the last" }
+                select #window name="window" {
+                    @for (name, _) in WINDOWS {
+                        option value=(name) selected[name == ask.window.name] { (name) }
+                    }
+                }
+            }
+            p { button { "Show" } }
+        }
+        @if let Some(kind) = ask.kind { p .quiet { (kind.help()) } }
+    }
+}
+
+fn listed(ask: &Ask, found: &Found, clock: &Clock) -> Markup {
+    html! {
+        @if found.events.is_empty() {
+            p { @if ask.page > 1 { "That is all: there is no page " (ask.page) "." } @else { "Nothing of that kind happened, as far as is recorded." } }
+        } @else {
+            p .quiet { "The latest first. Times are of " (clock.zone()) "." }
+            (words::events(clock, &found.events))
+        }
+        @if found.more || ask.page > 1 {
+            nav .leaf aria-label="Pages of events" { ul {
+                @if ask.page > 1 { li { a rel="prev" href=(ask.address(ask.page - 1)) { "Later" } } }
+                li aria-current="page" { "Page " (ask.page) }
+                @if found.more && ask.page < MOST_PAGES { li { a rel="next" href=(ask.address(ask.page + 1)) { "Earlier" } } }
+            } }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Both ends of a cable, side by side.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+
+use crate::history::clock::Clock;
+use crate::web::api::model::port::{Congestion, LinkDetail, Port};
+use crate::web::pages::words;
+
+/// A line of the table: what it says, and what of an end.
+type Line = (&'static str, fn(&Port, &str) -> Option<Markup>);
+
+/// The table; lines that say nothing of either end are left out.
+const LINES: [Line; 10] = [
+    ("Node", |port, fabric| {
+        Some(html! {
+            (words::node(fabric, &port.name.guid, &port.name.node)) ", " (words::kind(&port.name.node_type))
+        })
+    }),
+    ("Port", |port, fabric| Some(html! { (words::port(fabric, &port.name)) })),
+    ("Node answers", |port, _| Some(html! { @if port.up { "yes" } @else { strong { "no" } } })),
+    ("State", |port, _| {
+        let (state, physical) = (port.state.as_deref()?, port.physical_state.as_deref()?);
+        Some(html! { (state) span .quiet { ", " (physical) } })
+    }),
+    ("Runs at", |port, _| {
+        let (width, speed) = (port.width.as_deref()?, port.speed.as_deref()?);
+        Some(
+            html! { (width) " " (speed) @if let Some(rate) = port.rate { ", " (words::rate(rate)) } },
+        )
+    }),
+    ("Both ends can do", |port, _| {
+        let best = port.supported_rate?;
+        Some(html! {
+            (words::rate(best))
+            @if port.rate.is_some_and(|rate| rate < best) { " " span .verdict.watch { "runs slower" } }
+        })
+    }),
+    ("Error correction", |port, _| port.fec.as_deref().map(|fec| html! { (fec) })),
+    ("Waits to send", |port, _| {
+        port.wait_ratio.map(|ratio| html! {
+            (words::share(ratio)) " of the time"
+            @if !port.tick_told { " " span .quiet { "(the device does not tell how long its tick is)" } }
+        })
+    }),
+    ("In a congestion", |port, fabric| {
+        port.congestion.as_ref().map(|part| congestion(part, fabric))
+    }),
+    ("Counters fell", |port, _| {
+        (port.resets > 0)
+            .then(|| html! { (port.resets) " times: cleared, or the device was reset" })
+    }),
+];
+
+/// Both ends, and what the link went through.
+pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
+    let (ports, fabric) = (&detail.ports, &*detail.link.fabric);
+    html! {
+        h2 { "Both ends" }
+        div .wide { table .ends {
+            thead { tr {
+                td {}
+                @for port in ports { th scope="col" { (port.name.label()) } }
+            } }
+            tbody { @for (name, tell) in LINES {
+                @let cells = [0, 1].map(|end| tell(&ports[end], fabric));
+                @if cells.iter().any(Option::is_some) { tr {
+                    th scope="row" { (name) }
+                    @for cell in cells { td { @if let Some(cell) = cell { (cell) } @else { span .quiet { "not known" } } } }
+                } }
+            } }
+        } }
+        (outages(detail, clock))
+    }
+}
+
+fn congestion(part: &Congestion, fabric: &str) -> Markup {
+    html! {
+        @match (&*part.role, &part.of) {
+            ("victim", Some(root)) => { "victim of " (words::port(fabric, root)) }
+            _ => {
+                "root"
+                @match part.cause.as_deref() {
+                    Some("slow_receiver") => ": its receiver is slow",
+                    Some("full_link") => ": its link is full",
+                    _ => "",
+                }
+            }
+        }
+    }
+}
+
+fn outages(detail: &LinkDetail, clock: &Clock) -> Markup {
+    let link = &detail.link;
+    let length =
+        |seconds: f64| words::length(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+    html! {
+        dl .facts {
+            div { dt { "Lost by its own fault" } dd { (link.flaps) @if link.down_seconds > 0.0 { ", " (length(link.down_seconds)) " in all" } } }
+            div { dt { "Lost as expected" } dd { (detail.expected_losses) @if detail.expected_down_seconds > 0.0 { ", " (length(detail.expected_down_seconds)) " in all" } } }
+            div { dt { "Retrained by itself" } dd { (detail.recoveries) } }
+            div { dt { "Went down or came up last" } dd {
+                @match &link.last_change {
+                    Some(last) => (words::since(clock, last, detail.swept_at.as_deref())),
+                    None => "never, as far as is known",
+                }
+            } }
+            @if let Some(upstream) = &link.upstream {
+                div { dt { "Spoilt packets come from the link into" } dd { (upstream) } }
+            }
+        }
+    }
+}

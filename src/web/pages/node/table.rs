@@ -1,0 +1,73 @@
+//! A node's ports, line by line.
+
+use maud::{Markup, html};
+
+use crate::fabric::topology::LinkId;
+use crate::web::api::model::node::NodeDetail;
+use crate::web::api::model::port::Port;
+use crate::web::pages::{address, words};
+
+/// The table.
+pub(super) fn section(detail: &NodeDetail) -> Markup {
+    html! {
+        h2 { "Ports" }
+        div .wide { table .ports {
+            thead { tr {
+                th .n scope="col" { "Port" } th scope="col" { "Leads to" } th scope="col" { "State" } th scope="col" { "Runs at" }
+                th scope="col" { "Verdict" } th .n scope="col" { "Errors" } th .n scope="col" { "Waits" }
+            } }
+            tbody { @for port in &detail.ports { (line(detail, port)) } }
+        } }
+    }
+}
+
+fn line(detail: &NodeDetail, port: &Port) -> Markup {
+    html! {
+        tr #{ "port-" (port.name.port) } {
+            th .n scope="row" { (port.name.port) }
+            td {
+                @match &port.peer {
+                    None => span .quiet { "no cable" },
+                    Some(peer) => {
+                        (words::port(&detail.fabric, &peer.name))
+                        @if !peer.connected { span .quiet { " (no link now)" } }
+                    }
+                }
+            }
+            td {
+                @match (&port.state, &port.physical_state) {
+                    (Some(state), Some(physical)) => { (state) span .quiet { ", " (physical) } }
+                    _ => span .quiet { "not known" },
+                }
+            }
+            td { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
+            td { (judged(detail, port)) }
+            td .n { (errors(port)) }
+            td .n { @if let Some(ratio) = port.wait_ratio { (words::share(ratio)) } }
+        }
+    }
+}
+
+fn judged(detail: &NodeDetail, port: &Port) -> Markup {
+    let link = port.link.as_deref().and_then(|link| link.parse::<LinkId>().ok());
+    let reasons: Vec<String> = port.reasons.iter().map(|reason| words::plain(reason)).collect();
+    html! {
+        @if let (Some(verdict), Some(link)) = (&port.verdict, link) {
+            a href=(address::link(&detail.fabric, link)) { (words::verdict(verdict)) }
+            @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
+        }
+    }
+}
+
+fn errors(port: &Port) -> Markup {
+    html! {
+        @match (&port.read_at, port.errors) {
+            (None, _) => span .quiet { "not read" },
+            (_, 0) => span .quiet { "0" },
+            (_, errors) => {
+                @if !port.saturated.is_empty() { abbr title="A field was full at least once: the sum is a lower bound." { "≥ " } }
+                (words::count(errors))
+            }
+        }
+    }
+}
