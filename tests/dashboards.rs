@@ -5,11 +5,10 @@ mod rig;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 
-use rig::{promql, require, rules};
+use rig::{npm, promql, require, rules};
 use serde_json::{Value, json};
 
 const RUNBOOKS: &str =
@@ -388,44 +387,13 @@ fn provisioning_is_what_grafana_reads() {
     assert!(sources["datasources"][0]["jsonData"]["timeInterval"].is_string());
 }
 
-/// The folder with Grafana's types and a compiler for them; made once, in the target directory.
-fn workshop() -> &'static Path {
-    static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let source = root().join("tests/grafana");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("grafana");
-        std::fs::create_dir_all(&folder).unwrap();
-        let mut pinned = Vec::new();
-        for entry in std::fs::read_dir(&source).unwrap() {
-            let path = entry.unwrap().path();
-            let content = std::fs::read(&path).unwrap();
-            let name = path.file_name().unwrap();
-            if name == "package-lock.json" {
-                pinned.clone_from(&content);
-            }
-            std::fs::write(folder.join(name), content).unwrap();
-        }
-        let stamp = folder.join("node_modules/installed");
-        if std::fs::read(&stamp).ok().as_ref() != Some(&pinned) {
-            let output = Command::new(require("npm"))
-                .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"])
-                .current_dir(&folder)
-                .output()
-                .unwrap();
-            assert!(output.status.success(), "npm ci: {}", String::from_utf8_lossy(&output.stderr));
-            std::fs::write(stamp, pinned).unwrap();
-        }
-        folder
-    })
-}
-
 /// What the types of a Grafana have against dashboards, by their names.
 fn complaints(
     grafana: u32,
     folder: &str,
     boards: &BTreeMap<String, Value>,
 ) -> BTreeMap<String, Vec<String>> {
-    let workshop = workshop();
+    let workshop = npm::workshop("tests/grafana");
     let folder = workshop.join(format!("{folder}-{grafana}"));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir(&folder).unwrap();

@@ -17,6 +17,7 @@
 #![allow(clippy::missing_panics_doc)]
 
 pub mod alertmanager;
+pub mod browser;
 pub mod capture;
 pub mod child;
 pub mod counters;
@@ -28,6 +29,7 @@ pub mod hurried;
 pub mod ibsim;
 pub mod metrics;
 pub mod node_exporter;
+pub mod npm;
 pub mod opensm;
 pub mod prometheus;
 pub mod promql;
@@ -40,6 +42,7 @@ pub mod sysfs;
 pub mod topology;
 
 pub use alertmanager::{Alertmanager, Webhook};
+pub use browser::Browser;
 pub use exporter::{Exporter, Response, run_on_host_to_exit, run_to_exit};
 pub use guest::{Guest, GuestExporter};
 pub use ibsim::Ibsim;
@@ -55,7 +58,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 13] = [
+const PACKAGES: [(&str, &str); 15] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
@@ -69,6 +72,8 @@ const PACKAGES: [(&str, &str); 13] = [
     ("strip", "binutils"),
     ("node", "nodejs"),
     ("npm", "npm"),
+    ("chromium", "chromium"),
+    ("chromedriver", "chromium-driver"),
 ];
 
 /// The path of a foreign program, or a panic that says how to get it.

@@ -76,7 +76,8 @@ pub(super) async fn get(
         let wanted = Wanted { fabric: &ask.fabric, verdicts: known.as_slice(), text: &ask.text };
         let after = (ask.page() - 1).saturating_mul(A_PAGE);
         let listed = ranked(&board.fabrics, &wanted, after, A_PAGE);
-        Page::new(title, address::LINKS, page(&ask, &names(board), &listed)).answer()
+        Page::new(title, address::LINKS, page(&ask, &names(board), &listed, &words::now(board)))
+            .answer()
     })
     .await
 }
@@ -85,7 +86,7 @@ fn names(board: &Board) -> Vec<String> {
     board.fabrics.iter().map(|observation| observation.fabric.clone()).collect()
 }
 
-fn page(ask: &Ask, names: &[String], listed: &Ranked) -> Markup {
+fn page(ask: &Ask, names: &[String], listed: &Ranked, clock: &Clock) -> Markup {
     let are_several = names.len() > 1;
     let first = (ask.page() - 1).saturating_mul(A_PAGE);
     html! {
@@ -99,7 +100,7 @@ fn page(ask: &Ask, names: &[String], listed: &Ranked) -> Markup {
                     ": " (count(first as u64 + 1)) " to " (count((first + listed.links.len()) as u64))
                 }
             }
-            (table(&listed.links, are_several))
+            (table(&listed.links, are_several, clock))
         }
         (pages(ask, listed.found))
     }
@@ -130,8 +131,7 @@ fn form(ask: &Ask, names: &[String]) -> Markup {
     } }
 }
 
-fn table(links: &[Link], with_fabric: bool) -> Markup {
-    let clock = Clock::now();
+fn table(links: &[Link], with_fabric: bool, clock: &Clock) -> Markup {
     html! { table .stack .links {
         thead { tr {
             th scope="col" { "Verdict" } th scope="col" { "Cable" }
@@ -147,7 +147,7 @@ fn table(links: &[Link], with_fabric: bool) -> Markup {
                 span .whole { (rate(bytes)) } " " span .whole.quiet { (runs(link)) }
             } }
             td .n data-label="Flaps" { (link.flaps) }
-            td .when data-label="So" { @if let Some(at) = &link.since { (words::lasting(&clock, at)) } }
+            td .when data-label="So" { @if let Some(at) = &link.since { (words::lasting(clock, at)) } }
         } } }
     } }
 }

@@ -14,7 +14,7 @@ mod search;
 mod topology;
 mod words;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::http::header;
@@ -72,12 +72,17 @@ pub fn router(desk: Desk) -> Router {
         .route(address::STYLE, get(style))
 }
 
+const LOOK: &str =
+    concat!(include_str!("style.css"), include_str!("detail.css"), include_str!("topology.css"));
+
 async fn style() -> Style {
     let kind = [(header::CONTENT_TYPE, "text/css"), (header::CACHE_CONTROL, "max-age=3600")];
-    let style = concat!(
-        include_str!("style.css"),
-        include_str!("detail.css"),
-        include_str!("topology.css")
-    );
-    (kind, style)
+    (kind, LOOK)
+}
+
+/// The address of the look, which is another one if that is: a browser that keeps it does not keep one of an
+/// earlier version.
+fn look() -> &'static str {
+    static ADDRESS: OnceLock<String> = OnceLock::new();
+    ADDRESS.get_or_init(|| format!("{}?{:08x}", address::STYLE, crc32fast::hash(LOOK.as_bytes())))
 }

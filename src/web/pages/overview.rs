@@ -48,7 +48,7 @@ pub(super) async fn get(State(desk): State<Desk>) -> Response {
 
 /// The page from what is known.
 pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Markup {
-    let (told, clock) = (overview(board), Clock::now());
+    let (told, clock) = (overview(board), words::now(board));
     let clock = &clock;
     let are_several = told.fabrics.len() > 1;
     html! {

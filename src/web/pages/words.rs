@@ -8,6 +8,7 @@ use crate::fabric::Guid;
 pub use crate::health::evidence::grouped as count;
 use crate::history::clock::Clock;
 use crate::history::model::Told;
+use crate::monitor::Board;
 use crate::web::api::model::Link;
 use crate::web::api::model::port::PortName;
 
@@ -101,6 +102,13 @@ pub fn ago(clock: &Clock, time: &str) -> Markup {
 /// How long something has been as it is, in the same way.
 pub fn lasting(clock: &Clock, time: &str) -> Markup {
     told_by_age(clock, time, |rest| format!("for {}", length(rest)))
+}
+
+/// Now, not behind the latest sweep: a simulated clock may be ahead of ours.
+pub fn now(board: &Board) -> Clock {
+    let swept = board.fabrics.iter().filter_map(|observation| observation.snapshot.as_ref());
+    let latest = swept.map(|snapshot| snapshot.anchor.wall_of(snapshot.ended)).max();
+    Clock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
 fn told_by_age(clock: &Clock, time: &str, tell: impl Fn(Duration) -> String) -> Markup {
