@@ -1,0 +1,269 @@
+//! The picture of a fabric: its levels as rows, cables between two boxes as one line.
+
+use maud::{Markup, html};
+
+use crate::fabric::Guid;
+use crate::fabric::topology::LinkId;
+use crate::health::Verdict;
+use crate::web::api::model::Verdicts;
+use crate::web::api::model::topology::{Suspect, Switch, Topology};
+use crate::web::pages::address;
+
+use super::layout::{Cell, Layout, Line, Row};
+
+/// How wide it is, in its units: those of a page that is as wide as it gets.
+const WIDE: f64 = 1180.0;
+/// What stands left of the rows: their names.
+const LEFT: f64 = 80.0;
+/// The widest and the highest that a box gets.
+const BOX: (f64, f64) = (130.0, 40.0);
+/// What lies between two rows, for lines to be told apart in.
+const GAP: f64 = 110.0;
+/// How far arcs rise above a row.
+const ARCS: f64 = 90.0;
+/// What a letter of a box takes.
+const LETTER: f64 = 6.2;
+
+/// The picture.
+pub(super) fn drawn(topology: &Topology, layout: &Layout<'_>) -> Markup {
+    let tops = tops(layout);
+    let bottom = tops.last().map_or(0.0, |top| top + BOX.1 + 26.0);
+    let about = format!(
+        "How {} is wired: {} switches on {} levels. The table below says the same.",
+        topology.fabric,
+        topology.switches.len(),
+        layout.rows.len()
+    );
+    let of = Drawing { topology, layout, tops };
+    html! {
+        svg .wiring viewBox={ "0 0 " (WIDE) " " (bottom) } role="group" aria-label=(about) {
+            @for line in &layout.lines { (of.line(line)) }
+            @for (row, of_row) in layout.rows.iter().enumerate() {
+                text .level x="0" y=(of.tops[row] + BOX.1 / 2.0 + 4.0) { (level_name(topology, of_row)) }
+                @for place in 0..of_row.boxes.len() { (of.cell(row, place)) }
+            }
+        }
+    }
+}
+
+/// What a level is called.
+pub(super) fn level_name(topology: &Topology, row: &Row) -> &'static str {
+    called(row.level, topology.switches.iter().filter_map(|switch| switch.level).max())
+}
+
+/// What a level is called, in a fabric whose highest is the other.
+pub(super) fn called(level: Option<u8>, top: Option<u8>) -> &'static str {
+    match (level, top) {
+        (None, _) => "Apart",
+        (Some(1), Some(1)) => "Switches",
+        (Some(1), _) => "Leaves",
+        (Some(2), _) => "Spines",
+        (Some(3), Some(3)) => "Cores",
+        (Some(_), _) => "Above",
+    }
+}
+
+/// Where each row begins.
+fn tops(layout: &Layout<'_>) -> Vec<f64> {
+    let mut top = 4.0;
+    let mut tops = Vec::new();
+    for row in 0..layout.rows.len() {
+        if layout.has_arcs(row) {
+            top += ARCS;
+        }
+        tops.push(top);
+        top += BOX.1 + GAP;
+    }
+    tops
+}
+
+struct Drawing<'a> {
+    topology: &'a Topology,
+    layout: &'a Layout<'a>,
+    tops: Vec<f64>,
+}
+
+impl Drawing<'_> {
+    /// The middle of a box, and half of how wide it is.
+    fn middle(&self, row: usize, place: usize) -> (f64, f64) {
+        let each = (WIDE - LEFT) / self.layout.rows[row].boxes.len().max(1) as f64;
+        (LEFT + each * (place as f64 + 0.5), ((each - 6.0) / 2.0).min(BOX.0 / 2.0))
+    }
+
+    fn cell(&self, row: usize, place: usize) -> Markup {
+        let cell = &self.layout.rows[row].boxes[place];
+        let (middle, half) = self.middle(row, place);
+        let top = self.tops[row];
+        let of = &self.topology.switches[cell.members.clone()];
+        let name = name(of);
+        let class = cell.worst.map_or("unknown", Verdict::label);
+        let letters = (half * 2.0 / LETTER) as i64;
+        let beneath = match (of.len(), cell.hosts) {
+            (1, 0) => String::new(),
+            (1, 1) => "1 host".into(),
+            (1, hosts) => format!("{hosts} hosts"),
+            (switches, 0) => format!("{switches} switches"),
+            (switches, hosts) => format!("{switches} · {hosts} hosts"),
+        };
+        let about = about(of, cell, &name);
+        html! {
+            a href=(self.way(of)) aria-label=(about) {
+                title { (about) }
+                rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
+                text .name x=(tenth(middle)) y=(top + 16.0) { (shortened(&name, letters)) }
+                text .unit x=(tenth(middle)) y=(top + 31.0) { (shortened(&beneath, letters)) }
+            }
+            (troubled(&self.topology.fabric, of, cell, middle, half, top + BOX.1 + 12.0))
+        }
+    }
+
+    /// A switch's page; of several, where the first of them stands in the table.
+    fn way(&self, of: &[Switch]) -> String {
+        let Some(first) = of.first() else { return String::new() };
+        match first.guid.parse::<Guid>() {
+            Ok(guid) if of.len() == 1 => address::node(&self.topology.fabric, guid),
+            _ => format!("#{}", first.guid),
+        }
+    }
+
+    fn line(&self, line: &Line<'_>) -> Markup {
+        let [(row_a, a), (row_b, b)] = line.ends;
+        let ((from, _), (to, _)) = (self.middle(row_a, a), self.middle(row_b, b));
+        let path = if row_a == row_b {
+            let top = self.tops[row_a];
+            let rise = ARCS * (0.35 + 0.65 * (to - from).abs() / WIDE) * 2.0;
+            format!(
+                "M{} {top}Q{} {} {} {top}",
+                tenth(from),
+                tenth(f64::midpoint(from, to)),
+                tenth(top - rise),
+                tenth(to)
+            )
+        } else {
+            let (start, end) = (self.tops[row_a] + BOX.1, self.tops[row_b]);
+            format!("M{} {start}L{} {end}", tenth(from), tenth(to))
+        };
+        let worst = line.verdicts.worst().unwrap_or(Verdict::Unknown);
+        let [above, below] = line.ends.map(|(row, place)| {
+            name(&self.topology.switches[self.layout.rows[row].boxes[place].members.clone()])
+        });
+        let about = format!("{above} to {below}: {}", tally(&line.verdicts));
+        let drawn =
+            html! { path class={ "cable " (worst.label()) } d=(path) { title { (about) } } };
+        match line.suspects.first().filter(|_| worst >= Verdict::Watch).and_then(|it| link(it)) {
+            Some(link) => html! {
+                a href=(address::link(&self.topology.fabric, link)) aria-label=(about) { (drawn) }
+            },
+            None => drawn,
+        }
+    }
+}
+
+/// The cables to hosts that want a look, as signs beneath a box that lead to them.
+fn troubled(fabric: &str, of: &[Switch], cell: &Cell, middle: f64, half: f64, y: f64) -> Markup {
+    let troubled: Vec<&Suspect> = of
+        .iter()
+        .flat_map(|switch| &switch.host_suspects)
+        .filter(|suspect| suspect.verdict != "unknown")
+        .collect();
+    let fits = ((half * 2.0 / 13.0) as usize).max(1);
+    let more = (cell.to_hosts.bad + cell.to_hosts.watch) > fits;
+    let shown = if more { fits.saturating_sub(1) } else { troubled.len() };
+    let from =
+        middle - (shown.min(troubled.len()) as f64 - 1.0) * 6.5 - if more { 6.5 } else { 0.0 };
+    html! {
+        @for (place, suspect) in troubled.iter().take(shown).enumerate() {
+            @if let Some(link) = link(suspect) {
+                a href=(address::link(fabric, link)) aria-label={ (suspect.place) ": " (suspect.verdict) } {
+                    text class={ "host " (suspect.verdict) } x=(tenth(from + place as f64 * 13.0)) y=(y) {
+                        title { (suspect.place) ": " (suspect.verdict) }
+                        (sign(&suspect.verdict))
+                    }
+                }
+            }
+        }
+        @if more { text .unit x=(tenth(from + shown as f64 * 13.0 + 3.0)) y=(y) { "+" (cell.to_hosts.bad + cell.to_hosts.watch - shown) } }
+    }
+}
+
+/// The sign of a verdict, as face-plates have it.
+pub(super) fn sign(verdict: &str) -> &'static str {
+    match verdict {
+        "ok" => "✓",
+        "watch" => "!",
+        "bad" => "✕",
+        _ => "?",
+    }
+}
+
+/// What is told of a suspect's page's address.
+pub(super) fn link(suspect: &Suspect) -> Option<LinkId> {
+    suspect.link.parse().ok()
+}
+
+/// How many cables have which verdict.
+pub(super) fn tally(verdicts: &Verdicts) -> String {
+    let counts = [
+        ("bad", verdicts.bad),
+        ("watch", verdicts.watch),
+        ("unknown", verdicts.unknown),
+        ("ok", verdicts.ok),
+    ];
+    let told: Vec<String> = counts
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(label, count)| format!("{count} {label}"))
+        .collect();
+    let cables = if verdicts.count() == 1 { "cable" } else { "cables" };
+    format!("{} {cables} ({})", verdicts.count(), told.join(", "))
+}
+
+fn about(of: &[Switch], cell: &Cell, name: &str) -> String {
+    let mut told = name.to_owned();
+    if of.len() > 1 {
+        told = format!("{} switches, {told}", of.len());
+    } else if of.first().is_some_and(|switch| !switch.up) {
+        told += ", does not answer";
+    }
+    if cell.hosts > 0 {
+        told = format!("{told}; to hosts: {}", tally(&cell.to_hosts));
+    }
+    match cell.worst {
+        Some(worst) => format!("{told}; worst link: {}", worst.label()),
+        None => told,
+    }
+}
+
+/// What a box is called: its switch, or the first and the last.
+fn name(of: &[Switch]) -> String {
+    match of {
+        [] => String::new(),
+        [one] => one.node.clone(),
+        [first, .., last] => format!("{} … {}", first.node, last.node),
+    }
+}
+
+/// So many letters of a name: its end, which tells it from its neighbours'.
+pub(super) fn shortened(name: &str, most: i64) -> String {
+    let (count, most) = (name.chars().count(), usize::try_from(most).unwrap_or(0).max(3));
+    if count <= most {
+        return name.to_owned();
+    }
+    // Of a span, both ends are of use.
+    if let Some((first, last)) = name.split_once(" … ") {
+        let each = i64::try_from(most.saturating_sub(1) / 2).unwrap_or(0);
+        if each >= 4 {
+            return format!("{}…{}", shortened(first, each), tail(last, each as usize));
+        }
+    }
+    format!("…{}", tail(name, most - 1))
+}
+
+fn tail(name: &str, most: usize) -> String {
+    name.chars().skip(name.chars().count().saturating_sub(most)).collect()
+}
+
+/// To a tenth: more cannot be seen, and makes the page longer.
+fn tenth(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
