@@ -56,7 +56,7 @@ pub struct Span {
 
 /// A port, and what people call its node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RecordedPort"))]
 pub struct Port {
     /// The fabric that it is in.
     pub fabric: String,
@@ -165,7 +165,7 @@ pub struct Series {
 
 /// What a counter grew by between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "(u64, u64, u64)"))]
 #[serde(from = "(u64, u64, u64)", into = "(u64, u64, u64)")]
 pub struct Step {
     /// The reading before.
@@ -206,7 +206,7 @@ pub struct Then {
 
 /// A node as it was at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RecordedNode"))]
 pub struct Node {
     /// Its GUID.
     #[serde(with = "text")]

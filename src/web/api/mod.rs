@@ -6,6 +6,8 @@ mod history;
 pub mod links;
 pub mod model;
 pub mod nodes;
+#[cfg(test)]
+mod openapi;
 pub mod overview;
 pub mod ports;
 pub mod ranking;

@@ -20,7 +20,7 @@ pub type Word = Cow<'static, str>;
 
 /// The cables of all fabrics; `L` is a list of [`Link`]s, or what is written as one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Links"))]
 pub struct Links<L = Vec<Link>> {
     /// Fabric by fabric.
     pub fabrics: Vec<FabricLinks<L>>,
@@ -28,7 +28,7 @@ pub struct Links<L = Vec<Link>> {
 
 /// The cables of a fabric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FabricLinks"))]
 pub struct FabricLinks<L = Vec<Link>> {
     /// The fabric's name.
     pub fabric: String,
