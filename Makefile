@@ -6,6 +6,8 @@ DEMO    ?=
 STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-alertmanager prometheus-node-exporter tshark
 # What the guest of tests/kernel runs on, and what its module and its file system are made with.
 GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
+# What looks at the pages.
+BROWSER := chromium chromium-driver
 # What the cargo feature `verbs`, on by default, is built with.
 VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config
 # Pinned: a newer release may hold an older tree to new rules.
@@ -51,16 +53,19 @@ lint: tools ## formatting, clippy, documentation, dependencies
 advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, and the rules
+bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, the pages and the rules
 	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench health
 	cargo bench $(LOCKED) --bench fabric
 	cargo bench $(LOCKED) --bench history
 	cargo bench $(LOCKED) --bench host
+	cargo bench $(LOCKED) --bench pages
 	cargo bench $(LOCKED) --bench rules
 
-docs: ## write anew what is made from the code: docs/metrics.md, docs/compatibility.md, the table of docs/alerts.md, alerts/compat
+docs: ## write anew what is made from the code: docs/metrics.md, docs/compatibility.md, docs/pictures, the table of docs/alerts.md, alerts/compat, the API's description
+	UPDATE_DOCS=1 cargo test $(LOCKED) --lib openapi
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts
+	UPDATE_DOCS=1 cargo test $(LOCKED) --test pages pictures
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test compat files_are_made
 
 build: ## release build
@@ -72,7 +77,7 @@ install: ## build and install the binary (PREFIX=/usr/local, DESTDIR=)
 	install -D -m 755 $(TARGET)/release/fabric-exporter $(DESTDIR)$(PREFIX)/bin/fabric-exporter
 
 deps: ## install the Debian packages the tests need, and fetch the kernel they boot
-	@scripts/install-packages $(STRANGERS) $(GUEST) $(VERBS)
+	@scripts/install-packages $(STRANGERS) $(GUEST) $(BROWSER) $(VERBS)
 	@command -v npm >/dev/null || scripts/install-packages nodejs npm # one from elsewhere will do
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare
 

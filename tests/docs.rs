@@ -129,6 +129,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/dashboards.md",
         "docs/history.md",
         "docs/measurements.md",
+        "docs/pages.md",
         "docs/scenarios.md",
     ] {
         let text = document(name);
