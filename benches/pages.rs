@@ -84,7 +84,11 @@ fn main() {
     let snapshot = observation.snapshot.clone().unwrap();
     let fabric = &snapshot.fabric;
     let ports = fabric.ports.iter().filter(|port| port.peer.is_some()).count();
-    println!("{ports} connected ports, {} nodes, {} links", fabric.nodes.len(), fabric.links().count());
+    println!(
+        "{ports} connected ports, {} nodes, {} links",
+        fabric.nodes.len(),
+        fabric.links().count()
+    );
     let cable = fabric.links().next().unwrap();
     let pages = [
         "/".to_owned(),
@@ -100,7 +104,8 @@ fn main() {
         "/api/v1/links".into(),
         "/api/v1/topology".into(),
     ];
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     for case in ["as it is", "every cable bad"] {
         if case != "as it is" {
             for link in &mut observation.findings.links {
@@ -121,7 +126,8 @@ fn main() {
                 .map(|_| {
                     let began = Instant::now();
                     let mut answer = agent.get(format!("http://{server}{page}")).call().unwrap();
-                    bytes = answer.body_mut().with_config().limit(1 << 30).read_to_vec().unwrap().len();
+                    bytes =
+                        answer.body_mut().with_config().limit(1 << 30).read_to_vec().unwrap().len();
                     began.elapsed().as_secs_f64() * 1e3
                 })
                 .collect();

@@ -133,7 +133,8 @@ fn alerts_of_cables_lead_to_their_pages() {
     assert!(pages.len() > 4 && pages.iter().all(|told| *told == page), "{pages:?}");
     // That is an address of a page, whatever the labels say.
     let link = "0x0002c903000000a1:7-0x0002c903000000b2:1";
-    let written = page.replace("{{ $labels.link }}", link).replace("{{ urlquery $labels.fabric }}", "a");
+    let written =
+        page.replace("{{ $labels.link }}", link).replace("{{ urlquery $labels.fabric }}", "a");
     assert_eq!(written, fabric_exporter::web::address::link("a", link.parse().unwrap()));
 }
 

@@ -299,3 +299,75 @@ fn natural(name: &str) -> Vec<Piece> {
     }
     pieces
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which groups there are, each as the places of its members.
+    fn told(levels: &[u8], pairs: &[(usize, usize)]) -> Vec<Vec<usize>> {
+        let levels: Vec<Option<u8>> =
+            levels.iter().map(|level| Some(*level).filter(|level| *level > 0)).collect();
+        let groups = groups(&levels, pairs);
+        let mut by_group: HashMap<(Option<u8>, usize), Vec<usize>> = HashMap::new();
+        for (place, group) in groups.into_iter().enumerate() {
+            by_group.entry((levels[place], group)).or_default().push(place);
+        }
+        let mut told: Vec<Vec<usize>> = by_group.into_values().collect();
+        told.sort();
+        told
+    }
+
+    #[test]
+    fn what_belongs_together_is_seen_from_the_cables() {
+        for (about, levels, pairs, groups) in [
+            ("one switch", &[1][..], &[][..], vec![vec![0]]),
+            (
+                "a tree of two levels",
+                &[1, 1, 2, 2],
+                &[(0, 2), (0, 3), (1, 2), (1, 3)],
+                vec![vec![0, 1], vec![2, 3]],
+            ),
+            (
+                "two pods and two planes",
+                &[1, 1, 1, 1, 2, 2, 2, 2, 3, 3],
+                &[
+                    (0, 4),
+                    (0, 5),
+                    (1, 4),
+                    (1, 5),
+                    (2, 6),
+                    (2, 7),
+                    (3, 6),
+                    (3, 7),
+                    (4, 8),
+                    (6, 8),
+                    (5, 9),
+                    (7, 9),
+                ],
+                vec![vec![0, 1], vec![2, 3], vec![4, 5], vec![6, 7], vec![8], vec![9]],
+            ),
+            (
+                "two groups of a dragonfly+, joined by their spines",
+                &[1, 1, 2, 2],
+                &[(0, 2), (1, 3), (2, 3)],
+                vec![vec![0], vec![1], vec![2], vec![3]],
+            ),
+            ("a ring", &[1, 1, 1], &[(0, 1), (1, 2), (0, 2)], vec![vec![0, 1, 2]]),
+            ("no hosts at all", &[0, 0], &[(0, 1)], vec![vec![0, 1]]),
+        ] {
+            assert_eq!(told(levels, pairs), groups, "{about}");
+        }
+    }
+
+    #[test]
+    fn names_are_in_the_order_of_their_numbers() {
+        let mut names =
+            ["leaf-10", "leaf-2", "leaf-2b", "LEAF", "", "7", "leaf-99999999999999999999"];
+        names.sort_by_cached_key(|name| natural(name));
+        assert_eq!(
+            names,
+            ["", "7", "LEAF", "leaf-2", "leaf-2b", "leaf-10", "leaf-99999999999999999999"]
+        );
+    }
+}

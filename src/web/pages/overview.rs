@@ -79,7 +79,7 @@ pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Mark
 /// All fabrics in a few lines.
 fn summary(fabrics: &[Fabric], clock: &Clock) -> Markup {
     let columns = ["bad", "watch", "unknown", "ok"];
-    html! { div .wide tabindex="0" role="region" aria-label="All fabrics" { table .narrow {
+    html! { div .wide tabindex="0" role="group" aria-label="All fabrics" { table .narrow {
         thead { tr {
             th scope="col" { "Fabric" }
             @for word in columns { th .n scope="col" { (verdict(word)) } }
@@ -205,7 +205,7 @@ fn swept(it: &Fabric, sweep: &Sweep, clock: &Clock) -> Markup {
         @if !sweep.failing.is_empty() { p { strong { "Fails: " (sweep.failing.join(", ")) } } }
         dl {
             div { dt { "Ports read" } dd { (count(sweep.ports_read as u64)) } }
-            div { dt { "not in full" } dd { (bad(sweep.ports_failed)) } }
+            div { dt { "Ports read in part" } dd { (bad(sweep.ports_failed)) } }
             div { dt { "Nodes silent" } dd { (bad(sweep.nodes_silent)) } }
             div { dt { "MADs lost" } dd { (words::share(lost as f32)) } }
         }
@@ -214,7 +214,11 @@ fn swept(it: &Fabric, sweep: &Sweep, clock: &Clock) -> Markup {
 
 /// A length of time that may be short.
 fn seconds(seconds: f64) -> String {
-    if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+    match seconds {
+        seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        seconds if seconds < 10.0 => format!("{seconds:.1} s"),
+        seconds => format!("{seconds:.0} s"),
+    }
 }
 
 fn worst(it: &Fabric, clock: &Clock) -> Markup {

@@ -9,8 +9,8 @@ pub use crate::health::evidence::grouped as count;
 use crate::history::clock::Clock;
 use crate::history::model::Told;
 use crate::monitor::Board;
-use crate::web::api::model::Link;
 use crate::web::api::model::port::PortName;
+use crate::web::api::model::{Link, Verdicts};
 
 use super::address;
 
@@ -136,6 +136,38 @@ pub fn node(fabric: &str, guid: &str, name: &str) -> Markup {
 pub fn port(fabric: &str, port: &PortName) -> Markup {
     let Ok(guid) = port.guid.parse::<Guid>() else { return html! { (port.label()) } };
     html! { a href=(address::port_of_node(fabric, (guid, port.port))) { (port.label()) } }
+}
+
+/// The same by its number alone, where its node stands beside it.
+pub fn port_number(fabric: &str, port: &PortName) -> Markup {
+    let Ok(guid) = port.guid.parse::<Guid>() else { return html! { "port " (port.port) } };
+    html! { a href=(address::port_of_node(fabric, (guid, port.port))) { "port " (port.port) } }
+}
+
+/// How many cables have which verdict, the worst first: `1 bad, 12 ok`.
+pub fn tally(verdicts: &Verdicts) -> String {
+    let counts = [
+        ("bad", verdicts.bad),
+        ("watch", verdicts.watch),
+        ("unknown", verdicts.unknown),
+        ("ok", verdicts.ok),
+    ];
+    let told: Vec<String> = counts
+        .into_iter()
+        .filter(|(_, of_verdict)| *of_verdict > 0)
+        .map(|(label, of_verdict)| format!("{} {label}", count(of_verdict as u64)))
+        .collect();
+    told.join(", ")
+}
+
+/// The sign that stands for a verdict where colours do not tell.
+pub fn sign(verdict: &str) -> &'static str {
+    match verdict {
+        "ok" => "✓",
+        "watch" => "!",
+        "bad" => "✕",
+        _ => "?",
+    }
 }
 
 /// The lines of a table of events.

@@ -43,7 +43,7 @@ fn of(port: &Port, row: &Row) -> Option<u64> {
 
 fn table(ports: &[Port; 2], rows: &[&Row]) -> Markup {
     html! {
-        div .wide { table .counters {
+        div .wide tabindex="0" role="group" aria-label="Counters" { table .counters {
             thead { tr {
                 th scope="col" { "Counter" }
                 @for port in ports { th .n scope="col" { (port.name.label()) } }
@@ -79,19 +79,22 @@ fn bits(ports: &[Port; 2]) -> Markup {
         @if ports.iter().all(|port| port.bit_errors.windows.is_empty()) {
             p .quiet { "Neither end was watched for long enough yet." }
         } @else {
-            div .wide { table {
+            div .wide tabindex="0" role="group" aria-label="Wrong bits" { table .bits {
                 thead { tr {
                     th scope="col" { "Into" } th scope="col" { "Window" } th .n scope="col" { "Errors" }
                     th .n scope="col" { "Watched" } th .n scope="col" { "Ratio" } th .n scope="col" { "Limit" } th scope="col" { "Comes to" }
                 } }
-                tbody { @for port in ports { @for window in &port.bit_errors.windows { tr {
-                    td { (port.name.label()) }
+                @for port in ports { tbody { @for (nth, window) in port.bit_errors.windows.iter().enumerate() { tr {
+                    @let all = port.bit_errors.windows.len();
+                    @if nth == 0 { th scope="rowgroup" rowspan=(all) { (port.name.label()) } }
                     td { (window.window) }
                     td .n { (words::count(window.errors.into())) }
                     td .n { (format!("{:.0} s", window.seconds)) }
                     td .n { (ratio(port, window.ratio)) }
-                    td .n { @if let Some(limit) = port.bit_errors.limit { (format!("{limit:.0e}")) } @else { "none" } }
-                    td { (judged(&port.bit_errors.judgement)) }
+                    @if nth == 0 {
+                        td .n rowspan=(all) { @if let Some(limit) = port.bit_errors.limit { (format!("{limit:.0e}")) } @else { "none" } }
+                        td rowspan=(all) { (judged(&port.bit_errors.judgement)) }
+                    }
                 } } } }
             } }
         }
@@ -109,6 +112,7 @@ fn ratio(port: &Port, ratio: Option<f64>) -> Markup {
     html! {
         @match (ratio, over) {
             (None, _) => span .quiet { "too short to tell" },
+            (Some(0.0), _) => "0",
             (Some(ratio), Some(_)) => strong { (format!("{ratio:.1e}")) },
             (Some(ratio), None) => (format!("{ratio:.1e}")),
         }

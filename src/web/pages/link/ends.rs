@@ -12,13 +12,13 @@ use crate::web::pages::words;
 type Line = (&'static str, fn(&Port, &str) -> Option<Markup>);
 
 /// The table; lines that say nothing of either end are left out.
-const LINES: [Line; 10] = [
-    ("Node", |port, fabric| {
+const LINES: [Line; 9] = [
+    ("Port", |port, fabric| {
         Some(html! {
             (words::node(fabric, &port.name.guid, &port.name.node)) ", " (words::kind(&port.name.node_type))
+            ", " (words::port_number(fabric, &port.name))
         })
     }),
-    ("Port", |port, fabric| Some(html! { (words::port(fabric, &port.name)) })),
     ("Node answers", |port, _| Some(html! { @if port.up { "yes" } @else { strong { "no" } } })),
     ("State", |port, _| {
         let (state, physical) = (port.state.as_deref()?, port.physical_state.as_deref()?);
@@ -58,7 +58,7 @@ pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
     let (ports, fabric) = (&detail.ports, &*detail.link.fabric);
     html! {
         h2 { "Both ends" }
-        div .wide { table .ends {
+        div .wide tabindex="0" role="group" aria-label="Both ends" { table .ends {
             thead { tr {
                 td {}
                 @for port in ports { th scope="col" { (port.name.label()) } }

@@ -14,7 +14,6 @@ use crate::history::clock::Clock;
 use crate::history::model::Told;
 use crate::history::source::Wanted;
 use crate::web::api::detail::in_fabrics;
-use crate::web::api::model::Verdicts;
 use crate::web::api::model::node::NodeDetail;
 use crate::web::api::nodes;
 use crate::web::archive::Said;
@@ -138,24 +137,9 @@ fn gist(detail: &NodeDetail) -> Markup {
         }
         p .quiet {
             "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &detail.fabric)])) { (detail.fabric) }
-            " · links: " (tally(&node.verdicts))
+            " · links: " @if node.verdicts.count() == 0 { "none" } @else { (words::tally(&node.verdicts)) }
         }
     }
-}
-
-fn tally(verdicts: &Verdicts) -> Markup {
-    let counts = [
-        ("bad", verdicts.bad),
-        ("watch", verdicts.watch),
-        ("unknown", verdicts.unknown),
-        ("ok", verdicts.ok),
-    ];
-    let told: Vec<String> = counts
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(label, count)| format!("{count} {label}"))
-        .collect();
-    html! { @if told.is_empty() { "none" } @else { (told.join(", ")) } }
 }
 
 fn facts(detail: &NodeDetail, clock: &Clock) -> Markup {

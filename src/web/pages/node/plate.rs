@@ -31,7 +31,7 @@ const LOOKS: [(Look, &str, &str, &str); 7] = [
     (Look::Ok, "ok", "✓", "ok"),
     (Look::Watch, "watch", "!", "watch"),
     (Look::Bad, "bad", "✕", "bad"),
-    (Look::Unknown, "unknown", "?", "not known"),
+    (Look::Unknown, "unknown", "?", "unknown"),
     (Look::Down, "down", "↓", "no link now"),
     (Look::Off, "off", "∅", "switched off"),
     (Look::Empty, "empty", "–", "no cable"),
@@ -56,7 +56,7 @@ impl Look {
 
     fn row(self) -> (&'static str, &'static str, &'static str) {
         let row = LOOKS.iter().find(|(look, ..)| *look == self);
-        row.map_or(("unknown", "?", "not known"), |(_, class, sign, means)| (class, sign, means))
+        row.map_or(("unknown", "?", "unknown"), |(_, class, sign, means)| (class, sign, means))
     }
 }
 

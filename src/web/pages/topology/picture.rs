@@ -7,7 +7,7 @@ use crate::fabric::topology::LinkId;
 use crate::health::Verdict;
 use crate::web::api::model::Verdicts;
 use crate::web::api::model::topology::{Suspect, Switch, Topology};
-use crate::web::pages::address;
+use crate::web::pages::{address, words};
 
 use super::layout::{Cell, Layout, Line, Row};
 
@@ -16,13 +16,13 @@ const WIDE: f64 = 1180.0;
 /// What stands left of the rows: their names.
 const LEFT: f64 = 80.0;
 /// The widest and the highest that a box gets.
-const BOX: (f64, f64) = (130.0, 40.0);
+const BOX: (f64, f64) = (130.0, 46.0);
 /// What lies between two rows, for lines to be told apart in.
 const GAP: f64 = 110.0;
 /// How far arcs rise above a row.
 const ARCS: f64 = 90.0;
 /// What a letter of a box takes.
-const LETTER: f64 = 6.2;
+const LETTER: f64 = 6.4;
 
 /// The picture.
 pub(super) fn drawn(topology: &Topology, layout: &Layout<'_>) -> Markup {
@@ -98,20 +98,29 @@ impl Drawing<'_> {
         let name = name(of);
         let class = cell.worst.map_or("unknown", Verdict::label);
         let letters = (half * 2.0 / LETTER) as i64;
-        let beneath = match (of.len(), cell.hosts) {
-            (1, 0) => String::new(),
-            (1, 1) => "1 host".into(),
-            (1, hosts) => format!("{hosts} hosts"),
-            (switches, 0) => format!("{switches} switches"),
-            (switches, hosts) => format!("{switches} · {hosts} hosts"),
+        let hosts = match cell.hosts {
+            0 => String::new(),
+            1 => "1 host".into(),
+            hosts => format!("{} hosts", words::count(hosts as u64)),
         };
+        let told: Vec<String> = match of {
+            [first, .., last] => {
+                let count = if cell.hosts > 0 { hosts } else { format!("{} switches", of.len()) };
+                vec![first.node.clone(), format!("to {}", last.node), count]
+            }
+            _ if cell.hosts > 0 => vec![name.clone(), hosts],
+            _ => vec![name.clone()],
+        };
+        // In the middle, however many lines there are.
+        let first_line = top + BOX.1 / 2.0 + 4.0 - (told.len() as f64 - 1.0) * 7.0;
         let about = about(of, cell, &name);
         html! {
             a href=(self.way(of)) aria-label=(about) {
                 title { (about) }
                 rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
-                text .name x=(tenth(middle)) y=(top + 16.0) { (shortened(&name, letters)) }
-                text .unit x=(tenth(middle)) y=(top + 31.0) { (shortened(&beneath, letters)) }
+                @for (place, line) in told.iter().enumerate() {
+                    text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (shortened(line, letters)) }
+                }
             }
             (troubled(&self.topology.fabric, of, cell, middle, half, top + BOX.1 + 12.0))
         }
@@ -177,7 +186,7 @@ fn troubled(fabric: &str, of: &[Switch], cell: &Cell, middle: f64, half: f64, y:
                 a href=(address::link(fabric, link)) aria-label={ (suspect.place) ": " (suspect.verdict) } {
                     text class={ "host " (suspect.verdict) } x=(tenth(from + place as f64 * 13.0)) y=(y) {
                         title { (suspect.place) ": " (suspect.verdict) }
-                        (sign(&suspect.verdict))
+                        (words::sign(&suspect.verdict))
                     }
                 }
             }
@@ -186,36 +195,15 @@ fn troubled(fabric: &str, of: &[Switch], cell: &Cell, middle: f64, half: f64, y:
     }
 }
 
-/// The sign of a verdict, as face-plates have it.
-pub(super) fn sign(verdict: &str) -> &'static str {
-    match verdict {
-        "ok" => "✓",
-        "watch" => "!",
-        "bad" => "✕",
-        _ => "?",
-    }
-}
-
-/// What is told of a suspect's page's address.
+/// The id of a suspect's link.
 pub(super) fn link(suspect: &Suspect) -> Option<LinkId> {
     suspect.link.parse().ok()
 }
 
 /// How many cables have which verdict.
 pub(super) fn tally(verdicts: &Verdicts) -> String {
-    let counts = [
-        ("bad", verdicts.bad),
-        ("watch", verdicts.watch),
-        ("unknown", verdicts.unknown),
-        ("ok", verdicts.ok),
-    ];
-    let told: Vec<String> = counts
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(label, count)| format!("{count} {label}"))
-        .collect();
     let cables = if verdicts.count() == 1 { "cable" } else { "cables" };
-    format!("{} {cables} ({})", verdicts.count(), told.join(", "))
+    format!("{} {cables} ({})", words::count(verdicts.count() as u64), words::tally(verdicts))
 }
 
 fn about(of: &[Switch], cell: &Cell, name: &str) -> String {
@@ -243,27 +231,65 @@ fn name(of: &[Switch]) -> String {
     }
 }
 
-/// So many letters of a name: its end, which tells it from its neighbours'.
+/// So many letters of a name: its beginning and its end, which tell it from its neighbours.
 pub(super) fn shortened(name: &str, most: i64) -> String {
     let (count, most) = (name.chars().count(), usize::try_from(most).unwrap_or(0).max(3));
     if count <= most {
         return name.to_owned();
     }
-    // Of a span, both ends are of use.
-    if let Some((first, last)) = name.split_once(" … ") {
-        let each = i64::try_from(most.saturating_sub(1) / 2).unwrap_or(0);
-        if each >= 4 {
-            return format!("{}…{}", shortened(first, each), tail(last, each as usize));
-        }
-    }
-    format!("…{}", tail(name, most - 1))
-}
-
-fn tail(name: &str, most: usize) -> String {
-    name.chars().skip(name.chars().count().saturating_sub(most)).collect()
+    let first = (most - 1) / 3;
+    let begin: String = name.chars().take(first).collect();
+    let end: String = name.chars().skip(count - (most - 1 - first)).collect();
+    format!("{begin}…{end}")
 }
 
 /// To a tenth: more cannot be seen, and makes the page longer.
 fn tenth(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::api::model::topology::Bundle;
+
+    #[test]
+    fn a_name_keeps_what_tells_it_from_its_neighbours() {
+        for (name, most, told) in [
+            ("leaf-0", 8, "leaf-0"),
+            ("g10-spine-3", 8, "g1…ine-3"),
+            ("ünïcödé-name-12", 7, "ün…e-12"),
+            ("abcdef", -5, "…ef"),
+            ("", 0, ""),
+        ] {
+            assert_eq!(shortened(name, most), told, "{name} {most}");
+        }
+    }
+
+    #[test]
+    fn a_picture_names_its_boxes_and_leads_to_its_faults() {
+        let link = "0x0000000000000001:1-0x0000000000000002:1";
+        let suspects =
+            vec![Suspect { link: link.into(), place: "here".into(), verdict: "bad".into() }];
+        let verdicts = Verdicts { ok: 3, bad: 1, ..Verdicts::default() };
+        let switch = |guid: u64, level, host_suspects: &[Suspect]| Switch {
+            guid: Guid(guid).to_string(),
+            node: "</title><script>".into(),
+            level: Some(level),
+            hosts: 4,
+            to_hosts: verdicts,
+            worst: Some("bad".into()),
+            host_suspects: host_suspects.to_vec(),
+            ..Switch::default()
+        };
+        let topology = Topology {
+            switches: vec![switch(1, 1, &suspects), switch(2, 2, &[])],
+            bundles: vec![Bundle { a: 0, b: 1, verdicts, suspects: suspects.clone() }],
+            ..Topology::default()
+        };
+        let page = drawn(&topology, &Layout::of(&topology)).into_string();
+        assert_eq!(page.matches(&format!("href=\"/link/{link}\"")).count(), 2, "{page}");
+        assert!(page.contains("4 cables (1 bad, 3 ok)") && page.contains("Leaves"), "{page}");
+        assert!(!page.contains("<script>"), "{page}");
+    }
 }
