@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 #[test]
 fn answers_are_as_the_description_says() {
-    let mut exporter = Exporter::demo(&["--clock=30", "--fabric.interval=15s"]);
+    let mut exporter =
+        Exporter::demo(&["--clock=30", "--fabric.interval=15s", "--fabric.timeout=5s"]);
     exporter.wait_ready();
     exporter.wait_sweeps(8);
     let told = |path: &str| -> Value {

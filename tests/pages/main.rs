@@ -14,9 +14,11 @@ use std::collections::BTreeSet;
 
 use rig::Exporter;
 
-/// A demo whose clock runs so fast that its story is told in seconds: it is swept each half second.
+/// A demo whose clock runs so fast that its story is told in seconds: it is swept each half second. Half a
+/// second of patience would be too little for a machine that is busy.
 fn demo(flags: &[&str]) -> Exporter {
-    let mut exporter = Exporter::demo(&[&["--clock=30", "--fabric.interval=15s"], flags].concat());
+    let fast = ["--clock=30", "--fabric.interval=15s", "--fabric.timeout=5s"];
+    let mut exporter = Exporter::demo(&[&fast, flags].concat());
     exporter.wait_ready();
     exporter
 }

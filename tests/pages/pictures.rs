@@ -23,12 +23,16 @@ fn pictures_show_something() {
         let verdicts = &told["fabrics"][0]["verdicts"];
         (verdicts["ok"].as_u64() > Some(50) && verdicts["bad"] == 2).then_some(())
     });
-    let browser = Browser::at(exporter.address(), (1200, 820));
+    let browser = Browser::at(exporter.address(), (1100, 800));
     browser.open("/");
     let cable = browser.run("return document.querySelector('.cables a').getAttribute('href')");
-    for (name, path) in
-        [("overview", "/"), ("link", cable.as_str().unwrap()), ("topology", "/topology")]
-    {
+    // As high as what is to be seen: of a cable its course, which stands further down.
+    for (name, path, height) in [
+        ("overview", "/", 800),
+        ("link", cable.as_str().unwrap(), 1150),
+        ("topology", "/topology", 640),
+    ] {
+        browser.resize(1100, height);
         browser.open(path);
         let file = folder.join(format!("{name}.png"));
         browser.picture(&file);

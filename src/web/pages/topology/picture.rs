@@ -113,13 +113,15 @@ impl Drawing<'_> {
         };
         // In the middle, however many lines there are.
         let first_line = top + BOX.1 / 2.0 + 4.0 - (told.len() as f64 - 1.0) * 7.0;
+        let told: Vec<String> = told.iter().map(|line| shortened(line, letters)).collect();
         let about = about(of, cell, &name);
         html! {
-            a href=(self.way(of)) aria-label=(about) {
+            // Whoever speaks to the browser says what stands there.
+            a href=(self.way(of)) aria-label={ (told.join(" ")) ": " (about) } {
                 title { (about) }
                 rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
                 @for (place, line) in told.iter().enumerate() {
-                    text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (shortened(line, letters)) }
+                    text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (line) }
                 }
             }
             (troubled(&self.topology.fabric, of, cell, middle, half, top + BOX.1 + 12.0))
