@@ -278,3 +278,81 @@ fn devices(board: &Board, sought: &str) -> Vec<(Fit, Hit)> {
     });
     found.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::host::tests::{port as host_port, snapshot as host_snapshot};
+    use crate::health::evidence::tests::snapshot;
+    use crate::monitor::host::HostObservation;
+
+    /// A leaf with two hosts: the LID of a node is its GUID, and a port's GUID is that of its node with its
+    /// number behind it.
+    fn board() -> Board {
+        let swept = Observation {
+            fabric: "f".into(),
+            snapshot: Some(snapshot()),
+            ..Observation::default()
+        };
+        let host = HostObservation {
+            snapshot: Some(host_snapshot("mlx5_0", vec![host_port(1)])),
+            ..HostObservation::default()
+        };
+        let unswept = Observation { fabric: "g".into(), ..Observation::default() };
+        let fabrics = vec![Arc::new(unswept), Arc::new(swept)];
+        Board { fabrics, host: Some(Arc::new(host)), ..Board::default() }
+    }
+
+    #[test]
+    fn what_goes_by_a_text_is_found_by_it() {
+        let board = board();
+        let link = "/link/0x0000000000000001:1-0x0000000000000002:1?fabric=f";
+        let (leaf, host) =
+            ("/node/0x0000000000000001?fabric=f", "/node/0x0000000000000002?fabric=f");
+        for (text, fits, page) in [
+            ("LEAF", "name, exact", leaf),
+            (" lea ", "name, prefix", leaf),
+            ("st-a", "name, substring", host),
+            ("0x0000000000000002", "guid, exact", host),
+            ("0000000000000002", "guid, exact", host),
+            // A LID, too, and of the same node.
+            ("0x2", "guid, exact", host),
+            ("2", "guid, exact", host),
+            ("0x000000000000000", "guid, prefix", leaf),
+            // An adapter's port by its own GUID, and by its LID.
+            ("0x201", "port_guid, exact", link),
+            ("0x0000000000000001:1-0x0000000000000002:1", "link, exact", link),
+            // Whichever end is named first.
+            ("0x2:1-0x1:1", "link, exact", link),
+            ("leaf[1]", "port, exact", link),
+            ("leaf port 1", "port, exact", link),
+            ("0x1:1", "port, exact", link),
+            // A port without a cable is on its node's page.
+            ("leaf[3]", "port, exact", "/node/0x0000000000000001?fabric=f#port-3"),
+            ("mlx5", "name, prefix", "/host#mlx5_0"),
+        ] {
+            let told = search(&board, text);
+            let hit = told.hits.first().unwrap_or_else(|| panic!("{text}: nothing"));
+            assert_eq!(
+                (format!("{}, {}", hit.by, hit.fits).as_str(), &*hit.page),
+                (fits, page),
+                "{text}"
+            );
+        }
+        for nothing in
+            ["", "  ", "nobody", "leaf[9]", "leaf[999]", "0x1:1-0x3:1", "0xfff0", "99999"]
+        {
+            assert_eq!(search(&board, nothing).found, 0, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn the_better_comes_first_and_all_are_counted() {
+        let told = search(&board(), "host");
+        let names: Vec<&str> = told.hits.iter().map(|hit| &*hit.name).collect();
+        assert_eq!((told.found, names), (2, vec!["host-a", "host-b"]));
+        assert!(natural("host-9") < natural("host-10") && natural("host-10") < natural("leaf-1"));
+        assert_eq!(Fit::of("host-1", "host-1"), Some(Fit::Exact));
+        assert!(Fit::Exact < Fit::Prefix && Fit::Prefix < Fit::Substring);
+    }
+}

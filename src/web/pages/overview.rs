@@ -291,3 +291,78 @@ fn latest(past: &Past<Vec<Told>>, clock: &Clock) -> Markup {
         Err(why) => (why),
     } }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::health::Verdict;
+    use crate::health::evidence::tests::{fine, snapshot};
+    use crate::monitor::Observation;
+
+    fn swept(name: &str, verdicts: [Verdict; 2]) -> Arc<Observation> {
+        let snapshot = snapshot();
+        let mut findings = fine(&snapshot);
+        for (link, verdict) in findings.links.iter_mut().zip(verdicts) {
+            link.verdict = verdict;
+        }
+        let (fabric, snapshot) = (name.to_owned(), Some(snapshot));
+        Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })
+    }
+
+    fn written(fabrics: Vec<Arc<Observation>>, past: &Past<Vec<Told>>) -> String {
+        page(&fabrics.into(), past, "/m\"").into_string()
+    }
+
+    #[test]
+    fn what_is_not_known_yet_is_said() {
+        let blank = Observation { fabric: "f".into(), ..Observation::default() };
+        let page = written(vec![Arc::new(blank)], &Past::Unrecorded);
+        assert!(page.contains("Not swept yet") && page.contains("--history.file"), "{page}");
+        assert!(written(vec![], &Past::Unrecorded).contains("No fabric is swept here"));
+        let busy = Past::Silent("The recorder is busy.".into());
+        assert!(
+            written(vec![swept("f", [Verdict::Ok; 2])], &busy).contains("The recorder is busy.")
+        );
+    }
+
+    #[test]
+    fn the_worst_is_said_first() {
+        let page = |verdicts| written(vec![swept("f", verdicts)], &Past::Told(vec![]));
+        for (verdicts, says) in [
+            ([Verdict::Ok; 2], "No bad cable"),
+            ([Verdict::Ok, Verdict::Watch], "1 cable</span> to watch"),
+            ([Verdict::Bad, Verdict::Watch], "1 bad cable<"),
+            ([Verdict::Bad; 2], "2 bad cables<"),
+        ] {
+            let page = page(verdicts);
+            assert!(page.contains(says) && page.contains("of 2 cables"), "{says}: {page}");
+        }
+        assert!(!page([Verdict::Ok; 2]).contains("The worst cables"));
+    }
+
+    #[test]
+    fn several_fabrics_are_told_in_a_line_each_first() {
+        let fabrics = vec![swept("<script>\"&", [Verdict::Bad; 2]), swept("g", [Verdict::Ok; 2])];
+        let page = written(fabrics, &Past::Unrecorded);
+        assert!(page.contains("href=\"#fabric-1\"") && page.contains("id=\"fabric-1\""), "{page}");
+        // Whoever named it cannot break out of the page.
+        assert!(page.contains("&lt;script&gt;&quot;&amp;") && !page.contains("<script>"));
+        assert!(page.contains("fabric=%3Cscript%3E%22%26") && page.contains("href=\"/m&quot;\""));
+    }
+
+    #[test]
+    fn a_bar_is_full_and_shows_each_part() {
+        let drawn = bar(&[("bad", 1), ("watch", 0), ("unknown", 1), ("ok", 29_998)]).into_string();
+        let numbers = |key: &str| {
+            let told = drawn.split(&format!(" {key}=\"")).skip(1);
+            told.map(|rest| rest.split('"').next().unwrap().parse::<f64>().unwrap())
+                .collect::<Vec<_>>()
+        };
+        let widths = numbers("width");
+        assert_eq!((widths.len(), drawn.matches("rect class").count()), (3, 3));
+        assert!(widths.iter().all(|width| *width > 10.0));
+        assert!((widths.iter().sum::<f64>() - 1000.0).abs() < 0.5 && numbers("x")[0] == 0.0);
+    }
+}

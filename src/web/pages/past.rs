@@ -120,3 +120,23 @@ pub fn windows(chosen: Choice, most: &str, path: &str, pairs: &[(&str, &str)]) -
         } }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_busy_is_not_waited_for() {
+        let archive = Archive::new(Some(std::path::Path::new("/nowhere/history.db").into()));
+        let all = u32::try_from(archive.seats.available_permits()).unwrap();
+        let taken = archive.seats.acquire_many(all).await.unwrap();
+        let limit = Duration::from_millis(10);
+        let past = soon(limit, &archive, |_| Ok(())).await;
+        assert!(matches!(past, Past::Silent(why) if why.contains("The recorder is busy")));
+        drop(taken);
+        let past = soon(Duration::from_secs(60), &archive, |_| Ok(())).await;
+        assert!(matches!(past, Past::Silent(why) if why.contains("/nowhere/history.db")));
+        let past = soon(limit, &Archive::new(None), |_| Ok(())).await;
+        assert!(matches!(past, Past::Unrecorded));
+    }
+}

@@ -116,8 +116,8 @@ impl Drawing<'_> {
         let told: Vec<String> = told.iter().map(|line| shortened(line, letters)).collect();
         let about = about(of, cell, &name);
         html! {
-            // Whoever speaks to the browser says what stands there.
-            a href=(self.way(of)) aria-label={ (told.join(" ")) ": " (about) } {
+            // Its title is what it is called; whoever speaks to the browser says what stands there, too.
+            a href=(self.way(of)) {
                 title { (about) }
                 rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
                 @for (place, line) in told.iter().enumerate() {
