@@ -1,7 +1,7 @@
 //! The exporter that records answers what its file says.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::history::model::Window;
@@ -9,6 +9,7 @@ use fabric_exporter::history::question::{PATH, Question};
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Api, Kind, Reader, Source};
 
+use crate::rig::child::Running;
 use crate::rig::exporter::PROGRAM;
 use crate::rig::{Exporter, wait_until};
 
@@ -128,6 +129,21 @@ fn without_a_history_it_says_so() {
     let error = Api::new(&url).unwrap().ports("x").unwrap_err().to_string();
     assert!(error.contains("nothing is recorded here"), "{error}");
     assert!(exporter.stop().success());
+}
+
+/// A demo records for its pages, and leaves nothing behind.
+#[test]
+fn what_a_demo_records_goes_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let mut command = Command::new(PROGRAM);
+    command.args(["demo", "--web.listen-address=127.0.0.1:0"]).env("TMPDIR", folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut demo = Running::spawn("fabric-exporter", &mut command);
+    let limit = Duration::from_secs(30);
+    wait_until(limit, "its history", || files().find(|it| it.join("history.db").exists()));
+    assert!(demo.stop().success());
+    assert_eq!(files().collect::<Vec<_>>(), [std::path::PathBuf::new(); 0]);
 }
 
 #[test]

@@ -318,7 +318,7 @@ mod tests {
             // A LID, too, and of the same node.
             ("0x2", "guid, exact", host),
             ("2", "guid, exact", host),
-            ("0x000000000000000", "guid, prefix", leaf),
+            ("0x000000000000000", "guid, prefix", host),
             // An adapter's port by its own GUID, and by its LID.
             ("0x201", "port_guid, exact", link),
             ("0x0000000000000001:1-0x0000000000000002:1", "link, exact", link),

@@ -79,7 +79,7 @@ pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Mark
 /// All fabrics in a few lines.
 fn summary(fabrics: &[Fabric], clock: &Clock) -> Markup {
     let columns = ["bad", "watch", "unknown", "ok"];
-    html! { div .wide tabindex="0" role="group" aria-label="All fabrics" { table .narrow {
+    html! { div .wide tabindex="0" role="group" aria-label="All fabrics" { table {
         thead { tr {
             th scope="col" { "Fabric" }
             @for word in columns { th .n scope="col" { (verdict(word)) } }
@@ -356,7 +356,8 @@ mod tests {
     fn a_bar_is_full_and_shows_each_part() {
         let drawn = bar(&[("bad", 1), ("watch", 0), ("unknown", 1), ("ok", 29_998)]).into_string();
         let numbers = |key: &str| {
-            let told = drawn.split(&format!(" {key}=\"")).skip(1);
+            let key = format!(" {key}=\"");
+            let told = drawn.split(&*key).skip(1);
             told.map(|rest| rest.split('"').next().unwrap().parse::<f64>().unwrap())
                 .collect::<Vec<_>>()
         };
