@@ -29,7 +29,7 @@ fn pictures_show_something() {
     // As high as what is to be seen: of a cable its course, which stands further down.
     for (name, path, height) in [
         ("overview", "/", 800),
-        ("link", cable.as_str().unwrap(), 900),
+        ("link", &format!("{}&window=1h", cable.as_str().unwrap()), 900),
         ("topology", "/topology", 640),
     ] {
         browser.resize(1100, height);

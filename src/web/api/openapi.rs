@@ -179,8 +179,8 @@ fn the_document_is_made_from_the_types() {
 fn each_route_is_described_and_nothing_else() {
     let (_sender, latest) =
         tokio::sync::watch::channel(std::sync::Arc::new(Exposition::render(Board::default())));
-    let router = format!("{:?}", super::router(latest, Archive::new(None)));
-    let quoted = router.split('"').filter(|text| text.starts_with("/api/"));
+    let shown = format!("{:?}", super::router(latest, Archive::new(None)));
+    let quoted = shown.split('"').filter(|text| text.starts_with("/api/"));
     let question = format!("{PATH}/{{question}}");
     let routes: BTreeSet<String> = quoted
         .flat_map(|path| {

@@ -162,8 +162,8 @@ impl Drawing<'_> {
         let drawn =
             html! { path class={ "cable " (worst.label()) } d=(path) { title { (about) } } };
         match line.suspects.first().filter(|_| worst >= Verdict::Watch).and_then(|it| link(it)) {
-            Some(link) => html! {
-                a href=(address::link(&self.topology.fabric, link)) aria-label=(about) { (drawn) }
+            Some(id) => html! {
+                a href=(address::link(&self.topology.fabric, id)) aria-label=(about) { (drawn) }
             },
             None => drawn,
         }
