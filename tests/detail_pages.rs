@@ -23,8 +23,8 @@ fabric:
 timeline:
   - bad-cable: {at: 1s, into: 'leaf-0-1[10]', ratio: 2e-9}
   - flap: {at: 20s, link: 'leaf-0-2[3]', down: 12s, every: 60s, times: 5}
-  - move-cable: {at: 30s, from: 'leaf-0-3[1]', to: 'leaf-0-3[2]'}
-  - reboot: {at: 60s, node: spine-1, down: 1000h}
+  - move-cable: {at: 90s, from: 'leaf-0-3[1]', to: 'leaf-0-3[2]'}
+  - reboot: {at: 150s, node: spine-1, down: 1000h}
 ";
 
 fn json<T: DeserializeOwned>(exporter: &Exporter, path: &str) -> T {
@@ -49,6 +49,14 @@ fn says(page: &str, what: &[&str]) {
     for what in what {
         assert!(page.contains(what), "{what}: {page}");
     }
+}
+
+/// A page once it says all of this: what was seen is recorded, and read again, a little later.
+fn shown(exporter: &Exporter, path: &str, status: u16, what: &[&str]) -> String {
+    wait_until(LIMIT, &format!("{path} to say {what:?}"), || {
+        let page = page(exporter, path, status);
+        what.iter().all(|what| page.contains(what)).then_some(page)
+    })
 }
 
 fn nodes(exporter: &Exporter) -> Vec<Node> {
@@ -83,16 +91,19 @@ fn what_goes_wrong_is_on_the_pages_and_in_the_api() {
     let mut exporter = Exporter::demo_uncaptured(&[&story, &file, "--clock=30"]);
     exporter.wait_ready();
 
-    // Before the cable is moved, and as it is found after that.
-    let moved_from = link_at(&exporter, "leaf-0-3", 1);
+    // From the leaf's first port the cable led to the first of its nine hosts.
+    let (leaf, host) =
+        (node(&exporter, "leaf-0-3").node.guid, node(&exporter, "host-27").node.guid);
+    let moved_from = format!("{leaf}:1-{host}:1");
     let moved = wait_until(LIMIT, "the cable to be found moved", || {
         let now = link_at(&exporter, "leaf-0-3", 1);
         (now != moved_from).then_some(now)
     });
-    let gone = page(&exporter, &format!("/link/{moved_from}"), 404);
-    says(&gone, &["No such link now", "leaf-0-3 port 1", "leads to", &format!("/link/{moved}")]);
+    let way = format!("/link/{moved}");
+    let now = ["No such link now", "leaf-0-3 port 1", "leads to", &way];
     // What is remembered of it is told all the same.
-    says(&gone, &["port moved", "<svg class=\"plot\""]);
+    let then = ["port moved", "<svg class=\"plot\""];
+    shown(&exporter, &format!("/link/{moved_from}"), 404, &[&now[..], &then].concat());
     let refusal = exporter.get(&format!("/api/v1/links/{moved_from}"), &[]);
     assert_eq!((refusal.status, refusal.text().lines().count()), (404, 1), "{}", refusal.text());
 
@@ -107,60 +118,46 @@ fn what_goes_wrong_is_on_the_pages_and_in_the_api() {
     assert!(near.counters["symbol_errors"] > 0 && near.errors > 0, "{near:?}");
     assert_eq!((near.state.as_deref(), near.speed.as_deref()), (Some("Active"), Some("NDR")));
     assert_eq!(near.supported_rate, Some(50_000_000_000));
-    let told = page(&exporter, &format!("/link/{bad}?window=1h"), 200);
-    says(
-        &told,
-        &["leaf-0-1 port 10 – spine-0 port 4", "bit errors", "bit error ratio", "To try first"],
-    );
-    says(&told, &["SymbolErrorCounter", "Minor link errors", "<svg class=\"plot\"", "window=24h"]);
+    let path = format!("/link/{bad}?window=1h");
+    let heading = "leaf-0-1 port 10 – spine-0 port 4";
+    shown(&exporter, &path, 200, &[heading, "bit errors", "bit error ratio", "To try first"]);
+    let counted = ["SymbolErrorCounter", "Minor link errors", "<svg class=\"plot\"", "window=24h"];
+    shown(&exporter, &path, 200, &counted);
 
     let flapping = link_at(&exporter, "leaf-0-2", 3);
     wait_until(LIMIT, "the link to have flapped", || {
         let link: LinkDetail = json(&exporter, &format!("/api/v1/links/{flapping}"));
         (link.link.flaps > 0).then_some(())
     });
-    says(
-        &page(&exporter, &format!("/link/{flapping}"), 200),
-        &["flapping", "went down", "flap</td>"],
-    );
+    let path = format!("/link/{flapping}");
+    shown(&exporter, &path, 200, &["flapping", "went down", "flap</td>"]);
 
     // The switch that is off: itself, what its neighbour's face says, and the picture.
-    wait_until(LIMIT, "the spine to be gone", || {
-        (!node(&exporter, "spine-1").node.up).then_some(())
-    });
-    let dead = node(&exporter, "spine-1");
-    let told = page(&exporter, &format!("/node/{}", dead.node.guid), 200);
-    says(&told, &["spine-1", "is gone", "Events", "node gone"]);
+    let dead = node(&exporter, "spine-1").node.guid;
+    shown(&exporter, &format!("/node/{dead}"), 200, &["spine-1", "is gone", "Events", "node gone"]);
     let leaf = node(&exporter, "leaf-0-1").node.guid;
-    let told = page(&exporter, &format!("/node/{leaf}"), 200);
-    says(
-        &told,
-        &[
-            "Quantum-2",
-            "socket bad v-bad",
-            "aria-label=\"port 10: to spine-0 port 4, bad: bit errors",
-        ],
-    );
-    says(
-        &told,
-        &["socket down", "to spine-1 port 4, no link now", "id=\"port-16\"", "port 16: no cable"],
-    );
-    let told = page(&exporter, "/topology", 200);
-    says(&told, &["6 switches", "spine-1, does not answer", "leaf-0-1 port 10 – spine-0 port 4"]);
+    let face = [
+        "Quantum-2",
+        "socket bad v-bad",
+        "aria-label=\"port 10: to spine-0 port 4, bad: bit errors",
+        "socket down",
+        "to spine-1 port 4, no link now",
+        "id=\"port-16\"",
+        "port 16: no cable",
+    ];
+    shown(&exporter, &format!("/node/{leaf}"), 200, &face);
+    let picture = ["6 switches", "spine-1, does not answer", "leaf-0-1 port 10 – spine-0 port 4"];
+    shown(&exporter, "/topology", 200, &picture);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
     assert_eq!(wiring.fabrics[0].switches.len(), 6, "what is gone is remembered");
 
-    // Ways to ports.
-    for (port, leads) in
-        [(10, format!("/link/{bad}")), (16, format!("/node/{leaf}?fabric=default#port-16"))]
-    {
-        let response = exporter.get(&format!("/port/{leaf}/{port}"), &[]);
-        assert_eq!(response.status, 303);
-        assert!(response.header("location").unwrap().starts_with(&leads), "{response:?}");
+    // Ways to ports: to the cable, or else to the port on its node's page.
+    for (port, heading) in [(10, "leaf-0-1 port 10 – spine-0 port 4"), (16, "leaf-0-1")] {
+        let told = page(&exporter, &format!("/port/{leaf}/{port}"), 200);
+        says(&told, &[&format!("<h1>{heading}</h1>")]);
     }
 
-    let told = page(&exporter, "/events", 200);
-    says(&told, &["link down", "node gone", "spine-1", "port moved"]);
+    shown(&exporter, "/events", 200, &["link down", "node gone", "spine-1", "port moved"]);
     let told = page(&exporter, "/events?kind=node_gone&q=SPINE-1&window=1h", 200);
     says(&told, &["node gone</td>", "selected"]);
     assert!(!told.contains("link down</td>") && !told.contains("port moved</td>"), "{told}");
@@ -192,10 +189,7 @@ fn what_is_not_there_is_said_in_a_way_that_helps() {
     }
     let told = page(&exporter, "/topology", 200);
     says(&told, &["Without a switch", "&lt;script&gt;alert", &format!("/link/{link}")]);
-    says(
-        &page(&exporter, &format!("/link/{link}"), 200),
-        &["&lt;script&gt;alert", "ConnectX-7"][..1],
-    );
+    says(&page(&exporter, &format!("/link/{link}"), 200), &["&lt;script&gt;alert", "host adapter"]);
 
     for (path, help) in [
         ("/link/what".to_owned(), "0x00aa000000000001:5-0x00aa000000000002:1"),
@@ -245,8 +239,8 @@ fn levels_and_groups_are_those_that_were_built() {
         ("back-to-back: {}", &[][..], 0, 0),
         ("fat-tree: {levels: 2, hosts: 4, radix: 8, down: 4, up: 2}", &[1, 1], 2, 2),
         ("fat-tree: {levels: 2, hosts: 36, radix: 16, down: 9, up: 6}", &[4, 2], 2, 24),
-        // Two pods of four leaves and four aggregations; four planes of cores.
-        ("fat-tree: {levels: 3, hosts: 32, radix: 8, down: 4, up: 4}", &[8, 8, 8], 8, 64),
+        // Two pods of four leaves and four aggregations; four planes of one core each.
+        ("fat-tree: {levels: 3, hosts: 32, radix: 8, down: 4, up: 4}", &[8, 8, 4], 8, 64),
         // Each group's leaves, and its spines.
         ("dragonfly-plus: {groups: 3, leaves: 2, spines: 2}", &[6, 6], 6, 15),
     ] {

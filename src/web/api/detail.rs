@@ -138,14 +138,12 @@ where
         return wrong(&problem);
     }
     let written = move || {
-        let told = tell(&exposition.board().fabrics, &ask)
-            .map_err(|problem| refused(StatusCode::NOT_FOUND, &problem))?;
-        serde_json::to_vec(&told)
-            .map_err(|_| refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"))
+        let told = tell(&exposition.board().fabrics, &ask);
+        told.map(|told| serde_json::to_vec(&told))
     };
     match tokio::task::spawn_blocking(written).await {
-        Ok(Ok(json)) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
-        Ok(Err(refusal)) => refusal,
-        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
+        Ok(Ok(Ok(json))) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
+        Ok(Err(problem)) => refused(StatusCode::NOT_FOUND, &problem),
+        _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }

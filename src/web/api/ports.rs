@@ -66,7 +66,7 @@ pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkFindings>) -> Port
         verdict: known
             .peer
             .map(|_| judged.map_or(Verdict::Unknown, |judged| judged.verdict).label().into()),
-        reasons: judged.map(|judged| gravest_first(judged)).unwrap_or_default(),
+        reasons: judged.map(gravest_first).unwrap_or_default(),
         read_at: reading.and_then(|reading| of.time(reading.at)),
         errors: local_errors(&counters),
         counters,

@@ -40,14 +40,14 @@ type Judged = (Cable, Verdict);
 #[derive(Clone, Debug, Default)]
 struct Strand {
     verdicts: Verdicts,
-    /// Those that are not `ok`.
+    /// Those that want a look. Unknown ones are many after a start, and say nothing one by one.
     suspects: Vec<Judged>,
 }
 
 impl Strand {
     fn add(&mut self, (cable, verdict): Judged) {
         self.verdicts.add(verdict);
-        if verdict != Verdict::Ok {
+        if verdict >= Verdict::Watch {
             self.suspects.push((cable, verdict));
         }
     }

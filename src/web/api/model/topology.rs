@@ -56,7 +56,7 @@ pub struct Switch {
     pub down_links: usize,
     /// The worst of all its cables; null if it has none.
     pub worst: Option<Word>,
-    /// The cables to hosts that are not `ok`, at most eight, the worst first.
+    /// The cables to hosts that are `watch` or `bad`, at most eight, the worst first.
     pub host_suspects: Vec<Suspect>,
 }
 
@@ -70,11 +70,11 @@ pub struct Bundle {
     pub b: usize,
     /// How many cables have which verdict.
     pub verdicts: Verdicts,
-    /// Those that are not `ok`, at most eight, the worst first.
+    /// Those that are `watch` or `bad`, at most eight, the worst first.
     pub suspects: Vec<Suspect>,
 }
 
-/// A cable that is not `ok`.
+/// A cable that is `watch` or `bad`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Suspect {

@@ -16,7 +16,7 @@ pub(super) fn section(detail: &LinkDetail) -> Markup {
         .collect();
     let is_still =
         |row: &&&Row| ports.iter().all(|port| of(port, row).is_none_or(|count| count == 0));
-    let (still, moved): (Vec<&Row>, Vec<&Row>) = counted.iter().partition(|row| is_still(&row));
+    let (still, moved): (Vec<&Row>, Vec<&Row>) = counted.iter().partition(|row| is_still(row));
     html! {
         h2 { "Errors and waits" }
         @if counted.is_empty() {

@@ -45,7 +45,7 @@ pub(super) struct Line<'a> {
     /// Row and place in it of each box; the first is in the higher row, or left of the other.
     pub(super) ends: [(usize, usize); 2],
     pub(super) verdicts: Verdicts,
-    /// Some of those that are not `ok`, the worst first.
+    /// Some of those that want a look, the worst first.
     pub(super) suspects: Vec<&'a Suspect>,
 }
 

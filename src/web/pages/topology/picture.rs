@@ -113,7 +113,6 @@ impl Drawing<'_> {
         };
         // In the middle, however many lines there are.
         let first_line = top + BOX.1 / 2.0 + 4.0 - (told.len() as f64 - 1.0) * 7.0;
-        let told: Vec<String> = told.iter().map(|line| shortened(line, letters)).collect();
         let about = about(of, cell, &name);
         html! {
             // Its title is what it is called; whoever speaks to the browser says what stands there, too.
@@ -121,7 +120,7 @@ impl Drawing<'_> {
                 title { (about) }
                 rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
                 @for (place, line) in told.iter().enumerate() {
-                    text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (line) }
+                    text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (shortened(line, if place > 0 { letters * 6 / 5 } else { letters })) }
                 }
             }
             (troubled(&self.topology.fabric, of, cell, middle, half, top + BOX.1 + 12.0))
@@ -172,11 +171,8 @@ impl Drawing<'_> {
 
 /// The cables to hosts that want a look, as signs beneath a box that lead to them.
 fn troubled(fabric: &str, of: &[Switch], cell: &Cell, middle: f64, half: f64, y: f64) -> Markup {
-    let troubled: Vec<&Suspect> = of
-        .iter()
-        .flat_map(|switch| &switch.host_suspects)
-        .filter(|suspect| suspect.verdict != "unknown")
-        .collect();
+    let troubled: Vec<&Suspect> = of.iter().flat_map(|switch| &switch.host_suspects).collect();
+    #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
     let fits = ((half * 2.0 / 13.0) as usize).max(1);
     let more = (cell.to_hosts.bad + cell.to_hosts.watch) > fits;
     let shown = if more { fits.saturating_sub(1) } else { troubled.len() };
