@@ -153,11 +153,14 @@ fn bar(parts: &[(&str, usize)]) -> Markup {
     let share = |number: usize| number as f64 / all.max(1) as f64 * LENGTH;
     let widths: Vec<f64> = there.iter().map(|(_, number)| share(*number).max(LEAST)).collect();
     let scale = LENGTH / widths.iter().sum::<f64>().max(1.0);
-    let mut left = 0.0;
+    let drawn = there.iter().zip(&widths).scan(0.0, |left, ((word, _), width)| {
+        let from = *left;
+        *left += width * scale;
+        Some((word, from, width * scale))
+    });
     html! { svg .bar viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" {
-        @for ((word, _), width) in there.iter().zip(&widths) {
-            rect class=(word) x=(format!("{left:.1}")) y="0" width=(format!("{:.1}", width * scale)) height="10" {}
-            @let _ = left += width * scale;
+        @for (word, left, width) in drawn {
+            rect class=(word) x=(format!("{left:.1}")) y="0" width=(format!("{width:.1}")) height="10" {}
         }
     } }
 }
