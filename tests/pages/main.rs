@@ -23,6 +23,11 @@ fn demo(flags: &[&str]) -> Exporter {
     exporter
 }
 
+/// What the API tells at a glance.
+fn overview(exporter: &Exporter) -> serde_json::Value {
+    serde_json::from_str(exporter.get("/api/v1/overview", &[]).text()).unwrap()
+}
+
 /// The links of a page that stay on the site, without what comes after a `#`.
 fn links(html: &str) -> BTreeSet<String> {
     let targets = html.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next());

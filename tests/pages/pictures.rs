@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::demo;
 use crate::rig::browser::Browser;
 use crate::rig::wait_until;
+use crate::{demo, overview};
 
 #[test]
 fn pictures_show_something() {
@@ -18,8 +18,7 @@ fn pictures_show_something() {
     let exporter = demo(&[]);
     // So late that nearly all cables were watched for long enough.
     wait_until(Duration::from_secs(90), "the story", || {
-        let told = exporter.get("/api/v1/overview", &[]);
-        let told: serde_json::Value = serde_json::from_str(told.text()).unwrap();
+        let told = overview(&exporter);
         let verdicts = &told["fabrics"][0]["verdicts"];
         (verdicts["ok"].as_u64() > Some(50) && verdicts["bad"] == 2).then_some(())
     });

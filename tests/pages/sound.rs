@@ -88,7 +88,7 @@ fn everybody_can_read_each_page() {
     // Until everything that the pages can show is there.
     wait_until(Duration::from_secs(60), "the story", || {
         let told = exporter.get("/", &[]);
-        ["bad cable", "Congestion", "counter reset"]
+        ["The worst cables", "Congestion", "counter reset"]
             .iter()
             .all(|it| told.text().contains(it))
             .then_some(())

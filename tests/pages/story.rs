@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::demo;
 use crate::rig::browser::{Browser, ENTER, TAB};
 use crate::rig::wait_until;
+use crate::{demo, overview};
 
 /// The cable that goes bad in the demo's story; by its file, src/sim/scenario/demo.yml.
 const BAD: [&str; 2] = ["leaf-0-1 port 10", "spine-0 port 4"];
@@ -12,8 +12,9 @@ const BAD: [&str; 2] = ["leaf-0-1 port 10", "spine-0 port 4"];
 #[test]
 fn from_the_fabric_to_the_cable_that_went_bad() {
     let exporter = demo(&[]);
-    wait_until(Duration::from_secs(60), "a bad cable", || {
-        exporter.get("/", &[]).text().contains("bad cable").then_some(())
+    wait_until(Duration::from_secs(60), "the bad cable", || {
+        let worst = overview(&exporter)["fabrics"][0]["worst"][0].clone();
+        (worst["verdict"] == "bad" && worst["reasons"][0]["reason"] == "bit_errors").then_some(())
     });
     let browser = Browser::at(exporter.address(), (1280, 900));
     browser.open("/");
