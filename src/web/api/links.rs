@@ -184,7 +184,7 @@ impl<'a> Of<'a> {
         }
     }
 
-    /// A moment of it as people and JSON write it; see [`time`].
+    /// A moment of it as people and JSON write it, if a calendar has it.
     pub fn time(&self, moment: Moment) -> Option<String> {
         time(&self.snapshot.anchor, moment)
     }
