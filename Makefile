@@ -8,6 +8,8 @@ STRANGERS := ibsim-utils opensm infiniband-diags prometheus prometheus-alertmana
 GUEST := qemu-system-x86 binutils cpio gcc kmod libelf1 make util-linux xz-utils
 # What Helm, Ansible and Kubernetes' schemas are run by, which judge deploy/.
 PYTHON := python3 python3-venv
+# What looks at the pages.
+BROWSER := chromium chromium-driver
 # What the cargo feature `verbs`, on by default, is built with.
 VERBS := libibverbs-dev librdmacm-dev libclang-dev pkg-config
 # What units and packages are made and tried with; most of it is what the guest's Debian is made of.
@@ -63,13 +65,14 @@ lint: tools ## formatting, clippy, documentation, dependencies
 advisories: tools ## known vulnerabilities in the dependencies (fetches the RustSec database)
 	cargo deny $(LOCKED) check advisories
 
-bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, under load, and the rules
+bench: deps ## measure against ibqueryerrors and node_exporter, on up to 162,000 simulated ports, under load, the pages and the rules
 	cargo bench $(LOCKED) --bench scale
 	cargo bench $(LOCKED) --bench health
 	cargo bench $(LOCKED) --bench fabric
 	cargo bench $(LOCKED) --bench history
 	cargo bench $(LOCKED) --bench host
 	cargo bench $(LOCKED) --bench load
+	cargo bench $(LOCKED) --bench pages
 	cargo bench $(LOCKED) --bench rules
 
 # Apart from test: the fuzzers are built with a sanitizer and coverage, for which all dependencies are
@@ -79,8 +82,10 @@ fuzz: ## run each fuzz target for a minute (SECONDS=60, FUZZ="some targets"; SEC
 	@cargo fuzz --version 2>/dev/null | grep -qF "$(CARGO_FUZZ)" || cargo install --locked cargo-fuzz@$(CARGO_FUZZ)
 	@CARGO_TARGET_DIR=$(TARGET) scripts/fuzz $(SECONDS) $(FUZZ)
 
-docs: ## write anew what is made from the code: man pages, completions, docs/metrics.md and other tables, examples, alerts/compat, deploy/kubernetes
+docs: ## write anew what is made from the code: man pages, completions, docs/metrics.md and other tables, examples, pictures, the API's description, alerts/compat, deploy/kubernetes
+	UPDATE_DOCS=1 cargo test $(LOCKED) --lib openapi
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test docs --test alerts
+	UPDATE_DOCS=1 cargo test $(LOCKED) --test pages pictures
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test compat files_are_made
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test doctor the_example
 	UPDATE_DOCS=1 cargo test $(LOCKED) --test deploy manifests_are_made
@@ -102,7 +107,7 @@ rpm: build ## an RPM, below target/rpm
 		--define "release_version $(VERSION)" deploy/rpm/fabric-exporter.spec
 
 deps: ## install the Debian packages the tests need, and fetch the kernel they boot
-	@scripts/install-packages $(STRANGERS) $(GUEST) $(PYTHON) $(VERBS) $(PACKERS)
+	@scripts/install-packages $(STRANGERS) $(GUEST) $(BROWSER) $(PYTHON) $(VERBS) $(PACKERS)
 	@command -v npm >/dev/null || scripts/install-packages nodejs npm # one from elsewhere will do
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare
 	@CARGO_TARGET_DIR=$(TARGET) tests/kernel/prepare-debian

@@ -5,9 +5,8 @@ mod rig;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 
 use rig::{promql, require, rules, tools};
 use serde_json::{Value, json};
@@ -388,19 +387,13 @@ fn provisioning_is_what_grafana_reads() {
     assert!(sources["datasources"][0]["jsonData"]["timeInterval"].is_string());
 }
 
-/// The folder with Grafana's types and a compiler for them.
-fn workshop() -> &'static Path {
-    static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| tools::npm("tests/grafana"))
-}
-
 /// What the types of a Grafana have against dashboards, by their names.
 fn complaints(
     grafana: u32,
     folder: &str,
     boards: &BTreeMap<String, Value>,
 ) -> BTreeMap<String, Vec<String>> {
-    let workshop = workshop();
+    let workshop = tools::npm("tests/grafana");
     let folder = workshop.join(format!("{folder}-{grafana}"));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir(&folder).unwrap();

@@ -133,6 +133,7 @@ fn links_between_documents_lead_somewhere() {
         "docs/history.md",
         "docs/measurements.md",
         "docs/operations.md",
+        "docs/pages.md",
         "docs/scenarios.md",
         "docs/security.md",
     ] {

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use tempfile::TempDir;
 
 use crate::config::Settings;
 use crate::config::options::{
-    CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options, ProcessOptions,
-    WebOptions,
+    Bytes, CollectorOptions, FabricOptions, HistoryOptions, LogLevel, LogOptions, Options,
+    ProcessOptions, WebOptions,
 };
 use crate::fabric::topology::NodeKind;
 use crate::sim::scenario::{Overrides, Scenario, Story};
@@ -29,6 +30,10 @@ use super::{Exit, Fatal};
     mut_arg("level", |arg| arg.help("Log this and what is graver [default: warn]")),
     mut_arg("interval", |arg| arg.help(
         "From one sweep of all counters to the next [default: 5s]")),
+    mut_arg("file", |arg| arg.help(
+        "File to record each sweep in [default: a temporary one, which goes with the demo]")),
+    mut_arg("size", |arg| arg.help(
+        "Size that the file is kept below [default: 1GiB; of a temporary one 64MiB]")),
     mut_arg("hca", |arg| arg.hide(true)),
     mut_arg("port", |arg| arg.hide(true)),
 )]
@@ -58,6 +63,9 @@ pub struct DemoArgs {
     process: ProcessOptions,
     #[command(flatten)]
     history: HistoryOptions,
+    /// Record nothing
+    #[arg(long, conflicts_with = "HistoryOptions")]
+    no_history: bool,
     #[command(flatten)]
     fabric: FabricOptions,
 }
@@ -90,13 +98,15 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
             None => wrong(&error),
         }
     })?;
+    let (history, _folder) =
+        if args.no_history { (args.history, None) } else { recorded(args.history) };
     let options = Options {
         web: args.web.over(WebOptions {
             listen_address: Some(vec!["127.0.0.1:10315".into()]),
             ..WebOptions::default()
         }),
         process: args.process,
-        history: args.history,
+        history,
         log: args.log.over(LogOptions { level: Some(LogLevel::Warn), ..LogOptions::default() }),
         fabric: args
             .fabric
@@ -109,6 +119,19 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     split_planes(&mut settings, story.seats.len())?;
     let about = scenario.about().to_owned();
     watch(&settings, story, &about, args.clock)
+}
+
+/// The history of a demo: pages tell the more with one. If nobody wants to keep it, it lies in a folder
+/// that goes with the value beside it; on a disk on which there can be none, there is none.
+fn recorded(history: HistoryOptions) -> (HistoryOptions, Option<TempDir>) {
+    if history.file.is_some() {
+        return (history, None);
+    }
+    let folder = tempfile::Builder::new().prefix("fabric-exporter-demo-").tempdir().ok();
+    let file = folder.as_ref().map(|folder| folder.path().join("history.db"));
+    // Folders for what is temporary may be in memory.
+    let usual = HistoryOptions { file, size: Some(Bytes(64 << 20)), ..HistoryOptions::default() };
+    (history.over(usual), folder)
 }
 
 /// How many hosts a story needs on its own fabric: as many as make all that it names be there.
@@ -191,8 +214,14 @@ fn introduction(
     let mut text = begin.to_owned();
     for address in addresses {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  http://{address}/          what is watched");
-        let _ = writeln!(text, "  http://{address}/metrics   everything that is known");
+        let _ = writeln!(
+            text,
+            "  http://{address}/          the fabric at a glance, and its worst cables"
+        );
+        let _ = writeln!(text, "  http://{address}/topology  how it is wired");
+        let _ = writeln!(text, "  http://{address}/events    what happened");
+        let _ =
+            writeln!(text, "  http://{address}/metrics   everything that is known, for Prometheus");
     }
     if !told.is_empty() {
         text.push_str("What will happen, in minutes from now:\n");

@@ -68,6 +68,19 @@ pub fn times(count: u32) -> String {
     }
 }
 
+/// A number as people read it: `4,000`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A length of time as one says it.
 fn length(time: Duration) -> String {
     match time.as_secs() {

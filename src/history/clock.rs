@@ -31,6 +31,13 @@ impl Clock {
         self.now.timestamp().into()
     }
 
+    /// The same, not behind a time: a simulated clock may be ahead of ours.
+    #[must_use]
+    pub fn not_before(self, time: SystemTime) -> Self {
+        let later = Timestamp::try_from(time).ok().filter(|time| *time > self.now.timestamp());
+        later.map_or_else(|| self.clone(), |time| Clock { now: time.to_zoned(self.zone_of()) })
+    }
+
     /// The zone, as a reader has to know it.
     pub fn zone(&self) -> String {
         let offset = self.now.strftime("%:z");

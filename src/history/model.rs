@@ -16,12 +16,15 @@ use crate::health::Verdict;
 
 /// A span of time, with both of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Window {
     /// Its beginning.
     #[serde(with = "time")]
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub from: SystemTime,
     /// Its end.
     #[serde(with = "time")]
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub to: SystemTime,
 }
 
@@ -39,22 +42,27 @@ impl Window {
 
 /// The time of which a source knows anything at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Span {
     /// The beginning of its first sweep; nothing if that is not known.
     #[serde(with = "time::option")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub first: Option<SystemTime>,
     /// The end of its latest sweep; nothing if it is asked while it goes on.
     #[serde(with = "time::option")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub last: Option<SystemTime>,
 }
 
 /// A port, and what people call its node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RecordedPort"))]
 pub struct Port {
     /// The fabric that it is in.
     pub fabric: String,
     /// Its node.
     #[serde(with = "text")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub guid: Guid,
     /// Its number on its node.
     pub port: PortNumber,
@@ -81,9 +89,11 @@ impl Port {
 
 /// Something that happened, as it is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Told {
     /// When.
     #[serde(with = "time")]
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub at: SystemTime,
     /// In which fabric.
     pub fabric: String,
@@ -91,11 +101,13 @@ pub struct Told {
     pub kind: String,
     /// The node that it is about.
     #[serde(with = "text::option")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub node: Option<Guid>,
     /// The port of that node.
     pub port: Option<PortNumber>,
     /// The cable that it is about.
     #[serde(with = "text::option")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub link: Option<LinkId>,
     /// What people called it then.
     pub place: String,
@@ -107,6 +119,7 @@ pub struct Told {
 
 /// What a port's errors came to in a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Moved {
     /// The port.
     pub port: Port,
@@ -118,27 +131,33 @@ pub struct Moved {
 
 /// What a counter came to in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sum {
     /// The counter.
     #[serde(with = "metric")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub counter: Counter,
     /// What it grew by.
     pub by: u64,
     /// When it was first seen to have grown.
     #[serde(with = "time")]
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub first: SystemTime,
     /// When it was last seen to have.
     #[serde(with = "time")]
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub last: SystemTime,
 }
 
 /// The course of a port's counter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Series {
     /// The port.
     pub port: Port,
     /// The counter.
     #[serde(with = "metric")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub counter: Counter,
     /// What it grew by, the earliest first; spans in which it did not are left out.
     pub steps: Vec<Step>,
@@ -146,6 +165,7 @@ pub struct Series {
 
 /// What a counter grew by between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "(u64, u64, u64)"))]
 #[serde(from = "(u64, u64, u64)", into = "(u64, u64, u64)")]
 pub struct Step {
     /// The reading before.
@@ -170,11 +190,13 @@ impl From<Step> for (u64, u64, u64) {
 
 /// A fabric as it was at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Then {
     /// Its name.
     pub fabric: String,
     /// The sweep that it is told from: the latest before the moment.
     #[serde(with = "time")]
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub at: SystemTime,
     /// Its nodes, by GUID.
     pub nodes: Vec<Node>,
@@ -184,9 +206,11 @@ pub struct Then {
 
 /// A node as it was at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RecordedNode"))]
 pub struct Node {
     /// Its GUID.
     #[serde(with = "text")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub guid: Guid,
     /// What it was called.
     pub name: String,
@@ -198,6 +222,7 @@ pub struct Node {
 
 /// A cable as it was at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cable {
     /// Its ends, the lower first.
     pub ends: [Port; 2],
@@ -205,6 +230,7 @@ pub struct Cable {
     pub up: Option<bool>,
     /// What it came to.
     #[serde(with = "verdict")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub verdict: Verdict,
     /// What it ran at (`4x NDR`), if it did.
     pub rate: Option<String>,
@@ -226,6 +252,7 @@ impl Cable {
 
 /// What a source knows of a window, and what it does not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cover {
     /// Fabric by fabric.
     pub fabrics: BTreeMap<String, Known>,
@@ -235,6 +262,7 @@ pub struct Cover {
 
 /// What a source knows of a fabric in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Known {
     /// How many sweeps (or scrapes).
     pub sweeps: usize,
@@ -244,6 +272,7 @@ pub struct Known {
     pub gaps: Vec<Window>,
     /// From when on traffic is known sweep by sweep; before it, hour by hour, or not at all.
     #[serde(with = "time::option")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub traffic_from: Option<SystemTime>,
 }
 

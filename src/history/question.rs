@@ -55,7 +55,7 @@ pub enum Question {
 }
 
 /// The questions' names, and the keys that each may have.
-const NAMES: [(&str, &[&str]); 8] = [
+pub const NAMES: [(&str, &[&str]); 8] = [
     ("span", &[]),
     ("ports", &["called"]),
     ("events", &["from", "to", "kind", "node", "port"]),

@@ -1,5 +1,6 @@
 //! Who is told: HTTP.
 
+pub mod address;
 pub mod api;
 pub mod archive;
 pub mod body;

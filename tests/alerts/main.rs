@@ -123,6 +123,21 @@ fn each_alert_has_a_runbook() {
     none(&problems);
 }
 
+/// Where a fabric is swept, each alert of a cable says where the exporter has its page.
+#[test]
+fn alerts_of_cables_lead_to_their_pages() {
+    let page = "/link/{{ $labels.link }}?fabric={{ urlquery $labels.fabric }}";
+    let alerts = rules::alerts();
+    let of_cables = alerts.iter().filter(|alert| alert.file.ends_with("cables.rules.yml"));
+    let pages: Vec<&str> = of_cables.map(|alert| alert.annotation("page")).collect();
+    assert!(pages.len() > 4 && pages.iter().all(|told| *told == page), "{pages:?}");
+    // That is an address of a page, whatever the labels say.
+    let link = "0x0002c903000000a1:7-0x0002c903000000b2:1";
+    let written =
+        page.replace("{{ $labels.link }}", link).replace("{{ urlquery $labels.fabric }}", "a");
+    assert_eq!(written, fabric_exporter::web::address::link("a", link.parse().unwrap()));
+}
+
 #[test]
 fn what_rules_ask_for_is_there() {
     let rules = rules::all();

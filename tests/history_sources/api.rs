@@ -1,7 +1,7 @@
 //! The exporter that records answers what its file says.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::history::model::Window;
@@ -10,6 +10,7 @@ use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Api, Kind, Reader, Source};
 use fabric_exporter::remote::Access;
 
+use crate::rig::child::{self, Running};
 use crate::rig::exporter::PROGRAM;
 use crate::rig::{Exporter, wait_until};
 
@@ -120,7 +121,7 @@ fn refusals(exporter: &Exporter) {
 
 #[test]
 fn without_a_history_it_says_so() {
-    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s", "--no-history"]);
     exporter.wait_ready();
     let answer = exporter.get(&format!("{PATH}/ports?called=x"), &[]);
     assert_eq!((answer.status, answer.text().lines().count()), (404, 1));
@@ -129,6 +130,25 @@ fn without_a_history_it_says_so() {
     let error = Api::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
     assert!(error.contains("nothing is recorded here"), "{error}");
     assert!(exporter.stop().success());
+}
+
+/// A demo records for its pages, and leaves nothing behind.
+#[test]
+fn what_a_demo_records_goes_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let mut command = Command::new(PROGRAM);
+    command.args(["demo", "--web.listen-address=127.0.0.1:0"]).env("TMPDIR", folder.path());
+    let said = tempfile::NamedTempFile::new().unwrap();
+    command.stdin(Stdio::null()).stdout(said.reopen().unwrap()).stderr(Stdio::null());
+    let mut demo = Running::spawn("fabric-exporter", &mut command);
+    let limit = Duration::from_secs(30);
+    wait_until(limit, "its history", || files().find(|it| it.join("history.db").exists()));
+    // From when it says that, it listens to who ends it.
+    let is_said = || child::read_lossy(said.path()).contains("Ctrl-C ends it");
+    wait_until(limit, "its introduction", || is_said().then_some(()));
+    assert!(demo.stop().success());
+    assert_eq!(files().count(), 0);
 }
 
 #[test]

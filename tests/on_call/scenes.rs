@@ -128,6 +128,9 @@ impl Scene {
             flags.push(format!("--clock={PACE}"));
         }
         flags.extend(self.flags.iter().map(|&flag| flag.to_owned()));
+        if !self.flags.iter().any(|flag| flag.starts_with("--history.file")) {
+            flags.push("--no-history".into());
+        }
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         // It has read the file when it listens.
         Exporter::demo_uncaptured(&flags)

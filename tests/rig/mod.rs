@@ -17,6 +17,7 @@
 #![allow(clippy::missing_panics_doc)]
 
 pub mod alertmanager;
+pub mod browser;
 pub mod capture;
 pub mod certs;
 pub mod child;
@@ -42,6 +43,7 @@ pub mod tools;
 pub mod topology;
 
 pub use alertmanager::{Alertmanager, Webhook};
+pub use browser::Browser;
 pub use exporter::{Exporter, Response, run_on_host_to_exit, run_to_exit};
 pub use guest::{Guest, GuestExporter};
 pub use ibsim::Ibsim;
@@ -57,7 +59,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The Debian package of each foreign program the tests use, to tell what to install.
-const PACKAGES: [(&str, &str); 21] = [
+const PACKAGES: [(&str, &str); 23] = [
     ("ibsim", "ibsim-utils"),
     ("opensm", "opensm"),
     ("tshark", "tshark"),
@@ -79,6 +81,8 @@ const PACKAGES: [(&str, &str); 21] = [
     ("rpmbuild", "rpm"),
     ("rpm", "rpm"),
     ("mke2fs", "e2fsprogs"),
+    ("chromium", "chromium"),
+    ("chromedriver", "chromium-driver"),
 ];
 
 /// The path of a foreign program, or a panic that says how to get it.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use super::require;
 
@@ -22,8 +23,10 @@ fn is_made_of(stamp: &Path, pinned: &[u8]) -> bool {
 
 /// A copy of a folder of the tests that has a `package-lock.json`, with its packages installed.
 pub fn npm(source: &str) -> PathBuf {
-    let folder =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(Path::new(source).file_name().unwrap());
+    // Tests of one program ask at the same time.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.replace('/', "-"));
     std::fs::create_dir_all(&folder).unwrap();
     for entry in std::fs::read_dir(rooted(source)).unwrap() {
         let path = entry.unwrap().path();

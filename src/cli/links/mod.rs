@@ -16,6 +16,7 @@ use crate::config::Settings;
 use crate::config::options::{
     CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions, Span,
 };
+use crate::health::evidence::grouped;
 use crate::web::api::links::{Ask, links};
 use crate::web::api::model::{Links, Verdicts};
 
@@ -165,7 +166,7 @@ fn summary(told: &Links, ask: &Ask, is_glimpse: bool) -> String {
     } else {
         let counts =
             [(all.bad, "bad"), (all.watch, "watch"), (all.unknown, "unknown"), (all.ok, "ok")];
-        let counts = counts.map(|(count, verdict)| format!("{} {verdict}", grouped(count)));
+        let counts = counts.map(|(count, verdict)| format!("{} {verdict}", grouped(count as u64)));
         let none = if ask.suspect && shown == 0 { "nothing suspect: " } else { "" };
         parts.push(format!("{none}{}", counts.join(", ")));
         if is_glimpse {
@@ -175,19 +176,6 @@ fn summary(told: &Links, ask: &Ask, is_glimpse: bool) -> String {
         }
     }
     parts.join("; ").chars().map(tame).collect()
-}
-
-/// A number as people read it: `4,000`.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

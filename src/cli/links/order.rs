@@ -2,35 +2,14 @@
 
 use std::cmp::Ordering;
 
-use crate::health::Verdict;
 use crate::web::api::model::{Link, Links};
 
 /// All links, the worst first: by verdict, then by what was measured and counted, then by name.
 pub fn worst_first(told: &Links) -> Vec<&Link> {
-    let mut links: Vec<(u8, f64, u64, &Link)> = told
-        .fabrics
-        .iter()
-        .flat_map(|fabric| &fabric.links)
-        .map(|link| (rank(link), link.worst_ratio(), link.local_errors(), link))
-        .collect();
-    links.sort_by(|a, b| {
-        (a.0.cmp(&b.0))
-            .then(b.1.total_cmp(&a.1))
-            .then(b.2.cmp(&a.2))
-            .then_with(|| by_name(a.3, b.3))
-    });
-    links.into_iter().map(|(.., link)| link).collect()
-}
-
-/// Unknown links that have counted errors stand between those to be watched and the other unknown ones.
-fn rank(link: &Link) -> u8 {
-    match link.verdict() {
-        Verdict::Bad => 0,
-        Verdict::Watch => 1,
-        Verdict::Unknown if link.is_suspect() => 2,
-        Verdict::Unknown => 3,
-        Verdict::Ok => 4,
-    }
+    let links = told.fabrics.iter().flat_map(|fabric| &fabric.links);
+    let mut links: Vec<_> = links.map(|link| (link.rank(), link)).collect();
+    links.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| by_name(a.1, b.1)));
+    links.into_iter().map(|(_, link)| link).collect()
 }
 
 fn by_name(a: &Link, b: &Link) -> Ordering {

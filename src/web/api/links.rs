@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::fabric::counter::{Kind, TABLE};
+use crate::fabric::moment::Anchor;
 use crate::fabric::status::PortStatus;
 use crate::fabric::topology::Link as Cable;
 use crate::fabric::{Moment, PortIndex, Snapshot};
@@ -60,6 +61,16 @@ fn put_together<'a, L>(
     Links { fabrics: told.collect() }
 }
 
+/// All of a fabric's cables, with what was found out. A fabric that cannot be judged, its device being
+/// away, has its cables all the same.
+pub(super) fn all(
+    observation: &Observation,
+) -> impl Iterator<Item = (Cable, Option<&LinkFindings>)> {
+    let cables = observation.snapshot.iter().flat_map(|snapshot| snapshot.fabric.links());
+    let judged = observation.findings.links.iter().map(Some);
+    cables.zip(judged.chain(std::iter::repeat(None)))
+}
+
 /// The cables of a fabric, or those of them that are suspect.
 struct Cables<'a> {
     observation: &'a Observation,
@@ -72,13 +83,8 @@ impl<'a> Cables<'a> {
         Of::new(self.observation)
     }
 
-    /// All of them, with what was found out. A fabric that cannot be judged, its device being away, has
-    /// its cables all the same.
     fn all(&self) -> impl Iterator<Item = (Cable, Option<&'a LinkFindings>)> + use<'a> {
-        let observation = self.observation;
-        let cables = observation.snapshot.iter().flat_map(|snapshot| snapshot.fabric.links());
-        let judged = observation.findings.links.iter().map(Some);
-        cables.zip(judged.chain(std::iter::repeat(None)))
+        all(self.observation)
     }
 
     fn told(&self) -> impl Iterator<Item = Link> + use<'a> {
@@ -178,14 +184,19 @@ impl<'a> Of<'a> {
         }
     }
 
-    /// A moment as people and JSON write it. One that no calendar has, from a clock that was never
-    /// set, is not told.
+    /// A moment of it as people and JSON write it, if a calendar has it.
     pub fn time(&self, moment: Moment) -> Option<String> {
-        const MOST: Duration = Duration::from_secs(250_000_000_000);
-        let wall = self.snapshot.anchor.wall_of(moment);
-        let known = wall.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since < MOST);
-        known.then(|| humantime::format_rfc3339_seconds(wall).to_string())
+        time(&self.snapshot.anchor, moment)
     }
+}
+
+/// A moment as people and JSON write it. One that no calendar has, from a clock that was never set, is
+/// not told.
+pub(super) fn time(anchor: &Anchor, moment: Moment) -> Option<String> {
+    const MOST: Duration = Duration::from_secs(250_000_000_000);
+    let wall = anchor.wall_of(moment);
+    let known = wall.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since < MOST);
+    known.then(|| humantime::format_rfc3339_seconds(wall).to_string())
 }
 
 pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {

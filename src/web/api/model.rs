@@ -2,10 +2,13 @@
 //! the files below.
 
 pub mod node;
+pub mod overview;
 pub mod port;
+pub mod search;
 pub mod topology;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +20,7 @@ pub type Word = Cow<'static, str>;
 
 /// The cables of all fabrics; `L` is a list of [`Link`]s, or what is written as one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Links"))]
 pub struct Links<L = Vec<Link>> {
     /// Fabric by fabric.
     pub fabrics: Vec<FabricLinks<L>>,
@@ -24,6 +28,7 @@ pub struct Links<L = Vec<Link>> {
 
 /// The cables of a fabric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FabricLinks"))]
 pub struct FabricLinks<L = Vec<Link>> {
     /// The fabric's name.
     pub fabric: String,
@@ -37,6 +42,7 @@ pub struct FabricLinks<L = Vec<Link>> {
 
 /// How many cables have which verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[expect(missing_docs, reason = "the verdicts say it")]
 pub struct Verdicts {
     pub ok: usize,
@@ -82,6 +88,7 @@ impl Verdicts {
 
 /// A cable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Link {
     /// Its id, as metrics have it.
     pub link: String,
@@ -117,6 +124,7 @@ pub struct Link {
 
 /// A reason for a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Because {
     /// The reason, as metrics have it.
     pub reason: Word,
@@ -128,6 +136,7 @@ pub struct Because {
 
 /// A repair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToTry {
     /// The repair, as metrics have it.
     pub repair: Word,
@@ -137,6 +146,7 @@ pub struct ToTry {
 
 /// An end of a cable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct End {
     /// The node's GUID.
     pub guid: String,
@@ -158,6 +168,7 @@ pub struct End {
 
 /// The errors among the bits that came in at a port.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BitErrors {
     /// `unknown`, `fine`, `raised` or `over`.
     pub judgement: Word,
@@ -169,6 +180,7 @@ pub struct BitErrors {
 
 /// What was measured over a window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InWindow {
     /// The window: `12m`.
     pub window: Word,
@@ -181,7 +193,7 @@ pub struct InWindow {
 }
 
 /// What a link counts that is its own fault, at whichever end. Some are not in every version's table.
-const LOCAL: [&str; 7] = [
+pub(super) const LOCAL: [&str; 7] = [
     "symbol_errors",
     "link_error_recoveries",
     "link_downed",
@@ -191,7 +203,46 @@ const LOCAL: [&str; 7] = [
     "fec_uncorrectable_blocks",
 ];
 
+/// Where a cable stands among others: the greater, the worse.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rank {
+    /// Its verdict; unknown ones that have counted errors stand before those that have not.
+    pub suspicion: (Verdict, bool),
+    /// The greatest ratio that was measured.
+    pub ratio: f64,
+    /// How many errors were counted that are of the link.
+    pub errors: u64,
+}
+
+impl Rank {
+    /// By what was found out about it.
+    pub fn new(verdict: Verdict, ratio: f64, errors: u64) -> Self {
+        Rank { suspicion: (verdict, verdict == Verdict::Unknown && errors > 0), ratio, errors }
+    }
+}
+
+impl Eq for Rank {}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.suspicion.cmp(&other.suspicion))
+            .then(self.ratio.total_cmp(&other.ratio))
+            .then(self.errors.cmp(&other.errors))
+    }
+}
+
 impl Link {
+    /// Where it stands among others.
+    pub fn rank(&self) -> Rank {
+        Rank::new(self.verdict(), self.worst_ratio(), self.local_errors())
+    }
+
     /// Its verdict; a word that is not known says nothing.
     pub fn verdict(&self) -> Verdict {
         let known = Verdict::ALL.into_iter().find(|verdict| verdict.label() == self.verdict);

@@ -101,7 +101,7 @@ pub fn ports_of(of: Of<'_>, node: NodeIndex) -> Vec<Port> {
     told.collect()
 }
 
-fn name(of: Of<'_>, index: PortIndex) -> PortName {
+pub(super) fn name(of: Of<'_>, index: PortIndex) -> PortName {
     let node = of.snapshot.fabric.node_of(index);
     PortName {
         guid: node.identity.guid.to_string(),

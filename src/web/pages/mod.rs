@@ -1,22 +1,26 @@
 //! Pages for people: what the fabric is like now, from the board, and what it was like, from the
 //! recorder. Made by the server, readable without scripts; each has an address that an alert can name.
 
-pub mod address;
 mod ask;
 mod events;
+mod host;
 mod link;
+mod links;
 mod node;
 mod overview;
 pub mod page;
 mod past;
+mod search;
 mod topology;
 mod words;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::http::header;
 use axum::routing::get;
+
+pub use super::address;
 
 use super::archive::Archive;
 use super::exposition::{Exposition, Latest};
@@ -56,6 +60,9 @@ impl Desk {
 pub fn router(desk: Desk) -> Router {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
+        .route(address::LINKS, get(links::get))
+        .route(address::SEARCH, get(search::get))
+        .route(address::HOST, get(host::get))
         .route(address::LINK, get(link::get))
         .route(address::NODE, get(node::get))
         .route(address::PORT, get(node::port))
@@ -65,12 +72,17 @@ pub fn router(desk: Desk) -> Router {
         .route(address::STYLE, get(style))
 }
 
+const LOOK: &str =
+    concat!(include_str!("style.css"), include_str!("detail.css"), include_str!("topology.css"));
+
 async fn style() -> Style {
     let kind = [(header::CONTENT_TYPE, "text/css"), (header::CACHE_CONTROL, "max-age=3600")];
-    let style = concat!(
-        include_str!("style.css"),
-        include_str!("detail.css"),
-        include_str!("topology.css")
-    );
-    (kind, style)
+    (kind, LOOK)
+}
+
+/// The address of the look, which is another one if that is: a browser that keeps it does not keep one of an
+/// earlier version.
+fn look() -> &'static str {
+    static ADDRESS: OnceLock<String> = OnceLock::new();
+    ADDRESS.get_or_init(|| format!("{}?{:08x}", address::STYLE, crc32fast::hash(LOOK.as_bytes())))
 }

@@ -68,7 +68,7 @@ impl<'a> Page<'a> {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     title { (self.title) " · fabric-exporter" }
-                    link rel="stylesheet" href=(address::STYLE);
+                    link rel="stylesheet" href=(super::look());
                     // Browsers ask for one at the root, otherwise.
                     link rel="icon" href="data:,";
                 }

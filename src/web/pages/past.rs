@@ -82,6 +82,16 @@ pub async fn ask<T: Send + 'static>(
     }
 }
 
+/// Asks the history what the page is as good as whole without, and waits for no longer than this.
+pub async fn soon<T: Send + 'static>(
+    limit: Duration,
+    archive: &Archive,
+    question: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
+) -> Past<T> {
+    let busy = |_| Past::Silent("The recorder is busy: it is left alone for now.".into());
+    tokio::time::timeout(limit, ask(archive, question)).await.unwrap_or_else(busy)
+}
+
 impl<T> Past<T> {
     /// What is told, or else why nothing is.
     pub fn told(&self) -> Result<&T, Markup> {
@@ -108,5 +118,25 @@ pub fn windows(chosen: Choice, most: &str, path: &str, pairs: &[(&str, &str)]) -
                     aria-current=[(*name == chosen.name).then_some("true")] { (name) }
             } }
         } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_busy_is_not_waited_for() {
+        let archive = Archive::new(Some(std::path::Path::new("/nowhere/history.db").into()));
+        let all = u32::try_from(archive.seats.available_permits()).unwrap();
+        let taken = archive.seats.acquire_many(all).await.unwrap();
+        let limit = Duration::from_millis(10);
+        let past = soon(limit, &archive, |_| Ok(())).await;
+        assert!(matches!(past, Past::Silent(why) if why.contains("The recorder is busy")));
+        drop(taken);
+        let past = soon(Duration::from_secs(60), &archive, |_| Ok(())).await;
+        assert!(matches!(past, Past::Silent(why) if why.contains("/nowhere/history.db")));
+        let past = soon(limit, &Archive::new(None), |_| Ok(())).await;
+        assert!(matches!(past, Past::Unrecorded));
     }
 }

@@ -5,10 +5,12 @@ use std::time::{Duration, SystemTime};
 use maud::{Markup, html};
 
 use crate::fabric::Guid;
+pub use crate::health::evidence::grouped as count;
 use crate::history::clock::Clock;
 use crate::history::model::Told;
-use crate::web::api::model::Verdicts;
+use crate::monitor::Board;
 use crate::web::api::model::port::PortName;
+use crate::web::api::model::{Link, Verdicts};
 
 use super::address;
 
@@ -31,17 +33,9 @@ pub fn kind(label: &str) -> &str {
     }
 }
 
-/// A count with a comma behind each three digits.
-pub fn count(count: u64) -> String {
-    let digits = count.to_string();
-    let mut told = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            told.push(',');
-        }
-        told.push(digit);
-    }
-    told
+/// So much of one thing, or of several: `1 cable`, `30,000 cables`.
+pub fn several(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", count(number as u64), if number == 1 { one } else { many })
 }
 
 /// So many bytes a second in bits, as links are spoken of.
@@ -97,6 +91,41 @@ pub fn since(clock: &Clock, time: &str, now: Option<&str>) -> Markup {
     }
 }
 
+/// How long ago a time is that a model has as text, with the time itself for who wants to know. What lies
+/// ahead, by a simulated clock, is now.
+pub fn ago(clock: &Clock, time: &str) -> Markup {
+    told_by_age(clock, time, |rest| {
+        if rest.as_secs() < 2 { "just now".into() } else { format!("{} ago", length(rest)) }
+    })
+}
+
+/// How long something has been as it is, in the same way.
+pub fn lasting(clock: &Clock, time: &str) -> Markup {
+    told_by_age(clock, time, |rest| format!("for {}", length(rest)))
+}
+
+/// Now, not behind the latest sweep: a simulated clock may be ahead of ours.
+pub fn now(board: &Board) -> Clock {
+    let swept = board.fabrics.iter().filter_map(|observation| observation.snapshot.as_ref());
+    let latest = swept.map(|snapshot| snapshot.anchor.wall_of(snapshot.ended)).max();
+    Clock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
+}
+
+fn told_by_age(clock: &Clock, time: &str, tell: impl Fn(Duration) -> String) -> Markup {
+    let Ok(moment) = humantime::parse_rfc3339(time) else { return html! { (time) } };
+    let rest =
+        Duration::from_secs(clock.time().duration_since(moment).unwrap_or_default().as_secs());
+    html! { time datetime=(time) title=(clock.tell(moment)) { (tell(rest)) } }
+}
+
+/// A cable by its ends, and the way to its page. An end stays in one line, if it can.
+pub fn cable(link: &Link) -> Markup {
+    let page = link.link.parse().map(|id| address::link(&link.fabric, id)).unwrap_or_default();
+    html! { a .cable href=(page) {
+        bdi { (link.ends[0].label()) } " – " wbr; bdi { (link.ends[1].label()) }
+    } }
+}
+
 /// A node by its name, and the way to its page.
 pub fn node(fabric: &str, guid: &str, name: &str) -> Markup {
     let Ok(guid) = guid.parse::<Guid>() else { return html! { (name) } };
@@ -144,7 +173,7 @@ pub fn sign(verdict: &str) -> &'static str {
 /// The lines of a table of events.
 pub fn events(clock: &Clock, events: &[Told]) -> Markup {
     html! {
-        div .wide { table .events {
+        table .stack.events {
             thead { tr { th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Where" } th scope="col" { "In words" } } }
             tbody { @for event in events { tr {
                 td .when { (at(clock, event.at)) }
@@ -152,7 +181,7 @@ pub fn events(clock: &Clock, events: &[Told]) -> Markup {
                 td { (place(event)) }
                 td { (event.text) }
             } } }
-        } }
+        }
     }
 }
 
@@ -176,15 +205,6 @@ mod tests {
 
     #[test]
     fn numbers_are_told_as_people_read_them() {
-        for (number, told) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (65_535, "65,535"),
-            (12_345_678, "12,345,678"),
-        ] {
-            assert_eq!(count(number), told);
-        }
         for (bytes, told) in
             [(50_000_000_000, "400 Gb/s"), (312_500_000, "2.5 Gb/s"), (7_000_000_000, "56 Gb/s")]
         {

@@ -33,8 +33,8 @@ impl GuestExporter {
 
     /// Starts `fabric-exporter demo`, which has no need of the guest's devices, and waits the same.
     pub fn demo(flags: &[&str]) -> Self {
-        // By itself it is quiet, and that it listens is read from its log.
-        Self::run("demo", &[&["--log.level=info"], flags].concat())
+        // By itself it is quiet, and that it listens is read from its log. The guest has no disk.
+        Self::run("demo", &[&["--log.level=info", "--no-history"], flags].concat())
     }
 
     fn run(verb: &str, flags: &[&str]) -> Self {

@@ -7,6 +7,7 @@ use super::{Verdicts, Word};
 
 /// The nodes of all fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Nodes {
     /// Fabric by fabric.
     pub fabrics: Vec<FabricNodes>,
@@ -14,6 +15,7 @@ pub struct Nodes {
 
 /// The nodes of a fabric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FabricNodes {
     /// The fabric's name.
     pub fabric: String,
@@ -25,6 +27,7 @@ pub struct FabricNodes {
 
 /// A node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Node {
     /// NodeGUID.
     pub guid: String,
@@ -61,6 +64,7 @@ pub struct Node {
 
 /// A node with its ports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeDetail {
     /// The fabric that it is in.
     pub fabric: String,

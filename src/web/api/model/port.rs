@@ -8,6 +8,7 @@ use super::{BitErrors, Link, Word};
 
 /// A cable with all that is known of its ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkDetail {
     /// When the fabric's latest sweep ended (RFC 3339).
     pub swept_at: Option<String>,
@@ -26,6 +27,7 @@ pub struct LinkDetail {
 
 /// What a port is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PortName {
     /// Its node's GUID.
     pub guid: String,
@@ -46,6 +48,7 @@ impl PortName {
 
 /// A port, with all that is known of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Port {
     /// What it is called.
     #[serde(flatten)]
@@ -102,6 +105,7 @@ pub struct Port {
 
 /// The other end of a port's cable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peer {
     /// The port there.
     #[serde(flatten)]
@@ -112,6 +116,7 @@ pub struct Peer {
 
 /// The ratio of bits that error correction had to mend.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mended {
     /// As it was measured.
     pub ratio: f32,
@@ -121,6 +126,7 @@ pub struct Mended {
 
 /// A port's part in a congestion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Congestion {
     /// `root` or `victim`.
     pub role: Word,

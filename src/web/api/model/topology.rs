@@ -6,6 +6,7 @@ use super::{Verdicts, Word};
 
 /// How all fabrics are wired.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Topologies {
     /// Fabric by fabric.
     pub fabrics: Vec<Topology>,
@@ -13,6 +14,7 @@ pub struct Topologies {
 
 /// How a fabric is wired: its switches, and what is between them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Topology {
     /// The fabric's name.
     pub fabric: String,
@@ -28,6 +30,7 @@ pub struct Topology {
 
 /// A switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Switch {
     /// Its GUID.
     pub guid: String,
@@ -59,6 +62,7 @@ pub struct Switch {
 
 /// All cables between two switches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bundle {
     /// The place of one of them in the list of switches.
     pub a: usize,
@@ -72,6 +76,7 @@ pub struct Bundle {
 
 /// A cable that is `watch` or `bad`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Suspect {
     /// Its id.
     pub link: String,
@@ -83,6 +88,7 @@ pub struct Suspect {
 
 /// Two nodes with a cable, and no switch between them; or one without any cable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Apart {
     /// The nodes' GUIDs and names.
     pub nodes: Vec<(String, String)>,

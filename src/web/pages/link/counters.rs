@@ -43,7 +43,7 @@ fn of(port: &Port, row: &Row) -> Option<u64> {
 
 fn table(ports: &[Port; 2], rows: &[&Row]) -> Markup {
     html! {
-        div .wide { table .counters {
+        div .wide tabindex="0" role="group" aria-label="Counters" { table .counters {
             thead { tr {
                 th scope="col" { "Counter" }
                 @for port in ports { th .n scope="col" { (port.name.label()) } }
@@ -79,7 +79,7 @@ fn bits(ports: &[Port; 2]) -> Markup {
         @if ports.iter().all(|port| port.bit_errors.windows.is_empty()) {
             p .quiet { "Neither end was watched for long enough yet." }
         } @else {
-            div .wide { table .bits {
+            div .wide tabindex="0" role="group" aria-label="Wrong bits" { table .bits {
                 thead { tr {
                     th scope="col" { "Into" } th scope="col" { "Window" } th .n scope="col" { "Errors" }
                     th .n scope="col" { "Watched" } th .n scope="col" { "Ratio" } th .n scope="col" { "Limit" } th scope="col" { "Comes to" }

@@ -95,7 +95,7 @@ fn drawn(trend: &Trend, id: LinkId, clock: &Clock) -> Markup {
     html! {
         @match plot::of(course, trend.window, clock) {
             Some(picture) => {
-                div .wide { (picture) }
+                div .wide tabindex="0" role="group" aria-label="Course" { (picture) }
                 p .quiet { "Times are of " (clock.zone()) "." @if course.lanes().next().is_none() { " Neither end counted errors in this window." } }
             }
             None => p .quiet { "Nothing is recorded of it in this window." },

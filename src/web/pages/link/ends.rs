@@ -58,7 +58,7 @@ pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
     let (ports, fabric) = (&detail.ports, &*detail.link.fabric);
     html! {
         h2 { "Both ends" }
-        div .wide { table .ends {
+        div .wide tabindex="0" role="group" aria-label="Both ends" { table .ends {
             thead { tr {
                 td {}
                 @for port in ports { th scope="col" { (port.name.label()) } }

@@ -59,9 +59,9 @@ pub(super) async fn get(State(desk): State<Desk>, Path(id): Path<String>, said: 
     let main = html! {
         (gist(&link, &clock))
         (why(&link))
+        (history)
         (ends::section(&link, &clock))
         (counters::section(&link))
-        (history)
     };
     Page::new(&title, address::LINKS, main).answer()
 }

@@ -11,7 +11,7 @@ use crate::web::pages::{address, words};
 pub(super) fn section(detail: &NodeDetail) -> Markup {
     html! {
         h2 { "Ports" }
-        div .wide { table .ports {
+        div .wide tabindex="0" role="group" aria-label="Ports" { table .ports {
             thead { tr {
                 th .n scope="col" { "Port" } th scope="col" { "Leads to" } th scope="col" { "State" } th scope="col" { "Runs at" }
                 th scope="col" { "Verdict" } th .n scope="col" { "Errors" } th .n scope="col" { "Waits" }

@@ -71,7 +71,7 @@ fn section(topology: &Topology) -> Markup {
     html! {
         (gist(topology))
         @if !topology.switches.is_empty() {
-            div .wide { (picture::drawn(topology, &layout)) }
+            div .wide tabindex="0" role="group" aria-label="Picture" { (picture::drawn(topology, &layout)) }
             (legend())
         }
         (apart(topology))
@@ -177,7 +177,7 @@ fn matrices(topology: &Topology) -> Markup {
         }
         @for ((low, high), matrices) in matrix::of(topology) {
             h3 { (picture::called(low, top)) @if low != high { " to " (picture::called(high, top)) } @else { " to one another" } }
-            div .matrices { @for matrix in &matrices { div .wide { (matrix.drawn(topology)) } } }
+            div .matrices { @for matrix in &matrices { div .wide tabindex="0" role="group" aria-label="Matrix" { (matrix.drawn(topology)) } } }
         }
     }
 }
@@ -186,7 +186,7 @@ fn table(topology: &Topology) -> Markup {
     let top = topology.switches.iter().filter_map(|switch| switch.level).max();
     html! {
         h2 { "All switches" }
-        div .wide { table {
+        div .wide tabindex="0" role="group" aria-label="All switches" { table {
             thead { tr {
                 th scope="col" { "Switch" } th scope="col" { "Level" } th .n scope="col" { "Cables up" } th .n scope="col" { "Aside" }
                 th .n scope="col" { "Down" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" }

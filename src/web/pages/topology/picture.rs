@@ -115,7 +115,8 @@ impl Drawing<'_> {
         let first_line = top + BOX.1 / 2.0 + 4.0 - (told.len() as f64 - 1.0) * 7.0;
         let about = about(of, cell, &name);
         html! {
-            a href=(self.way(of)) aria-label=(about) {
+            // Its title is what it is called; whoever speaks to the browser says what stands there, too.
+            a href=(self.way(of)) {
                 title { (about) }
                 rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
                 @for (place, line) in told.iter().enumerate() {

@@ -1,0 +1,138 @@
+//! What a page costs: 60,000 ports of a simulated fabric, asked for by HTTP as a browser does.
+//!
+//! The exporter's own walks read the fabric twice and judge it, and the board that comes of it is served.
+//! Timed is the whole way: from the request until the last byte is there. Wanted: less than 100 ms for the
+//! fabric at a glance.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod measure;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime};
+
+use fabric_exporter::collect::agents::Agents;
+use fabric_exporter::collect::discovery::Discovery;
+use fabric_exporter::collect::sweep::Sweep;
+use fabric_exporter::fabric::Moment;
+use fabric_exporter::fabric::names::NodeNames;
+use fabric_exporter::health::{HealthSettings, Judge, Verdict};
+use fabric_exporter::mad::pma::Extras;
+use fabric_exporter::monitor::Observation;
+use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use fabric_exporter::sim::wire::{SimWire, Time, share};
+use fabric_exporter::sim::world::World;
+use fabric_exporter::transport::Wire;
+use fabric_exporter::transport::pace::Pace;
+use fabric_exporter::transport::transactor::Transactor;
+use fabric_exporter::transport::walk::drive;
+use fabric_exporter::web::address;
+use fabric_exporter::web::exposition::Exposition;
+use fabric_exporter::web::exposition::about::Process;
+use fabric_exporter::web::server::Site;
+use measure::median;
+
+/// The tree of 10,000 hosts of the scale benchmark, with a bad cable.
+const SCENARIO: &str = "\
+fabric: {fat-tree: {levels: 3, hosts: 10000, radix: 40, down: 20, up: 20}}
+traffic: {pattern: across, load: 60%}
+way: {round-trip: 0s, per-hop: 0s, jitter: 0s}
+timeline:
+  - bad-cable: {into: \"leaf-0-1[30]\", ratio: 1e-9}
+";
+
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// How often each page is asked for.
+const TIMES: usize = 15;
+
+/// Discovers a simulated fabric, sweeps it and judges what it shows.
+fn observed() -> Observation {
+    let scenario = Scenario::parse("pages", SCENARIO).unwrap();
+    let story = scenario.story(&Overrides::default()).unwrap();
+    let seat = story.seats[0];
+    let time = Time::Virtual { began: SystemTime::now() };
+    let mut wire = SimWire::new(share(World::new(story)), seat, time);
+    let mut transactor = Transactor::new(Pace::default());
+    let stop = AtomicBool::new(false);
+    let mut discovery = Discovery::new();
+    drive(&mut discovery, &mut transactor, &mut wire, &stop).unwrap();
+    let fabric =
+        Arc::new(discovery.finish().assemble(&NodeNames::default(), Moment::default(), None));
+    let mut agents = Agents::new(Extras { details: false, fec: true });
+    let mut judge = Judge::new(HealthSettings::default());
+    let mut observation = Observation { fabric: "default".into(), ..Observation::default() };
+    for _ in 0..3 {
+        let next = wire.now() + INTERVAL;
+        let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
+        drive(&mut sweep, &mut transactor, &mut wire, &stop).unwrap();
+        let mut snapshot = sweep.finish().snapshot;
+        observation.findings = judge.judge(&mut snapshot);
+        observation.snapshot = Some(snapshot);
+        wire.receive(next).unwrap();
+    }
+    observation
+}
+
+fn main() {
+    // `cargo test --benches` asks for a list of tests; there are none here.
+    if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
+        return;
+    }
+    let mut observation = observed();
+    let snapshot = observation.snapshot.clone().unwrap();
+    let fabric = &snapshot.fabric;
+    let ports = fabric.ports.iter().filter(|port| port.peer.is_some()).count();
+    println!(
+        "{ports} connected ports, {} nodes, {} links",
+        fabric.nodes.len(),
+        fabric.links().count()
+    );
+    let cable = fabric.links().next().unwrap();
+    let pages = [
+        "/".to_owned(),
+        "/links".into(),
+        "/links?text=leaf-0-1".into(),
+        "/links?page=300".into(),
+        "/search?q=host-1".into(),
+        address::link("default", fabric.link_id(cable.0).unwrap()),
+        address::node("default", fabric.end(cable.1).0),
+        "/topology".into(),
+        "/api/v1/overview".into(),
+        "/api/v1/search?q=host-1".into(),
+        "/api/v1/links".into(),
+        "/api/v1/topology".into(),
+    ];
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for case in ["as it is", "every cable bad"] {
+        if case != "as it is" {
+            for link in &mut observation.findings.links {
+                link.verdict = Verdict::Bad;
+            }
+        }
+        let exposition = Exposition::render(vec![Arc::new(observation.clone())].into());
+        let (_sender, latest) = tokio::sync::watch::channel(Arc::new(exposition));
+        let site = Site::new(latest, Process::new(Path::new("/proc")), "/metrics");
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let server = listener.local_addr().unwrap();
+        runtime.spawn(async move { axum::serve(listener, site.router()).await });
+        println!("\n{case:<56} {:>9} {:>9} {:>10}", "median", "worst", "bytes");
+        let agent = ureq::Agent::new_with_defaults();
+        for page in &pages {
+            let mut bytes = 0;
+            let times: Vec<f64> = (0..TIMES)
+                .map(|_| {
+                    let began = Instant::now();
+                    let mut answer = agent.get(format!("http://{server}{page}")).call().unwrap();
+                    bytes =
+                        answer.body_mut().with_config().limit(1 << 30).read_to_vec().unwrap().len();
+                    began.elapsed().as_secs_f64() * 1e3
+                })
+                .collect();
+            let worst = times.iter().copied().fold(0.0, f64::max);
+            println!("{page:<56} {:>6.1} ms {worst:>6.1} ms {bytes:>10}", median(times));
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Some of the cables, the worst first, found without telling all: of 30,000 a hundred are shown.
+
+use std::sync::Arc;
+
+use crate::fabric::counter::{Counter, TABLE};
+use crate::fabric::topology::Link as Cable;
+use crate::fabric::{Node, NodeIndex, PortIndex, Snapshot};
+use crate::health::bit_errors::Window;
+use crate::health::{Findings, LinkFindings, Verdict};
+use crate::monitor::Observation;
+
+use super::links::{Of, all};
+use super::model::{LOCAL, Link, Rank};
+
+/// Which cables are wanted. What is empty wants all.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted<'a> {
+    /// Those of this fabric.
+    pub fabric: &'a str,
+    /// Those with one of these verdicts.
+    pub verdicts: &'a [Verdict],
+    /// Those at whose ends a node has this in its name, in whatever case.
+    pub text: &'a str,
+}
+
+/// Some of the cables that are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Ranked {
+    /// How many are wanted.
+    pub found: usize,
+    /// Those of them that were asked for, the worst first.
+    pub links: Vec<Link>,
+}
+
+/// Those of the wanted cables that come after so many, and no more than some.
+pub fn ranked(
+    fabrics: &[Arc<Observation>],
+    wanted: &Wanted<'_>,
+    after: usize,
+    most: usize,
+) -> Ranked {
+    let scale = Scale::new();
+    let mut standing = Vec::new();
+    for observation in fabrics {
+        let Some(snapshot) = &observation.snapshot else { continue };
+        if !wanted.fabric.is_empty() && wanted.fabric != observation.fabric {
+            continue;
+        }
+        let named = named(snapshot, wanted.text);
+        for (cable, judged) in all(observation) {
+            let verdict = judged.map_or(Verdict::Unknown, |link| link.verdict);
+            let is_named = |port: PortIndex| {
+                let NodeIndex(node) = snapshot.fabric.port(port).node;
+                named.as_ref().is_none_or(|named| named[node as usize])
+            };
+            let is_wanted = wanted.verdicts.is_empty() || wanted.verdicts.contains(&verdict);
+            if is_wanted && (is_named(cable.0) || is_named(cable.1)) {
+                let rank = scale.rank(verdict, cable, snapshot, &observation.findings);
+                standing.push(Standing { rank, observation, snapshot, cable, judged });
+            }
+        }
+    }
+    let found = standing.len();
+    let end = after.saturating_add(most).min(found);
+    // Nobody asks in what order the rest is.
+    if end < found {
+        standing.select_nth_unstable_by(end, Standing::order);
+    }
+    standing.truncate(end);
+    standing.sort_by(Standing::order);
+    let links = standing.iter().skip(after).filter_map(Standing::told).collect();
+    Ranked { found, links }
+}
+
+/// A cable among others.
+struct Standing<'a> {
+    rank: Rank,
+    observation: &'a Observation,
+    snapshot: &'a Snapshot,
+    cable: Cable,
+    judged: Option<&'a LinkFindings>,
+}
+
+impl Standing<'_> {
+    /// The worse first; among equals by name, as `links` does.
+    fn order(&self, other: &Self) -> std::cmp::Ordering {
+        let ends = || (self.end(self.cable.0), self.end(self.cable.1));
+        let others = || (other.end(other.cable.0), other.end(other.cable.1));
+        let fabrics = || self.observation.fabric.cmp(&other.observation.fabric);
+        other.rank.cmp(&self.rank).then_with(fabrics).then_with(|| ends().cmp(&others()))
+    }
+
+    fn end(&self, port: PortIndex) -> (&str, u8) {
+        let fabric = &self.snapshot.fabric;
+        (&fabric.node_of(port).name, fabric.port(port).number)
+    }
+
+    fn told(&self) -> Option<Link> {
+        Some(Of::new(self.observation)?.link(self.cable, self.judged))
+    }
+}
+
+/// By node, whether its name has a text in it; nothing if there is no text.
+fn named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
+    let text = text.trim().to_lowercase();
+    let has = |node: &Node| node.name.to_lowercase().contains(&text);
+    (!text.is_empty()).then(|| snapshot.fabric.nodes.iter().map(has).collect())
+}
+
+/// What ranks are made of.
+struct Scale {
+    local: Vec<Counter>,
+}
+
+impl Scale {
+    fn new() -> Self {
+        let known = TABLE.iter().filter(|row| LOCAL.contains(&row.metric));
+        Scale { local: known.map(|row| row.counter).collect() }
+    }
+
+    /// The same as [`Link::rank`], from what the cable would be told from.
+    fn rank(&self, verdict: Verdict, cable: Cable, of: &Snapshot, findings: &Findings) -> Rank {
+        let Cable(near, far) = cable;
+        let ratio = |port: PortIndex| {
+            let errors = findings.ports.get(port.0 as usize).map(|port| &port.bit_errors);
+            let windows = errors.into_iter().flat_map(|errors| {
+                let watched = |window: &Window| !errors.windows[*window as usize].span().is_zero();
+                let watched = Window::ALL.into_iter().filter(watched);
+                watched.filter_map(|window| errors.ratio(window))
+            });
+            windows.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max)
+        };
+        let errors = self.errors(of, near).saturating_add(self.errors(of, far));
+        Rank::new(verdict, ratio(near).max(ratio(far)), errors)
+    }
+
+    fn errors(&self, snapshot: &Snapshot, port: PortIndex) -> u64 {
+        let count = |counter| snapshot.reading(port).and_then(|reading| reading.get(counter));
+        let of = |counter| count(counter).unwrap_or(0);
+        let sum = self.local.iter().map(|&counter| of(counter)).fold(0, u64::saturating_add);
+        let marked = of(Counter::RcvRemotePhysicalErrors).min(of(Counter::RcvErrors));
+        sum.saturating_sub(marked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::evidence::tests::{count, fine, over, port, snapshot};
+    use crate::web::api::links::{Ask, links};
+
+    fn board() -> [Arc<Observation>; 1] {
+        let mut snapshot = snapshot();
+        let leaf = port(&snapshot, 1, 1);
+        count(&mut snapshot, leaf, Counter::SymbolErrors, 12);
+        count(&mut snapshot, leaf, Counter::RcvErrors, 9);
+        count(&mut snapshot, leaf, Counter::RcvRemotePhysicalErrors, 4);
+        let mut findings = fine(&snapshot);
+        findings.ports[leaf.0 as usize].bit_errors = over(432);
+        findings.links[0].verdict = Verdict::Watch;
+        let fabric = "f".into();
+        let snapshot = Some(snapshot);
+        [Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })]
+    }
+
+    /// What is shown in a part is in the order of what is told as a whole.
+    #[test]
+    fn a_rank_is_the_same_from_the_board_and_from_what_is_told() {
+        let board = board();
+        let snapshot = board[0].snapshot.as_ref().unwrap();
+        let told = &links(&board, &Ask::default()).fabrics[0].links;
+        let mut ranks = Vec::new();
+        for ((cable, judged), link) in all(&board[0]).zip(told) {
+            let verdict = judged.unwrap().verdict;
+            let rank = Scale::new().rank(verdict, cable, snapshot, &board[0].findings);
+            assert_eq!(rank, link.rank());
+            ranks.push(rank);
+        }
+        assert_eq!((ranks[0].suspicion.0, ranks[0].errors), (Verdict::Watch, 17));
+        assert!(ranks[0].ratio > 0.0 && ranks[0] > ranks[1]);
+    }
+
+    #[test]
+    fn what_is_wanted_is_counted_and_told_in_parts() {
+        let board = board();
+        let told = |wanted: &Wanted<'_>, after, most| {
+            let ranked = ranked(&board, wanted, after, most);
+            let names = ranked.links.iter().map(|link| link.ends[1].node.clone());
+            (ranked.found, names.collect::<Vec<_>>())
+        };
+        let all = Wanted::default();
+        let names = told(&all, 0, 9).1;
+        assert_eq!(told(&all, 0, 9).0, names.len());
+        assert_eq!(told(&all, 0, 1), (2, names[..1].to_vec()));
+        assert_eq!(told(&all, 1, 1), (2, names[1..].to_vec()));
+        assert_eq!(told(&all, 7, 1), (2, vec![]));
+        assert_eq!(told(&Wanted { verdicts: &[Verdict::Watch], ..all.clone() }, 0, 9).0, 1);
+        assert_eq!(told(&Wanted { text: "HOST-A", ..all.clone() }, 0, 9).0, 1);
+        assert_eq!(told(&Wanted { text: "nobody", ..all.clone() }, 0, 9).0, 0);
+        assert_eq!(told(&Wanted { fabric: "g", ..all }, 0, 9).0, 0);
+    }
+}
