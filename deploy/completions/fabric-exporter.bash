@@ -98,7 +98,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__demo)
-            opts="-h --scenario --topology --hosts --speedup --clock --web.telemetry-path --web.config.file --web.systemd-socket --log.format --process.confine --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --web.listen-address --log.level --fabric.interval --fabric.hca --fabric.port --help"
+            opts="-h --scenario --topology --hosts --speedup --clock --web.telemetry-path --web.config.file --web.systemd-socket --log.format --process.confine --history.traffic-for --history.rare-for --no-history --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -142,14 +142,6 @@ _fabric__exporter() {
                     ;;
                 --process.confine)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
-                    return 0
-                    ;;
-                --history.file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --history.size)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --history.traffic-for)
@@ -229,6 +221,14 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --fabric.interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --history.file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --history.size)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -318,8 +318,6 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 json\t'A JSON object a line'"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l process.confine -d 'Give up, once all is open, what is not needed: capabilities, other files, connections [default: true]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.file -d 'File to record each sweep in [default: none, and nothing is recorded]' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.size -d 'Size that the file is kept below [default: 1GiB]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.traffic-for -d 'How long each sweep\'s traffic is kept [default: 24h]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.rare-for -d 'How long events, and each sweep\'s errors and waits, are kept [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.name -d 'Value of the label `fabric` [default: default]' -r
@@ -346,6 +344,9 @@ warn\t''
 info\t''
 debug\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.interval -d 'From one sweep of all counters to the next [default: 5s]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.file -d 'File to record each sweep in [default: a temporary one, which goes with the demo]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.size -d 'Size that the file is kept below [default: 1GiB; of a temporary one 64MiB]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.hca -d 'HCA to ask from [default: the first with an InfiniBand port that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.port -d 'Port of the HCA to ask from [default: the first that is up]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l no-history -d 'Record nothing'
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
