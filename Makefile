@@ -57,6 +57,7 @@ lint: tools ## formatting, clippy, documentation, dependencies
 	rustfmt --check --edition 2024 fuzz/targets/*.rs
 	cargo clippy $(LOCKED) --all-targets -- -D warnings
 	cargo clippy $(LOCKED) --no-default-features -- -D warnings
+	cargo check $(LOCKED) --release --no-default-features # as `make demo` is built: constants are found otherwise
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --no-deps --quiet
 	cargo deny $(LOCKED) check bans licenses sources
 
