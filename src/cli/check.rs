@@ -9,8 +9,7 @@ use clap::Args;
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
 use crate::monitor::{names_in, work_in};
-use crate::web::config::{WebConfig, WebConfigError};
-use crate::web::tls;
+use crate::web::inspection::{Inspection, inspect};
 
 use super::{Exit, Fatal};
 
@@ -110,39 +109,10 @@ fn counted(number: usize, what: &str) -> String {
 }
 
 fn web_config(path: &Path, told: &mut Told) {
-    let (_, config) = WebConfig::load(path);
-    let looked = config.and_then(|config| {
-        if let Some(settings) = &config.tls {
-            tls::server_config(settings, config.http2)
-                .map_err(|error| WebConfigError::new(path, error.to_string()))?;
-        }
-        Ok(config)
-    });
-    let described = looked.map(|config| {
-        for warning in &config.warnings {
+    told.result(inspect(path).map(|Inspection { about, warnings }| {
+        for warning in warnings {
             line("warning", format_args!("web config file {}: {warning}", path.display()));
         }
-        format!("web config file {}: {}", path.display(), about(&config))
-    });
-    told.result(described);
-}
-
-/// What clients will meet.
-fn about(config: &WebConfig) -> String {
-    let tls = match &config.tls {
-        None => "no TLS".to_owned(),
-        Some(tls) => format!("TLS, {:?}", tls.client_auth),
-    };
-    let logins = match config.users.len() {
-        0 => "no login".to_owned(),
-        users => counted(users, "user"),
-    };
-    let mut parts = vec![tls, logins];
-    if !config.headers.is_empty() {
-        parts.push(counted(config.headers.len(), "header"));
-    }
-    if let Some(rate) = config.rate {
-        parts.push(format!("a request each {:?}, {} at once", rate.interval, rate.burst));
-    }
-    parts.join("; ")
+        format!("web config file {}: {about}", path.display())
+    }));
 }

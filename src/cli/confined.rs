@@ -32,7 +32,7 @@ pub fn needs(settings: &Settings, web: Option<&Sources>) -> Needs {
         .iter()
         .flat_map(|fabric| [&fabric.node_name_map, &fabric.maintenance_file].into_iter().flatten());
     let files = files.map(PathBuf::as_path).chain(web.into_iter().flat_map(Sources::paths));
-    read.extend(files.flat_map(folders_of));
+    read.extend(files.flat_map(|file| [folders_of(file), folders_of_links(file)].concat()));
     let mut devices = Vec::new();
     let events = settings.host.as_ref().is_some_and(|host| host.events);
     read.push(settings.sysfs.clone());
@@ -48,6 +48,16 @@ pub fn needs(settings: &Settings, web: Option<&Sources>) -> Needs {
     Needs { read, write: history.flat_map(|history| folders_of(&history.file)).collect(), devices }
 }
 
+/// The folders of those folders on the way to a file that are links, as in `certs/current/server.pem`: such
+/// a one may lead to its neighbour tomorrow.
+fn folders_of_links(file: &Path) -> Vec<PathBuf> {
+    let Ok(file) = std::path::absolute(file) else { return Vec::new() };
+    let links = file.ancestors().skip(1).filter(|folder| folder.is_symlink());
+    // Not / and the likes of /var, for the sake of /var/run: that would be half of the host.
+    let holders = links.filter_map(Path::parent).filter(|holder| holder.components().count() > 2);
+    holders.map(Path::to_owned).collect()
+}
+
 /// The folder of a file: where it is named, and where it really is.
 fn folders_of(file: &Path) -> Vec<PathBuf> {
     let folder = |file: &Path| match file.parent() {
@@ -56,4 +66,23 @@ fn folders_of(file: &Path) -> Vec<PathBuf> {
     };
     let real = std::fs::canonicalize(file).ok();
     std::iter::once(folder(file)).chain(real.map(|real| folder(&real))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_a_link_may_lead_to_its_neighbour() {
+        let dir = tempfile::tempdir().unwrap();
+        let certs = dir.path().join("certs");
+        std::fs::create_dir_all(certs.join("1")).unwrap();
+        std::os::unix::fs::symlink("1", certs.join("current")).unwrap();
+        assert!(folders_of_links(&certs.join("current/server.pem")).contains(&certs));
+        assert!(!folders_of_links(&certs.join("1/server.pem")).contains(&certs));
+        assert!(
+            folders_of_links(Path::new("/proc/self/status")).is_empty(),
+            "/proc holds the link"
+        );
+    }
 }

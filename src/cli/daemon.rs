@@ -1,7 +1,7 @@
 //! What `serve` and `demo` have in common: watchers, each on a thread of its own, a renderer and a
 //! server, until the program is told to end.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -41,7 +41,7 @@ const MOST_FAREWELL: Duration = Duration::from_secs(5);
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// How much those who serve stand back for those who sweep; see [`stand_back`].
-const NICE: i32 = 19;
+const NICE: i32 = 10;
 
 /// How often the line that the service manager shows is made anew, if anything is.
 const STATUS_INTERVAL: Duration = Duration::from_secs(5);
@@ -133,12 +133,12 @@ impl<'a> Daemon<'a> {
         }
     }
 
-    /// Runs until SIGTERM or SIGINT, or until something makes it pointless to go on; tells the
-    /// addresses that it listens at, once it does.
+    /// Runs until SIGTERM or SIGINT, or until something makes it pointless to go on; tells where it
+    /// listens, as `http://127.0.0.1:10315`, once it does.
     pub fn run(
         mut self,
         mut watchers: Vec<Watcher>,
-        announce: impl FnOnce(&[SocketAddr]),
+        announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
         let file = self.settings.web_config.as_deref();
         let security = Security::load(file).map_err(|error| Fatal::new(Exit::Usage, error))?;
@@ -151,10 +151,14 @@ impl<'a> Daemon<'a> {
         watchers.extend(self.recorder()?);
         // Each keeps what it once needed to compress an answer, some 800 KiB; a host's own devices
         // have little to tell, and a second one is for those who wait behind a fabric's.
-        let servers = if self.settings.fabrics.is_empty() { 1 } else { 2 };
+        let sweeps = !self.settings.fabrics.is_empty();
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(servers)
-            .on_thread_start(stand_back)
+            .worker_threads(if sweeps { 2 } else { 1 })
+            .on_thread_start(move || {
+                if sweeps {
+                    stand_back();
+                }
+            })
             .enable_all()
             .build()
             .map_err(|error| {
@@ -171,7 +175,7 @@ impl<'a> Daemon<'a> {
         listeners: Vec<TcpListener>,
         watchers: Vec<Watcher>,
         (security, sources): (Security, Option<Sources>),
-        announce: impl FnOnce(&[SocketAddr]),
+        announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
         let Daemon { settings, mut seen, stop, pulses, board, recorder: _ } = self;
         // The monitors alone hold it from now on: with the last of them it closes.
@@ -185,10 +189,11 @@ impl<'a> Daemon<'a> {
             signal(SignalKind::interrupt()).map_err(|error| failed("SIGINT", error))?;
         let (latest_sender, latest) =
             watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
+        // With or without a file to read anew: by itself the signal would end the program.
+        let hangup = signal(SignalKind::hangup()).map_err(|error| failed("SIGHUP", error))?;
         let security = Arc::new(security);
-        if let Some(sources) = sources {
-            tokio::spawn(Arc::clone(&security).watch(sources));
-        }
+        tokio::spawn(Arc::clone(&security).watch(sources, hangup));
+        let scheme = if security.speaks_tls() { "https" } else { "http" };
         let server = Server::new(security, Limits::default());
         let mut addresses = Vec::new();
         for listener in listeners {
@@ -196,7 +201,7 @@ impl<'a> Daemon<'a> {
                 .map_err(|error| failed("listener", error))?;
             let address = listener.local_addr().map_err(|error| failed("listener", error))?;
             tracing::info!(%address, "listening");
-            addresses.push(address);
+            addresses.push(format!("{scheme}://{address}"));
             server.serve(listener, site(settings, &latest).router());
         }
         announce(&addresses);
@@ -330,9 +335,10 @@ fn site(settings: &Settings, latest: &Latest) -> Site {
         .with_history(history)
 }
 
-/// Lets this thread, which serves or renders, have what sweeping leaves: sweeps are to be on time,
-/// however many ask. A nice value of 10 is a tenth of the weight (sched(7)); a scrape on a busy host
-/// still gets on with that.
+/// Lets this thread, which serves or renders, stand back for those that sweep: sweeps are to be on time,
+/// however many ask. A nice value of 10 is a tenth of the weight (sched(7)), and 19 a seventieth, with
+/// which a scrape on a host that others keep busy would be late. Where nothing is swept nobody stands back:
+/// a host that computes is busy for days, and is scraped all the same.
 fn stand_back() {
     // Of this thread alone, as Linux has it; where that is not allowed all are alike.
     let _ = rustix::process::setpriority_process(None, NICE);

@@ -1,7 +1,6 @@
 //! `demo`: watches a fabric that is not there, whose story unfolds while one looks.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -185,7 +184,7 @@ fn watch(settings: &Settings, mut story: Story, about: &str, pace: u32) -> Resul
         use std::io::Write;
         // Somebody who does not listen, as behind a closed pipe, may still look.
         let mut out = std::io::stdout().lock();
-        let text = introduction(&begin, &told, pace, addresses);
+        let text = introduction(&begin, &told, pace, addresses, &settings.telemetry_path);
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     })
 }
@@ -207,21 +206,19 @@ fn introduction(
     begin: &str,
     told: &[(Duration, String)],
     pace: u32,
-    addresses: &[SocketAddr],
+    addresses: &[String],
+    metrics: &str,
 ) -> String {
     use std::fmt::Write;
 
     let mut text = begin.to_owned();
     for address in addresses {
         // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "  http://{address}/          the fabric at a glance, and its worst cables"
-        );
-        let _ = writeln!(text, "  http://{address}/topology  how it is wired");
-        let _ = writeln!(text, "  http://{address}/events    what happened");
         let _ =
-            writeln!(text, "  http://{address}/metrics   everything that is known, for Prometheus");
+            writeln!(text, "  {address}/          the fabric at a glance, and its worst cables");
+        let _ = writeln!(text, "  {address}/topology  how it is wired");
+        let _ = writeln!(text, "  {address}/events    what happened");
+        let _ = writeln!(text, "  {address}{metrics:<9}  everything that is known, for Prometheus");
     }
     if !told.is_empty() {
         text.push_str("What will happen, in minutes from now:\n");
@@ -232,8 +229,8 @@ fn introduction(
     if let Some(address) = addresses.first() {
         let _ = write!(
             text,
-            "Which cables are it:\n  fabric-exporter links --suspect --url http://{address}\n\
-             Watch what goes wrong:\n  curl -s http://{address}/metrics | grep -E \
+            "Which cables are it:\n  fabric-exporter links --suspect --url {address}\n\
+             Watch what goes wrong:\n  curl -s {address}{metrics} | grep -E \
              '^infiniband.*(symbol_errors|link_downed|transmit_wait)' | grep -v ' 0$'\nCtrl-C ends \
              it.\n\n"
         );

@@ -1,8 +1,10 @@
 //! The address to serve at: is it free, is it ours already, or does somebody else have it?
 
 use std::io::{ErrorKind, Read};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
+
+use crate::web::listen::try_bind;
 
 use super::finding::{Finding, Subject};
 
@@ -17,24 +19,16 @@ const MOST: u64 = 1 << 18;
 /// What `/-/healthy` says.
 const HEALTHY: &str = "healthy\n";
 
+/// Nothing is bound here, and to ask there would start the service.
+pub fn handed_over() -> Finding {
+    let found = "systemd listens, and hands its sockets over";
+    Finding::note(SUBJECT, "--web.systemd-socket", found)
+        .mend("systemctl list-sockets   # shows where")
+}
+
 /// Looks at each address.
 pub fn check(addresses: &[SocketAddr], telemetry_path: &str) -> Vec<Finding> {
     addresses.iter().map(|address| of_address(*address, telemetry_path)).collect()
-}
-
-/// Binds to an address for a moment, as `serve` would.
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let bound = TcpListener::bind(address);
-    match &bound {
-        // All addresses, on a host without IPv6.
-        Err(error)
-            if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED)
-                && error.raw_os_error() == Some(libc::EAFNOSUPPORT) =>
-        {
-            TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port())))
-        }
-        _ => bound,
-    }
 }
 
 fn of_address(address: SocketAddr, telemetry_path: &str) -> Finding {
@@ -44,19 +38,28 @@ fn of_address(address: SocketAddr, telemetry_path: &str) -> Finding {
     } else {
         "; a firewall has to let Prometheus in"
     };
-    let Err(error) = bind(address) else {
+    let Err(error) = try_bind(address) else {
         return Finding::ok(SUBJECT, what, format!("free{firewall}"));
     };
     let port = address.port();
     match error.kind() {
         ErrorKind::AddrInUse => match who(address, telemetry_path) {
-            Some(version) => {
+            Who::Exporter(version) => {
                 let found = format!("fabric-exporter{version} runs there{firewall}");
                 Finding::ok(SUBJECT, what, found)
             }
-            None => Finding::bad(SUBJECT, what, "taken by a program that is no fabric-exporter")
-                .wanted("a port that is free: serve ends without")
-                .mend(format!("ss -ltnp 'sport = :{port}'; or another with --web.listen-address")),
+            Who::Guarded(how) => {
+                let found = format!("taken by somebody who {how}: perhaps this exporter{firewall}");
+                Finding::note(SUBJECT, what, found)
+                    .mend(format!("ss -ltnp 'sport = :{port}'   # shows who it is"))
+            }
+            Who::Another => {
+                Finding::bad(SUBJECT, what, "taken by a program that is no fabric-exporter")
+                    .wanted("a port that is free: serve ends without")
+                    .mend(format!(
+                        "ss -ltnp 'sport = :{port}'; or another with --web.listen-address"
+                    ))
+            }
         },
         ErrorKind::PermissionDenied => {
             Finding::bad(SUBJECT, what, format!("may not be listened on: {error}"))
@@ -69,8 +72,17 @@ fn of_address(address: SocketAddr, telemetry_path: &str) -> Finding {
     }
 }
 
-/// The version of the exporter that answers there, with a blank before it, if it is one.
-fn who(address: SocketAddr, telemetry_path: &str) -> Option<String> {
+/// Who has an address.
+enum Who {
+    /// An exporter, and its version with a blank before it, if it tells that.
+    Exporter(String),
+    /// Somebody who lets not everybody in.
+    Guarded(&'static str),
+    /// Another program.
+    Another,
+}
+
+fn who(address: SocketAddr, telemetry_path: &str) -> Who {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         // Who listens at all of IPv6's listens at IPv4's, too, where there is either.
@@ -78,27 +90,37 @@ fn who(address: SocketAddr, telemetry_path: &str) -> Option<String> {
         ip => ip,
     };
     let url = format!("http://{}", SocketAddr::new(ip, address.port()));
-    if get(&format!("{url}/-/healthy"))? != HEALTHY {
-        return None;
+    match get(&format!("{url}/-/healthy")) {
+        Some((200, text)) if text == HEALTHY => {
+            let metrics = get(&format!("{url}{telemetry_path}"));
+            let version = metrics.and_then(|(_, text)| version(&text));
+            Who::Exporter(version.map(|version| format!(" {version}")).unwrap_or_default())
+        }
+        Some((401, _)) => Who::Guarded("asks for a login"),
+        // So we say, and so do the servers of other exporters.
+        Some((400, text)) if text.to_ascii_lowercase().contains("https") => {
+            Who::Guarded("speaks TLS")
+        }
+        _ => Who::Another,
     }
-    let version = get(&format!("{url}{telemetry_path}")).as_deref().and_then(version);
-    Some(version.map(|version| format!(" {version}")).unwrap_or_default())
 }
 
-fn get(url: &str) -> Option<String> {
+/// The status of an answer, and its text.
+fn get(url: &str) -> Option<(u16, String)> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(LIMIT))
         // It is this very host.
         .proxy(None)
         .max_redirects(0)
+        .http_status_as_error(false)
         .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")))
         .build()
         .into();
-    let mut answer = agent.get(url).call().ok().filter(|answer| answer.status() == 200)?;
+    let mut answer = agent.get(url).call().ok()?;
     let mut text = Vec::new();
     // What came before an error, or before the end of our patience, may do.
     let _ = answer.body_mut().as_reader().take(MOST).read_to_end(&mut text);
-    Some(String::from_utf8_lossy(&text).into_owned())
+    Some((answer.status().as_u16(), String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// The version in `fabric_exporter_build_info{version="0.1.0",…} 1`.

@@ -7,6 +7,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use crate::config::{FabricSettings, HistorySettings, Settings};
 use crate::history::file::free;
 use crate::monitor::{names_in, work_in};
+use crate::web::inspection::inspect;
 
 use super::finding::{Finding, Subject};
 
@@ -26,7 +27,7 @@ pub struct Own {
 /// Looks at settings and files.
 pub fn check(own: &Own) -> Vec<Finding> {
     let mut findings = vec![of_file(own)];
-    // --web.config.file has its place here, as soon as there is one.
+    findings.extend(own.settings.web_config.iter().flat_map(|path| of_web_config(path)));
     let fabrics = &own.settings.fabrics;
     findings.extend(of_site_file(fabrics, "--fabric.node-name-map", |fabric| {
         let path = fabric.node_name_map.as_ref()?;
@@ -55,6 +56,28 @@ fn of_file(own: &Own) -> Finding {
             let fabrics = own.settings.fabrics.len();
             Finding::ok(SUBJECT, what, format!("{shown} loads; fabrics to ask: {fabrics}"))
         }
+    }
+}
+
+/// The web config file, with what it names.
+fn of_web_config(path: &Path) -> Vec<Finding> {
+    let what = "--web.config.file";
+    let shown = path.display();
+    match inspect(path) {
+        Ok(inspection) => {
+            let warned = inspection.warnings.into_iter().map(|warning| {
+                Finding::warn(SUBJECT, what, format!("{shown}: {warning}")).mend(format!(
+                    "edit {shown}, or renew what it names; docs/security.md has each key"
+                ))
+            });
+            let loads = Finding::ok(SUBJECT, what, format!("{shown}: {}", inspection.about));
+            std::iter::once(loads).chain(warned).collect()
+        }
+        Err(error) => vec![
+            Finding::bad(SUBJECT, what, error.to_string())
+                .wanted("a file that the exporter's user can read: serve ends without it")
+                .mend(format!("edit {shown}; docs/security.md has each key")),
+        ],
     }
 }
 

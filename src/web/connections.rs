@@ -1,6 +1,6 @@
 //! The connections that there are, what each is doing, and which has to go.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,11 +30,29 @@ enum Doing {
 struct State {
     doing: Doing,
     since: Instant,
-    requests: usize,
-    /// How long its latest request may take, with all of the answer.
-    whole: Duration,
+    /// The requests that are being answered, by their numbers.
+    requests: BTreeMap<u64, Asked>,
+    next: u64,
     /// Since when the client takes too little of what is written, and how much it took since.
     stuck: Option<(Instant, usize)>,
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+struct Asked {
+    /// Until when all of the answer is to be taken, if it has to be in time.
+    until: Option<Instant>,
+    /// Since when there is more of the answer than is taken. A client of HTTP/2 can hold a single answer
+    /// back (RFC 9113, 5.2): nothing is written then, and so nothing is stuck.
+    offered: Option<Instant>,
+}
+
+impl State {
+    /// Since when the client takes too little.
+    fn untaken(&self) -> Option<Instant> {
+        let offered = self.requests.values().filter_map(|asked| asked.offered);
+        offered.chain(self.stuck.map(|(since, _)| since)).min()
+    }
 }
 
 /// A connection.
@@ -50,8 +68,8 @@ impl Connection {
         let state = State {
             doing: Doing::Greeting,
             since: now,
-            requests: 0,
-            whole: Duration::MAX,
+            requests: BTreeMap::new(),
+            next: 0,
             stuck: None,
         };
         Connection { state: Mutex::new(state), least_taken, gone: Notify::new() }
@@ -90,19 +108,28 @@ impl Connection {
         self.state().stuck = None;
     }
 
-    /// A request is to be answered.
-    fn begin(&self, now: Instant, whole: Duration) {
+    /// A request is to be answered; tells its number.
+    fn begin(&self, now: Instant, whole: Duration) -> u64 {
         let mut state = self.state();
-        state.requests += 1;
-        state.whole = whole;
+        let number = state.next;
+        state.next += 1;
+        state.requests.insert(number, Asked { until: now.checked_add(whole), offered: None });
         (state.doing, state.since) = (Doing::Answering, now);
+        number
     }
 
-    /// It was.
-    fn end(&self, now: Instant) {
+    /// More of its answer is there since then, or is not there yet.
+    fn offer(&self, number: u64, since: Option<Instant>) {
+        if let Some(asked) = self.state().requests.get_mut(&number) {
+            asked.offered = since;
+        }
+    }
+
+    /// It was answered.
+    fn end(&self, number: u64, now: Instant) {
         let mut state = self.state();
-        state.requests = state.requests.saturating_sub(1);
-        if state.requests == 0 {
+        state.requests.remove(&number);
+        if state.requests.is_empty() {
             (state.doing, state.since) = (Doing::Resting, now);
         }
     }
@@ -116,15 +143,15 @@ impl Connection {
     fn overdue(&self, now: Instant, limits: &Limits) -> Option<&'static str> {
         let state = self.state();
         let lasts = |since: Instant| now.saturating_duration_since(since);
-        if state.stuck.is_some_and(|(since, _)| lasts(since) > limits.taking) {
+        if state.untaken().is_some_and(|since| lasts(since) > limits.taking) {
             return Some("does not take its answer");
+        }
+        if state.requests.values().any(|asked| asked.until.is_some_and(|until| now > until)) {
+            return Some("takes its answer too slowly");
         }
         match state.doing {
             Doing::Greeting | Doing::Asking if lasts(state.since) > limits.asking => {
                 Some("asks too slowly")
-            }
-            Doing::Answering if lasts(state.since) > state.whole => {
-                Some("takes its answer too slowly")
             }
             Doing::Resting if lasts(state.since) > limits.resting => Some("rests"),
             _ => None,
@@ -135,7 +162,7 @@ impl Connection {
     fn gives_way(&self, now: Instant) -> Option<(u8, Instant)> {
         let state = self.state();
         let lasts = |since: Instant| now.saturating_duration_since(since);
-        if let Some((since, _)) = state.stuck.filter(|(since, _)| lasts(*since) > PATIENCE) {
+        if let Some(since) = state.untaken().filter(|since| lasts(*since) > PATIENCE) {
             return Some((1, since));
         }
         match state.doing {
@@ -213,8 +240,8 @@ impl Connections {
             self.hurry(now);
             return None;
         }
-        connection.begin(now, whole);
-        Some(Request { connection: Arc::clone(connection), all: Arc::clone(self) })
+        let number = connection.begin(now, whole);
+        Some(Request { connection: Arc::clone(connection), number, all: Arc::clone(self) })
     }
 
     /// Has the connection go whose client has taken nothing for the longest, so that there is room.
@@ -246,13 +273,21 @@ impl Drop for Place {
 #[derive(Debug)]
 pub(super) struct Request {
     connection: Arc<Connection>,
+    number: u64,
     all: Arc<Connections>,
+}
+
+impl Request {
+    /// The client has more of the answer to take since then; `None` while there is no more of it yet.
+    pub fn offer(&self, since: Option<Instant>) {
+        self.connection.offer(self.number, since);
+    }
 }
 
 impl Drop for Request {
     fn drop(&mut self) {
         self.all.requests.fetch_sub(1, Ordering::Relaxed);
-        self.connection.end(Instant::now());
+        self.connection.end(self.number, Instant::now());
     }
 }
 
@@ -276,7 +311,7 @@ mod tests {
         let connection = &place.connection;
         let overdue = |seconds| connection.overdue(at(seconds), &limits);
         assert_eq!([overdue(9.0), overdue(11.0)], [None, Some("asks too slowly")]);
-        connection.begin(at(5.0), limits.whole);
+        let request = connection.begin(at(5.0), limits.whole);
         assert_eq!([overdue(304.0), overdue(306.0)], [None, Some("takes its answer too slowly")]);
         // Stuck, and loose again once enough was taken.
         connection.stuck(at(10.0));
@@ -285,7 +320,7 @@ mod tests {
         assert_eq!([overdue(39.0), overdue(41.0)], [None, Some("does not take its answer")]);
         connection.took(limits.least_taken);
         assert_eq!(overdue(41.0), None);
-        connection.end(at(50.0));
+        connection.end(request, at(50.0));
         assert_eq!([overdue(349.0), overdue(351.0)], [None, Some("rests")]);
         connection.heard(at(60.0));
         connection.heard(at(69.0));
@@ -299,8 +334,7 @@ mod tests {
         let [silent, stuck, resting, busy] = std::array::from_fn(|_| all.open(began).unwrap());
         let _answers = [&stuck, &busy].map(|it| all.begin(&it.connection, began, SECOND).unwrap());
         stuck.connection.stuck(began);
-        resting.connection.begin(began, SECOND);
-        resting.connection.end(began);
+        resting.connection.end(resting.connection.begin(began, SECOND), began);
         let order = [silent.id, stuck.id, resting.id];
         for id in order {
             let place = all.open(began + 3 * SECOND).unwrap();
@@ -310,6 +344,31 @@ mod tests {
             std::mem::forget(place);
         }
         assert!(all.open(began + 3 * SECOND).is_none(), "all are busy");
+    }
+
+    #[test]
+    fn an_answer_that_is_held_back_is_no_better_for_others_by_the_same_connection() {
+        let limits = Limits::default();
+        let began = Instant::now();
+        let all = connections(9, 9);
+        let at = |seconds| began + seconds * SECOND;
+        let place = all.open(began).unwrap();
+        let overdue = |seconds| place.connection.overdue(at(seconds), &limits);
+        let ask = |seconds| all.begin(&place.connection, at(seconds), limits.whole).unwrap();
+        let (held, made) = (ask(0), ask(0));
+        held.offer(Some(at(1)));
+        made.offer(None);
+        assert!(place.connection.gives_way(at(2)).is_none());
+        assert_eq!(place.connection.gives_way(at(4)), Some((1, at(1))));
+        drop(ask(20));
+        assert_eq!([overdue(31), overdue(32)], [None, Some("does not take its answer")]);
+        drop(held);
+        // Nor is one that is taken in small pieces.
+        made.offer(Some(at(290)));
+        let _another = ask(290);
+        assert_eq!([overdue(300), overdue(301)], [None, Some("takes its answer too slowly")]);
+        drop(made);
+        assert_eq!(overdue(301), None);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Where requests come in: addresses that are bound, or sockets that systemd hands over.
 //!
-//! Blocking sockets' worth of work, before any thread is started: what binds low ports may be given
-//! up afterwards.
+//! It is done before any thread is started: what binds low ports may be given up afterwards.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -40,8 +39,15 @@ pub enum ListenError {
     },
 }
 
-/// Binds to an address. All addresses means IPv4 alone on a host without IPv6.
+/// Binds to an address, to serve there.
 pub fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    try_bind(address)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+        .map_err(|error| ListenError::Address { address, error })
+}
+
+/// Binds to an address. All addresses means IPv4 alone on a host without IPv6.
+pub fn try_bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     let mut bound = TcpListener::bind(address);
     if let Err(error) = &bound
         && address.ip().is_unspecified()
@@ -51,8 +57,6 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
         bound = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], address.port())));
     }
     bound
-        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-        .map_err(|error| ListenError::Address { address, error })
 }
 
 /// Takes all sockets that systemd hands over: one at least, and TCP alone.

@@ -11,7 +11,7 @@ use arc_swap::ArcSwap;
 use axum::http::{HeaderName, HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rustls::ServerConfig;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 
 use super::config::{Sources, Users, WebConfig, WebConfigError};
 use super::login::{Login, Logins};
@@ -66,16 +66,15 @@ impl Security {
         self.current.load().tls.clone()
     }
 
-    /// Looks for changes for as long as it is polled, and at once at SIGHUP.
-    pub async fn watch(self: Arc<Self>, sources: Sources) {
-        if let Err(error) = self.look(sources).await {
-            tracing::error!(%error, "the web config file is not looked at any more");
-        }
-    }
-
-    async fn look(self: Arc<Self>, sources: Sources) -> std::io::Result<()> {
-        let mut hangup = signal(SignalKind::hangup())?;
-        let mut sources = sources;
+    /// Looks for changes for as long as it is polled, and at once when `hangup` tells. Without a file
+    /// there is nothing to look for; that somebody asked is told all the same.
+    pub async fn watch(self: Arc<Self>, sources: Option<Sources>, mut hangup: Signal) {
+        let Some(mut sources) = sources else {
+            while hangup.recv().await.is_some() {
+                tracing::info!("SIGHUP: there is no web config file to read anew");
+            }
+            return;
+        };
         loop {
             let asked = tokio::select! {
                 () = tokio::time::sleep(LOOK_EVERY) => false,
@@ -88,7 +87,10 @@ impl Security {
             });
             match looked.await {
                 Ok(seen) => sources = seen,
-                Err(error) => return Err(std::io::Error::other(error)),
+                Err(error) => {
+                    tracing::error!(%error, "the web config file is not looked at any more");
+                    return;
+                }
             }
         }
     }
@@ -113,6 +115,11 @@ impl Security {
             Err(error) => tracing::error!("{error}; what was before stays"),
         }
         sources
+    }
+
+    /// Whether TLS is spoken; a restart alone changes that.
+    pub fn speaks_tls(&self) -> bool {
+        self.tls
     }
 
     /// Answers a request, or lets it be answered.

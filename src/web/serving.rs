@@ -185,6 +185,8 @@ async fn speaks_plainly(stream: &TcpStream) -> bool {
 
 /// Says so to whoever typed http:// for https://, as the toolkit does.
 async fn refuse_plain(mut stream: TcpStream) -> Result<(), Broken> {
+    // What was said is taken, most of the time all of it: a close would drop the answer with it.
+    let _ = stream.try_read(&mut [0; 4096]);
     let says = b"HTTP/1.0 400 Bad Request\r\nConnection: close\r\n\r\nhttps:// is spoken here, not http://\n";
     stream.write_all(says).await?;
     stream.shutdown().await?;
@@ -223,7 +225,7 @@ where
                 Some(_) => answer(request, &router, &shared).await,
                 None => (busy("too many requests are being answered: try again\n"), None),
             };
-            Ok::<_, Infallible>(response.map(|body| Answer::new(body, (begun, made))))
+            Ok::<_, Infallible>(response.map(|body| Answer::new(body, begun, made)))
         }
     });
     macro_rules! until_stopped {

@@ -98,15 +98,22 @@ const PIECE: usize = 64 << 10;
 pub(super) struct Answer {
     body: Body,
     rest: Bytes,
-    _kept: Kept,
+    request: Option<Request>,
+    _made: Option<OwnedSemaphorePermit>,
 }
 
-/// What is held until an answer is over: its place among requests, and one among what is large.
-pub(super) type Kept = (Option<Request>, Option<OwnedSemaphorePermit>);
-
 impl Answer {
-    pub fn new(body: Body, kept: Kept) -> Self {
-        Answer { body, rest: Bytes::new(), _kept: kept }
+    /// One that holds, until it is over, its place among requests, and one among what is large.
+    pub fn new(body: Body, request: Option<Request>, made: Option<OwnedSemaphorePermit>) -> Self {
+        let answer = Answer { body, rest: Bytes::new(), request, _made: made };
+        answer.offer(Some(Instant::now()));
+        answer
+    }
+
+    fn offer(&self, since: Option<Instant>) {
+        if let Some(request) = &self.request {
+            request.offer(since);
+        }
     }
 }
 
@@ -119,14 +126,20 @@ impl http_body::Body for Answer {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if self.rest.is_empty() {
-            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-                Some(Ok(frame)) => match frame.into_data() {
+            match Pin::new(&mut self.body).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(data) => self.rest = data,
                     Err(frame) => return Poll::Ready(Some(Ok(frame))),
                 },
-                end => return Poll::Ready(end),
+                Poll::Pending => {
+                    self.offer(None);
+                    return Poll::Pending;
+                }
+                end @ Poll::Ready(_) => return end,
             }
         }
+        // It is asked for more when there is room for that.
+        self.offer(Some(Instant::now()));
         let piece = self.rest.len().min(PIECE);
         Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(piece)))))
     }

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 
 use crate::patient::Patient;
 use crate::rig::Exporter;
+use crate::rig::certs::{Ca, hash};
 use crate::rig::sysfs::{Device, Tree};
 
 fn patient() -> Patient {
@@ -52,6 +53,17 @@ fn files_that_cannot_be_used() {
     found.one("configuration", "--history.file").says("ok", "0 MiB, and", "");
     assert!(!patient.path("history.db").exists(), "it only looks");
 
+    let flag = format!("--web.config.file={}", file("web.yml", "basic_auth_users: {a: plain}\n"));
+    let found = patient.found(&[&flag]);
+    found.one("configuration", "--web.config.file").says("bad", "not a bcrypt hash", "security.md");
+    file("web.yml", &format!("basic_auth_users: {{'a:b': {}}}\n", hash("b")));
+    let found = patient.found(&[&flag]);
+    let told = found.of_subject("configuration").into_iter();
+    let told: Vec<_> = told.filter(|it| it.text("what") == "--web.config.file").collect();
+    let [loads, warned] = told[..] else { panic!("{told:#?}") };
+    loads.says("ok", "no TLS; 1 user", "");
+    warned.says("warn", "a colon in its name", "security.md");
+
     let usage = patient.run(&["--fabric.retries=99"]);
     assert_eq!(usage.status.code(), Some(2), "{}", usage.stderr);
     assert_eq!(usage.stderr.lines().count(), 1, "{}", usage.stderr);
@@ -88,6 +100,22 @@ fn an_address_that_somebody_has() {
         found.one("listener", &address).says("bad", "no fabric-exporter", mend);
         assert_eq!(found.code, 6);
     }
+    let certs = tempfile::tempdir().unwrap();
+    Ca::new("a site's").server().write(certs.path(), "server");
+    let web = |name: &str, text: &str| {
+        let file = certs.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        format!("--web.config.file={}", file.display())
+    };
+    let tls = web("tls.yml", "tls_server_config: {cert_file: server.pem, key_file: server.key}\n");
+    let login = web("login.yml", &format!("basic_auth_users: {{a: {}}}\n", hash("b")));
+    for (flag, how) in [(tls, "speaks TLS"), (login, "asks for a login")] {
+        let exporter = Exporter::on_host(&Tree::empty(), &[&flag]);
+        let found = patient.found(&[&format!("--web.listen-address={}", exporter.address())]);
+        found.one("listener", exporter.address()).says("note", how, "ss -ltnp");
+    }
+    let found = patient.found(&["--web.systemd-socket"]);
+    found.one("listener", "--web.systemd-socket").says("note", "systemd listens", "list-sockets");
     // 192.0.2.0/24 is nobody's (RFC 5737).
     let found = patient.found(&["--web.listen-address=192.0.2.1:10315"]);
     found.one("listener", "192.0.2.1:10315").says("bad", "cannot be listened on", "ip addr");

@@ -1,10 +1,11 @@
 //! Who comes in by TLS, with which certificate, and with which password.
 
 use std::process::Command;
+use std::time::Duration;
 
 use crate::raw::{self, Greeted};
 use crate::rig::certs::{Ca, San, hash, login};
-use crate::rig::{Exporter, require};
+use crate::rig::{Exporter, require, wait_until};
 use crate::{Site, TLS, get, tls_with};
 
 #[test]
@@ -187,6 +188,20 @@ fn http_2_is_spoken_over_tls_unless_it_is_switched_off() {
         assert_eq!(curl(&site, &url, &[&version[..], &["--http1.1"]].concat()), "1.1 200");
         let plain = format!("http://{}/metrics", exporter.address());
         assert!(curl(&site, &plain, &[]).contains("https:// is spoken here"));
+    }
+}
+
+#[test]
+fn a_demo_with_tls_says_so_where_it_tells_its_address() {
+    let site = Site::new(TLS);
+    let exporter = site.exporter_with(&["--web.telemetry-path=/numbers"]);
+    let told = wait_until(Duration::from_secs(30), "the introduction", || {
+        let told = std::fs::read_to_string(exporter.dir().join("stdout")).ok()?;
+        told.contains("Ctrl-C").then_some(told)
+    });
+    assert!(!told.contains("http://"), "{told}");
+    for path in ["/ ", "/topology ", "/numbers ", "\n"] {
+        assert!(told.contains(&format!("https://{}{path}", exporter.address())), "{path}: {told}");
     }
 }
 

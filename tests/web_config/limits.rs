@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,9 +12,14 @@ use fabric_exporter::web::limits::Limits;
 use fabric_exporter::web::security::Security;
 use fabric_exporter::web::serving::Server;
 use proptest::prelude::*;
+use rustls::ClientConnection;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 use crate::raw::{connect, rest, say, status};
+use crate::rig::certs::Ca;
 use crate::rig::wait_until;
+use crate::{Site, TLS};
 
 /// A server in this process, with limits that a test does not have to wait for.
 struct Served {
@@ -27,6 +33,11 @@ const LARGE: usize = 64 << 20;
 
 impl Served {
     fn new(limits: Limits) -> Self {
+        Self::with(None, limits)
+    }
+
+    /// One with a web config file.
+    fn with(file: Option<&Path>, limits: Limits) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -39,7 +50,7 @@ impl Served {
                 .route("/", get(|| async { "fine\n" }))
                 .route("/never", get(std::future::pending::<()>))
                 .route("/large", get(|| async { vec![b'x'; LARGE] }));
-            let (security, _) = Security::load(None).unwrap();
+            let (security, _) = Security::load(file).unwrap();
             let server = Server::new(Arc::new(security), limits);
             server.serve(listener, router);
             (address, server)
@@ -139,6 +150,49 @@ fn a_client_that_does_not_read_is_not_waited_for() {
         std::thread::sleep(millis(5));
     }
     assert!(all > LARGE, "{all}");
+}
+
+/// Asks for / twice by one connection of HTTP/2 (RFC 9113), and lets nothing of the answers through.
+fn hold_back(address: &str, ca: &Ca) -> impl Sized + use<> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(ca.pem().as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let client = ClientConnection::new(Arc::new(config), "127.0.0.1".try_into().unwrap()).unwrap();
+    let mut stream = rustls::StreamOwned::new(client, connect(address));
+    let mut said = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    // SETTINGS: a window of 0 for each answer.
+    said.extend([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0]);
+    for request in [1, 3] {
+        // HEADERS, and no more: GET, https, / by their numbers in HPACK's table.
+        said.extend([0, 0, 3, 1, 5, 0, 0, 0, request, 0x82, 0x87, 0x84]);
+    }
+    stream.write_all(&said).unwrap();
+    stream.flush().unwrap();
+    stream
+}
+
+#[test]
+fn an_answer_that_http_2_holds_back_is_not_waited_for() {
+    let site = Site::new(TLS);
+    let served = Served::with(
+        Some(&site.path().join("web.yml")),
+        Limits { requests: 2, whole: Duration::MAX, ..brisk() },
+    );
+    let _held = hold_back(&served.address, &site.ca);
+    let (agent, url) = (site.ca.agent(None), format!("https://{}/", served.address));
+    let comes = |status: u16, what| {
+        wait_until(Duration::from_secs(60), what, || {
+            (agent.get(&url).call().ok()?.status() == status).then_some(())
+        });
+    };
+    comes(503, "the limit");
+    comes(200, "room");
 }
 
 #[test]

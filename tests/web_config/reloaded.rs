@@ -83,6 +83,17 @@ fn no_request_is_lost_while_certificates_users_and_headers_change() {
 }
 
 #[test]
+fn a_hangup_ends_nothing_where_there_is_no_file() {
+    let mut exporter = Exporter::demo(&[]);
+    exporter.signal("HUP");
+    wait_until(LIMIT, "the signal", || {
+        exporter.log().contains("no web config file to read anew").then_some(())
+    });
+    assert_eq!(exporter.get("/-/healthy", &[]).status, 200);
+    assert_eq!(exporter.stop().code(), Some(0));
+}
+
+#[test]
 fn what_is_broken_is_told_once_and_what_was_before_stays() {
     let site = Site::new(TLS);
     let exporter = site.exporter();

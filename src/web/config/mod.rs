@@ -85,11 +85,12 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, String> {
     let mut warnings = Vec::new();
     let tls = file.tls_server_config.map(|section| section.validate(sources, &mut warnings));
     let http = file.http_server_config.unwrap_or_default();
+    let users = file.basic_auth_users.map(|section| users::validate(section, &mut warnings));
     Ok(WebConfig {
         tls: tls.transpose()?.flatten(),
         http2: http.http2.unwrap_or(true),
         headers: http.headers()?,
-        users: file.basic_auth_users.map_or_else(|| Ok(Users::default()), users::validate)?,
+        users: users.transpose()?.unwrap_or_default(),
         rate: file.rate_limit.map_or(Ok(None), rate::Section::validate)?,
         warnings,
     })

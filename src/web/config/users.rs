@@ -39,7 +39,7 @@ impl Users {
     }
 }
 
-pub(super) fn validate(section: Section) -> Result<Users, String> {
+pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<Users, String> {
     let mut hashes = BTreeMap::new();
     let mut highest = 10;
     for (user, hash) in section {
@@ -53,6 +53,11 @@ pub(super) fn validate(section: Section) -> Result<Users, String> {
             Ok(_) => return wrong("the cost of the bcrypt hash is not between 4 and 31"),
             Err(_) => return wrong("is not a bcrypt hash"),
         };
+        if user.contains(':') {
+            // RFC 7617, 2: in a login the name ends there.
+            let problem = "a user with a colon in its name cannot log in";
+            warnings.push(at(&hash, &format!("basic_auth_users.{user}"), problem));
+        }
         highest = highest.max(cost);
         hashes.insert(user, hash.value);
     }
