@@ -41,7 +41,7 @@ const MOST_FAREWELL: Duration = Duration::from_secs(5);
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// How much those who serve stand back for those who sweep; see [`stand_back`].
-const NICE: i32 = 10;
+const NICE: i32 = 15;
 
 /// How often the line that the service manager shows is made anew, if anything is.
 const STATUS_INTERVAL: Duration = Duration::from_secs(5);
@@ -336,8 +336,9 @@ fn site(settings: &Settings, latest: &Latest) -> Site {
 }
 
 /// Lets this thread, which serves or renders, stand back for those that sweep: sweeps are to be on time,
-/// however many ask. A nice value of 10 is a tenth of the weight (sched(7)), and 19 a seventieth, with
-/// which a scrape on a host that others keep busy would be late. Where nothing is swept nobody stands back:
+/// however many ask. A nice value of 15 is 36 of the usual weight of 1,024 (the kernel's
+/// sched_prio_to_weight): two such threads take 7 % of a processor that a sweep wants, too. 10 would be 18 %,
+/// and with 19 (1.5 % each) a scrape on a host that others keep busy would be late. Where nothing is swept nobody stands back:
 /// a host that computes is busy for days, and is scraped all the same.
 fn stand_back() {
     // Of this thread alone, as Linux has it; where that is not allowed all are alike.

@@ -140,7 +140,7 @@ impl Security {
                 let ask = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
                 (StatusCode::UNAUTHORIZED, ask, "unauthorized\n").into_response()
             }
-            Login::Busy => super::serving::busy("too many log in at once: try again\n"),
+            Login::Busy => super::limits::busy("too many log in at once: try again\n"),
         };
         for (name, value) in &armed.headers {
             response.headers_mut().insert(name, value.clone());

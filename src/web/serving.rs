@@ -22,7 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::connections::{Connections, Place};
-use super::limits::Limits;
+use super::limits::{Limits, busy};
 use super::security::Security;
 use super::watched::{Answer, Watched};
 use crate::history::question::DUMP;
@@ -308,10 +308,4 @@ impl Shared {
         self.connections.hurry(Instant::now());
         Arc::clone(made).acquire_owned().await.ok()
     }
-}
-
-/// No answer now, and perhaps soon.
-pub(super) fn busy(problem: &'static str) -> Response {
-    let soon = [(header::RETRY_AFTER, HeaderValue::from_static("1"))];
-    (StatusCode::SERVICE_UNAVAILABLE, soon, problem).into_response()
 }
