@@ -8,7 +8,6 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
@@ -31,6 +30,7 @@ use crate::web::security::Security;
 use crate::web::server::Site;
 use crate::web::serving::Server;
 
+use super::ending::Ending;
 use super::{Exit, Fatal, confined};
 
 /// How long the end waits for watches that are to end: they need a second at the most, but for a
@@ -133,11 +133,12 @@ impl<'a> Daemon<'a> {
         }
     }
 
-    /// Runs until SIGTERM or SIGINT, or until something makes it pointless to go on; tells the
+    /// Runs until it is told to end, or until something makes it pointless to go on; tells the
     /// addresses that it listens at, once it does.
     pub fn run(
         mut self,
         mut watchers: Vec<Watcher>,
+        ending: Ending,
         announce: impl FnOnce(&[SocketAddr]),
     ) -> Result<(), Fatal> {
         let file = self.settings.web_config.as_deref();
@@ -160,7 +161,7 @@ impl<'a> Daemon<'a> {
             .map_err(|error| {
                 Fatal::new(Exit::Failed, format!("cannot start the runtime: {error}"))
             })?;
-        let result = runtime.block_on(self.serve(listeners, watchers, security, announce));
+        let result = runtime.block_on(self.serve(listeners, watchers, security, ending, announce));
         // Nothing is served any more, so nobody waits for what is still being rendered.
         runtime.shutdown_background();
         result
@@ -171,18 +172,13 @@ impl<'a> Daemon<'a> {
         listeners: Vec<TcpListener>,
         watchers: Vec<Watcher>,
         (security, sources): (Security, Option<Sources>),
+        mut ending: Ending,
         announce: impl FnOnce(&[SocketAddr]),
     ) -> Result<(), Fatal> {
         let Daemon { settings, mut seen, stop, pulses, board, recorder: _ } = self;
         // The monitors alone hold it from now on: with the last of them it closes.
         drop(board);
-        let failed = |what: &str, error: std::io::Error| {
-            Fatal::new(Exit::Failed, format!("{what}: {error}"))
-        };
-        let mut terminate =
-            signal(SignalKind::terminate()).map_err(|error| failed("SIGTERM", error))?;
-        let mut interrupt =
-            signal(SignalKind::interrupt()).map_err(|error| failed("SIGINT", error))?;
+        let failed = |error: std::io::Error| Fatal::new(Exit::Failed, format!("listener: {error}"));
         let (latest_sender, latest) =
             watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
         let security = Arc::new(security);
@@ -192,9 +188,8 @@ impl<'a> Daemon<'a> {
         let server = Server::new(security, Limits::default());
         let mut addresses = Vec::new();
         for listener in listeners {
-            let listener = tokio::net::TcpListener::from_std(listener)
-                .map_err(|error| failed("listener", error))?;
-            let address = listener.local_addr().map_err(|error| failed("listener", error))?;
+            let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+            let address = listener.local_addr().map_err(failed)?;
             tracing::info!(%address, "listening");
             addresses.push(address);
             server.serve(listener, site(settings, &latest).router());
@@ -215,8 +210,7 @@ impl<'a> Daemon<'a> {
             render(seen, latest_sender).await;
         });
         let told = tokio::select! {
-            _ = terminate.recv() => Some("SIGTERM"),
-            _ = interrupt.recv() => Some("SIGINT"),
+            signal = ending.told() => Some(signal),
             // What is served would not change any more, and nobody would see that.
             _ = ended.recv() => None,
         };

@@ -20,6 +20,7 @@ use crate::sim::world::World;
 use crate::transport::clock::Clock;
 
 use super::daemon::{Daemon, Watcher};
+use super::ending::Ending;
 use super::{Exit, Fatal};
 
 /// The arguments of `demo`: those of `serve` have other defaults here, and no device is asked.
@@ -98,6 +99,8 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
             None => wrong(&error),
         }
     })?;
+    // Whoever ends it before it serves leaves no folder behind, either.
+    let ending = Ending::caught()?;
     let (history, _folder) =
         if args.no_history { (args.history, None) } else { recorded(args.history) };
     let options = Options {
@@ -118,7 +121,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
     split_planes(&mut settings, story.seats.len())?;
     let about = scenario.about().to_owned();
-    watch(&settings, story, &about, args.clock)
+    watch(&settings, story, &about, args.clock, ending)
 }
 
 /// The history of a demo: pages tell the more with one. If nobody wants to keep it, it lies in a folder
@@ -160,7 +163,13 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
     Ok(())
 }
 
-fn watch(settings: &Settings, mut story: Story, about: &str, pace: u32) -> Result<(), Fatal> {
+fn watch(
+    settings: &Settings,
+    mut story: Story,
+    about: &str,
+    pace: u32,
+    ending: Ending,
+) -> Result<(), Fatal> {
     let mut daemon = Daemon::new(settings);
     let seats = story.seats.clone();
     // The world takes the story, and its flows are too many to have them twice.
@@ -181,7 +190,7 @@ fn watch(settings: &Settings, mut story: Story, about: &str, pace: u32) -> Resul
             })
         })
         .collect::<Result<_, Fatal>>()?;
-    daemon.run(watchers, |addresses| {
+    daemon.run(watchers, ending, |addresses| {
         use std::io::Write;
         // Somebody who does not listen, as behind a closed pipe, may still look.
         let mut out = std::io::stdout().lock();
