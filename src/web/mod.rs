@@ -14,6 +14,7 @@ pub mod login;
 pub mod negotiate;
 pub mod pages;
 pub mod rate;
+pub mod refusal;
 pub mod security;
 pub mod server;
 pub mod serving;

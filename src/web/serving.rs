@@ -23,6 +23,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::connections::{Connections, Place};
 use super::limits::Limits;
+use super::refusal::busy;
 use super::security::Security;
 use super::watched::{Answer, Watched};
 use crate::history::question::DUMP;
@@ -221,7 +222,7 @@ where
         async move {
             let (response, made) = match &begun {
                 Some(_) => answer(request, &router, &shared).await,
-                None => (busy("too many requests are being answered: try again\n"), None),
+                None => (busy("too many requests are being answered: try again"), None),
             };
             Ok::<_, Infallible>(response.map(|body| Answer::new(body, (begun, made))))
         }
@@ -292,7 +293,7 @@ async fn answer(
     });
     match tokio::time::timeout(limit, answered).await {
         Ok(response) => (response, made),
-        Err(_) => (busy("this takes too long\n"), None),
+        Err(_) => (busy("this takes too long"), None),
     }
 }
 
@@ -306,10 +307,4 @@ impl Shared {
         self.connections.hurry(Instant::now());
         Arc::clone(made).acquire_owned().await.ok()
     }
-}
-
-/// No answer now, and perhaps soon.
-pub(super) fn busy(problem: &'static str) -> Response {
-    let soon = [(header::RETRY_AFTER, HeaderValue::from_static("1"))];
-    (StatusCode::SERVICE_UNAVAILABLE, soon, problem).into_response()
 }
