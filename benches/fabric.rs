@@ -14,7 +14,7 @@ mod rig;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use measure::{median, pin};
+use measure::{median, pin, sweeps};
 use rig::diags::Discovery;
 use rig::{Exporter, Ibsim, OpenSm, Proxy, Seat, topology};
 
@@ -106,24 +106,6 @@ fn cpu_seconds(pid: u32) -> f64 {
     ticks.sum::<f64>() / 100.0
 }
 
-/// How long each sweep took, as the log tells: asking over HTTP would disturb what is measured.
-fn sweeps(exporter: &Exporter) -> Vec<f64> {
-    let log = exporter.log();
-    let swept = log.lines().filter(|line| line.contains("message=swept"));
-    swept.filter_map(|line| line.split_once(" took=")).map(|(_, took)| seconds(took)).collect()
-}
-
-/// Reads what Rust's Debug writes of a duration: `1.25s`, `702.1ms`, `310µs`.
-fn seconds(text: &str) -> f64 {
-    let text = text.split_whitespace().next().unwrap_or_default();
-    let units = [("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9), ("s", 1.0)];
-    let (number, unit) = units
-        .iter()
-        .find_map(|(unit, worth)| Some((text.strip_suffix(unit)?, worth)))
-        .unwrap_or_else(|| panic!("{text:?} is no duration"));
-    number.parse::<f64>().unwrap() * unit
-}
-
 fn answered(exporter: &Exporter) -> f64 {
     let metrics = exporter.metrics();
     let mads = metrics.all("infiniband_mads_total");
@@ -135,11 +117,11 @@ fn exporter_round(seat: impl Into<Seat>) -> Round {
     let mut exporter = Exporter::start_uncaptured(seat, &flags);
     exporter.wait_ready();
     let (mads, cpu, done) =
-        (answered(&exporter), cpu_seconds(exporter.pid()), sweeps(&exporter).len());
+        (answered(&exporter), cpu_seconds(exporter.pid()), sweeps(&exporter.log()).len());
     let limit = Duration::from_secs(120);
     let durations = rig::wait_until(limit, "the sweeps", || {
         std::thread::sleep(Duration::from_millis(50));
-        Some(sweeps(&exporter)).filter(|all| all.len() >= done + SWEEPS)
+        Some(sweeps(&exporter.log())).filter(|all| all.len() >= done + SWEEPS)
     });
     let cpu = cpu_seconds(exporter.pid()) - cpu;
     let mads = answered(&exporter) - mads;

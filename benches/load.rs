@@ -14,7 +14,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use measure::{median, pin};
+use measure::{median, pin, sweeps};
 use rig::Exporter;
 
 /// 60,000 connected ports: each host has one, and each of three levels as many again at both ends of its
@@ -37,24 +37,6 @@ struct Phase {
     worst: f64,
     rss: f64,
     done: u64,
-}
-
-/// How long each sweep took, as the log tells: asking over HTTP would disturb what is measured.
-fn sweeps(exporter: &Exporter) -> Vec<f64> {
-    let log = exporter.log();
-    let swept = log.lines().filter(|line| line.contains("message=swept"));
-    swept.filter_map(|line| line.split_once(" took=")).map(|(_, took)| seconds(took)).collect()
-}
-
-/// Reads what Rust's Debug writes of a duration: `1.25s`, `702.1ms`, `310µs`.
-fn seconds(text: &str) -> f64 {
-    let text = text.split_whitespace().next().unwrap_or_default();
-    let units = [("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9), ("s", 1.0)];
-    let (number, unit) = units
-        .iter()
-        .find_map(|(unit, worth)| Some((text.strip_suffix(unit)?, worth)))
-        .unwrap_or_else(|| panic!("{text:?} is no duration"));
-    number.parse::<f64>().unwrap() * unit
 }
 
 /// A field of /proc/PID/status, in MiB.
@@ -86,11 +68,11 @@ fn phase(
             builder.spawn_scoped(scope, run).unwrap();
         }
         // The one that is under way did not begin under load.
-        let before = sweeps(exporter).len() + 1;
+        let before = sweeps(&exporter.log()).len() + 1;
         took = rig::wait_until(Duration::from_secs(900), "the sweeps", || {
             std::thread::sleep(Duration::from_millis(100));
             rss = rss.max(mib(exporter, "VmRSS"));
-            Some(sweeps(exporter)).filter(|all| all.len() >= before + SWEEPS)
+            Some(sweeps(&exporter.log())).filter(|all| all.len() >= before + SWEEPS)
         })
         .split_off(before);
         over.store(true, Ordering::Relaxed);

@@ -193,6 +193,10 @@ macro_rules! counters {
         #[expect(missing_docs, reason = "the help of its row says what each counts")]
         pub enum Counter { $($counter),+ }
 
+        /// How many counters there are. Not `TABLE.len()`: types are as large as this says, and rustc, when it
+        /// optimizes, cannot know a type by a table that functions of this crate fill (E0391).
+        pub const COUNT: usize = [$(Counter::$counter),+].len();
+
         /// The table, in the order in which metrics are told.
         pub const TABLE: &[Row] = {
             use Needs::{
@@ -323,9 +327,6 @@ counters! {
         [correction(148)] []
         "Symbols that forward error correction mended; on links of HDR and faster some always are.";
 }
-
-/// How many counters there are.
-pub const COUNT: usize = TABLE.len();
 
 impl Counter {
     /// Its row in the table.
