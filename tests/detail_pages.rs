@@ -175,7 +175,7 @@ fn what_is_not_there_is_said_in_a_way_that_helps() {
     let names = dir.path().join("names");
     std::fs::write(&names, "0x0002c90300000000 \"<script>alert('1')</script> & co\"\n").unwrap();
     let names = format!("--fabric.node-name-map={}", names.display());
-    let mut exporter = Exporter::demo(&[&story, &names]);
+    let mut exporter = Exporter::demo(&[&story, &names, "--no-history"]);
     exporter.wait_ready();
     let host = &nodes(&exporter)[0];
     assert_eq!(host.node, "<script>alert('1')</script> & co");

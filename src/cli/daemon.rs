@@ -2,6 +2,7 @@
 //! server, until the program is told to end.
 
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -65,6 +66,7 @@ pub struct Daemon<'a> {
     /// Those of the fabrics' monitors.
     pulses: Vec<Pulse>,
     recorder: Option<Recorder>,
+    goes: Option<&'a Path>,
 }
 
 impl<'a> Daemon<'a> {
@@ -83,7 +85,21 @@ impl<'a> Daemon<'a> {
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
         let (board, seen) = watch::channel(Board { fabrics, host, recording });
         let stop = Arc::new(AtomicBool::new(false));
-        Daemon { settings, board: Arc::new(board), seen, stop, pulses: Vec::new(), recorder }
+        Daemon {
+            settings,
+            board: Arc::new(board),
+            seen,
+            stop,
+            pulses: Vec::new(),
+            recorder,
+            goes: None,
+        }
+    }
+
+    /// Somebody removes this folder when the program has run: it may do so.
+    #[must_use]
+    pub fn with_folder(self, goes: Option<&'a Path>) -> Self {
+        Daemon { goes, ..self }
     }
 
     /// The monitor of a fabric, by its place in the settings.
@@ -147,7 +163,7 @@ impl<'a> Daemon<'a> {
             listeners(self.settings).map_err(|error| Fatal::new(Exit::NoListener, error))?;
         // All is open, and no thread runs yet: they inherit it.
         if self.settings.confine {
-            confine::confine(&confined::needs(self.settings, security.1.as_ref()));
+            confine::confine(&confined::needs(self.settings, security.1.as_ref(), self.goes));
         }
         watchers.extend(self.recorder()?);
         // Each keeps what it once needed to compress an answer, some 800 KiB; a host's own devices
@@ -175,7 +191,7 @@ impl<'a> Daemon<'a> {
         mut ending: Ending,
         announce: impl FnOnce(&[SocketAddr]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, mut seen, stop, pulses, board, recorder: _ } = self;
+        let Daemon { settings, mut seen, stop, pulses, board, recorder: _, goes: _ } = self;
         // The monitors alone hold it from now on: with the last of them it closes.
         drop(board);
         let failed = |error: std::io::Error| Fatal::new(Exit::Failed, format!("listener: {error}"));

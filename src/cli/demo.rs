@@ -101,7 +101,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     })?;
     // Whoever ends it before it serves leaves no folder behind, either.
     let ending = Ending::caught()?;
-    let (history, _folder) =
+    let (history, folder) =
         if args.no_history { (args.history, None) } else { recorded(args.history) };
     let options = Options {
         web: args.web.over(WebOptions {
@@ -121,7 +121,8 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
     split_planes(&mut settings, story.seats.len())?;
     let about = scenario.about().to_owned();
-    watch(&settings, story, &about, args.clock, ending)
+    let daemon = Daemon::new(&settings).with_folder(folder.as_ref().map(TempDir::path));
+    watch(daemon, story, &about, args.clock, ending)
 }
 
 /// The history of a demo: pages tell the more with one. If nobody wants to keep it, it lies in a folder
@@ -164,13 +165,12 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
 }
 
 fn watch(
-    settings: &Settings,
+    mut daemon: Daemon<'_>,
     mut story: Story,
     about: &str,
     pace: u32,
     ending: Ending,
 ) -> Result<(), Fatal> {
-    let mut daemon = Daemon::new(settings);
     let seats = story.seats.clone();
     // The world takes the story, and its flows are too many to have them twice.
     let (begin, told) = (beginning(&story, about), std::mem::take(&mut story.told));

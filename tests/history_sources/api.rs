@@ -10,7 +10,7 @@ use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Api, Kind, Reader, Source};
 use fabric_exporter::remote::Access;
 
-use crate::rig::child::{self, Running};
+use crate::rig::child::Running;
 use crate::rig::exporter::PROGRAM;
 use crate::rig::{Exporter, wait_until};
 

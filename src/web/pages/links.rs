@@ -87,7 +87,6 @@ pub(super) async fn get(
 
 fn page(ask: &Ask, board: &Board, listed: &Ranked) -> Markup {
     let names: Vec<&str> = board.fabrics.iter().map(|it| &*it.fabric).collect();
-    let named = Some(&*ask.fabric).filter(|name| !name.is_empty());
     let first = (ask.page() - 1).saturating_mul(A_PAGE);
     html! {
         (form(ask, &names))
