@@ -175,7 +175,7 @@ fn what_is_not_there_is_said_in_a_way_that_helps() {
     let names = dir.path().join("names");
     std::fs::write(&names, "0x0002c90300000000 \"<script>alert('1')</script> & co\"\n").unwrap();
     let names = format!("--fabric.node-name-map={}", names.display());
-    let mut exporter = Exporter::demo(&[&story, &names]);
+    let mut exporter = Exporter::demo(&[&story, &names, "--no-history"]);
     exporter.wait_ready();
     let host = &nodes(&exporter)[0];
     assert_eq!(host.node, "<script>alert('1')</script> & co");
@@ -195,14 +195,14 @@ fn what_is_not_there_is_said_in_a_way_that_helps() {
         ("/link/what".to_owned(), "0x00aa000000000001:5-0x00aa000000000002:1"),
         (format!("/link/{nobody}:1-{guid}:1"), "No node has the GUID"),
         (format!("/link/{guid}:1-{guid}:9"), "has no port 9"),
-        (format!("/link/{link}?fabric=other"), "There are: default"),
+        (format!("/link/{link}?fabric=other"), "there are: default"),
         ("/node/host-0".into(), "is no GUID"),
         (format!("/node/{nobody}"), "No node has the GUID"),
-        (format!("/node/{guid}?fabric=other"), "There are: default"),
+        (format!("/node/{guid}?fabric=other"), "there are: default"),
         (format!("/port/{guid}/9"), "has the ports 1 to 1"),
         (format!("/port/{guid}/many"), "has the ports 1 to 1"),
         ("/port/0xno/1".into(), "is no GUID"),
-        ("/topology?fabric=other".into(), "There are: default"),
+        ("/topology?fabric=other".into(), "there are: default"),
     ] {
         says(&page(&exporter, &path, 404), &[help]);
     }
@@ -214,6 +214,7 @@ fn what_is_not_there_is_said_in_a_way_that_helps() {
         ("/api/v1/nodes/host-0".into(), 404, "no GUID"),
         (format!("/api/v1/nodes/{nobody}"), 404, "no node has the GUID"),
         ("/api/v1/nodes?fabric=other".into(), 400, "there are: default"),
+        ("/api/v1/nodes?kind=toaster".into(), 400, "there are: switch, ca"),
         ("/api/v1/topology?fabric=other".into(), 400, "there are: default"),
     ] {
         let refusal = exporter.get(&path, &[]);

@@ -122,7 +122,7 @@ fn links_between_documents_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let documents = std::fs::read_dir(root.join("docs")).unwrap();
     let documents = documents.map(|entry| format!("docs/{}", entry.unwrap().file_name().display()));
-    let pages = documents.filter(|name| name.ends_with(".md"));
+    let pages = documents.filter(|name| Path::new(name).extension().is_some_and(|it| it == "md"));
     let others = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned);
     for name in pages.chain(others) {
         let text = document(&name);

@@ -22,8 +22,9 @@ const LIBRARIES: [&str; 8] = [
 /// For times of day, and for SQLite's and the hash tables' seeds.
 const ALWAYS: [&str; 3] = ["/etc/localtime", "/usr/share/zoneinfo", "/dev/urandom"];
 
-/// What a program with these settings goes on to need, and with these files of its web config.
-pub fn needs(settings: &Settings, web: Option<&Sources>) -> Needs {
+/// What a program with these settings goes on to need, with these files of its web config, and with this
+/// folder that goes with it.
+pub fn needs(settings: &Settings, web: Option<&Sources>, goes: Option<&Path>) -> Needs {
     let mut read: Vec<PathBuf> = ALWAYS.map(PathBuf::from).into();
     read.push(settings.procfs.clone());
     // What is read again, and may have been replaced by then.
@@ -45,7 +46,9 @@ pub fn needs(settings: &Settings, web: Option<&Sources>) -> Needs {
         read.extend(LIBRARIES.map(PathBuf::from));
     }
     let history = settings.history.iter();
-    Needs { read, write: history.flat_map(|history| folders_of(&history.file)).collect(), devices }
+    let write = history.flat_map(|history| folders_of(&history.file)).collect();
+    let empty = goes.and_then(Path::parent).map(Path::to_owned).into_iter().collect();
+    Needs { read, write, empty, devices }
 }
 
 /// The folders of those folders on the way to a file that are links, as in `certs/current/server.pem`: such

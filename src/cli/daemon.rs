@@ -2,6 +2,7 @@
 //! server, until the program is told to end.
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -31,6 +32,7 @@ use crate::web::security::Security;
 use crate::web::server::Site;
 use crate::web::serving::Server;
 
+use super::ending::Ending;
 use super::{Exit, Fatal, confined};
 
 /// How long the end waits for watches that are to end: they need a second at the most, but for a
@@ -65,6 +67,7 @@ pub struct Daemon<'a> {
     /// Those of the fabrics' monitors.
     pulses: Vec<Pulse>,
     recorder: Option<Recorder>,
+    goes: Option<&'a Path>,
 }
 
 impl<'a> Daemon<'a> {
@@ -83,7 +86,26 @@ impl<'a> Daemon<'a> {
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
         let (board, seen) = watch::channel(Board { fabrics, host, recording });
         let stop = Arc::new(AtomicBool::new(false));
-        Daemon { settings, board: Arc::new(board), seen, stop, pulses: Vec::new(), recorder }
+        Daemon {
+            settings,
+            board: Arc::new(board),
+            seen,
+            stop,
+            pulses: Vec::new(),
+            recorder,
+            goes: None,
+        }
+    }
+
+    /// Somebody removes this folder when the program has run: it may do so.
+    #[must_use]
+    pub fn with_folder(self, goes: Option<&'a Path>) -> Self {
+        Daemon { goes, ..self }
+    }
+
+    /// What it runs with.
+    pub fn settings(&self) -> &'a Settings {
+        self.settings
     }
 
     /// The monitor of a fabric, by its place in the settings.
@@ -133,11 +155,12 @@ impl<'a> Daemon<'a> {
         }
     }
 
-    /// Runs until SIGTERM or SIGINT, or until something makes it pointless to go on; tells where it
+    /// Runs until it is told to end, or until something makes it pointless to go on; tells where it
     /// listens, as `http://127.0.0.1:10315`, once it does.
     pub fn run(
         mut self,
         mut watchers: Vec<Watcher>,
+        ending: Ending,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
         let file = self.settings.web_config.as_deref();
@@ -146,7 +169,7 @@ impl<'a> Daemon<'a> {
             listeners(self.settings).map_err(|error| Fatal::new(Exit::NoListener, error))?;
         // All is open, and no thread runs yet: they inherit it.
         if self.settings.confine {
-            confine::confine(&confined::needs(self.settings, security.1.as_ref()));
+            confine::confine(&confined::needs(self.settings, security.1.as_ref(), self.goes));
         }
         watchers.extend(self.recorder()?);
         // Each keeps what it once needed to compress an answer, some 800 KiB; a host's own devices
@@ -164,7 +187,7 @@ impl<'a> Daemon<'a> {
             .map_err(|error| {
                 Fatal::new(Exit::Failed, format!("cannot start the runtime: {error}"))
             })?;
-        let result = runtime.block_on(self.serve(listeners, watchers, security, announce));
+        let result = runtime.block_on(self.serve(listeners, watchers, security, ending, announce));
         // Nothing is served any more, so nobody waits for what is still being rendered.
         runtime.shutdown_background();
         result
@@ -175,31 +198,26 @@ impl<'a> Daemon<'a> {
         listeners: Vec<TcpListener>,
         watchers: Vec<Watcher>,
         (security, sources): (Security, Option<Sources>),
+        mut ending: Ending,
         announce: impl FnOnce(&[String]),
     ) -> Result<(), Fatal> {
-        let Daemon { settings, mut seen, stop, pulses, board, recorder: _ } = self;
+        let Daemon { settings, mut seen, stop, pulses, board, recorder: _, goes: _ } = self;
         // The monitors alone hold it from now on: with the last of them it closes.
         drop(board);
-        let failed = |what: &str, error: std::io::Error| {
-            Fatal::new(Exit::Failed, format!("{what}: {error}"))
-        };
-        let mut terminate =
-            signal(SignalKind::terminate()).map_err(|error| failed("SIGTERM", error))?;
-        let mut interrupt =
-            signal(SignalKind::interrupt()).map_err(|error| failed("SIGINT", error))?;
+        let failed = |error: std::io::Error| Fatal::new(Exit::Failed, format!("listener: {error}"));
         let (latest_sender, latest) =
             watch::channel(Arc::new(Exposition::render(seen.borrow_and_update().clone())));
         // With or without a file to read anew: by itself the signal would end the program.
-        let hangup = signal(SignalKind::hangup()).map_err(|error| failed("SIGHUP", error))?;
+        let hangup = signal(SignalKind::hangup())
+            .map_err(|error| Fatal::new(Exit::Failed, format!("SIGHUP: {error}")))?;
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(sources, hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
         let server = Server::new(security, Limits::default());
         let mut addresses = Vec::new();
         for listener in listeners {
-            let listener = tokio::net::TcpListener::from_std(listener)
-                .map_err(|error| failed("listener", error))?;
-            let address = listener.local_addr().map_err(|error| failed("listener", error))?;
+            let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+            let address = listener.local_addr().map_err(failed)?;
             tracing::info!(%address, "listening");
             addresses.push(format!("{scheme}://{address}"));
             server.serve(listener, site(settings, &latest).router());
@@ -220,8 +238,7 @@ impl<'a> Daemon<'a> {
             render(seen, latest_sender).await;
         });
         let told = tokio::select! {
-            _ = terminate.recv() => Some("SIGTERM"),
-            _ = interrupt.recv() => Some("SIGINT"),
+            signal = ending.told() => Some(signal),
             // What is served would not change any more, and nobody would see that.
             _ = ended.recv() => None,
         };

@@ -19,6 +19,7 @@ use crate::sim::world::World;
 use crate::transport::clock::Clock;
 
 use super::daemon::{Daemon, Watcher};
+use super::ending::Ending;
 use super::{Exit, Fatal};
 
 /// The arguments of `demo`: those of `serve` have other defaults here, and no device is asked.
@@ -97,7 +98,9 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
             None => wrong(&error),
         }
     })?;
-    let (history, _folder) =
+    // Whoever ends it before it serves leaves no folder behind, either.
+    let ending = Ending::caught()?;
+    let (history, folder) =
         if args.no_history { (args.history, None) } else { recorded(args.history) };
     let options = Options {
         web: args.web.over(WebOptions {
@@ -117,7 +120,8 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
     split_planes(&mut settings, story.seats.len())?;
     let about = scenario.about().to_owned();
-    watch(&settings, story, &about, args.clock)
+    let daemon = Daemon::new(&settings).with_folder(folder.as_ref().map(TempDir::path));
+    watch(daemon, story, &about, args.clock, ending)
 }
 
 /// The history of a demo: pages tell the more with one. If nobody wants to keep it, it lies in a folder
@@ -159,9 +163,14 @@ fn split_planes(settings: &mut Settings, planes: usize) -> Result<(), Fatal> {
     Ok(())
 }
 
-fn watch(settings: &Settings, mut story: Story, about: &str, pace: u32) -> Result<(), Fatal> {
-    let mut daemon = Daemon::new(settings);
-    let seats = story.seats.clone();
+fn watch(
+    mut daemon: Daemon<'_>,
+    mut story: Story,
+    about: &str,
+    pace: u32,
+    ending: Ending,
+) -> Result<(), Fatal> {
+    let (seats, settings) = (story.seats.clone(), daemon.settings());
     // The world takes the story, and its flows are too many to have them twice.
     let (begin, told) = (beginning(&story, about), std::mem::take(&mut story.told));
     // The world's clock begins here: the story is at its beginning when the first answer is given.
@@ -180,7 +189,7 @@ fn watch(settings: &Settings, mut story: Story, about: &str, pace: u32) -> Resul
             })
         })
         .collect::<Result<_, Fatal>>()?;
-    daemon.run(watchers, |addresses| {
+    daemon.run(watchers, ending, |addresses| {
         use std::io::Write;
         // Somebody who does not listen, as behind a closed pipe, may still look.
         let mut out = std::io::stdout().lock();

@@ -6,6 +6,7 @@ mod confined;
 mod daemon;
 pub mod demo;
 pub mod doctor;
+mod ending;
 pub mod history;
 pub mod links;
 pub mod serve;

@@ -12,6 +12,7 @@ use crate::transport::clock::Clock;
 use crate::transport::umad::Umad;
 
 use super::daemon::{Daemon, Watcher};
+use super::ending::Ending;
 use super::{Exit, Fatal};
 
 /// The arguments of `serve`.
@@ -35,7 +36,7 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
         .collect::<Result<Vec<_>, _>>()?;
     let (mut watchers, judges): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
     watchers.extend(settings.host.as_ref().map(|host| daemon.host(host, clock, judges)));
-    daemon.run(watchers, |_| {})
+    daemon.run(watchers, Ending::caught()?, |_| {})
 }
 
 /// Finds and opens a fabric's port, so that what is wrong is told before anything is served.

@@ -10,6 +10,7 @@ pub mod device;
 pub mod fec;
 pub mod host;
 pub mod ids;
+pub mod label;
 pub mod levels;
 pub mod moment;
 pub mod names;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::fabric::counter::{Counter, TABLE};
+use crate::fabric::label;
 use crate::fabric::rate::{Speed, Width};
 use crate::fabric::status::{PortStatus, physical, state};
 use crate::fabric::{PortIndex, Snapshot};
@@ -50,7 +51,7 @@ pub fn of(reason: Reason, link: &LinkFindings, findings: &Findings, snapshot: &S
 /// A port as people call it.
 pub fn port_label(snapshot: &Snapshot, port: PortIndex) -> String {
     let fabric = &snapshot.fabric;
-    format!("{} port {}", fabric.node_of(port).name, fabric.port(port).number)
+    label::port(&fabric.node_of(port).name, fabric.port(port).number)
 }
 
 /// What a reason means, as the beginning of no sentence.

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::fabric::counter::TABLE;
+use crate::fabric::label;
 use crate::fabric::topology::{End, LinkId};
 use crate::fabric::{Counter, Guid, PortNumber};
 use crate::health::Verdict;
@@ -83,7 +84,7 @@ impl Port {
 
     /// As people write it.
     pub fn label(&self) -> String {
-        format!("{} port {}", self.node, self.port)
+        label::port(&self.node, self.port)
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use maud::{Markup, html};
 
 use crate::fabric::counter::Kind as CounterKind;
+use crate::fabric::label::shortened;
 
 use super::Kind;
 use super::clock::Clock;
@@ -18,6 +19,9 @@ const WIDE: f64 = 640.0;
 
 /// What stands left of it: what a lane is.
 const LEFT: f64 = 150.0;
+
+/// How many letters of a usual width fit there.
+const LETTERS: usize = 25;
 
 /// How high a lane is, and what lies between two.
 const HIGH: f64 = 44.0;
@@ -99,7 +103,7 @@ fn drawn(lane: &Lane, top: f64) -> Markup {
     let most = lane.columns.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let wide = WIDE / COLUMNS as f64;
     html! {
-        text x="0" y=(top + 18.0) { (lane.title) }
+        text x="0" y=(top + 18.0) { title { (lane.title) } (shortened(&lane.title, LETTERS)) }
         text .unit x="0" y=(top + 36.0) { (lane.unit) }
         line .axis x1=(LEFT) y1=(top + HIGH) x2=(LEFT + WIDE) y2=(top + HIGH) {}
         @for (column, value) in lane.columns.iter().enumerate().filter(|(_, value)| **value > 0.0) {

@@ -31,6 +31,8 @@ pub struct Needs {
     pub read: Vec<PathBuf>,
     /// Folders in which files are made, written, renamed and removed.
     pub write: Vec<PathBuf>,
+    /// Folders in which empty folders are removed.
+    pub empty: Vec<PathBuf>,
     /// Folders of devices that are opened, written to and controlled.
     pub devices: Vec<PathBuf>,
 }
@@ -106,6 +108,7 @@ fn restrict(needs: &Needs) -> Result<RulesetStatus, RulesetError> {
     // A folder that is not there yet may be mounted or made later.
     let folders = needs.write.iter().map(|folder| existing(folder).to_owned()).collect::<Vec<_>>();
     let ruleset = allow(ruleset, &folders, write)?;
+    let ruleset = allow(ruleset, &needs.empty, AccessFs::RemoveDir.into())?;
     // It sets no_new_privs, too.
     Ok(ruleset.restrict_self()?.ruleset)
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::fabric::Guid;
 use crate::fabric::topology::{End, LinkId};
-use crate::fabric::{Guid, PortNumber};
 
 /// The fabric at a glance.
 pub const OVERVIEW: &str = "/";
@@ -27,6 +27,9 @@ pub const HOST: &str = "/host";
 pub const SEARCH: &str = "/search";
 /// How the pages look.
 pub const STYLE: &str = "/-/style.css";
+
+/// What is written otherwise in a device's name: those that the kernel gives need nothing.
+const NAMED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
 
 /// A path with some pairs behind it, those left out that say nothing.
 pub fn with(path: &str, pairs: &[(&str, &str)]) -> String {
@@ -54,9 +57,9 @@ pub fn port_of_node(fabric: &str, (guid, number): End) -> String {
     format!("{}#port-{number}", node(fabric, guid))
 }
 
-/// Where a port is looked up.
-pub fn port(fabric: &str, guid: Guid, number: PortNumber) -> String {
-    with(&format!("/port/{guid}/{number}"), &[("fabric", fabric)])
+/// A device's place on the page of this host's. Whoever renames one may call it what he likes.
+pub fn device(name: &str) -> String {
+    format!("{HOST}#{}", utf8_percent_encode(name, NAMED))
 }
 
 #[cfg(test)]
@@ -73,6 +76,7 @@ mod tests {
             link("", LinkId((Guid(1), 2), (Guid(3), 4))),
             "/link/0x0000000000000001:2-0x0000000000000003:4"
         );
+        assert_eq!((&*device("mlx5_0"), &*device("a b#%")), ("/host#mlx5_0", "/host#a%20b%23%25"));
     }
 
     /// What pages are called is not free for the metrics.

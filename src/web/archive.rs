@@ -1,4 +1,4 @@
-//! The history's file, as it is asked by HTTP: who may ask it now, and what is answered where nothing can be.
+//! The history's file, as it is asked by HTTP: who may ask it now, and whose fault it is if nothing can be told.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,10 +6,12 @@ use std::sync::Arc;
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use tokio::sync::Semaphore;
 
 use crate::history::source::AskError;
+
+use super::refusal::{refused, wrong};
 
 /// How many questions are answered at once: each may hold what it tells in memory.
 const AT_ONCE: usize = 4;
@@ -61,14 +63,4 @@ pub fn status_of(error: &AskError) -> StatusCode {
         AskError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     }
-}
-
-/// No answer, and why not, in one line.
-pub fn refused(status: StatusCode, problem: &str) -> Response {
-    (status, format!("{}\n", problem.replace('\n', " "))).into_response()
-}
-
-/// A request that cannot be meant so, in one line.
-pub fn wrong(problem: &str) -> Response {
-    refused(StatusCode::BAD_REQUEST, problem)
 }

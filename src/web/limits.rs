@@ -3,9 +3,6 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-
 /// The limits of a server. What a site has to scrape with is far below them, so they are no settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -65,10 +62,4 @@ impl Default for Limits {
             look_every: seconds(1),
         }
     }
-}
-
-/// No answer now, and perhaps soon.
-pub(super) fn busy(problem: &'static str) -> Response {
-    let soon = [(header::RETRY_AFTER, HeaderValue::from_static("1"))];
-    (StatusCode::SERVICE_UNAVAILABLE, soon, problem).into_response()
 }

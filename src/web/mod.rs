@@ -15,6 +15,7 @@ pub mod login;
 pub mod negotiate;
 pub mod pages;
 pub mod rate;
+pub mod refusal;
 pub mod security;
 pub mod server;
 pub mod serving;

@@ -16,6 +16,7 @@ use tokio::signal::unix::Signal;
 use super::config::{Sources, Users, WebConfig, WebConfigError};
 use super::login::{Login, Logins};
 use super::rate::Limiter;
+use super::refusal::busy;
 use super::tls;
 
 /// How often the files are looked at: a few calls of stat.
@@ -140,7 +141,7 @@ impl Security {
                 let ask = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
                 (StatusCode::UNAUTHORIZED, ask, "unauthorized\n").into_response()
             }
-            Login::Busy => super::limits::busy("too many log in at once: try again\n"),
+            Login::Busy => busy("too many log in at once: try again"),
         };
         for (name, value) in &armed.headers {
             response.headers_mut().insert(name, value.clone());

@@ -22,7 +22,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::connections::{Connections, Place};
-use super::limits::{Limits, busy};
+use super::limits::Limits;
+use super::refusal::busy;
 use super::security::Security;
 use super::watched::{Answer, Watched};
 use crate::history::question::DUMP;
@@ -223,7 +224,7 @@ where
         async move {
             let (response, made) = match &begun {
                 Some(_) => answer(request, &router, &shared).await,
-                None => (busy("too many requests are being answered: try again\n"), None),
+                None => (busy("too many requests are being answered: try again"), None),
             };
             Ok::<_, Infallible>(response.map(|body| Answer::new(body, begun, made)))
         }
@@ -294,7 +295,7 @@ async fn answer(
     });
     match tokio::time::timeout(limit, answered).await {
         Ok(response) => (response, made),
-        Err(_) => (busy("this takes too long\n"), None),
+        Err(_) => (busy("this takes too long"), None),
     }
 }
 

@@ -74,6 +74,15 @@ fn what_a_host_sees_of_its_own_ports_is_told_afterwards() {
     assert!(course.ends_with("  9"), "7, and 2 after the clear: {port}");
     assert!(port.contains("link_down") && !port.contains("mlx5_1"), "{port}");
     assert!(told(&file, &["report"]).contains("mlx5_0 port 1"));
+    // What happened here is nothing that a fabric's pages know.
+    let events = exporter.get("/events", &[]).text().to_owned();
+    assert!(events.contains("<a href=\"/host\">mlx5_0 port 1</a>"), "{events}");
+    assert!(!events.contains("href=\"/node/"), "{events}");
+    for path in ["/", "/links", "/topology", "/search?q=leaf"] {
+        let page = exporter.get(path, &[]);
+        assert_eq!(page.status, 200, "{path}");
+        assert!(page.text().contains("No fabric is swept here"), "{path}: {}", page.text());
+    }
     assert!(exporter.stop().success());
     wait_told(&file, &["exporter_stop", "host"]);
 }

@@ -49,6 +49,7 @@ fn each_link_leads_somewhere_and_no_page_needs_a_script() {
     for (path, status) in [
         ("/links?verdict=fine", 400),
         ("/links?page=0", 400),
+        ("/events?kind=fine", 400),
         ("/links?fabric=other", 404),
         ("/link/nothing", 404),
         ("/node/0x1", 404),

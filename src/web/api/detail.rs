@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::fabric::Guid;
 use crate::fabric::topology::LinkId;
 use crate::monitor::Observation;
-use crate::web::archive::{refused, wrong};
 use crate::web::exposition::Latest;
+use crate::web::refusal::{refused, wrong};
 
 use super::links::Of;
 use super::{nodes, ports, topology};
@@ -50,11 +50,14 @@ pub(super) fn router(latest: Latest) -> Router {
 }
 
 /// Why a fabric that is asked for by name is none.
-pub(super) fn unknown_fabric(fabrics: &[Arc<Observation>], asked: Option<&str>) -> Option<String> {
+pub fn unknown_fabric(fabrics: &[Arc<Observation>], asked: Option<&str>) -> Option<String> {
     let asked = asked?;
     let names: Vec<&str> = fabrics.iter().map(|observation| &*observation.fabric).collect();
-    (!names.contains(&asked))
-        .then(|| format!("no fabric is called {asked:?}; there are: {}", names.join(", ")))
+    let others = match &names[..] {
+        [] => "none is swept here".to_owned(),
+        names => format!("there are: {}", names.join(", ")),
+    };
+    (!names.contains(&asked)).then(|| format!("no fabric is called {asked:?}; {others}"))
 }
 
 async fn link(State(latest): State<Latest>, Path(id): Path<String>, ask: Asked<Ask>) -> Response {
@@ -94,6 +97,11 @@ async fn node(State(latest): State<Latest>, Path(text): Path<String>, ask: Asked
 }
 
 async fn all_nodes(State(latest): State<Latest>, ask: Asked<nodes::Ask>) -> Response {
+    if let Ok(Query(ask)) = &ask
+        && let Some(problem) = nodes::unknown_kind(ask)
+    {
+        return wrong(&problem);
+    }
     answer(latest, ask, |ask| ask.fabric.as_deref(), |fabrics, ask| Ok(nodes::nodes(fabrics, ask)))
         .await
 }

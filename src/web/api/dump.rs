@@ -23,7 +23,8 @@ use crate::history::model::Window;
 use crate::history::question::read_window;
 use crate::history::{HistoryError, Reader};
 
-use crate::web::archive::{Archive, Said, refused, status_of, wrong};
+use crate::web::archive::{Archive, Said, status_of};
+use crate::web::refusal::{busy, refused, wrong};
 
 /// How much is read at a time: from memory, mostly, for it was just written.
 const CHUNK: usize = 128 * 1024;
@@ -38,8 +39,7 @@ pub(super) async fn dump(State(archive): State<Archive>, pairs: Said) -> Respons
         Err(problem) => return wrong(&problem),
     };
     let Ok(seat) = archive.copies.try_acquire_owned() else {
-        let problem = "a copy is being made or fetched already: try again";
-        return refused(StatusCode::SERVICE_UNAVAILABLE, problem);
+        return busy("a copy is being made or fetched already: try again");
     };
     match tokio::task::spawn_blocking(move || Copied::make(&file, window, seat)).await {
         Ok(Ok(copied)) => {

@@ -15,7 +15,8 @@ use crate::history::Reader;
 use crate::history::question::{DUMP, NoQuestion, PATH, Question};
 
 use super::dump;
-use crate::web::archive::{Archive, Said, refused, status_of, wrong};
+use crate::web::archive::{Archive, Said, status_of};
+use crate::web::refusal::{busy, refused, wrong};
 
 /// How long one waits for others.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -40,8 +41,7 @@ async fn ask(State(archive): State<Archive>, Name(name): Name<String>, pairs: Sa
     };
     let seat = tokio::time::timeout(PATIENCE, archive.seats.acquire_owned()).await;
     let Ok(Ok(seat)) = seat else {
-        let problem = "too many ask the history at once: try again";
-        return refused(StatusCode::SERVICE_UNAVAILABLE, problem);
+        return busy("too many ask the history at once: try again");
     };
     // Who asked may be gone before the answer is there: the seat is taken until then all the same.
     let answer = move || {

@@ -23,8 +23,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::archive::{Archive, wrong};
+use super::archive::Archive;
 use super::exposition::Latest;
+use super::refusal::{refused, wrong};
 use links::Ask;
 use serde::Deserialize;
 
@@ -82,7 +83,7 @@ async fn get_search(
 async fn told(tell: impl FnOnce() -> serde_json::Result<Vec<u8>> + Send + 'static) -> Response {
     match tokio::task::spawn_blocking(tell).await {
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
-        _ => (StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told\n").into_response(),
+        _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }
 

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fabric::label;
 use crate::health::Verdict;
 
 /// A word of a small vocabulary: the writer need not copy it.
@@ -273,7 +274,7 @@ impl Link {
 impl End {
     /// As people call the port.
     pub fn label(&self) -> String {
-        format!("{} port {}", self.node, self.port)
+        label::port(&self.node, self.port)
     }
 
     fn local_errors(&self) -> u64 {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::fabric::topology::Presence;
+use crate::fabric::topology::{NodeKind, Presence};
 use crate::fabric::{Guid, NodeIndex, device};
 use crate::health::Verdict;
 use crate::monitor::Observation;
@@ -22,6 +22,17 @@ pub struct Ask {
     pub fabric: Option<String>,
     /// Those of this kind: `switch`, `ca`, `router` or `aggregation_node`.
     pub kind: Option<String>,
+}
+
+/// Kinds of nodes, in the order in which one speaks of them.
+pub(super) const KINDS: [NodeKind; 4] =
+    [NodeKind::Switch, NodeKind::Ca, NodeKind::Router, NodeKind::AggregationNode];
+
+/// Why a kind that is asked for is none.
+pub(super) fn unknown_kind(ask: &Ask) -> Option<String> {
+    let (kind, labels) = (ask.kind.as_deref()?, KINDS.map(NodeKind::label));
+    (!labels.contains(&kind))
+        .then(|| format!("no kind of node is called {kind:?}; there are: {}", labels.join(", ")))
 }
 
 /// What is known of the nodes that are asked for. No fabric may have the name that is.

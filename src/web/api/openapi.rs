@@ -9,6 +9,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::fabric::topology::NodeKind;
 use crate::history::Kind;
 use crate::history::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told};
 use crate::history::question::{DUMP, NAMES, PATH};
@@ -45,7 +46,7 @@ fn parameter(key: &str, place: &str) -> Value {
         // Of nodes there are four kinds, and of events as many as are known.
         "kind" if place == detail::NODES => (
             "Those of this kind alone.",
-            json!({"enum": ["switch", "ca", "router", "aggregation_node"]}),
+            json!({"enum": super::nodes::KINDS.map(NodeKind::label)}),
             false,
         ),
         "kind" => ("Events of these kinds alone.", many(json!({"enum": kinds})), false),

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use crate::fabric::host::{Device as HostDevice, Port as HostPort};
 use crate::fabric::status;
-use crate::fabric::topology::NodeKind;
 use crate::fabric::{Guid, NodeIndex, Snapshot};
 use crate::health::congestion::{Cause, Region as Waiting};
 use crate::health::{Reason, Verdict};
@@ -20,15 +19,12 @@ use super::model::Verdicts;
 use super::model::overview::{
     Counted, Device, DevicePort, Fabric, Host, NodeCount, NodeName, Overview, Region, Sweep,
 };
+use super::nodes::KINDS;
 use super::ports::name;
 use super::ranking::{Wanted, ranked};
 
 /// So many of the worst cables, the largest regions and the nodes that are not up are told.
 pub const MOST: usize = 10;
-
-/// Kinds of nodes, in the order in which one speaks of them.
-const KINDS: [NodeKind; 4] =
-    [NodeKind::Switch, NodeKind::Ca, NodeKind::Router, NodeKind::AggregationNode];
 
 /// A board at a glance.
 pub fn overview(board: &Board) -> Overview {
@@ -152,40 +148,47 @@ fn region(waiting: &Waiting, of: Of<'_>) -> Region {
 
 fn host(seen: &HostObservation, fabrics: &[Arc<Observation>]) -> Host {
     let Some(snapshot) = &seen.snapshot else { return Host::default() };
-    // A device that has no GUID of its own has one here that no node has.
-    let ids = seen.ids.iter().copied().chain(std::iter::repeat(Guid::default()));
-    let devices = snapshot.devices.iter().zip(ids);
     Host {
         read_at: time(&snapshot.anchor, snapshot.ended),
-        devices: devices.map(|(it, guid)| device(it, guid, fabrics)).collect(),
+        devices: devices(seen).map(|(it, guid)| device(it, guid, fabrics)).collect(),
     }
 }
 
+/// This host's devices. One that has no GUID of its own has one here that no node has.
+pub(super) fn devices(seen: &HostObservation) -> impl Iterator<Item = (&HostDevice, Guid)> {
+    let ids = seen.ids.iter().copied().chain(std::iter::repeat(Guid::default()));
+    seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices).zip(ids)
+}
+
+/// The fabric that has a device as a node; of several the first.
+pub(super) fn node_in(fabrics: &[Arc<Observation>], guid: Guid) -> Option<String> {
+    let has_it = |observation: &&Arc<Observation>| {
+        let snapshot = observation.snapshot.as_ref();
+        snapshot.is_some_and(|snapshot| snapshot.fabric.node_by_guid(guid).is_some())
+    };
+    fabrics.iter().find(has_it).map(|observation| observation.fabric.clone())
+}
+
 fn device(device: &HostDevice, guid: Guid, fabrics: &[Arc<Observation>]) -> Device {
-    let known = fabrics.iter().find_map(|observation| {
-        let snapshot = observation.snapshot.as_ref()?;
-        snapshot.fabric.node_by_guid(guid).map(|_| (observation, snapshot))
-    });
     Device {
         device: device.name.to_string(),
         guid: guid.to_string(),
         hca_type: device.about.hca_type.clone(),
         firmware: device.about.firmware.clone(),
         answers: device.answers,
-        node_in: known.map(|(observation, _)| observation.fabric.clone()),
-        ports: device
-            .ports
-            .iter()
-            .map(|it| device_port(it, guid, known.map(|(_, snapshot)| snapshot)))
-            .collect(),
+        node_in: node_in(fabrics, guid),
+        ports: device.ports.iter().map(|it| device_port(it, guid, fabrics)).collect(),
     }
 }
 
-fn device_port(port: &HostPort, guid: Guid, snapshot: Option<&Snapshot>) -> DevicePort {
-    let link = snapshot.and_then(|snapshot| {
-        let fabric = &snapshot.fabric;
-        fabric.link_id(fabric.find((guid, port.number))?)
+fn device_port(port: &HostPort, guid: Guid, fabrics: &[Arc<Observation>]) -> DevicePort {
+    // Each port of a device may be in a fabric of its own.
+    let link = fabrics.iter().find_map(|observation| {
+        let fabric = &observation.snapshot.as_ref()?.fabric;
+        let link = fabric.link_id(fabric.find((guid, port.number))?)?;
+        Some((link.to_string(), observation.fabric.clone()))
     });
+    let (link, link_in) = link.unzip();
     DevicePort {
         port: port.number,
         link_layer: port.link_layer.clone(),
@@ -193,7 +196,8 @@ fn device_port(port: &HostPort, guid: Guid, snapshot: Option<&Snapshot>) -> Devi
         rate: port.rate,
         lid: port.lid.map(|lid| lid.0),
         interfaces: port.netdevs.iter().map(|netdev| netdev.name.to_string()).collect(),
-        link: link.map(|id| id.to_string()),
+        link,
+        link_in,
     }
 }
 
@@ -245,7 +249,11 @@ mod tests {
         assert_eq!((sweep.nodes_silent, sweep.failing.len()), (1, 3));
         let device = &told.host.as_ref().unwrap().devices[0];
         assert_eq!((device.node_in.as_deref(), &*device.ports[0].state), (Some("f"), "Active"));
-        assert_eq!(device.ports[0].link.as_ref(), Some(&swept.worst[0].link));
+        let port = &device.ports[0];
+        assert_eq!(
+            (port.link.as_ref(), port.link_in.as_deref()),
+            (Some(&swept.worst[0].link), Some("f"))
+        );
         let text = serde_json::to_string(&told).unwrap();
         assert_eq!(serde_json::from_str::<Overview>(&text).unwrap(), told);
     }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::fabric::label::{self, natural};
 use crate::fabric::topology::{End, LinkId};
 use crate::fabric::{Guid, Lid, NodeIndex, PortIndex, PortNumber, Snapshot};
 use crate::monitor::{Board, Observation};
 use crate::web::address;
 
 use super::model::search::{Hit, Search};
+use super::overview;
 
 /// So many hits are told.
 pub const MOST: usize = 100;
@@ -206,9 +208,8 @@ impl Found<'_> {
 
     fn told(&self) -> Hit {
         let (fabric, name) = (&self.snapshot.fabric, &self.observation.fabric);
-        let label = |port: PortIndex| {
-            format!("{} port {}", fabric.node_of(port).name, fabric.port(port).number)
-        };
+        let label =
+            |port: PortIndex| label::port(&fabric.node_of(port).name, fabric.port(port).number);
         let (kind, called, id, page) = match self.what {
             What::Node(node) => {
                 let node = fabric.node(node);
@@ -242,37 +243,21 @@ impl Found<'_> {
     }
 }
 
-/// A name as people sort it: numbers by their worth.
-fn natural(name: &str) -> Vec<(u64, &str)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let text = rest.find(|char: char| char.is_ascii_digit()).unwrap_or(rest.len());
-        let digits = &rest[text..];
-        let end = digits.find(|char: char| !char.is_ascii_digit()).unwrap_or(digits.len());
-        parts.push((0, &rest[..text]));
-        parts.push((digits[..end].parse().unwrap_or(u64::MAX), ""));
-        rest = &digits[end..];
-    }
-    parts
-}
-
 /// This host's devices that are called so, or have an interface that is.
 fn devices(board: &Board, sought: &str) -> Vec<(Fit, Hit)> {
-    let snapshot = board.host.as_ref().and_then(|host| host.snapshot.as_ref());
-    let all = snapshot.into_iter().flat_map(|snapshot| &snapshot.devices);
-    let found = all.filter_map(|device| {
+    let all = board.host.iter().flat_map(|seen| overview::devices(seen));
+    let found = all.filter_map(|(device, guid)| {
         let interfaces = device.ports.iter().flat_map(|port| &port.netdevs);
         let names = std::iter::once(&device.name).chain(interfaces.map(|netdev| &netdev.name));
         let fit = names.filter_map(|name| Fit::of(&name.to_lowercase(), sought)).min()?;
         let hit = Hit {
             kind: "device".into(),
-            fabric: String::new(),
+            fabric: overview::node_in(&board.fabrics, guid).unwrap_or_default(),
             name: device.name.to_string(),
             id: device.about.guid.to_string(),
             by: "name".into(),
             fits: fit.label().into(),
-            page: format!("{}#{}", address::HOST, device.name),
+            page: address::device(&device.name),
         };
         Some((fit, hit))
     });
@@ -351,7 +336,6 @@ mod tests {
         let told = search(&board(), "host");
         let names: Vec<&str> = told.hits.iter().map(|hit| &*hit.name).collect();
         assert_eq!((told.found, names), (2, vec!["host-a", "host-b"]));
-        assert!(natural("host-9") < natural("host-10") && natural("host-10") < natural("leaf-1"));
         assert_eq!(Fit::of("host-1", "host-1"), Some(Fit::Exact));
         assert!(Fit::Exact < Fit::Prefix && Fit::Prefix < Fit::Substring);
     }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::fabric::label::{Piece, natural};
 use crate::fabric::levels::Levels;
 use crate::fabric::topology::{Link as Cable, NodeKind};
 use crate::fabric::{Fabric, NodeIndex};
@@ -111,7 +112,7 @@ impl<'a> Wiring<'a> {
         let fabric = &self.of.snapshot.fabric;
         let name = |place: usize| natural(&fabric.node(self.switches[place]).name);
         // A group stands where the first of its members does.
-        let mut first: HashMap<(Option<u8>, usize), Vec<Piece>> = HashMap::new();
+        let mut first: HashMap<(Option<u8>, usize), Vec<Piece<'_>>> = HashMap::new();
         for place in 0..self.switches.len() {
             let key = (self.levels[place], self.groups[place]);
             let name = name(place);
@@ -276,30 +277,6 @@ fn joined(count: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usiz
     (0..count).map(|place| root(&mut parents, place)).collect()
 }
 
-/// A piece of a name: text, or a number in it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Piece {
-    Number(u64),
-    Text(String),
-}
-
-/// A name as people sort it: `leaf-2` before `leaf-10`.
-fn natural(name: &str) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut rest = name;
-    while let Some(first) = rest.chars().next() {
-        let is_digit = first.is_ascii_digit();
-        let end = rest.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(rest.len());
-        let (piece, after) = rest.split_at(end);
-        pieces.push(match piece.parse() {
-            Ok(number) if is_digit => Piece::Number(number),
-            _ => Piece::Text(piece.to_owned()),
-        });
-        rest = after;
-    }
-    pieces
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,16 +335,5 @@ mod tests {
         ] {
             assert_eq!(told(levels, pairs), groups, "{about}");
         }
-    }
-
-    #[test]
-    fn names_are_in_the_order_of_their_numbers() {
-        let mut names =
-            ["leaf-10", "leaf-2", "leaf-2b", "LEAF", "", "7", "leaf-99999999999999999999"];
-        names.sort_by_cached_key(|name| natural(name));
-        assert_eq!(
-            names,
-            ["", "7", "LEAF", "leaf-2", "leaf-2b", "leaf-10", "leaf-99999999999999999999"]
-        );
     }
 }

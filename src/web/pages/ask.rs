@@ -7,9 +7,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::monitor::Observation;
+use crate::web::api::detail;
 use crate::web::archive::Said;
 
 use super::page::problem;
+use super::words;
 
 /// What an address says, key by key; what is empty is not said.
 #[derive(Clone, Debug, Default)]
@@ -45,12 +47,23 @@ pub fn meant<'a>(
 
 /// Says that no fabric has the name that is asked for, if none has.
 pub fn unknown_fabric(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<Response> {
-    let name = name?;
-    let names: Vec<&str> = fabrics.iter().map(|observation| &*observation.fabric).collect();
-    (!names.contains(&name)).then(|| {
-        let what = format!("No fabric is called {name:?}. There are: {}.", names.join(", "));
-        problem(StatusCode::NOT_FOUND, "No such fabric", &what)
-    })
+    let what = detail::unknown_fabric(fabrics, name)?;
+    Some(problem(StatusCode::NOT_FOUND, "No such fabric", &words::sentence(&what)))
+}
+
+/// Where no fabric is asked.
+const NONE: &str = "No fabric is swept here: this exporter watches its host’s own devices.";
+
+/// Before the first sweep of a fabric.
+pub const NOT_YET: &str =
+    "Not swept yet: nodes and cables are told when the first sweep is at its end.";
+
+/// Why nothing can be told of the fabrics that are meant, if nothing can.
+pub fn not_swept(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<&'static str> {
+    if fabrics.is_empty() {
+        return Some(NONE);
+    }
+    meant(fabrics, name).all(|observation| observation.snapshot.is_none()).then_some(NOT_YET)
 }
 
 /// Writes a page away from the threads that serve others: a large fabric's takes a while.

@@ -1,6 +1,7 @@
 //! `/events`: what happened lately, the latest first.
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
@@ -13,9 +14,11 @@ use crate::history::source::Wanted;
 use crate::web::archive::Said;
 
 use super::ask::Asked;
-use super::page::Page;
+use super::page::{Page, problem};
 use super::past::{self, Choice, Past, WINDOWS};
 use super::{Desk, address, words};
+
+const TITLE: &str = "What happened";
 
 /// How many are on a page.
 const ON_A_PAGE: usize = 200;
@@ -85,7 +88,12 @@ impl Ask {
 }
 
 pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
-    let ask = Ask::read(&Asked::from(said));
+    let asked = Asked::from(said);
+    if let Some(kind) = asked.value("kind").filter(|kind| Kind::from_label(kind).is_none()) {
+        let what = format!("No kind of event is called {kind:?}.");
+        return problem(StatusCode::BAD_REQUEST, TITLE, &what);
+    }
+    let ask = Ask::read(&asked);
     let of = ask.clone();
     let past = past::ask(desk.archive(), move |reader| {
         let window = of.window.until_now(reader)?;
@@ -102,21 +110,19 @@ pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
     })
     .await;
     let clock = Clock::now();
-    let fabrics: Vec<String> =
-        desk.exposition().board().fabrics.iter().map(|it| it.fabric.clone()).collect();
+    let mut fabrics = words::recorded(desk.exposition().board());
+    // The history may know more.
+    fabrics.extend(ask.fabric.clone().filter(|asked| !fabrics.contains(asked)));
+    let of_several = ask.fabric.is_none() && fabrics.len() > 1;
     let main = html! {
         @match past.told() {
             Err(why) => (why),
-            Ok(found) => { (form(&ask, &fabrics)) (listed(&ask, found, &clock)) },
+            Ok(found) => { (form(&ask, &fabrics)) (listed(&ask, found, &clock, of_several)) },
         }
     };
     let silent = matches!(past, Past::Silent(_));
-    let page = Page::new("What happened", address::EVENTS, main);
-    if silent {
-        page.answer_with(axum::http::StatusCode::SERVICE_UNAVAILABLE)
-    } else {
-        page.answer()
-    }
+    let page = Page::new(TITLE, address::EVENTS, main);
+    if silent { page.answer_with(StatusCode::SERVICE_UNAVAILABLE) } else { page.answer() }
 }
 
 fn form(ask: &Ask, fabrics: &[String]) -> Markup {
@@ -158,13 +164,13 @@ fn form(ask: &Ask, fabrics: &[String]) -> Markup {
     }
 }
 
-fn listed(ask: &Ask, found: &Found, clock: &Clock) -> Markup {
+fn listed(ask: &Ask, found: &Found, clock: &Clock, of_several: bool) -> Markup {
     html! {
         @if found.events.is_empty() {
             p { @if ask.page > 1 { "That is all: there is no page " (ask.page) "." } @else { "Nothing of that kind happened, as far as is recorded." } }
         } @else {
             p .quiet { "The latest first. Times are of " (clock.zone()) "." }
-            (words::events(clock, &found.events))
+            (words::events(clock, &found.events, of_several))
         }
         @if found.more || ask.page > 1 {
             nav .leaf aria-label="Pages of events" { ul {

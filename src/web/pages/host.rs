@@ -67,7 +67,7 @@ fn ports(device: &Device) -> Markup {
             td .n data-label="Rate" { @if let Some(bytes) = port.rate { (rate(bytes)) } }
             td .n data-label="LID" { @if let Some(lid) = port.lid { (lid) } }
             td data-label="Interfaces" { (port.interfaces.join(", ")) }
-            td data-label="Cable" { @match port.link.as_ref().zip(device.node_in.as_deref()) {
+            td data-label="Cable" { @match port.link.as_ref().zip(port.link_in.as_deref()) {
                 Some((link, fabric)) => a href=(address::with(&format!("/link/{link}"), &[("fabric", fabric)])) { "its cable" },
                 None => "",
             } }
@@ -85,7 +85,7 @@ pub(super) fn in_short(host: &Host) -> Markup {
     html! {
         @if host.devices.is_empty() { p { "No RDMA device on this host was read yet." } } @else {
             ul .devices { @for device in &host.devices { li {
-                a href={ (address::HOST) "#" (device.device) } { (device.device) }
+                a href=(address::device(&device.device)) { (device.device) }
                 @if !device.answers { ": " strong { "hangs" } }
                 @for port in &device.ports {
                     span .whole { " port " (port.port) " " (state(port)) @if let Some(bytes) = port.rate { " " (rate(bytes)) } }

@@ -15,7 +15,7 @@ use crate::monitor::Board;
 use crate::web::api::model::Link;
 use crate::web::api::ranking::{Ranked, Wanted, ranked};
 
-use super::ask::{unknown_fabric, written};
+use super::ask::{not_swept, unknown_fabric, written};
 use super::page::{Page, problem};
 use super::words::{self, cable, count, rate, several, verdict};
 use super::{Desk, address};
@@ -34,6 +34,11 @@ pub(super) struct Ask {
 }
 
 impl Ask {
+    /// The fabric that it names.
+    fn fabric(&self) -> Option<&str> {
+        Some(&*self.fabric).filter(|name| !name.is_empty())
+    }
+
     fn page(&self) -> usize {
         self.page.map_or(1, NonZeroUsize::get)
     }
@@ -67,8 +72,7 @@ pub(super) async fn get(
     }
     let exposition = desk.exposition();
     let fabrics = &exposition.board().fabrics;
-    let named = Some(&*ask.fabric).filter(|name| !name.is_empty());
-    if let Some(refusal) = unknown_fabric(fabrics, named) {
+    if let Some(refusal) = unknown_fabric(fabrics, ask.fabric()) {
         return refusal;
     }
     written(move || {
@@ -76,23 +80,20 @@ pub(super) async fn get(
         let wanted = Wanted { fabric: &ask.fabric, verdicts: known.as_slice(), text: &ask.text };
         let after = (ask.page() - 1).saturating_mul(A_PAGE);
         let listed = ranked(&board.fabrics, &wanted, after, A_PAGE);
-        Page::new(title, address::LINKS, page(&ask, &names(board), &listed, &words::now(board)))
-            .answer()
+        Page::new(title, address::LINKS, page(&ask, board, &listed)).answer()
     })
     .await
 }
 
-fn names(board: &Board) -> Vec<String> {
-    board.fabrics.iter().map(|observation| observation.fabric.clone()).collect()
-}
-
-fn page(ask: &Ask, names: &[String], listed: &Ranked, clock: &Clock) -> Markup {
-    let are_several = names.len() > 1;
+fn page(ask: &Ask, board: &Board, listed: &Ranked) -> Markup {
+    let names: Vec<&str> = board.fabrics.iter().map(|it| &*it.fabric).collect();
     let first = (ask.page() - 1).saturating_mul(A_PAGE);
     html! {
-        (form(ask, names))
-        @if listed.links.is_empty() {
-            p { @if listed.found == 0 { "No cable is like that." } @else { "There are no so many cables." } }
+        (form(ask, &names))
+        @if let Some(why) = not_swept(&board.fabrics, ask.fabric()) {
+            p { (why) }
+        } @else if listed.links.is_empty() {
+            p { @if listed.found == 0 { "No cable is like that." } @else { "There are not so many cables." } }
         } @else {
             p .quiet {
                 (several(listed.found, "cable", "cables")) ", the worst first"
@@ -100,13 +101,13 @@ fn page(ask: &Ask, names: &[String], listed: &Ranked, clock: &Clock) -> Markup {
                     ": " (count(first as u64 + 1)) " to " (count((first + listed.links.len()) as u64))
                 }
             }
-            (table(&listed.links, are_several, clock))
+            (table(&listed.links, names.len() > 1, &words::now(board)))
         }
         (pages(ask, listed.found))
     }
 }
 
-fn form(ask: &Ask, names: &[String]) -> Markup {
+fn form(ask: &Ask, names: &[&str]) -> Markup {
     let verdicts =
         [("", "any"), ("bad", "bad"), ("watch", "watch"), ("unknown", "unknown"), ("ok", "ok")];
     html! { form .filter action=(address::LINKS) {

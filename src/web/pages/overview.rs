@@ -15,7 +15,7 @@ use crate::web::api::model::Verdicts;
 use crate::web::api::model::overview::{Fabric, Region, Sweep};
 use crate::web::api::overview::overview;
 
-use super::ask::written;
+use super::ask::{self, written};
 use super::page::Page;
 use super::past::{self, Choice, Past};
 use super::words::{self, cable, count, several, verdict};
@@ -23,6 +23,9 @@ use super::{Desk, address, host};
 
 /// So many of the latest events are told.
 const EVENTS: usize = 10;
+
+/// From how far back.
+const LATELY: &str = "30d";
 
 /// So many reasons of all cables are told.
 const REASONS: usize = 4;
@@ -35,7 +38,7 @@ const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/aler
 
 pub(super) async fn get(State(desk): State<Desk>) -> Response {
     let past = past::soon(PATIENCE, desk.archive(), |reader| {
-        let window = Choice::of(None, "30d").until_now(reader)?;
+        let window = Choice::of(None, LATELY).until_now(reader)?;
         Ok(reader.latest(&Wanted::all(window), &|_| true, 0, EVENTS)?.0)
     })
     .await;
@@ -52,14 +55,12 @@ pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Mark
     let clock = &clock;
     let are_several = told.fabrics.len() > 1;
     html! {
-        @if told.fabrics.is_empty() {
-            p { "No fabric is swept here: this exporter watches its host's own devices." }
-        }
+        @if told.fabrics.is_empty() { @if let Some(why) = ask::not_swept(&board.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&told.fabrics, clock)) }
         @for (place, fabric) in told.fabrics.iter().enumerate() { (section(place, fabric, are_several, clock)) }
         section aria-labelledby="events" {
             h2 #events { "Latest events" }
-            (latest(past, clock))
+            (latest(past, clock, words::recorded(board).len() > 1))
         }
         @if let Some(seen) = &told.host {
             section aria-labelledby="host" {
@@ -107,7 +108,7 @@ fn section(place: usize, it: &Fabric, is_one_of_several: bool, clock: &Clock) ->
     html! { section .fabric aria-labelledby=(id) {
         h2 #(id) .unseen[!is_one_of_several] { bdi { (it.fabric) } }
         @match &it.sweep {
-            None => p .card { "Not swept yet: nodes and cables are told when the first sweep is at its end." },
+            None => p .card { (ask::NOT_YET) },
             Some(sweep) => {
                 div .glance {
                     (health(it))
@@ -123,15 +124,18 @@ fn section(place: usize, it: &Fabric, is_one_of_several: bool, clock: &Clock) ->
 
 /// How many cables have which verdict.
 fn health(it: &Fabric) -> Markup {
-    let Verdicts { bad, watch, .. } = it.verdicts;
-    let all = by_verdict(&it.verdicts).iter().map(|(_, number)| number).sum::<usize>();
+    let Verdicts { bad, watch, unknown, .. } = it.verdicts;
+    let all = it.verdicts.count();
     let list = |word| address::with(address::LINKS, &[("fabric", &it.fabric), ("verdict", word)]);
     html! { div .card .health {
         p .lead { @match (bad, watch) {
+            // What nobody knows is not well.
+            _ if all == 0 => { span .verdict.unknown { "No cable is known" } },
+            _ if unknown == all => { span .verdict.unknown { "Nothing is known" } },
             (0, 0) => { span .verdict.ok { "No bad cable" } },
             (0, watch) => { span .verdict.watch { (several(watch, "cable", "cables")) } " to watch" },
             (bad, _) => { span .verdict.bad { (several(bad, "bad cable", "bad cables")) } },
-        } " " span .of { "of " (several(all, "cable", "cables")) } }
+        } @if all > 0 { " " span .of { "of " (several(all, "cable", "cables")) } } }
         (bar(&by_verdict(&it.verdicts)))
         ul .verdicts { @for (word, number) in by_verdict(&it.verdicts) { li {
             a href=(list(word)) class=(word) {
@@ -284,11 +288,11 @@ fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
     }
 }
 
-fn latest(past: &Past<Vec<Told>>, clock: &Clock) -> Markup {
+fn latest(past: &Past<Vec<Told>>, clock: &Clock, of_several: bool) -> Markup {
     html! { @match past.told() {
-        Ok(events) if events.is_empty() => p { "Nothing happened since the history began." },
+        Ok(events) if events.is_empty() => p { "Nothing happened in the last " (LATELY) ", as far as is recorded." },
         Ok(events) => {
-            (words::events(clock, events))
+            (words::events(clock, events, of_several))
             p { a href=(address::EVENTS) { "All events" } }
         },
         Err(why) => (why),
@@ -338,6 +342,9 @@ mod tests {
             ([Verdict::Ok, Verdict::Watch], "1 cable</span> to watch"),
             ([Verdict::Bad, Verdict::Watch], "1 bad cable<"),
             ([Verdict::Bad; 2], "2 bad cables<"),
+            ([Verdict::Unknown, Verdict::Ok], "No bad cable"),
+            // After a start, and while the device is away.
+            ([Verdict::Unknown; 2], "Nothing is known<"),
         ] {
             let page = page(verdicts);
             assert!(page.contains(says) && page.contains("of 2 cables"), "{says}: {page}");

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::web::api::model::search::{Hit, Search};
 use crate::web::api::search::search;
 
-use super::ask::written;
+use super::ask::{not_swept, written};
 use super::page::{Page, problem};
 use super::words::several;
 use super::{Desk, address};
@@ -32,17 +32,27 @@ pub(super) async fn get(
         Err(rejection) => return problem(StatusCode::BAD_REQUEST, title, &rejection.body_text()),
     };
     written(move || {
-        let told = search(desk.exposition().board(), &text);
+        let exposition = desk.exposition();
+        let told = search(exposition.board(), &text);
         if let (1, [hit]) = (told.found, &told.hits[..]) {
             return Redirect::to(&hit.page).into_response();
         }
-        Page { sought: &told.sought, ..Page::new(title, address::SEARCH, page(&told)) }.answer()
+        Page {
+            sought: &told.sought,
+            ..Page::new(
+                title,
+                address::SEARCH,
+                page(&told, not_swept(&exposition.board().fabrics, None)),
+            )
+        }
+        .answer()
     })
     .await
 }
 
-fn page(told: &Search) -> Markup {
+fn page(told: &Search, not_swept: Option<&str>) -> Markup {
     html! {
+        @if let Some(why) = not_swept { p { (why) } }
         @if told.sought.is_empty() {
             p { "Nodes, ports, cables and this host’s devices are found by what they are called." }
             dl .hints {

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
+use crate::config::HOST_FABRIC;
 use crate::fabric::Guid;
 pub use crate::health::evidence::grouped as count;
 use crate::history::clock::Clock;
@@ -22,6 +23,13 @@ pub fn verdict(label: &str) -> Markup {
 /// A word of a vocabulary as people write it: `bit_errors` as `bit errors`.
 pub fn plain(label: &str) -> String {
     label.replace('_', " ")
+}
+
+/// What programs are told, as a sentence.
+pub fn sentence(told: &str) -> String {
+    let mut letters = told.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    format!("{}{}.", first.collect::<String>(), letters.as_str())
 }
 
 /// A kind of node as people write it.
@@ -170,24 +178,37 @@ pub fn sign(verdict: &str) -> &'static str {
     }
 }
 
-/// The lines of a table of events.
-pub fn events(clock: &Clock, events: &[Told]) -> Markup {
+/// A table of events; with the fabric of each, where they may be of several.
+pub fn events(clock: &Clock, events: &[Told], of_several: bool) -> Markup {
     html! {
         table .stack.events {
-            thead { tr { th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Where" } th scope="col" { "In words" } } }
+            thead { tr {
+                th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Where" }
+                @if of_several { th scope="col" { "Fabric" } }
+                th scope="col" { "In words" }
+            } }
             tbody { @for event in events { tr {
                 td .when { (at(clock, event.at)) }
                 td .what { (plain(&event.kind)) }
                 td { (place(event)) }
+                @if of_several { td data-label="Fabric" { bdi { (event.fabric) } } }
                 td { (event.text) }
             } } }
         }
     }
 }
 
+/// Whose events there may be: the fabrics that are swept, and this host.
+pub fn recorded(board: &Board) -> Vec<String> {
+    let fabrics = board.fabrics.iter().map(|observation| observation.fabric.clone());
+    fabrics.chain(board.host.as_ref().map(|_| HOST_FABRIC.to_owned())).collect()
+}
+
 /// Where something happened, and the way there.
 fn place(event: &Told) -> Markup {
     let to = match (event.link, event.node) {
+        // Its devices may be nodes of a fabric; that of these events is none.
+        (None, Some(_)) if event.fabric == HOST_FABRIC => address::HOST.to_owned(),
         (Some(link), _) => address::link(&event.fabric, link),
         (None, Some(guid)) => match event.port {
             Some(port) => address::port_of_node(&event.fabric, (guid, port)),
@@ -222,6 +243,44 @@ mod tests {
         ] {
             assert_eq!(length(Duration::from_millis(millis)), told);
         }
+    }
+
+    /// An event of this host is no fabric's, so no node's page has it.
+    #[test]
+    fn where_something_happened_is_a_page_that_is_there() {
+        let told = |fabric: &str, link: Option<&str>, port| Told {
+            at: SystemTime::UNIX_EPOCH,
+            fabric: fabric.into(),
+            kind: "link_down".into(),
+            node: Some(Guid(2)),
+            port,
+            link: link.map(|link| link.parse().unwrap()),
+            place: "somewhere".into(),
+            text: "it happened".into(),
+            detail: serde_json::Value::Null,
+        };
+        for (event, to) in [
+            (told("f", None, None), "/node/0x0000000000000002?fabric=f"),
+            (told("f", None, Some(3)), "/node/0x0000000000000002?fabric=f#port-3"),
+            (
+                told("f", Some("0x1:1-0x2:3"), Some(3)),
+                "/link/0x0000000000000001:1-0x0000000000000002:3?fabric=f",
+            ),
+            (told("host", None, Some(1)), "/host"),
+        ] {
+            assert_eq!(
+                place(&event).into_string(),
+                format!("<a href=\"{to}\">somewhere</a>"),
+                "{event:?}"
+            );
+        }
+        let events = [told("a<b", None, None)];
+        let of_several = |several| events_of(&events, several);
+        assert!(of_several(true).contains("a&lt;b") && !of_several(false).contains("a&lt;b"));
+    }
+
+    fn events_of(told: &[Told], several: bool) -> String {
+        events(&Clock::now(), told, several).into_string()
     }
 
     #[test]

@@ -177,6 +177,8 @@ pub struct DevicePort {
     pub lid: Option<u16>,
     /// Its network interfaces.
     pub interfaces: Vec<String>,
-    /// The id of its cable, where the fabric knows it.
+    /// The id of its cable, where a fabric knows it.
     pub link: Option<String>,
+    /// The fabric that does: ports of one device may be in several.
+    pub link_in: Option<String>,
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fabric::label;
+
 use super::{BitErrors, Link, Word};
 
 /// A cable with all that is known of its ends.
@@ -42,7 +44,7 @@ pub struct PortName {
 impl PortName {
     /// As people call the port.
     pub fn label(&self) -> String {
-        format!("{} port {}", self.node, self.port)
+        label::port(&self.node, self.port)
     }
 }
 

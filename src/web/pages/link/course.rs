@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::fabric::topology::LinkId;
 use crate::history::clock::Clock;
 use crate::history::course::Course;
-use crate::history::model::{Cable, Series, Told, Window};
+use crate::history::model::{Cable, Port, Series, Told, Window};
 use crate::history::source::{AskError, Detail, Wanted};
 use crate::history::{Reader, Source, plot};
 use crate::web::pages::past::{self, Choice, Past};
@@ -41,6 +41,12 @@ impl Trend {
         window: Choice,
     ) -> Result<Self, AskError> {
         let window = window.until_now(reader)?;
+        let cables = reader.cables(&id.ends(), window)?;
+        let is_meant = |end: &Port| fabric.is_none_or(|fabric| fabric == end.fabric);
+        let last =
+            cables.into_iter().find(|cable| cable.link() == id && cable.ends.iter().all(is_meant));
+        // Several fabrics may have had such a cable: what is told is of one.
+        let fabric = fabric.or(last.as_ref().map(|cable| &*cable.ends[0].fabric));
         let is_its = |other: &str| fabric.is_none_or(|fabric| fabric == other);
         let wanted = Wanted { ports: id.ends().to_vec(), ..Wanted::all(window) };
         // What befell another cable at one of these ports is that cable's.
@@ -48,10 +54,6 @@ impl Trend {
         let (events, more) = reader.latest(&wanted, &means, 0, MOST_EVENTS)?;
         let mut series = reader.series(&id.ends(), Detail::All, window)?;
         series.retain(|series| is_its(&series.port.fabric));
-        let cables = reader.cables(&id.ends(), window)?;
-        let last = cables
-            .into_iter()
-            .find(|cable| cable.link() == id && cable.ends.iter().all(|end| is_its(&end.fabric)));
         Ok(Trend { window, series, events, more, last })
     }
 }
@@ -77,7 +79,7 @@ pub(super) fn section(
                 @if trend.events.is_empty() {
                     p .quiet { "Nothing happened to it in this window, as far as is recorded." }
                 } @else {
-                    (words::events(clock, &trend.events))
+                    (words::events(clock, &trend.events, false))
                 }
                 @if trend.more {
                     @let id = id.to_string();

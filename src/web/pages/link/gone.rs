@@ -15,6 +15,7 @@ use crate::web::pages::{address, ask, words};
 pub(super) fn known(fabrics: &[Arc<Observation>], fabric: Option<&str>, id: LinkId) -> Markup {
     html! {
         p { "No cable leads from one of these ports to the other now: " code { (id) } "." }
+        @if let Some(why) = ask::not_swept(fabrics, fabric) { p { (why) } }
         @for observation in ask::meant(fabrics, fabric) {
             @if let Some(of) = Of::new(observation) {
                 @if fabrics.len() > 1 { h2 { "In fabric " (of.name) } }

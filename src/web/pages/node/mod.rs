@@ -58,7 +58,7 @@ pub(super) async fn get(
             Err(why) => (why),
             Ok((events, _)) if events.is_empty() => p .quiet { "Nothing happened here in the last " (LATELY) ", as far as is recorded." },
             Ok((events, more)) => {
-                (words::events(&clock, events))
+                (words::events(&clock, events, false))
                 @if *more {
                     @let guid = guid.to_string();
                     p { a href=(address::with(address::EVENTS, &[("fabric", &detail.fabric), ("q", &guid), ("window", LATELY)])) { "All of its events" } }
@@ -110,10 +110,10 @@ fn find(desk: &Desk, text: &str, asked: &Asked) -> Result<(Guid, NodeDetail), Re
     }
     let found = in_fabrics(fabrics, asked.fabric(), |of| nodes::node(of, guid));
     found.map(|detail| (guid, detail)).ok_or_else(|| {
-        let what = format!(
-            "No node has the GUID {guid}. One that is gone is remembered for --fabric.forget-after; \
-             its events stay in the history."
+        let why = ask::not_swept(fabrics, asked.fabric()).unwrap_or(
+            "One that is gone is remembered for --fabric.forget-after; its events stay in the history.",
         );
+        let what = format!("No node has the GUID {guid}. {why}");
         problem(StatusCode::NOT_FOUND, "No such node", &what)
     })
 }

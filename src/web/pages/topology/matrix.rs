@@ -7,6 +7,7 @@ use std::fmt::Write;
 use maud::{Markup, html};
 
 use crate::fabric::Guid;
+use crate::fabric::label::shortened;
 use crate::health::Verdict;
 use crate::web::api::model::topology::{Bundle, Topology};
 use crate::web::pages::address;
@@ -26,7 +27,7 @@ pub(super) struct Matrix<'a> {
 const LETTER: f64 = 5.4;
 
 /// The longest name beside a matrix.
-const LONGEST: i64 = 18;
+const LONGEST: usize = 18;
 
 /// The matrices of two levels: each of those that no cable joins.
 type OfLevels<'a> = ((Option<u8>, Option<u8>), Vec<Matrix<'a>>);
@@ -117,7 +118,7 @@ impl Matrix<'_> {
         let cell = self.cell();
         let name = |switch: usize| {
             let node = topology.switches.get(switch).map_or("", |switch| &switch.node);
-            picture::shortened(node, LONGEST)
+            shortened(node, LONGEST)
         };
         let longest = |of: &[usize]| {
             let letters = of.iter().map(|&switch| name(switch).chars().count()).max();

@@ -40,14 +40,12 @@ pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
         let fabrics = &exposition.board().fabrics;
         let names: Vec<&str> = fabrics.iter().map(|it| &*it.fabric).collect();
         let observation = ask::meant(fabrics, asked.fabric()).next();
-        let main = match observation {
-            None => html! { p { "No fabric is watched here." } },
-            Some(observation) => {
-                let topology = api::topology::topology(observation);
-                html! {
-                    @if names.len() > 1 { (tabs(&names, &observation.fabric)) }
-                    (section(&topology))
-                }
+        let shown = observation.map(|observation| &*observation.fabric);
+        let main = html! {
+            @if names.len() > 1 { (tabs(&names, shown.unwrap_or_default())) }
+            @match ask::not_swept(fabrics, shown) {
+                Some(why) => p { (why) },
+                None => @if let Some(it) = observation { (section(&api::topology::topology(it))) },
             }
         };
         Page::new("Topology", address::TOPOLOGY, main).answer()
@@ -86,16 +84,12 @@ fn gist(topology: &Topology) -> Markup {
     let to_hosts =
         topology.switches.iter().fold(Verdicts::default(), |sum, it| sum.and(it.to_hosts));
     html! {
-        @if topology.swept_at.is_none() {
-            p .gist { "The fabric " (topology.fabric) " was not swept yet." }
-        } @else {
-            p .gist {
-                (topology.fabric) ": " (words::count(topology.switches.len() as u64)) @if topology.switches.len() == 1 { " switch" } @else { " switches" }
-                @if between.count() > 0 { " · between them " (picture::tally(&between)) }
-                @if to_hosts.count() > 0 { " · to hosts " (picture::tally(&to_hosts)) }
-            }
-            @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (words::since(&Clock::now(), swept, None)) "." } }
+        p .gist {
+            (topology.fabric) ": " (words::several(topology.switches.len(), "switch", "switches"))
+            @if between.count() > 0 { " · between them " (picture::tally(&between)) }
+            @if to_hosts.count() > 0 { " · to hosts " (picture::tally(&to_hosts)) }
         }
+        @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (words::since(&Clock::now(), swept, None)) "." } }
     }
 }
 

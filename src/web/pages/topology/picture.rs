@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::fabric::Guid;
+use crate::fabric::label::shortened;
 use crate::fabric::topology::LinkId;
 use crate::health::Verdict;
 use crate::web::api::model::Verdicts;
@@ -97,12 +98,9 @@ impl Drawing<'_> {
         let of = &self.topology.switches[cell.members.clone()];
         let name = name(of);
         let class = cell.worst.map_or("unknown", Verdict::label);
-        let letters = (half * 2.0 / LETTER) as i64;
-        let hosts = match cell.hosts {
-            0 => String::new(),
-            1 => "1 host".into(),
-            hosts => format!("{} hosts", words::count(hosts as u64)),
-        };
+        #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
+        let letters = (half * 2.0 / LETTER) as usize;
+        let hosts = words::several(cell.hosts, "host", "hosts");
         let told: Vec<String> = match of {
             [first, .., last] => {
                 let count = if cell.hosts > 0 { hosts } else { format!("{} switches", of.len()) };
@@ -200,8 +198,8 @@ pub(super) fn link(suspect: &Suspect) -> Option<LinkId> {
 
 /// How many cables have which verdict.
 pub(super) fn tally(verdicts: &Verdicts) -> String {
-    let cables = if verdicts.count() == 1 { "cable" } else { "cables" };
-    format!("{} {cables} ({})", words::count(verdicts.count() as u64), words::tally(verdicts))
+    let cables = words::several(verdicts.count(), "cable", "cables");
+    format!("{cables} ({})", words::tally(verdicts))
 }
 
 fn about(of: &[Switch], cell: &Cell, name: &str) -> String {
@@ -229,18 +227,6 @@ fn name(of: &[Switch]) -> String {
     }
 }
 
-/// So many letters of a name: its beginning and its end, which tell it from its neighbours.
-pub(super) fn shortened(name: &str, most: i64) -> String {
-    let (count, most) = (name.chars().count(), usize::try_from(most).unwrap_or(0).max(3));
-    if count <= most {
-        return name.to_owned();
-    }
-    let first = (most - 1) / 3;
-    let begin: String = name.chars().take(first).collect();
-    let end: String = name.chars().skip(count - (most - 1 - first)).collect();
-    format!("{begin}…{end}")
-}
-
 /// To a tenth: more cannot be seen, and makes the page longer.
 fn tenth(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
@@ -250,19 +236,6 @@ fn tenth(value: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::web::api::model::topology::Bundle;
-
-    #[test]
-    fn a_name_keeps_what_tells_it_from_its_neighbours() {
-        for (name, most, told) in [
-            ("leaf-0", 8, "leaf-0"),
-            ("g10-spine-3", 8, "g1…ine-3"),
-            ("ünïcödé-name-12", 7, "ün…e-12"),
-            ("abcdef", -5, "…ef"),
-            ("", 0, ""),
-        ] {
-            assert_eq!(shortened(name, most), told, "{name} {most}");
-        }
-    }
 
     #[test]
     fn a_picture_names_its_boxes_and_leads_to_its_faults() {
