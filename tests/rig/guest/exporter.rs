@@ -33,8 +33,11 @@ impl GuestExporter {
 
     /// Starts `fabric-exporter demo`, which has no need of the guest's devices, and waits the same.
     pub fn demo(flags: &[&str]) -> Self {
-        // By itself it is quiet, and that it listens is read from its log. The guest has no disk.
-        Self::run("demo", &[&["--log.level=info", "--no-history"], flags].concat())
+        // By itself it is quiet, and that it listens is read from its log. The guest has no disk for what
+        // it would record by itself.
+        let records = flags.iter().any(|flag| flag.starts_with("--history."));
+        let own: &[&str] = if records { &[] } else { &["--no-history"] };
+        Self::run("demo", &[&["--log.level=info"], own, flags].concat())
     }
 
     fn run(verb: &str, flags: &[&str]) -> Self {
