@@ -203,6 +203,11 @@ fn a_demo_with_tls_says_so_where_it_tells_its_address() {
     for path in ["/ ", "/topology ", "/numbers ", "\n"] {
         assert!(told.contains(&format!("https://{}{path}", exporter.address())), "{path}: {told}");
     }
+    // What it sent is looked at as it ends: it is to have sent something.
+    wait_until(Duration::from_secs(30), "the first MADs", || {
+        let capture = std::fs::metadata(exporter.dir().join("capture.pcap")).ok()?;
+        (capture.len() > 4_096).then_some(())
+    });
 }
 
 #[test]
