@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
+use crate::fabric::label::count;
 use crate::monitor::{names_in, work_in};
 use crate::web::inspection::{Inspection, inspect};
 
@@ -90,21 +91,15 @@ fn named(settings: &Settings, told: &mut Told) {
     };
     for path in files(|fabric| &fabric.node_name_map) {
         told.result(names_in(path).map(|names| {
-            format!("node-name-map {}: {}", path.display(), counted(names.len(), "name"))
+            format!("node-name-map {}: {}", path.display(), count(names.len(), "name"))
         }));
     }
     for path in files(|fabric| &fabric.maintenance_file) {
-        told.result(work_in(path).map(|work| {
-            format!("maintenance file {}: {}", path.display(), counted(work, "entry"))
-        }));
-    }
-}
-
-fn counted(number: usize, what: &str) -> String {
-    match (number, what.strip_suffix('y')) {
-        (1, _) => format!("1 {what}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        (_, None) => format!("{number} {what}s"),
+        told.result(
+            work_in(path).map(|work| {
+                format!("maintenance file {}: {}", path.display(), count(work, "entry"))
+            }),
+        );
     }
 }
 

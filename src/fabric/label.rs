@@ -8,6 +8,15 @@ pub fn port(node: &str, number: PortNumber) -> String {
     format!("{node} port {number}")
 }
 
+/// How many there are of what, in words: `1 entry`, `2 entries`, `3 links`.
+pub fn count(number: usize, what: &str) -> String {
+    match (number, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {what}s"),
+    }
+}
+
 /// A piece of a name: a number in it, or what stands between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Piece<'a> {

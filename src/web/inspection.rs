@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::config::{WebConfig, WebConfigError};
 use super::tls;
+use crate::fabric::label::count;
 
 /// A file that a start would take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,14 +32,11 @@ fn about(config: &WebConfig) -> String {
     };
     let logins = match config.users.len() {
         0 => "no login".to_owned(),
-        1 => "1 user".to_owned(),
-        users => format!("{users} users"),
+        users => count(users, "user"),
     };
     let mut parts = vec![tls, logins];
-    match config.headers.len() {
-        0 => {}
-        1 => parts.push("1 header".to_owned()),
-        headers => parts.push(format!("{headers} headers")),
+    if !config.headers.is_empty() {
+        parts.push(count(config.headers.len(), "header"));
     }
     if let Some(rate) = config.rate {
         parts.push(format!("a request each {:?}, {} at once", rate.interval, rate.burst));

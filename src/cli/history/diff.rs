@@ -5,6 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use crate::fabric::Counter;
+use crate::fabric::label::count;
 use crate::history::Source;
 use crate::history::clock::Clock;
 use crate::history::diff::{LinkDiff, between};
@@ -12,7 +13,7 @@ use crate::history::model::{Sum, Window};
 use crate::history::source::until_known;
 
 use super::window::asked;
-use super::{Exit, Fatal, Told, as_json, count, tame, unreadable};
+use super::{Exit, Fatal, Told, as_json, tame, unreadable};
 
 /// How many counters of an end stand in a line: those that tell the most.
 const MOST_COUNTERS: usize = 3;

@@ -5,12 +5,13 @@ use std::io::Write;
 use clap::Args;
 
 use crate::fabric::Guid;
+use crate::fabric::label::count;
 use crate::history::model::{Port, Told as Event};
 use crate::history::source::Wanted;
 use crate::history::{Kind, Source};
 
 use super::window::WindowArgs;
-use super::{Fatal, Told, as_json, count, ports, tame, unreadable};
+use super::{Fatal, Told, as_json, ports, tame, unreadable};
 use crate::history::clock::Clock;
 
 /// The arguments of `history events`.

@@ -117,8 +117,3 @@ fn as_json(values: &impl Serialize, out: &mut impl Write) -> std::io::Result<()>
     serde_json::to_writer_pretty(&mut *out, values)?;
     writeln!(out)
 }
-
-/// How many there are of something.
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::fabric::Counter;
+use crate::fabric::label::count;
 use crate::fabric::topology::End;
 use crate::history::clock::Clock;
 use crate::history::file::tier::Tier;
@@ -17,7 +18,7 @@ use crate::history::source::{Detail, Wanted, until_known};
 use crate::history::{Source, columns};
 
 use super::window::WindowArgs;
-use super::{Fatal, Told, as_json, count, tame, unreadable};
+use super::{Fatal, Told, as_json, tame, unreadable};
 
 /// How many columns a course has.
 const COLUMNS: usize = 60;

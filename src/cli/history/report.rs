@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::fabric::label::count;
 use crate::history::Source;
 use crate::history::clock::Clock;
 use crate::history::report::{Report, html, markdown};
 
 use super::window::WindowArgs;
-use super::{Exit, Fatal, Told, count, unreadable};
+use super::{Exit, Fatal, Told, unreadable};
 
 /// The arguments of `history report`.
 #[derive(Args, Debug)]
