@@ -30,7 +30,7 @@ fn written(name: &str, bytes: &[u8]) -> PathBuf {
 }
 
 /// An error is told in one line.
-fn one_line(error: &impl std::fmt::Display) {
+pub(super) fn one_line(error: &impl std::fmt::Display) {
     let error = error.to_string();
     assert!(!error.is_empty() && !error.contains(['\n', '\r']), "{error:?}");
 }

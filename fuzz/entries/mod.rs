@@ -21,6 +21,7 @@ mod input;
 mod kernel;
 mod mad;
 mod requests;
+mod web;
 mod words;
 
 /// What takes the bytes.
@@ -30,6 +31,7 @@ pub type Entry = fn(&[u8]);
 pub const ENTRIES: &[(&str, Entry)] = &[
     ("agents", agents::run),
     ("answers", answers::run),
+    ("certificate", web::certificate),
     ("fabric", fabric::run),
     ("frames", frames::run),
     ("history", history::run),
@@ -41,6 +43,7 @@ pub const ENTRIES: &[(&str, Entry)] = &[
     ("scenario", files::scenario),
     ("settings", files::settings),
     ("topology", files::topology),
+    ("web", web::config),
     ("words", words::run),
 ];
 

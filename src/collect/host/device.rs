@@ -1,5 +1,6 @@
 //! A device: what it is, and its ports.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,9 +42,9 @@ impl DeviceReader {
         let path = sysfs.join("class/infiniband").join(name);
         let directory = Directory::open(&path)?;
         let ports = directory.below("ports")?;
-        let mut numbers: Vec<PortNumber> =
+        // As a set: 1 is what 01 says, too, and no port is told of twice.
+        let numbers: BTreeSet<PortNumber> =
             ports.names()?.iter().filter_map(|name| name.parse().ok()).collect();
-        numbers.sort_unstable();
         let ports = numbers
             .into_iter()
             .filter_map(|number| PortReader::open(ports.below(&number.to_string()).ok()?, number))

@@ -53,9 +53,24 @@ pub struct WebConfigError {
 
 impl WebConfigError {
     /// A problem of the file at this path.
-    pub fn new(path: &Path, problem: impl Into<String>) -> Self {
-        WebConfigError { path: path.display().to_string(), problem: problem.into() }
+    pub fn new(path: &Path, problem: impl AsRef<str>) -> Self {
+        let path = in_a_line(&path.display().to_string());
+        WebConfigError { path, problem: in_a_line(problem.as_ref()) }
     }
+}
+
+/// A text that repeats what stands in a file, in one line: what would end it, or hide what was before, is
+/// shown as an escape.
+fn in_a_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() {
+            line.extend(char.escape_default());
+        } else {
+            line.push(char);
+        }
+    }
+    line
 }
 
 /// The file as it is written.
@@ -86,6 +101,7 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, String> {
     let tls = file.tls_server_config.map(|section| section.validate(sources, &mut warnings));
     let http = file.http_server_config.unwrap_or_default();
     let users = file.basic_auth_users.map(|section| users::validate(section, &mut warnings));
+    let warnings = warnings.iter().map(|warning| in_a_line(warning)).collect();
     Ok(WebConfig {
         tls: tls.transpose()?.flatten(),
         http2: http.http2.unwrap_or(true),
