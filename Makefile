@@ -57,7 +57,8 @@ lint: tools ## formatting, clippy, documentation, dependencies
 	rustfmt --check --edition 2024 fuzz/targets/*.rs
 	cargo clippy $(LOCKED) --all-targets -- -D warnings
 	cargo clippy $(LOCKED) --no-default-features -- -D warnings
-	cargo check $(LOCKED) --release --no-default-features # as `make demo` is built: constants are found otherwise
+	@# As it is built with optimization: rustc finds out some constants otherwise then (E0391), unless it is incremental.
+	CARGO_INCREMENTAL=0 cargo rustc $(LOCKED) --lib --no-default-features --profile check -- -C opt-level=3
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) --no-deps --quiet
 	cargo deny $(LOCKED) check bans licenses sources
 
