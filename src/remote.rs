@@ -103,6 +103,9 @@ fn login(
             );
         }
         (Some(user), None) => decoded(user),
+        (Some(user), Some(_)) if user.contains(':') => {
+            return Err("--source.password-file: the address has a password, too".into());
+        }
         (Some(user), Some(file)) => {
             let user = decoded(user);
             let password =

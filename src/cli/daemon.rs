@@ -213,6 +213,7 @@ impl<'a> Daemon<'a> {
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(sources, hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
+        let process = Process::new(&settings.procfs).with_web_config(security.reload());
         let server = Server::new(security, Limits::default());
         let mut addresses = Vec::new();
         for listener in listeners {
@@ -220,7 +221,7 @@ impl<'a> Daemon<'a> {
             let address = listener.local_addr().map_err(failed)?;
             tracing::info!(%address, "listening");
             addresses.push(format!("{scheme}://{address}"));
-            server.serve(listener, site(settings, &latest).router());
+            server.serve(listener, site(settings, &latest, &process).router());
         }
         announce(&addresses);
         let (ended_sender, mut ended) = unbounded_channel();
@@ -346,10 +347,9 @@ fn spawn(watcher: Watcher, farewell: Farewell) -> Result<JoinHandle<()>, Fatal> 
         .map_err(|error| Fatal::new(Exit::Failed, format!("cannot start a thread: {error}")))
 }
 
-fn site(settings: &Settings, latest: &Latest) -> Site {
+fn site(settings: &Settings, latest: &Latest, process: &Process) -> Site {
     let history = settings.history.as_ref().map(|history| history.file.clone());
-    Site::new(latest.clone(), Process::new(&settings.procfs), &settings.telemetry_path)
-        .with_history(history)
+    Site::new(latest.clone(), process.clone(), &settings.telemetry_path).with_history(history)
 }
 
 /// Lets this thread, which serves or renders, stand back for those that sweep: sweeps are to be on time,

@@ -16,6 +16,7 @@ pub mod negotiate;
 pub mod pages;
 pub mod rate;
 pub mod refusal;
+pub mod reload;
 pub mod security;
 pub mod server;
 pub mod serving;

@@ -17,6 +17,7 @@ use super::config::{Sources, Users, WebConfig, WebConfigError};
 use super::login::{Login, Logins};
 use super::rate::Limiter;
 use super::refusal::busy;
+use super::reload::Reload;
 use super::tls;
 
 /// How often the files are looked at: a few calls of stat.
@@ -39,6 +40,7 @@ pub struct Security {
     current: ArcSwap<Armed>,
     logins: Arc<Logins>,
     tls: bool,
+    reload: Option<Arc<Reload>>,
 }
 
 impl Security {
@@ -49,7 +51,7 @@ impl Security {
         };
         let Some(path) = file else {
             let (current, logins) = (ArcSwap::default(), Arc::new(logins(Path::new("none"))?));
-            return Ok((Security { file: None, current, logins, tls: false }, None));
+            return Ok((Security { file: None, current, logins, tls: false, reload: None }, None));
         };
         let (sources, config) = WebConfig::load(path);
         let armed = Armed::new(path, config?, None)?;
@@ -59,7 +61,8 @@ impl Security {
         let (tls, logins) = (armed.tls.is_some(), Arc::new(logins(path)?));
         tracing::info!(file = %path.display(), tls, users = armed.users.len(), "web config");
         let current = ArcSwap::from_pointee(armed);
-        Ok((Security { file: Some(path.to_owned()), current, logins, tls }, Some(sources)))
+        let (file, reload) = (Some(path.to_owned()), Some(Arc::new(Reload::now())));
+        Ok((Security { file, current, logins, tls, reload }, Some(sources)))
     }
 
     /// TLS as the next connection speaks it.
@@ -84,7 +87,7 @@ impl Security {
             let security = Arc::clone(&self);
             // A file may be on a disk that does not answer.
             let looked = tokio::task::spawn_blocking(move || {
-                if asked || sources.have_changed() { security.reload(sources) } else { sources }
+                if asked || sources.have_changed() { security.read_anew(sources) } else { sources }
             });
             match looked.await {
                 Ok(seen) => sources = seen,
@@ -96,15 +99,21 @@ impl Security {
         }
     }
 
-    fn reload(&self, before: Sources) -> Sources {
+    /// How the file was read last, if there is one.
+    pub fn reload(&self) -> Option<Arc<Reload>> {
+        self.reload.clone()
+    }
+
+    fn read_anew(&self, before: Sources) -> Sources {
         let Some(path) = &self.file else { return before };
         let (sources, config) = WebConfig::load(path);
         let armed = config.and_then(|config| Armed::new(path, config, Some(&self.current.load())));
-        match armed {
+        let well = match armed {
             Ok(armed) if armed.tls.is_some() != self.tls => {
                 let what = if self.tls { "off" } else { "on" };
                 let problem = format!("TLS is switched {what} by a restart only: as before");
                 tracing::error!(file = %path.display(), "{problem}");
+                false
             }
             Ok(armed) => {
                 for warning in &armed.warnings {
@@ -112,8 +121,15 @@ impl Security {
                 }
                 tracing::info!(file = %path.display(), users = armed.users.len(), "web config read anew");
                 self.current.store(Arc::new(armed));
+                true
             }
-            Err(error) => tracing::error!("{error}; what was before stays"),
+            Err(error) => {
+                tracing::error!("{error}; what was before stays");
+                false
+            }
+        };
+        if let Some(reload) = &self.reload {
+            reload.went(well);
         }
         sources
     }

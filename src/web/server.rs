@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
@@ -14,7 +14,9 @@ use super::archive::Archive;
 use super::body::{Packed, Unpacked};
 use super::exposition::Latest;
 use super::exposition::about::Process;
+use super::pages::page::problem;
 use super::pages::{self, Desk};
+use super::refusal::refused;
 use super::{api, negotiate};
 
 /// What the handlers share.
@@ -49,7 +51,17 @@ impl Site {
             .with_state(self)
             .merge(api)
             .merge(pages::router(desk))
+            .fallback(nowhere)
     }
+}
+
+/// An address at which there is nothing: a page for people, a line for programs.
+async fn nowhere(uri: Uri) -> Response {
+    let what = format!("Nothing is at {}.", uri.path());
+    if uri.path().starts_with("/api/") {
+        return refused(StatusCode::NOT_FOUND, &format!("{what} What there is: {}", api::OPENAPI));
+    }
+    problem(StatusCode::NOT_FOUND, "No such page", &what)
 }
 
 async fn ready(State(site): State<Site>) -> (StatusCode, &'static str) {

@@ -29,7 +29,7 @@ fn names_are_text_and_nothing_else() {
         browser.run(&format!(
             "const it = document.querySelector('#q'); it.value = {typed}; it.form.submit()"
         ));
-        crate::rig::wait_until(std::time::Duration::from_secs(10), "its page", || {
+        crate::rig::wait_until(std::time::Duration::from_secs(30), "its page", || {
             browser.path().starts_with("/node/").then_some(())
         });
         let guid = format!("{:#018x}", 0x0002_c903_0000_0000_u64 + 16 * place as u64);

@@ -67,12 +67,12 @@ fn by_keys_alone() {
         stops.push(focused("textContent").as_str().unwrap_or_default().trim().to_owned());
     }
     browser.press(&format!("spine-0[4]{ENTER}"));
-    wait_until(Duration::from_secs(10), "what was searched for", || {
+    wait_until(Duration::from_secs(30), "what was searched for", || {
         browser.path().starts_with("/link/").then_some(())
     });
     browser.click("#q");
     browser.press(&format!("host-1{ENTER}"));
-    wait_until(Duration::from_secs(10), "several to choose from", || {
+    wait_until(Duration::from_secs(30), "several to choose from", || {
         browser.path().starts_with("/search?q=host-1").then_some(())
     });
     assert!(

@@ -102,14 +102,25 @@ fn what_is_broken_is_told_once_and_what_was_before_stays() {
         wait_until(LIMIT, what, || exporter.log().contains(what).then_some(()));
         assert_eq!(fine(), 200);
     };
+    // Who does not read the log is told by a metric.
+    let well = |wanted: &str| {
+        let line = format!("fabric_exporter_web_config_last_reload_successful {wanted}\n");
+        wait_until(LIMIT, &line, || {
+            let metrics = get(&site.ca.agent(None), &exporter, "/metrics", None).unwrap();
+            metrics.text().contains(&line).then_some(())
+        });
+    };
+    well("1");
     site.write("tls_server_config: {cert_file: server.pem}\n");
     told("line 1: tls_server_config: key_file is missing");
+    well("0");
     site.write("");
     told("TLS is switched off by a restart only");
     std::fs::remove_file(site.path().join("web.yml")).unwrap();
     told("cannot read");
     std::fs::write(site.path().join("web.yml"), TLS).unwrap();
     told("web config read anew");
+    well("1");
     Ca::new("x").server().write(site.path(), "other");
     std::fs::rename(site.path().join("other.key"), site.path().join("server.key")).unwrap();
     told("the key is not that of the certificate");

@@ -98,6 +98,7 @@ fn our_own_verbs_ask_an_exporter_with_tls_a_password_and_a_certificate() {
         (&["links"], "me@", &[&ca, &other, &other_key, &good], 1, "does not answer"),
         (&["links"], "me@", &[&cert, &key, &good], 1, "does not answer"),
         (&["links"], "", &[&good], 2, "--source.password-file: whose?"),
+        (&["links"], "me:my%20secret@", &[&good], 2, "the address has a password, too"),
         (events, "me@", &[&cert], 2, "one does not go without the other"),
         (events, "", &[&nowhere], 2, "--source.ca-file: /nowhere: No such file"),
     ] {

@@ -1,6 +1,7 @@
 //! The small part of the exposition: the exporter's account of itself, fresh at each scrape.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus_client::collector::Collector as Source;
@@ -16,6 +17,7 @@ use crate::mad::Class;
 use crate::monitor::host::HostObservation;
 use crate::monitor::{Board, Collector, Observation, Recording};
 use crate::transport::stats::{Outcome, ROUND_TRIP_BOUNDS};
+use crate::web::reload::Reload;
 
 use super::Format;
 use super::family::{Family, Head, Kind};
@@ -24,12 +26,19 @@ use super::family::{Family, Head, Kind};
 #[derive(Clone, Debug)]
 pub struct Process {
     procfs: PathBuf,
+    web_config: Option<Arc<Reload>>,
 }
 
 impl Process {
     /// Reads from where procfs is mounted.
     pub fn new(procfs: &Path) -> Self {
-        Process { procfs: procfs.to_owned() }
+        Process { procfs: procfs.to_owned(), web_config: None }
+    }
+
+    /// The same with what becomes of the web config file.
+    #[must_use]
+    pub fn with_web_config(self, web_config: Option<Arc<Reload>>) -> Self {
+        Process { web_config, ..self }
     }
 }
 
@@ -39,6 +48,7 @@ struct About {
     board: Board,
     render: Duration,
     process: Option<ProcessNumbers>,
+    web_config: Option<Arc<Reload>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -279,6 +289,12 @@ families! {
     "fabric_exporter_history_write_duration_seconds" Gauge []
         "How long it took to write the latest sweep to the history."
         => |about, out| about.recording(|it| out.put(&[], it.took().as_secs_f64()));
+    "fabric_exporter_web_config_last_reload_successful" Gauge []
+        "Whether the web config file could be read when it was read last. If not, what was before still counts, and an old certificate ends some day."
+        => |about, out| about.web_config(|it| out.put(&[], it.went_well()));
+    "fabric_exporter_web_config_last_reload_success_timestamp_seconds" Gauge []
+        "When the web config file was read and taken for the last time, in seconds since 1970."
+        => |about, out| about.web_config(|it| out.put(&[], it.read_at()));
     "fabric_exporter_build_info" Gauge ["version", "revision"]
         "What this program was built from, as a series that is always 1."
         => |_, out| {
@@ -330,6 +346,12 @@ impl About {
         }
     }
 
+    fn web_config(&self, tell: impl FnOnce(&Reload)) {
+        if let Some(reload) = &self.web_config {
+            tell(reload);
+        }
+    }
+
     fn process(&self, tell: impl FnOnce(ProcessNumbers)) {
         if let Some(process) = self.process {
             tell(process);
@@ -355,8 +377,12 @@ impl Source for About {
 /// Renders this part in a format.
 pub fn render(board: &Board, took: Duration, process: &Process, format: Format) -> String {
     let mut registry = Registry::default();
-    let about =
-        About { board: board.clone(), render: took, process: ProcessNumbers::read(process) };
+    let about = About {
+        board: board.clone(),
+        render: took,
+        process: ProcessNumbers::read(process),
+        web_config: process.web_config.clone(),
+    };
     registry.register_collector(Box::new(about));
     let mut text = String::new();
     // Writing to a string does not fail.

@@ -15,7 +15,7 @@ use crate::web::archive::Said;
 
 use super::ask::Asked;
 use super::page::{Page, problem};
-use super::past::{self, Choice, Past, WINDOWS};
+use super::past::{self, Choice, Past};
 use super::{Desk, address, words};
 
 const TITLE: &str = "What happened";
@@ -24,7 +24,7 @@ const TITLE: &str = "What happened";
 const ON_A_PAGE: usize = 200;
 
 /// The window that is shown when none is chosen.
-const USUAL: &str = "24h";
+const USUAL: Choice = Choice::DAY;
 
 /// How far one can leaf: what is further back is found by a narrower question.
 const MOST_PAGES: usize = 500;
@@ -47,15 +47,21 @@ struct Found {
 }
 
 impl Ask {
-    fn read(asked: &Asked) -> Self {
-        let page = asked.value("page").and_then(|page| page.parse().ok()).unwrap_or(1);
-        Ask {
+    fn read(asked: &Asked) -> Result<Self, String> {
+        let kind = asked.value("kind").map(|kind| {
+            Kind::from_label(kind).ok_or_else(|| format!("No kind of event is called {kind:?}."))
+        });
+        let page = asked.value("page").map(|page| {
+            let page = page.parse().ok().filter(|page| (1..=MOST_PAGES).contains(page));
+            page.ok_or_else(|| format!("Pages have numbers from 1 to {MOST_PAGES}."))
+        });
+        Ok(Ask {
             fabric: asked.fabric().map(str::to_owned),
-            kind: asked.value("kind").and_then(Kind::from_label),
+            kind: kind.transpose()?,
             sought: asked.value("q").unwrap_or_default().to_owned(),
-            window: Choice::of(asked.value("window"), USUAL),
-            page: page.clamp(1, MOST_PAGES),
-        }
+            window: Choice::asked(asked, USUAL)?,
+            page: page.transpose()?.unwrap_or(1),
+        })
     }
 
     /// The same for the history. A GUID and a cable's id mean what happened there, whatever is written of it.
@@ -88,12 +94,10 @@ impl Ask {
 }
 
 pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
-    let asked = Asked::from(said);
-    if let Some(kind) = asked.value("kind").filter(|kind| Kind::from_label(kind).is_none()) {
-        let what = format!("No kind of event is called {kind:?}.");
-        return problem(StatusCode::BAD_REQUEST, TITLE, &what);
-    }
-    let ask = Ask::read(&asked);
+    let ask = match Ask::read(&Asked::from(said)) {
+        Ok(ask) => ask,
+        Err(what) => return problem(StatusCode::BAD_REQUEST, TITLE, &what),
+    };
     let of = ask.clone();
     let past = past::ask(desk.archive(), move |reader| {
         let window = of.window.until_now(reader)?;
@@ -153,7 +157,7 @@ fn form(ask: &Ask, fabrics: &[String]) -> Markup {
             p {
                 label for="window" { "In the last" }
                 select #window name="window" {
-                    @for (name, _) in WINDOWS {
+                    @for Choice { name, .. } in Choice::ALL {
                         option value=(name) selected[name == ask.window.name] { (name) }
                     }
                 }

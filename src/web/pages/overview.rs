@@ -25,7 +25,7 @@ use super::{Desk, address, host};
 const EVENTS: usize = 10;
 
 /// From how far back.
-const LATELY: &str = "30d";
+const LATELY: Choice = Choice::MONTH;
 
 /// So many reasons of all cables are told.
 const REASONS: usize = 4;
@@ -38,7 +38,7 @@ const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/aler
 
 pub(super) async fn get(State(desk): State<Desk>) -> Response {
     let past = past::soon(PATIENCE, desk.archive(), |reader| {
-        let window = Choice::of(None, LATELY).until_now(reader)?;
+        let window = LATELY.until_now(reader)?;
         Ok(reader.latest(&Wanted::all(window), &|_| true, 0, EVENTS)?.0)
     })
     .await;
@@ -290,7 +290,7 @@ fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
 
 fn latest(past: &Past<Vec<Told>>, clock: &Clock, of_several: bool) -> Markup {
     html! { @match past.told() {
-        Ok(events) if events.is_empty() => p { "Nothing happened in the last " (LATELY) ", as far as is recorded." },
+        Ok(events) if events.is_empty() => p { "Nothing happened in the last " (LATELY.name) ", as far as is recorded." },
         Ok(events) => {
             (words::events(clock, events, of_several))
             p { a href=(address::EVENTS) { "All events" } }

@@ -10,20 +10,12 @@ use crate::history::{Reader, Source};
 use crate::web::archive::Archive;
 
 use super::address;
+use super::ask::Asked;
 
 /// How long a page waits for others: its reader does, too.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The windows that can be chosen: what an address calls them, and how long they are.
-pub const WINDOWS: [(&str, Duration); 5] = [
-    ("1h", Duration::from_secs(3_600)),
-    ("6h", Duration::from_secs(6 * 3_600)),
-    ("24h", Duration::from_secs(24 * 3_600)),
-    ("7d", Duration::from_secs(7 * 24 * 3_600)),
-    ("30d", Duration::from_secs(30 * 24 * 3_600)),
-];
-
-/// A window that was chosen.
+/// A window that can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// What an address calls it.
@@ -32,11 +24,25 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The one of this name, or else this usual one.
-    pub fn of(name: Option<&str>, usual: &'static str) -> Self {
-        let called = |called: &str| WINDOWS.iter().find(|(name, _)| *name == called);
-        let (name, length) = name.and_then(called).or_else(|| called(usual)).unwrap_or(&WINDOWS[0]);
-        Choice { name, length: *length }
+    pub const HOURS_6: Choice = Choice::hours("6h", 6);
+    pub const DAY: Choice = Choice::hours("24h", 24);
+    pub const WEEK: Choice = Choice::hours("7d", 7 * 24);
+    pub const MONTH: Choice = Choice::hours("30d", 30 * 24);
+    /// All of them.
+    pub const ALL: [Choice; 5] =
+        [Choice::hours("1h", 1), Choice::HOURS_6, Choice::DAY, Choice::WEEK, Choice::MONTH];
+
+    const fn hours(name: &'static str, hours: u64) -> Self {
+        Choice { name, length: Duration::from_secs(hours * 3_600) }
+    }
+
+    /// The one that an address names, or this one if it names none.
+    pub fn asked(asked: &Asked, usual: Choice) -> Result<Self, String> {
+        let Some(name) = asked.value("window") else { return Ok(usual) };
+        Choice::ALL.into_iter().find(|choice| choice.name == name).ok_or_else(|| {
+            let names = Choice::ALL.map(|choice| choice.name).join(", ");
+            format!("{name:?} is no window of time. There are: {names}.")
+        })
     }
 
     /// The window until now. A simulated clock may be ahead of ours.
@@ -109,13 +115,13 @@ impl<T> Past<T> {
 }
 
 /// The windows to choose from, for a page at this path.
-pub fn windows(chosen: Choice, most: &str, path: &str, pairs: &[(&str, &str)]) -> Markup {
-    let last = WINDOWS.iter().position(|(name, _)| *name == most).unwrap_or(WINDOWS.len() - 1);
+pub fn windows(chosen: Choice, most: Choice, path: &str, pairs: &[(&str, &str)]) -> Markup {
+    let offered = Choice::ALL.into_iter().filter(|choice| choice.length <= most.length);
     html! {
         nav .windows aria-label="Window" { ul {
-            @for (name, _) in &WINDOWS[..=last] { li {
+            @for Choice { name, .. } in offered { li {
                 a href=(address::with(path, &[pairs, &[("window", name)]].concat()))
-                    aria-current=[(*name == chosen.name).then_some("true")] { (name) }
+                    aria-current=[(name == chosen.name).then_some("true")] { (name) }
             } }
         } }
     }

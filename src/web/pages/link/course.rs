@@ -12,10 +12,10 @@ use crate::web::pages::past::{self, Choice, Past};
 use crate::web::pages::{address, words};
 
 /// The window that is shown when none is chosen.
-pub(super) const USUAL: &str = "6h";
+pub(super) const USUAL: Choice = Choice::HOURS_6;
 
 /// The longest one: what is older is told by reports.
-const LONGEST: &str = "7d";
+const LONGEST: Choice = Choice::WEEK;
 
 /// How many events are shown; more would hide the course that they are marks on.
 const MOST_EVENTS: usize = 100;

@@ -41,7 +41,10 @@ pub(super) async fn get(State(desk): State<Desk>, Path(id): Path<String>, said: 
     });
     let fabric = now.as_ref().map(|now| now.link.fabric.clone());
     let fabric = fabric.or_else(|| asked.fabric().map(str::to_owned));
-    let window = Choice::of(asked.value("window"), course::USUAL);
+    let window = match Choice::asked(&asked, course::USUAL) {
+        Ok(window) => window,
+        Err(what) => return problem(StatusCode::BAD_REQUEST, "No such window", &what),
+    };
     let of = fabric.clone();
     let past = past::ask(desk.archive(), move |reader| {
         course::Trend::read(reader, id, of.as_deref(), window)

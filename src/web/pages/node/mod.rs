@@ -27,7 +27,7 @@ use super::{Desk, address, words};
 const MOST_EVENTS: usize = 50;
 
 /// From how far back.
-const LATELY: &str = "7d";
+const LATELY: Choice = Choice::WEEK;
 
 pub(super) async fn get(
     State(desk): State<Desk>,
@@ -41,7 +41,7 @@ pub(super) async fn get(
     };
     let fabric = detail.fabric.clone();
     let past = past::ask(desk.archive(), move |reader| {
-        let window = Choice::of(None, LATELY).until_now(reader)?;
+        let window = LATELY.until_now(reader)?;
         let wanted = Wanted { nodes: vec![guid], ..Wanted::all(window) };
         let means = |told: &Told| told.fabric == fabric;
         Ok(reader.latest(&wanted, &means, 0, MOST_EVENTS)?)
@@ -56,12 +56,12 @@ pub(super) async fn get(
         h2 { "Events" }
         @match past.told() {
             Err(why) => (why),
-            Ok((events, _)) if events.is_empty() => p .quiet { "Nothing happened here in the last " (LATELY) ", as far as is recorded." },
+            Ok((events, _)) if events.is_empty() => p .quiet { "Nothing happened here in the last " (LATELY.name) ", as far as is recorded." },
             Ok((events, more)) => {
                 (words::events(&clock, events, false))
                 @if *more {
                     @let guid = guid.to_string();
-                    p { a href=(address::with(address::EVENTS, &[("fabric", &detail.fabric), ("q", &guid), ("window", LATELY)])) { "All of its events" } }
+                    p { a href=(address::with(address::EVENTS, &[("fabric", &detail.fabric), ("q", &guid), ("window", LATELY.name)])) { "All of its events" } }
                 }
             }
         }
