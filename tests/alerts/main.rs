@@ -123,19 +123,37 @@ fn each_alert_has_a_runbook() {
     none(&problems);
 }
 
-/// Where a fabric is swept, each alert of a cable says where the exporter has its page.
+/// Where a fabric is swept, each alert of a cable, a node and a congestion says where the exporter has
+/// its page.
 #[test]
-fn alerts_of_cables_lead_to_their_pages() {
-    let page = "/link/{{ $labels.link }}?fabric={{ urlquery $labels.fabric }}";
+fn alerts_of_a_fabric_lead_to_their_pages() {
+    use fabric_exporter::web::address;
+    let (link, guid) = ("0x0002c903000000a1:7-0x0002c903000000b2:1", "0x0002c903000000a1");
     let alerts = rules::alerts();
-    let of_cables = alerts.iter().filter(|alert| alert.file.ends_with("cables.rules.yml"));
-    let pages: Vec<&str> = of_cables.map(|alert| alert.annotation("page")).collect();
-    assert!(pages.len() > 4 && pages.iter().all(|told| *told == page), "{pages:?}");
-    // That is an address of a page, whatever the labels say.
-    let link = "0x0002c903000000a1:7-0x0002c903000000b2:1";
-    let written =
-        page.replace("{{ $labels.link }}", link).replace("{{ urlquery $labels.fabric }}", "a");
-    assert_eq!(written, fabric_exporter::web::address::link("a", link.parse().unwrap()));
+    for (file, least, page) in [
+        ("cables.rules.yml", 5, address::link("a", link.parse().unwrap())),
+        ("nodes.rules.yml", 2, address::node("a", guid.parse().unwrap())),
+        (
+            "congestion.rules.yml",
+            1,
+            address::with(
+                &address::PORT.replace("{guid}", guid).replace("{port}", "7"),
+                &[("fabric", "a")],
+            ),
+        ),
+    ] {
+        let of_file: Vec<_> = alerts.iter().filter(|alert| alert.file.ends_with(file)).collect();
+        assert!(of_file.len() >= least, "{file}: {}", of_file.len());
+        for alert in of_file {
+            let written = alert
+                .annotation("page")
+                .replace("{{ $labels.link }}", link)
+                .replace("{{ $labels.guid }}", guid)
+                .replace("{{ $labels.port }}", "7")
+                .replace("{{ urlquery $labels.fabric }}", "a");
+            assert_eq!(written, page, "{file}");
+        }
+    }
 }
 
 #[test]

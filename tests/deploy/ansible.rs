@@ -34,6 +34,38 @@ fn its_linter_has_nothing_against_it() {
     assert!(said.contains("Passed: 0 failure(s), 0 warning(s)"), "{said}");
 }
 
+#[test]
+fn what_it_takes_from_this_repository_is_there() {
+    let mut taken = Vec::new();
+    for entry in std::fs::read_dir(rules::path(FOLDER).join("roles/fabric_exporter/tasks")).unwrap()
+    {
+        let tasks = yaml(&entry.unwrap().path());
+        for task in tasks.as_array().unwrap() {
+            let src = task["ansible.builtin.copy"]["src"].as_str().unwrap_or_default();
+            let Some(path) = src.strip_prefix("{{ fabric_exporter_repository }}/") else {
+                continue;
+            };
+            let items = task["loop"].as_array().cloned().unwrap_or_else(|| vec![json!("")]);
+            taken.extend(
+                items.iter().map(|item| path.replace("{{ item }}", item.as_str().unwrap())),
+            );
+        }
+    }
+    taken.sort();
+    assert_eq!(
+        taken,
+        [
+            "deploy/systemd/fabric-exporter-host.service",
+            "deploy/systemd/fabric-exporter.service",
+            "deploy/sysusers/fabric-exporter.conf",
+            "deploy/udev/90-fabric-exporter.rules",
+        ]
+    );
+    for path in taken {
+        assert!(rules::path(&path).is_file(), "{path}");
+    }
+}
+
 /// Templates of the role with variables besides its defaults, and what they become, in one run.
 fn filled<const N: usize>(cases: &[(&str, Value); N]) -> [String; N] {
     let home = tempfile::tempdir().unwrap();
