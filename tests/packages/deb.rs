@@ -128,6 +128,7 @@ UNIT
         is $(stat -c %i /var/lib/fabric-exporter/history.db) $(cat /tmp/inode) history
         # The program before the upgrade is told of by the file that it left.
         is $(fabric-exporter history events --kind exporter_start --file /var/lib/fabric-exporter/history.db | grep -c exporter_start) 2 starts");
+    what_hangs_is_started_anew(&guest);
     step(
         &guest,
         "removal",
@@ -156,4 +157,25 @@ UNIT
         ! getent passwd fabric-exporter
         left=$(find / -xdev -name '*fabric-exporter*' -not -path '/share/*' -not -path '/tmp/*' -not -path '/var/tmp/*')
         is \"$left\" '' 'left behind'");
+}
+
+/// systemd ends a program that gives no sign of life, and starts it again.
+fn what_hangs_is_started_anew(guest: &Guest) {
+    step(
+        guest,
+        "no sign of life",
+        "
+        printf '[Service]\\nWatchdogSec=10s\\nRestartSec=100ms\\n' >/etc/systemd/system/fabric-exporter.service.d/watchdog.conf
+        systemctl daemon-reload
+        systemctl restart fabric-exporter.service
+        until_so swept
+        is $(prop WatchdogUSec) 10s watchdog
+        pid=$(prop MainPID)
+        kill -STOP $pid
+        again() { [ $(prop NRestarts) = 1 ]; }
+        until_so again
+        until_so swept
+        [ $(prop MainPID) != $pid ]
+        journalctl --no-pager -u fabric-exporter.service | grep -q 'Watchdog timeout'",
+    );
 }
