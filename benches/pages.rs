@@ -29,7 +29,7 @@ use fabric_exporter::transport::transactor::Transactor;
 use fabric_exporter::transport::walk::drive;
 use fabric_exporter::web::address;
 use fabric_exporter::web::exposition::Exposition;
-use fabric_exporter::web::exposition::about::Process;
+use fabric_exporter::web::exposition::process::Process;
 use fabric_exporter::web::server::Site;
 use measure::median;
 

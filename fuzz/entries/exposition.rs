@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fabric_exporter::monitor::Board;
 use fabric_exporter::web::api::links;
-use fabric_exporter::web::exposition::about::Process;
+use fabric_exporter::web::exposition::process::Process;
 use fabric_exporter::web::exposition::{Exposition, Format};
 use flate2::read::DeflateDecoder;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
-use fabric_exporter::web::exposition::about::Process;
+use fabric_exporter::web::exposition::process::Process;
 use fabric_exporter::web::exposition::{Exposition, Latest};
 use fabric_exporter::web::server::Site;
 use hyper::service::Service;

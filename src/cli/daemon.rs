@@ -24,7 +24,7 @@ use crate::transport::capture::Capture;
 use crate::transport::clock::Clock;
 use crate::transport::pulse::Pulse;
 use crate::web::config::Sources;
-use crate::web::exposition::about::Process;
+use crate::web::exposition::process::Process;
 use crate::web::exposition::{Exposition, Latest};
 use crate::web::limits::Limits;
 use crate::web::listen;

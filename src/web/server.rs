@@ -13,7 +13,7 @@ use axum::routing::get;
 use super::archive::Archive;
 use super::body::{Packed, Unpacked};
 use super::exposition::Latest;
-use super::exposition::about::Process;
+use super::exposition::process::Process;
 use super::pages::page::problem;
 use super::pages::{self, Desk};
 use super::refusal::refused;

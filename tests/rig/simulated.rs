@@ -20,7 +20,7 @@ use fabric_exporter::sim::scenario::{Action, Overrides, Scenario, Story};
 use fabric_exporter::sim::wire::{Shared, SimWire, Time, look, share};
 use fabric_exporter::sim::world::World;
 use fabric_exporter::transport::{Parcel, Received, SendError, Wire, WireError};
-use fabric_exporter::web::exposition::about::Process;
+use fabric_exporter::web::exposition::process::Process;
 use fabric_exporter::web::exposition::{Exposition, Format};
 use tokio::sync::watch;
 

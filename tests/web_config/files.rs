@@ -191,6 +191,11 @@ fn each_mistake_is_one_line_with_its_file_line_and_key() {
             "cannot be sent in a header",
         ),
         (
+            "basic_auth_users:\n  \"jo\\nhn\": doe".into(),
+            "line 2: basic_auth_users.jo\\nhn: is not a bcrypt hash",
+        ),
+        ("ba\0\rsic: x".into(), "line 1 column 3: unexpected character"),
+        (
             "basic_auth_users:\n  john: doe".into(),
             "line 2: basic_auth_users.john: is not a bcrypt hash",
         ),

@@ -74,6 +74,16 @@ fn devices_that_swap_their_names_are_told_by_the_new_ones() {
 }
 
 #[test]
+fn a_port_that_is_shown_by_two_names_is_one_port() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mlx5_0", 1);
+    sysfs.put("infiniband/mlx5_0/ports/01/state", "1: DOWN\n");
+    let devices = sysfs.host().look().devices;
+    assert_eq!(devices[0].ports.len(), 1);
+    assert_eq!(devices[0].ports[0].state, Some(4));
+}
+
+#[test]
 fn a_device_that_was_reset_is_read_although_its_state_had_refused() {
     let sysfs = Sysfs::new();
     sysfs.device("mlx5_0", 1);

@@ -1,6 +1,5 @@
 //! The small part of the exposition: the exporter's account of itself, fresh at each scrape.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,68 +20,15 @@ use crate::web::reload::Reload;
 
 use super::Format;
 use super::family::{Family, Head, Kind};
-
-/// What is known of our own process, apart from what is read anew each time.
-#[derive(Clone, Debug)]
-pub struct Process {
-    procfs: PathBuf,
-    web_config: Option<Arc<Reload>>,
-}
-
-impl Process {
-    /// Reads from where procfs is mounted.
-    pub fn new(procfs: &Path) -> Self {
-        Process { procfs: procfs.to_owned(), web_config: None }
-    }
-
-    /// The same with what becomes of the web config file.
-    #[must_use]
-    pub fn with_web_config(self, web_config: Option<Arc<Reload>>) -> Self {
-        Process { web_config, ..self }
-    }
-}
+use super::process::{Numbers, Process};
 
 /// What the families are told from.
 #[derive(Debug)]
 struct About {
     board: Board,
     render: Duration,
-    process: Option<ProcessNumbers>,
+    process: Option<Numbers>,
     web_config: Option<Arc<Reload>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct ProcessNumbers {
-    cpu_seconds: f64,
-    resident_bytes: u64,
-    virtual_bytes: u64,
-    threads: u64,
-    start_seconds: f64,
-    open_files: Option<u64>,
-    most_files: Option<u64>,
-}
-
-impl ProcessNumbers {
-    /// `None` where procfs does not tell: no number is better than a wrong one.
-    fn read(process: &Process) -> Option<Self> {
-        let own = procfs::process::Process::new_with_root(process.procfs.join("self")).ok()?;
-        let stat = own.stat().ok()?;
-        let per_second = procfs::ticks_per_second() as f64;
-        let boot = procfs::boot_time_secs().ok()? as f64;
-        let limit = own.limits().ok().map(|limits| limits.max_open_files.soft_limit);
-        Some(ProcessNumbers {
-            cpu_seconds: (stat.utime + stat.stime) as f64 / per_second,
-            resident_bytes: stat.rss * procfs::page_size(),
-            virtual_bytes: stat.vsize,
-            threads: u64::try_from(stat.num_threads).unwrap_or(0),
-            start_seconds: boot + stat.starttime as f64 / per_second,
-            open_files: own.fd_count().ok().map(|count| count as u64),
-            most_files: match limit {
-                Some(procfs::process::LimitValue::Value(most)) => Some(most),
-                _ => None,
-            },
-        })
-    }
 }
 
 /// A value as it is written: whole numbers stay whole.
@@ -352,7 +298,7 @@ impl About {
         }
     }
 
-    fn process(&self, tell: impl FnOnce(ProcessNumbers)) {
+    fn process(&self, tell: impl FnOnce(Numbers)) {
         if let Some(process) = self.process {
             tell(process);
         }
@@ -380,8 +326,8 @@ pub fn render(board: &Board, took: Duration, process: &Process, format: Format) 
     let about = About {
         board: board.clone(),
         render: took,
-        process: ProcessNumbers::read(process),
-        web_config: process.web_config.clone(),
+        process: Numbers::read(process),
+        web_config: process.web_config().cloned(),
     };
     registry.register_collector(Box::new(about));
     let mut text = String::new();

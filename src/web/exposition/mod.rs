@@ -13,6 +13,7 @@ pub mod findings;
 pub mod host;
 mod line;
 pub mod part;
+pub mod process;
 pub mod reference;
 pub mod subnet;
 
@@ -82,7 +83,7 @@ impl Exposition {
     }
 
     /// The answer to a scrape now.
-    pub fn document(&self, format: Format, process: &about::Process) -> Document {
+    pub fn document(&self, format: Format, process: &process::Process) -> Document {
         let about = about::render(&self.board, self.took, process, format);
         let mut document = Document { pieces: VecDeque::new(), trailer: Trailer::default() };
         document.push(&Block::deflate(about.as_bytes()));

@@ -53,13 +53,13 @@ fn board() -> Board {
 
 /// A board as a scrape of the text format tells it.
 pub(super) fn text_of(board: Board) -> String {
-    let process = about::Process::new(Path::new("/proc"));
+    let process = process::Process::new(Path::new("/proc"));
     let document = Exposition::render(board).document(Format::Text, &process);
     String::from_utf8(collect(Unpacked::new(document))).unwrap()
 }
 
 fn document(format: Format) -> Document {
-    Exposition::render(board()).document(format, &about::Process::new(Path::new("/proc")))
+    Exposition::render(board()).document(format, &process::Process::new(Path::new("/proc")))
 }
 
 fn collect<B: http_body::Body<Data = Bytes> + Unpin>(mut body: B) -> Vec<u8> {
@@ -141,7 +141,7 @@ fn several_fabrics_share_each_family() {
     let mut board = board();
     let second = Observation { fabric: "g".into(), ..(*board.fabrics[0]).clone() };
     board.fabrics.push(Arc::new(second));
-    let process = about::Process::new(Path::new("/proc"));
+    let process = process::Process::new(Path::new("/proc"));
     let document = Exposition::render(board).document(Format::Text, &process);
     let text = String::from_utf8(collect(Unpacked::new(document))).unwrap();
     let families: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
@@ -157,7 +157,7 @@ fn several_fabrics_share_each_family() {
 fn gzip_unpacks_to_the_plain_text() {
     let exposition = Exposition::render(board());
     // Without procfs nothing moves between two renderings.
-    let process = about::Process::new(Path::new("/nowhere"));
+    let process = process::Process::new(Path::new("/nowhere"));
     let plain = collect(Unpacked::new(exposition.document(Format::OpenMetrics, &process)));
     let packed = collect(Packed::new(exposition.document(Format::OpenMetrics, &process)));
     let mut unpacked = Vec::new();
@@ -169,7 +169,7 @@ fn gzip_unpacks_to_the_plain_text() {
 fn a_board_without_a_sweep_has_no_ports_and_is_not_ready() {
     let exposition = Exposition::render(vec![Arc::new(Observation::default())].into());
     assert!(!exposition.is_ready());
-    let process = about::Process::new(Path::new("/proc"));
+    let process = process::Process::new(Path::new("/proc"));
     let text = collect(Unpacked::new(exposition.document(Format::Text, &process)));
     let text = String::from_utf8(text).unwrap();
     assert!(
