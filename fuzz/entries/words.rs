@@ -9,6 +9,8 @@ use fabric_exporter::history::clock::Clock;
 use fabric_exporter::history::question::{self, Question};
 use fabric_exporter::web::negotiate;
 
+use super::files::one_line;
+
 /// The questions, by name.
 const QUESTIONS: [&str; 9] =
     ["span", "ports", "events", "cables", "moved", "series", "fabrics", "cover", "?"];
@@ -50,8 +52,4 @@ pub fn run(bytes: &[u8]) {
 
 fn said(question: &Question) -> Vec<(String, String)> {
     question.pairs().into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-fn one_line(error: &str) {
-    assert!(!error.is_empty() && !error.contains(['\n', '\r']), "{error:?}");
 }

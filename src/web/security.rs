@@ -36,11 +36,10 @@ struct Armed {
 /// Who comes in.
 #[derive(Debug)]
 pub struct Security {
-    file: Option<PathBuf>,
+    file: Option<(PathBuf, Arc<Reload>)>,
     current: ArcSwap<Armed>,
     logins: Arc<Logins>,
     tls: bool,
-    reload: Option<Arc<Reload>>,
 }
 
 impl Security {
@@ -51,7 +50,7 @@ impl Security {
         };
         let Some(path) = file else {
             let (current, logins) = (ArcSwap::default(), Arc::new(logins(Path::new("none"))?));
-            return Ok((Security { file: None, current, logins, tls: false, reload: None }, None));
+            return Ok((Security { file: None, current, logins, tls: false }, None));
         };
         let (sources, config) = WebConfig::load(path);
         let armed = Armed::new(path, config?, None)?;
@@ -61,8 +60,8 @@ impl Security {
         let (tls, logins) = (armed.tls.is_some(), Arc::new(logins(path)?));
         tracing::info!(file = %path.display(), tls, users = armed.users.len(), "web config");
         let current = ArcSwap::from_pointee(armed);
-        let (file, reload) = (Some(path.to_owned()), Some(Arc::new(Reload::now())));
-        Ok((Security { file, current, logins, tls, reload }, Some(sources)))
+        let file = Some((path.to_owned(), Arc::new(Reload::now())));
+        Ok((Security { file, current, logins, tls }, Some(sources)))
     }
 
     /// TLS as the next connection speaks it.
@@ -101,11 +100,11 @@ impl Security {
 
     /// How the file was read last, if there is one.
     pub fn reload(&self) -> Option<Arc<Reload>> {
-        self.reload.clone()
+        self.file.as_ref().map(|(_, reload)| Arc::clone(reload))
     }
 
     fn read_anew(&self, before: Sources) -> Sources {
-        let Some(path) = &self.file else { return before };
+        let Some((path, reload)) = &self.file else { return before };
         let (sources, config) = WebConfig::load(path);
         let armed = config.and_then(|config| Armed::new(path, config, Some(&self.current.load())));
         let well = match armed {
@@ -128,9 +127,7 @@ impl Security {
                 false
             }
         };
-        if let Some(reload) = &self.reload {
-            reload.went(well);
-        }
+        reload.went(well);
         sources
     }
 
