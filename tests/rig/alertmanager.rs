@@ -117,6 +117,14 @@ impl Webhook {
         &self.address
     }
 
+    /// Waits until what was received fulfills a condition, or until the timeout; the caller asserts which.
+    pub fn wait_for(&self, timeout: Duration, is_met: impl Fn(&[Received]) -> bool) {
+        let deadline = Instant::now() + timeout;
+        while !is_met(&self.received()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     /// All that came so far.
     pub fn received(&self) -> Vec<Received> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner).clone()
