@@ -10,6 +10,7 @@ use crate::fabric::{PortIndex, Snapshot};
 
 use super::bit_errors::{BitErrors, Judgement, Mended};
 use super::congestion::{Cause, Role};
+use super::outage::Downtime;
 use super::verdict::Reason;
 use super::{Findings, LinkFindings, PortFindings};
 
@@ -91,6 +92,26 @@ fn length(time: Duration) -> String {
     }
 }
 
+/// How long something was down: `2 to 15 s`, `at most 15 s`.
+pub fn downtime(down: Downtime) -> String {
+    // To the nearest second, so that a bound reads the same from a metric with three decimals.
+    let rounded = |time: Duration| match time.as_secs() {
+        0 => time,
+        _ => Duration::from_secs(time.as_secs() + u64::from(time.subsec_millis() >= 500)),
+    };
+    let (least, most) = (rounded(down.least), length(rounded(down.most)));
+    // What rounds to nothing is no bound.
+    let least = (least >= Duration::from_millis(50)).then(|| length(least));
+    match least {
+        None => format!("at most {most}"),
+        Some(least) if least == most => most,
+        Some(least) => match least.strip_suffix(" s").filter(|_| most.ends_with(" s")) {
+            Some(number) => format!("{number} to {most}"),
+            None => format!("{least} to {most}"),
+        },
+    }
+}
+
 /// All that can be said of a link.
 struct Witness<'a> {
     link: &'a LinkFindings,
@@ -149,10 +170,10 @@ impl<'a> Witness<'a> {
     fn flapping(&self) -> Option<String> {
         let outages = &self.link.outages;
         let often = (outages.flaps > 0).then(|| format!("went down {}", times(outages.flaps)))?;
-        Some(if outages.down.is_zero() {
+        Some(if outages.down.most.is_zero() {
             often
         } else {
-            format!("{often}, for {} in all", length(outages.down))
+            format!("{often}, for {} in all", downtime(outages.down))
         })
     }
 

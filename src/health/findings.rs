@@ -8,7 +8,7 @@ use crate::fabric::{Counter, Moment, PortIndex};
 
 use super::bit_errors::BitErrors;
 use super::congestion::{Cause, Region, Role, Wait};
-use super::outage::Outages;
+use super::outage::{Loss, Outages};
 use super::verdict::{Reasons, Repair, Verdict};
 
 /// Everything that was found; the indexes are those of the snapshot's fabric.
@@ -90,6 +90,8 @@ pub struct LinkFindings {
     pub up: Option<bool>,
     /// What it went through.
     pub outages: Outages,
+    /// Its latest losses, oldest first, if it ever had one.
+    pub losses: Option<Arc<[Loss]>>,
     /// Where packets that come in marked bad were spoilt: the port that they came into there.
     pub upstream: Option<PortIndex>,
 }

@@ -218,12 +218,19 @@ impl Judge {
             total(port, Counter::LinkDowned).filter(|_| !counting.is_stuck(Counter::LinkDowned))
         };
         let away = ends.map(|port| !snapshot.is_up(fabric.port(port).node));
+        let totals = |port: PortIndex| &self.ports[port.0 as usize].totals;
+        let (up, returned) = is_up(snapshot, link);
         let look = Look {
-            // States are asked for before counters, and what happens meanwhile is told by events.
+            // States are asked for before counters. The order is the same in each sweep, so the time
+            // between two sweeps is that between two states of a port.
             at: snapshot.began,
-            up: is_up(snapshot, link),
+            up,
+            returned,
+            read: ends.map(|port| snapshot.reading(port).map(|reading| reading.at)),
             downed: ends.map(downed),
-            resets: ends.map(|port| self.ports[port.0 as usize].totals.counting().resets),
+            resets: ends.map(|port| totals(port).counting().resets),
+            shows_traffic: ends.map(|port| totals(port).shows_traffic()),
+            is_switch: ends.map(|port| fabric.node_of(port).is_switch()),
             away,
             maintenance,
         };
@@ -272,9 +279,13 @@ impl Judge {
             since,
             reasons,
             repair,
-            // As it was last known it may be no more.
-            up: look.up.and(state.life.up().0),
+            // What was known of it before may be outdated.
+            up: match look.up {
+                Some(_) => state.life.up().0,
+                None => state.life.is_back().then_some(true),
+            },
             outages: *state.life.outages(),
+            losses: state.life.losses().cloned(),
             upstream,
         }
     }
@@ -316,8 +327,9 @@ fn incoming(settings: &HealthSettings, snapshot: &Snapshot, port: PortIndex) -> 
     Some(Incoming { bits_a_second: rate as f32 * 8.0, limits: settings.limits.of(speed, fec) })
 }
 
-/// Whether a link carries traffic. What the sweep asked counts more than what the discovery found.
-fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> Option<bool> {
+/// Whether a link carries traffic, and whether a port of it is Active again although the discovery
+/// knows of no link there. What the sweep asked counts more than what the discovery found.
+fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> (Option<bool>, bool) {
     let connected = snapshot.fabric.port(a).peer.is_some_and(|peer| peer.connected);
     let asked = |port: PortIndex| {
         matches!(snapshot.statuses[port.0 as usize], Fresh::Told(_))
@@ -329,14 +341,14 @@ fn is_up(snapshot: &Snapshot, Link(a, b): Link) -> Option<bool> {
     };
     let told = [a, b].into_iter().filter(|&port| asked(port)).filter_map(active);
     match told.reduce(|one, other| one && other) {
-        // It is up again, and where its cable leads by now the next discovery will tell.
-        Some(true) if !connected => None,
-        Some(up) => Some(up),
-        // Nobody was asked; then both must have been found so, and be there.
+        // Where its cable leads by now the next discovery shows.
+        Some(true) if !connected => (None, true),
+        Some(up) => (Some(up), false),
+        // No port was asked; then both must have been found so, and be there.
         None => match (active(a), active(b)) {
-            (Some(a), Some(b)) => Some(a && b && connected),
-            (Some(false), None) | (None, Some(false)) => Some(false),
-            _ => None,
+            (Some(a), Some(b)) => (Some(a && b && connected), false),
+            (Some(false), None) | (None, Some(false)) => (Some(false), false),
+            _ => (None, false),
         },
     }
 }

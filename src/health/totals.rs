@@ -189,6 +189,13 @@ impl PortTotals {
         (self.seen >> index & 1 == 1).then(|| self.sum(index))
     }
 
+    /// Whether a traffic counter shows anything: if the device resets, it falls.
+    pub fn shows_traffic(&self) -> bool {
+        use Counter::{RcvData, RcvPkts, XmitData, XmitPkts};
+        let shows = |counter: Counter| self.raws[counter as usize] > 0;
+        [XmitPkts, RcvPkts, XmitData, RcvData].into_iter().any(shows)
+    }
+
     /// A counter begins anew after it showed `last`.
     fn fall(&mut self, index: usize, last: u64) {
         let before = self.before.get_or_insert_with(|| Arc::new([0; COUNT]));

@@ -1,9 +1,13 @@
 //! Something that happened, as it is recorded and told.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
 
 use crate::fabric::topology::{End, LinkId};
 use crate::fabric::{Guid, PortNumber};
+use crate::health::evidence;
+use crate::health::outage::Downtime;
 
 macro_rules! kinds {
     ($($kind:ident $label:literal $help:literal;)+) => {
@@ -95,5 +99,26 @@ pub struct Event {
     /// What happened, in a sentence.
     pub text: String,
     /// The same for programs; null where the rest says it all.
-    pub detail: serde_json::Value,
+    pub detail: Value,
+}
+
+/// The end of the text of a lost link's event: how long it was down, if that is known.
+pub(super) fn for_how_long(down: Downtime) -> String {
+    if down.most.is_zero() {
+        return String::new();
+    }
+    format!("; down for {}", evidence::downtime(down))
+}
+
+/// How long a link was down, as the detail of an event: at least and at most, in seconds.
+pub(super) fn lengths(down: Downtime) -> Value {
+    let seconds = |time: Duration| (time.as_secs_f64() * 1e3).round() / 1e3;
+    json!({"down_seconds": seconds(down.least), "down_max_seconds": seconds(down.most)})
+}
+
+/// The same from an event's detail.
+pub(super) fn lengths_in(detail: &Value) -> Option<Downtime> {
+    let seconds = |key| Duration::try_from_secs_f64(detail.get(key)?.as_f64()?).ok();
+    let (least, most) = (seconds("down_seconds")?, seconds("down_max_seconds")?);
+    (least <= most).then_some(Downtime { least, most })
 }

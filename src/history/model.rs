@@ -304,6 +304,13 @@ pub mod time {
         SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
+    /// As texts have it: RFC 3339, to the millisecond.
+    pub fn text(at: SystemTime) -> String {
+        // What is before 1970 or after 9999 has no such text.
+        let most = of_millis(253_402_300_799_000);
+        humantime::format_rfc3339_millis(at.clamp(SystemTime::UNIX_EPOCH, most)).to_string()
+    }
+
     pub(in crate::history) fn serialize<S: Serializer>(
         time: &SystemTime,
         to: S,

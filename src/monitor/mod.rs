@@ -217,6 +217,8 @@ impl Monitor {
         if self.movement.is_restless(wire.now()) {
             self.discover(wire)?;
             self.movement.settle(wire.now());
+        } else if self.movement.has_returned(wire.now()) {
+            self.discover(wire)?;
         }
         Ok(())
     }

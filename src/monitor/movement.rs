@@ -1,12 +1,20 @@
 //! When to discover: at its time, and when something says that the fabric is not as it was found, but
 //! not all the time.
+//!
+//! A port that loses its link makes for a discovery, which finds the node behind it gone. A cable that
+//! comes and goes must not make for one each time, so the next ones have to wait. But a link that is
+//! Active again in two sweeps in a row is no longer coming and going: its node is discovered without
+//! that wait, once each time, or it would be reported as gone for minutes while its link works.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::collect::sweep::Swept;
 use crate::config::FabricSettings;
-use crate::fabric::{Fabric, Guid, Moment};
+use crate::fabric::snapshot::Fresh;
+use crate::fabric::status::state;
+use crate::fabric::topology::End;
+use crate::fabric::{Fabric, Guid, Moment, Snapshot};
 
 /// So many intervals is the longest that a move waits for its discovery.
 const MOST_HOLD: u32 = 8;
@@ -35,6 +43,13 @@ pub(super) struct Movement {
     silent: HashSet<Guid>,
     /// Switches whose PortStateChange bit was set when last seen.
     state_changes: HashSet<Guid>,
+    /// Ports that were Active in the latest sweep although the discovery found their cable without a
+    /// link, and whether a discovery has looked behind them since.
+    returned: HashMap<End, bool>,
+    /// Such a port was so in two sweeps in a row.
+    is_stable: bool,
+    /// When the latest discovery ended.
+    discovered: Moment,
 }
 
 impl Movement {
@@ -53,6 +68,9 @@ impl Movement {
             gap_interval: settings.interval,
             silent: HashSet::new(),
             state_changes: HashSet::new(),
+            returned: HashMap::new(),
+            is_stable: false,
+            discovered: Moment::default(),
         }
     }
 
@@ -70,6 +88,12 @@ impl Movement {
     /// Whether to discover because something moved, unless that was done a moment ago.
     pub(super) fn is_restless(&self, now: Moment) -> bool {
         self.restless && now >= self.held_until
+    }
+
+    /// Whether to discover because links are back for good. When hosts return one after the other, as
+    /// they do after a power failure, this leaves an interval between one discovery and the next.
+    pub(super) fn has_returned(&self, now: Moment) -> bool {
+        self.is_stable && now.since(self.discovered) >= self.interval
     }
 
     /// A discovery was made for a move: the next one has to wait.
@@ -90,6 +114,8 @@ impl Movement {
     /// A discovery begins: what moved until now, it sees.
     pub(super) fn discovering(&mut self) {
         self.restless = false;
+        self.is_stable = false;
+        self.returned.values_mut().for_each(|seen| *seen = true);
     }
 
     /// A discovery is at its end. What is behind a gap is not known, and who has no LID yet cannot be
@@ -102,6 +128,7 @@ impl Movement {
         has_gaps: bool,
     ) {
         self.state_changes.clone_from(state_changes);
+        self.discovered = now;
         let usual = self.discovery_interval;
         let rest = if has_gaps { self.gap_interval.min(usual) } else { usual };
         self.gap_interval = if has_gaps { rest.saturating_mul(2) } else { self.interval };
@@ -142,6 +169,11 @@ impl Movement {
             }
             self.restless = true;
         }
+        let returned: HashMap<End, Option<bool>> =
+            returned_ports(snapshot).map(|end| (end, self.returned.get(&end).copied())).collect();
+        self.is_stable = returned.values().any(|before| *before == Some(false));
+        self.returned =
+            returned.into_iter().map(|(end, before)| (end, before.unwrap_or(false))).collect();
         self.unaddressed = !is_addressed(&snapshot.fabric);
         self.silent = silent;
         self.state_changes.clone_from(&swept.state_changes);
@@ -153,6 +185,19 @@ fn is_addressed(fabric: &Fabric) -> bool {
     fabric
         .port_indexes()
         .any(|port| fabric.node_of(port).present() && fabric.lid_of(port).is_some())
+}
+
+/// The ports that the sweep found Active although the discovery found their cable without a link.
+fn returned_ports(snapshot: &Snapshot) -> impl Iterator<Item = End> {
+    let fabric = &snapshot.fabric;
+    let ports = fabric.port_indexes().filter(|&port| {
+        let is_active = matches!(
+            &snapshot.statuses[port.0 as usize],
+            Fresh::Told(status) if status.link_up() && status.state >= state::ACTIVE
+        );
+        is_active && fabric.port(port).peer.is_some_and(|peer| !peer.connected)
+    });
+    ports.map(|port| fabric.end(port))
 }
 
 /// Whether somebody has a link and no LID: it has just come up, and no subnet manager has seen it.

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cases;
+mod lengths;
 mod remedies;
 #[path = "../rig/mod.rs"]
 mod rig;

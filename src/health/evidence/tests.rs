@@ -14,7 +14,7 @@ use crate::fabric::{Fabric, Moment, Reading};
 use crate::health::bit_errors::{Measured, Window};
 use crate::health::congestion::Wait;
 use crate::health::findings::Counting;
-use crate::health::outage::Outages;
+use crate::health::outage::{Downtime, Outages};
 use crate::health::{Reason, Verdict};
 
 /// Switch `leaf`, with `host-a` on its port 1, `host-b` on its port 2, and nothing on its port 3.
@@ -50,6 +50,7 @@ fn of_link(link: Link) -> LinkFindings {
         repair: None,
         up: Some(true),
         outages: Outages::default(),
+        losses: None,
         upstream: None,
     }
 }
@@ -113,13 +114,16 @@ fn bit_errors_are_told_of_the_direction_that_has_them() {
 #[test]
 fn losses_are_told_with_how_often_and_how_long() {
     for (flaps, down, says) in [
-        (3, 44, "went down 3 times, for 44 s in all"),
-        (1, 0, "went down once"),
-        (2, 3_720, "went down twice, for 1h 2m in all"),
+        (3, (44, 44), "went down 3 times, for 44 s in all"),
+        (3, (15, 45), "went down 3 times, for 15 to 45 s in all"),
+        (5, (0, 75), "went down 5 times, for at most 75 s in all"),
+        (1, (0, 0), "went down once"),
+        (2, (90, 3_720), "went down twice, for 90 s to 1h 2m in all"),
     ] {
         let told = told(Reason::Flapping, |_, findings, _, _| {
             let outages = &mut findings.links[0].outages;
-            (outages.flaps, outages.down) = (flaps, Duration::from_secs(down));
+            let (least, most) = (Duration::from_secs(down.0), Duration::from_secs(down.1));
+            (outages.flaps, outages.down) = (flaps, Downtime { least, most });
         });
         assert_eq!(told, says);
     }

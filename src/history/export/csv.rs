@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use super::ExportError;
-use super::table::{Cell, Column, Table, text_of};
+use super::table::{Cell, Column, Table};
+use crate::history::model::time;
 
 /// A table in the making.
 pub struct Csv<W: Write> {
@@ -24,7 +25,7 @@ impl<W: Write> Table for Csv<W> {
         for cell in cells {
             let written = match cell {
                 Cell::Nothing => self.writer.write_field(""),
-                Cell::Time(at) => self.writer.write_field(text_of(*at)),
+                Cell::Time(at) => self.writer.write_field(time::text(*at)),
                 Cell::Text(text) => self.writer.write_field(text.as_bytes()),
                 Cell::Number(number) => {
                     self.writer.write_field(itoa::Buffer::new().format(*number))

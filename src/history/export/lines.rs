@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use super::ExportError;
-use super::table::{Cell, Column, Table, text_of};
+use super::table::{Cell, Column, Table};
+use crate::history::model::time;
 
 /// A table in the making.
 pub struct Lines<W> {
@@ -30,7 +31,7 @@ impl<W: Write> Table for Lines<W> {
             line.extend_from_slice(b"\":");
             let written = match cell {
                 Cell::Nothing => serde_json::to_writer(&mut *line, &()),
-                Cell::Time(at) => serde_json::to_writer(&mut *line, &text_of(*at)),
+                Cell::Time(at) => serde_json::to_writer(&mut *line, &time::text(*at)),
                 Cell::Text(text) => serde_json::to_writer(&mut *line, text),
                 Cell::Number(number) => serde_json::to_writer(&mut *line, number),
                 Cell::Json(json) => serde_json::to_writer(&mut *line, json),

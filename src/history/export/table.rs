@@ -64,10 +64,3 @@ pub trait Table {
     /// Writes what has to stand at the end.
     fn finish(&mut self) -> Result<(), ExportError>;
 }
-
-/// A moment as texts have it: RFC 3339, to the millisecond.
-pub fn text_of(at: SystemTime) -> String {
-    // What is after 9999 has no such text.
-    let most = crate::history::model::time::of_millis(253_402_300_799_000);
-    humantime::format_rfc3339_millis(at.clamp(SystemTime::UNIX_EPOCH, most)).to_string()
-}

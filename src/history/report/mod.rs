@@ -221,7 +221,7 @@ mod tests {
         let report = report(&source);
         let told = evidence(&report.suspects[0]);
         assert!(told.lines().count() < 30, "{}", told.lines().count());
-        assert!(told.contains("It carried nothing: 990 more times."), "{told}");
+        assert!(told.contains("It was seen down: 990 more times."), "{told}");
         assert!(told.contains("It ran at another rate: 990 more times."), "{told}");
     }
 }

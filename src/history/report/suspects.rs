@@ -6,10 +6,12 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 
 use crate::fabric::topology::LinkId;
-use crate::health::Verdict;
+use crate::health::outage::Downtime;
 use crate::health::verdict::Repair;
+use crate::health::{Verdict, evidence};
 use crate::history::Kind;
 use crate::history::course::Course;
+use crate::history::event::lengths_in;
 use crate::history::model::{Cable, Moved, Series, Then, Told, Window};
 use crate::history::source::{AskError, Detail, Source};
 
@@ -218,15 +220,18 @@ impl File<'_> {
                 humantime::format_duration(Duration::from_secs(long.as_secs())).to_string()
             };
             told.push(match to {
-                Some(to) => format!("It carried nothing from {} for {}.", tell(from), long(to)),
+                Some(to) => {
+                    let long = self.down(from).map_or_else(|| long(to), evidence::downtime);
+                    format!("It was seen down at {}, and was down for {long}.", tell(from))
+                }
                 None => format!(
-                    "It carried nothing from {} on, to the end of this window ({}).",
+                    "It was seen down at {}, and is down to the end of this window ({}).",
                     tell(from),
                     long(window.to)
                 ),
             });
         }
-        more(&mut told, outages.len(), "It carried nothing");
+        more(&mut told, outages.len(), "It was seen down");
         for event in self.of_kind(Kind::Rate).take(MOST_OF_A_KIND) {
             told.push(format!(
                 "It ran at another rate from {} on: {}.",
@@ -241,7 +246,19 @@ impl File<'_> {
         told
     }
 
-    /// When it carried nothing.
+    /// How long the outage was that was seen to begin at this time, if its loss was counted.
+    fn down(&self, from: SystemTime) -> Option<Downtime> {
+        let kinds = [Kind::Flap, Kind::ExpectedLoss].map(Kind::label);
+        // The clocks of two sweeps may disagree by some microseconds.
+        let apart = |at: SystemTime| at.max(from).duration_since(at.min(from)).unwrap_or_default();
+        let mut of_it = self
+            .events
+            .iter()
+            .filter(|it| kinds.contains(&&*it.kind) && apart(it.at) < Duration::from_secs(1));
+        of_it.find_map(|it| lengths_in(&it.detail))
+    }
+
+    /// When it was seen to go down, and when it was seen up again.
     fn outages(&self) -> Vec<(SystemTime, Option<SystemTime>)> {
         let mut outages: Vec<(SystemTime, Option<SystemTime>)> = Vec::new();
         for event in &self.events {

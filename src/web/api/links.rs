@@ -141,7 +141,8 @@ impl<'a> Of<'a> {
             speed: status.and_then(|status| status.speed).map(|speed| speed.label().into()),
             width: status.and_then(|status| status.width).map(|width| width.label().into()),
             flaps: outages.flaps,
-            down_seconds: outages.down.as_secs_f64(),
+            down_seconds: outages.down.least.as_secs_f64(),
+            down_max_seconds: outages.down.most.as_secs_f64(),
             last_change: outages.last_change.and_then(|last| self.time(last)),
             upstream: judged
                 .and_then(|link| link.upstream)

@@ -115,8 +115,10 @@ pub struct Link {
     pub width: Option<Word>,
     /// Losses of the link that nobody expected.
     pub flaps: u32,
-    /// For how long it was down by them.
+    /// How long they kept it down at least: as it was seen.
     pub down_seconds: f64,
+    /// How long they kept it down at most: from when it was last seen up to when it was seen up again.
+    pub down_max_seconds: f64,
     /// When it went down or came up last (RFC 3339).
     pub last_change: Option<String>,
     /// The port into which the packets came that were spoilt before they came here.

@@ -27,7 +27,8 @@ pub fn link(of: Of<'_>, cable: Cable) -> LinkDetail {
         swept_at: of.time(of.snapshot.ended),
         link: of.link(cable, judged),
         expected_losses: outages.expected.iter().sum(),
-        expected_down_seconds: outages.expected_down.as_secs_f64(),
+        expected_down_seconds: outages.expected_down.least.as_secs_f64(),
+        expected_down_max_seconds: outages.expected_down.most.as_secs_f64(),
         recoveries: outages.recoveries,
         ports: [cable.0, cable.1].map(|index| port(of, index, judged)),
     }

@@ -1,15 +1,18 @@
 //! What links went through, and what was said of them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
 use crate::fabric::topology::LinkId;
 use crate::health::evidence::times;
+use crate::health::outage::Downtime;
 use crate::health::{Reason, Verdict};
 use crate::history::Kind;
-use crate::history::event::About;
-use crate::history::model::time;
+use crate::history::event::{About, for_how_long, lengths};
+use crate::history::model::{Step, time};
 use crate::history::prometheus::client::Labels;
 use crate::history::prometheus::fabrics::weight;
 use crate::history::prometheus::look::{Look, fabric_link};
@@ -57,10 +60,11 @@ pub(super) fn losses(look: &Look<'_>, only: &str, seen: &[Event]) -> Result<Vec<
     let mut events = Vec::new();
     let runs = look.changed_links("infiniband_link_flaps_total", only)?;
     let mut totals = numbers(&runs, fabric_link, &[]);
+    let down = Lengths::new(look, only, FLAPS_DOWN)?;
     for (key, steps) in growth(&runs, fabric_link) {
         let totals = totals.remove(&key).unwrap_or_default();
-        let (fabric, link) = key;
         for step in steps {
+            let (down, (fabric, link)) = (down.of(&key, &step), key.clone());
             let at = time::millis(step.to);
             let total = totals.iter().find(|(when, _)| *when == at).map(|(_, total)| *total);
             let mut text = format!("lost {}, by its own fault", how_often(step.by));
@@ -68,24 +72,69 @@ pub(super) fn losses(look: &Look<'_>, only: &str, seen: &[Event]) -> Result<Vec<
                 // Writing to a string cannot fail.
                 let _ = write!(text, "; {total} in all");
             }
+            text += &for_how_long(down);
             let at = began(at, link, seen);
-            let detail = json!({"losses": step.by, "in_all": total});
+            let mut detail = lengths(down);
+            (detail["losses"], detail["in_all"]) = (step.by.into(), total.into());
             let event = Event::new(at, &fabric, Kind::Flap, About::Link(link), text);
             events.push(Event { detail, ..event });
         }
     }
     let runs = look.changed_links("infiniband_link_expected_outages_total", only)?;
+    let down = Lengths::new(look, only, EXPECTED_DOWN)?;
     let key = |labels: &Labels| Some((fabric_link(labels)?, labels.get("cause")?.clone()));
-    for (((fabric, link), cause), steps) in growth(&runs, key) {
+    for ((key, cause), steps) in growth(&runs, key) {
         for step in steps {
-            let text = format!("lost {}: {cause}", how_often(step.by));
+            let (down, (fabric, link)) = (down.of(&key, &step), key.clone());
+            let often = how_often(step.by);
+            let text = format!("lost {often}: {cause}{}", for_how_long(down));
             let (at, about) = (began(time::millis(step.to), link, seen), About::Link(link));
-            let detail = json!({"losses": step.by, "cause": cause});
+            let mut detail = lengths(down);
+            (detail["losses"], detail["cause"]) = (step.by.into(), cause.as_str().into());
             events
                 .push(Event { detail, ..Event::new(at, &fabric, Kind::ExpectedLoss, about, text) });
         }
     }
     Ok(events)
+}
+
+/// How long flaps and expected losses kept links down, at least and at most.
+const FLAPS_DOWN: [&str; 2] =
+    ["infiniband_link_down_seconds_total", "infiniband_link_down_max_seconds_total"];
+const EXPECTED_DOWN: [&str; 2] = [
+    "infiniband_link_expected_down_seconds_total",
+    "infiniband_link_expected_down_max_seconds_total",
+];
+
+/// How long links were down, by what two counters grew between two scrapes.
+struct Lengths([BTreeMap<(String, LinkId), Timeline<f64>>; 2]);
+
+impl Lengths {
+    fn new(look: &Look<'_>, only: &str, metrics: [&str; 2]) -> Result<Self, AskError> {
+        let [least, most] = metrics.map(|metric| {
+            let runs = look.changed_links(metric, only)?;
+            Ok::<_, AskError>(numbers(&runs, fabric_link, &[]))
+        });
+        Ok(Lengths([least?, most?]))
+    }
+
+    fn of(&self, key: &(String, LinkId), step: &Step) -> Downtime {
+        let [least, most] = self.0.each_ref().map(|lengths| {
+            let at = |time: SystemTime| {
+                let time = time::millis(time);
+                let found = lengths.get(key)?.iter().find(|(at, _)| *at == time);
+                found.map(|(_, seconds)| *seconds)
+            };
+            let to = at(step.to).unwrap_or(0.0);
+            // A counter that fell began again from 0.
+            let grown = match at(step.from) {
+                Some(from) if from <= to => to - from,
+                _ => to,
+            };
+            Duration::try_from_secs_f64(grown).unwrap_or_default()
+        });
+        Downtime { least: least.min(most), most }
+    }
 }
 
 fn how_often(count: u64) -> String {

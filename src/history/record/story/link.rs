@@ -1,17 +1,18 @@
 //! What a cable went through.
 
 use std::fmt::Write;
-use std::time::Duration;
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
+use crate::fabric::Moment;
 use crate::fabric::rate::{Speed, Width};
 use crate::fabric::topology::{Link, LinkId};
-use crate::fabric::{Counter, Moment};
-use crate::health::outage::Expected;
+use crate::health::outage::Loss;
 use crate::health::verdict::Repair;
 use crate::health::{LinkFindings, Verdict, evidence};
-use crate::history::event::{About, Event, Kind};
+use crate::history::event::{About, Event, Kind, for_how_long, lengths};
+use crate::history::model::time;
 
 use super::Look;
 
@@ -20,33 +21,23 @@ use super::Look;
 pub(super) struct LinkMemory {
     up: Option<bool>,
     verdict: Verdict,
-    flaps: u32,
-    expected: [u32; Expected::ALL.len()],
     rate: Option<(Width, Speed)>,
     changed: Option<Moment>,
-    /// What both ends had counted of losses.
-    downed: [Option<u64>; 2],
-    /// The first and the latest sign of a loss that is not settled yet.
-    signs: Option<(Moment, Moment)>,
+    /// The number of its latest loss.
+    losses: u32,
 }
-
-/// A loss is counted when both ends have told, which may be sweeps after it; a sign of one that came
-/// to nothing for so long belongs to no later one.
-const SETTLED_AFTER: Duration = Duration::from_secs(5 * 60);
 
 impl LinkMemory {
     /// What is known of a link that was not there before; a later one is told of as it is from its next
     /// change on.
     pub fn new(found: &LinkFindings, is_first: bool) -> Self {
+        let losses = found.losses.as_deref().and_then(<[Loss]>::last);
         LinkMemory {
             up: found.up.filter(|_| is_first),
             verdict: Verdict::Unknown,
-            flaps: found.outages.flaps,
-            expected: found.outages.expected,
             rate: None,
             changed: found.outages.last_change,
-            downed: [None; 2],
-            signs: None,
+            losses: losses.map_or(0, |loss| loss.number),
         }
     }
 }
@@ -59,7 +50,6 @@ impl Look<'_> {
             let label = |port| evidence::port_label(snapshot, port);
             format!("{} – {}", label(link.0), label(link.1))
         };
-        let lost_at = self.lost_at(memory, found);
         let mut tell = |kind, text, at, detail| {
             self.tell(kind, About::Link(id), place(found.link), text, at);
             self.detail(detail);
@@ -69,7 +59,6 @@ impl Look<'_> {
         let news = outages.last_change.filter(|last| Some(*last) != memory.changed);
         let at = news.unwrap_or(snapshot.began);
         memory.changed = outages.last_change;
-        let lost_at = lost_at.unwrap_or(at);
         if let Some(up) = found.up {
             match memory.up.replace(up) {
                 Some(true) if !up => {
@@ -81,32 +70,12 @@ impl Look<'_> {
                 _ => {}
             }
         }
-        let lost =
-            outages.flaps - std::mem::replace(&mut memory.flaps, outages.flaps).min(outages.flaps);
-        if lost > 0 {
-            memory.signs = None;
-            tell(
-                Kind::Flap,
-                format!(
-                    "lost {}, by its own fault; {} in all",
-                    evidence::times(lost),
-                    outages.flaps
-                ),
-                lost_at,
-                json!({"losses": lost, "in_all": outages.flaps}),
-            );
-        }
-        let before = std::mem::replace(&mut memory.expected, outages.expected);
-        for (why, (&count, before)) in Expected::ALL.iter().zip(outages.expected.iter().zip(before))
-        {
-            if count > before {
-                memory.signs = None;
-                tell(
-                    Kind::ExpectedLoss,
-                    format!("lost {}: {}", evidence::times(count - before), why.label()),
-                    lost_at,
-                    json!({"losses": count - before, "cause": why.label()}),
-                );
+        let known = memory.losses;
+        for loss in found.losses.iter().flat_map(|losses| losses.iter()) {
+            if loss.number > known {
+                memory.losses = loss.number;
+                let (kind, text, detail) = lost(loss, |at| snapshot.anchor.wall_of(at));
+                tell(kind, text, loss.at, detail);
             }
         }
         let runs = [found.link.0, found.link.1].into_iter().find_map(|port| {
@@ -131,25 +100,6 @@ impl Look<'_> {
             let event = self.verdict(id, place(found.link), was, found);
             self.told.push(event);
         }
-    }
-
-    /// When a loss that is not settled yet showed first.
-    fn lost_at(&self, memory: &mut LinkMemory, found: &LinkFindings) -> Option<Moment> {
-        let mut sign = (found.up == Some(false)).then_some(self.snapshot.began);
-        for (port, last) in [found.link.0, found.link.1].into_iter().zip(&mut memory.downed) {
-            let Some(reading) = self.snapshot.reading(port) else { continue };
-            let Some(count) = reading.get(Counter::LinkDowned) else { continue };
-            if last.replace(count).is_some_and(|last| last < count) {
-                sign.get_or_insert(reading.at);
-            }
-        }
-        memory.signs = match (memory.signs, sign) {
-            (Some((first, _)), Some(now)) => Some((first, now)),
-            (None, now) => now.map(|now| (now, now)),
-            (Some((_, last)), None) if self.snapshot.began.since(last) > SETTLED_AFTER => None,
-            (known, None) => known,
-        };
-        memory.signs.map(|(first, _)| first)
     }
 
     fn verdict(&self, id: LinkId, place: String, was: Verdict, found: &LinkFindings) -> Event {
@@ -183,4 +133,25 @@ impl Look<'_> {
             }),
         }
     }
+}
+
+/// A loss as an event: its kind, text and detail.
+fn lost(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (Kind, String, Value) {
+    let mut detail = lengths(loss.down);
+    detail["losses"] = loss.times.into();
+    if let Some(until) = loss.until {
+        detail["up_again"] = time::text(wall(until)).into();
+    }
+    let often = evidence::times(loss.times);
+    let (kind, text) = match loss.expected {
+        None => {
+            detail["in_all"] = loss.flaps.into();
+            (Kind::Flap, format!("lost {often}, by its own fault; {} in all", loss.flaps))
+        }
+        Some(why) => {
+            detail["cause"] = why.label().into();
+            (Kind::ExpectedLoss, format!("lost {often}: {}", why.label()))
+        }
+    };
+    (kind, text + &for_how_long(loss.down), detail)
 }

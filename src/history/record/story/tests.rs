@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::*;
 use crate::fabric::PortIndex;
 use crate::fabric::moment::Anchor;
@@ -7,7 +9,7 @@ use crate::fabric::rate::Width;
 use crate::fabric::topology::NodeKind;
 use crate::fabric::topology::tests::{end, fabric, found};
 use crate::health::congestion::{Level, Region};
-use crate::health::outage::Outages;
+use crate::health::outage::{Downtime, Expected, Loss, Outages};
 use crate::health::verdict::Reasons;
 use crate::health::{LinkFindings, PortFindings, Reason, Verdict};
 use crate::monitor::Collector;
@@ -37,6 +39,7 @@ impl Watch {
             repair: None,
             up: Some(true),
             outages: Outages::default(),
+            losses: None,
             upstream: None,
         };
         let findings = Findings {
@@ -103,11 +106,78 @@ fn a_link_is_down_once_whatever_is_unknown_meanwhile() {
 #[test]
 fn losses_are_told_as_they_are_settled() {
     let mut watch = Watch::new();
-    watch.link().outages.flaps = 2;
-    assert_eq!(watch.sweep(), ["flap: lost twice, by its own fault; 2 in all"]);
-    watch.link().outages.expected[0] = 1;
-    assert_eq!(watch.sweep(), ["expected_loss: lost once: reboot"]);
+    let at = |second: u64| Moment(second * 1_000_000_000);
+    let down = |least, most| Downtime {
+        least: Duration::from_secs(least),
+        most: Duration::from_secs(most),
+    };
+    let first = Loss {
+        number: 1,
+        times: 2,
+        expected: None,
+        at: at(3),
+        until: None,
+        down: down(0, 15),
+        flaps: 2,
+    };
+    let seen = Loss {
+        number: 2,
+        times: 1,
+        at: at(5),
+        until: Some(at(14)),
+        down: down(2, 9),
+        flaps: 3,
+        ..first
+    };
+    watch.link().losses = Some([first, seen].into());
+    assert_eq!(
+        watch.sweep(),
+        [
+            "flap: lost twice, by its own fault; 2 in all; down for at most 15 s",
+            "flap: lost once, by its own fault; 3 in all; down for 2 to 9 s",
+        ]
+    );
+    let reboot = Loss {
+        number: 3,
+        times: 1,
+        expected: Some(Expected::Reboot),
+        at: at(20),
+        until: Some(at(40)),
+        down: down(20, 20),
+        flaps: 3,
+    };
+    watch.link().losses = Some([first, seen, reboot].into());
+    assert_eq!(watch.sweep(), ["expected_loss: lost once: reboot; down for 20 s"]);
     assert_eq!(watch.sweep(), NONE);
+}
+
+#[test]
+fn each_loss_has_its_own_time_and_length() {
+    let mut watch = Watch::new();
+    let loss = |number: u32, second: u64| Loss {
+        number,
+        times: 1,
+        expected: None,
+        at: Moment(second * 1_000_000_000),
+        until: Some(Moment((second + 2) * 1_000_000_000)),
+        down: Downtime { least: Duration::from_millis(1_500), most: Duration::from_secs(4) },
+        flaps: number,
+    };
+    watch.link().losses = Some([loss(1, 4), loss(2, 9)].into());
+    let began = Moment(30_000_000_000);
+    let snapshot = watch.snapshot();
+    (snapshot.began, snapshot.ended) = (began, began);
+    let told = watch.story.follow(&watch.seen, SystemTime::UNIX_EPOCH + Duration::from_secs(30));
+    let times =
+        told.iter().map(|it| it.at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs());
+    assert_eq!(times.collect::<Vec<_>>(), [4, 9]);
+    assert_eq!(
+        told[1].detail,
+        json!({
+            "losses": 1, "in_all": 2, "up_again": "1970-01-01T00:00:11.000Z",
+            "down_seconds": 1.5, "down_max_seconds": 4.0,
+        })
+    );
 }
 
 #[test]

@@ -19,8 +19,10 @@ pub struct LinkDetail {
     pub link: Link,
     /// Losses of the link that were expected: reboots, and what the list of maintenance has.
     pub expected_losses: u32,
-    /// For how long it was down by those.
+    /// How long those kept it down at least: as it was seen.
     pub expected_down_seconds: f64,
+    /// How long those kept it down at most: from when it was last seen up to when it was seen up again.
+    pub expected_down_max_seconds: f64,
     /// Times that it retrained by itself, as the end saw it that saw more.
     pub recoveries: u32,
     /// Its ends in full, the lower first.

@@ -100,17 +100,33 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
         counter(
             "infiniband_link_down_seconds",
             LINK_LABELS,
-            "For how long the link was down by flaps, as far as that was seen. An outage is in it once it is over and both ends have told what they counted.",
+            "How long flaps kept the link down at least: from the first to the last time each was seen down. An outage is added once the link is up and both ends have been read.",
         ),
-        |cable, line| line.seconds(cable.findings.outages.down.as_secs_f64()),
+        |cable, line| line.seconds(cable.findings.outages.down.least.as_secs_f64()),
+    ),
+    (
+        counter(
+            "infiniband_link_down_max_seconds",
+            LINK_LABELS,
+            "How long flaps kept the link down at most: from the last time it was seen up before each to the first time after. A flap between two sweeps counts one interval.",
+        ),
+        |cable, line| line.seconds(cable.findings.outages.down.most.as_secs_f64()),
     ),
     (
         counter(
             "infiniband_link_expected_down_seconds",
             LINK_LABELS,
-            "For how long the link was down by what was expected.",
+            "How long expected losses kept the link down at least: from the first to the last time it was seen down.",
         ),
-        |cable, line| line.seconds(cable.findings.outages.expected_down.as_secs_f64()),
+        |cable, line| line.seconds(cable.findings.outages.expected_down.least.as_secs_f64()),
+    ),
+    (
+        counter(
+            "infiniband_link_expected_down_max_seconds",
+            LINK_LABELS,
+            "How long expected losses kept the link down at most: from the last time it was seen up before each to the first time after.",
+        ),
+        |cable, line| line.seconds(cable.findings.outages.expected_down.most.as_secs_f64()),
     ),
     (
         counter(
@@ -137,7 +153,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             name: "infiniband_link_outage_seconds",
             kind: Kind::Histogram,
             labels: LINK_LABELS,
-            help: "How long flaps were, for links that had one of which that was seen.",
+            help: "How long flaps were, for links that were seen down: the middle between the least and the most that is possible. A flap between two sweeps, which only LinkDowned shows, is not in it.",
         },
         |cable, line| {
             let outages = &cable.findings.outages;
@@ -157,7 +173,7 @@ pub(super) const LINKS: &[(Family, TellCable)] = &[
             line.label("le", "+Inf");
             line.value(all);
             line.part("_sum");
-            line.seconds(outages.down.as_secs_f64());
+            line.seconds(outages.lengths_sum.as_secs_f64());
             line.part("_count");
             line.value(all);
         },

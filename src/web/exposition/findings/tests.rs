@@ -10,7 +10,7 @@ use crate::health::bit_errors::Window;
 use crate::health::congestion::Wait;
 use crate::health::congestion::{Level, Region, Role};
 use crate::health::evidence::tests::{fine, over, port, saturated, snapshot};
-use crate::health::outage::Outages;
+use crate::health::outage::{Downtime, Outages};
 use crate::health::verdict::{Reason, Repair};
 use crate::health::{Findings, Verdict};
 
@@ -87,9 +87,16 @@ fn what_a_link_went_through() {
         link.outages = Outages {
             flaps: 4,
             expected: [1, 2],
-            down: Duration::from_millis(12_500),
-            expected_down: Duration::from_secs(90),
+            down: Downtime {
+                least: Duration::from_millis(12_500),
+                most: Duration::from_millis(57_500),
+            },
+            expected_down: Downtime {
+                least: Duration::from_secs(90),
+                most: Duration::from_secs(120),
+            },
             lengths: [1, 0, 1, 0, 0, 0, 0, 1],
+            lengths_sum: Duration::from_secs(35),
             recoveries: 5,
             last_change: Some(after(900)),
         };
@@ -101,14 +108,16 @@ fn what_a_link_went_through() {
         ("expected_outages_total", ",cause=\"reboot\"", "1"),
         ("expected_outages_total", ",cause=\"maintenance\"", "2"),
         ("down_seconds_total", "", "12.500"),
+        ("down_max_seconds_total", "", "57.500"),
         ("expected_down_seconds_total", "", "90.000"),
+        ("expected_down_max_seconds_total", "", "120.000"),
         ("recoveries_total", "", "5"),
         ("last_change_timestamp_seconds", "", "900.000"),
         ("outage_seconds_bucket", ",le=\"1.0\"", "1"),
         ("outage_seconds_bucket", ",le=\"7.0\"", "2"),
         ("outage_seconds_bucket", ",le=\"300.0\"", "2"),
         ("outage_seconds_bucket", ",le=\"+Inf\"", "3"),
-        ("outage_seconds_sum", "", "12.500"),
+        ("outage_seconds_sum", "", "35.000"),
         ("outage_seconds_count", "", "3"),
     ] {
         has(&lines, &format!("infiniband_link_{name}{{{LINK}{labels}}} {value}"));

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
+use crate::health::evidence;
+use crate::health::outage::Downtime;
 use crate::history::clock::Clock;
 use crate::web::api::model::port::{Congestion, LinkDetail, Port};
 use crate::web::pages::words;
@@ -93,12 +95,16 @@ fn congestion(part: &Congestion, fabric: &str) -> Markup {
 
 fn outages(detail: &LinkDetail, clock: &Clock) -> Markup {
     let link = &detail.link;
-    let length =
-        |seconds: f64| words::length(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+    let down = |least: f64, most: f64| {
+        let [least, most] =
+            [least, most].map(|it| Duration::try_from_secs_f64(it).unwrap_or_default());
+        let down = evidence::downtime(Downtime { least, most });
+        (!most.is_zero()).then(|| format!(", {down} in all"))
+    };
     html! {
         dl .facts {
-            div { dt { "Lost by its own fault" } dd { (link.flaps) @if link.down_seconds > 0.0 { ", " (length(link.down_seconds)) " in all" } } }
-            div { dt { "Lost as expected" } dd { (detail.expected_losses) @if detail.expected_down_seconds > 0.0 { ", " (length(detail.expected_down_seconds)) " in all" } } }
+            div { dt { "Lost by its own fault" } dd { (link.flaps) @if let Some(down) = down(link.down_seconds, link.down_max_seconds) { (down) } } }
+            div { dt { "Lost as expected" } dd { (detail.expected_losses) @if let Some(down) = down(detail.expected_down_seconds, detail.expected_down_max_seconds) { (down) } } }
             div { dt { "Retrained by itself" } dd { (detail.recoveries) } }
             div { dt { "Went down or came up last" } dd {
                 @match &link.last_change {
