@@ -4,19 +4,22 @@
 //! a switch that has a link, the same of whoever is behind it. Nothing is forwarded by an HCA or
 //! a router, so the walk ends at those; our own is the exception, for there it begins.
 
+mod cables;
+
 use std::collections::{HashMap, HashSet};
 
 use crate::fabric::assembly::{FoundFabric, FoundNode, FoundPort};
 use crate::fabric::names::NodeNames;
 use crate::fabric::rate::Speed;
 use crate::fabric::status::{PortStatus, SpeedFields};
-use crate::fabric::topology::{End, NodeIdentity, NodeKind};
-use crate::fabric::{Fabric, Guid, Moment, PortNumber};
+use crate::fabric::topology::{DuplicateGuid, End, NodeIdentity, NodeKind};
+use crate::fabric::{Fabric, Guid, Moment, PortNumber, device};
 use crate::mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};
 use crate::mad::{Mad, Path, Query};
 use crate::transport::walk::Walk;
 use crate::transport::{Address, Failure, Lane, Request};
+use cables::{Cable, Dispute, same_device};
 
 /// More questions than any subnet is worth: one of 49,151 LIDs, the most there can be, behind
 /// 64-port switches takes some 400,000. A device that invents neighbours must not fill the memory.
@@ -34,6 +37,8 @@ enum Ask {
     /// Who is there? `from` is the port that the question leaves the known part of the fabric by.
     Who {
         from: Option<(usize, PortNumber)>,
+        /// Ask although the other end was met already: it may be another node with the same GUID.
+        verify: bool,
     },
     Description {
         node: usize,
@@ -45,9 +50,19 @@ enum Ask {
         node: usize,
         port: PortNumber,
     },
-    /// Mellanox's own speeds, of a port that seems to run at QDR.
-    Fdr10 {
+    /// Mellanox's own ExtPortInfo: of a port that seems to run at QDR, and of a port that may be
+    /// internal.
+    Extended {
         node: usize,
+        port: PortNumber,
+    },
+    /// Whether the far end of a disputed cable still answers as it did.
+    Again {
+        dispute: usize,
+    },
+    /// Whether the disputed port is still without a link.
+    StillDown {
+        dispute: usize,
         port: PortNumber,
     },
 }
@@ -55,11 +70,11 @@ enum Ask {
 impl Ask {
     fn query(self) -> Query {
         match self {
-            Ask::Who { .. } => smp::node_info(),
+            Ask::Who { .. } | Ask::Again { .. } => smp::node_info(),
             Ask::Description { .. } => smp::node_description(),
             Ask::Switch { .. } => smp::switch_info(),
-            Ask::Port { port, .. } => smp::port_info(port),
-            Ask::Fdr10 { port, .. } => smp::mellanox_extended_port_info(port),
+            Ask::Port { port, .. } | Ask::StillDown { port, .. } => smp::port_info(port),
+            Ask::Extended { port, .. } => smp::mellanox_extended_port_info(port),
         }
     }
 }
@@ -68,6 +83,8 @@ impl Ask {
 #[derive(Debug)]
 struct Draft {
     info: NodeInfo,
+    /// The route by which it was met first, and is asked.
+    path: Path,
     found: FoundNode,
     /// Ports that were asked or will be.
     asked: HashSet<PortNumber>,
@@ -98,10 +115,14 @@ pub struct Discovery {
     overflowed: bool,
     nodes: Vec<Draft>,
     by_guid: HashMap<Guid, usize>,
-    links: Vec<(End, End)>,
+    /// The cables; those that turned out to be none are empty places.
+    links: Vec<Option<Cable>>,
     unreached: Vec<End>,
     home: Option<End>,
-    linked: HashSet<End>,
+    /// The cable at each end.
+    linked: HashMap<End, usize>,
+    disputes: Vec<Dispute>,
+    duplicates: Vec<DuplicateGuid>,
     state_changes: HashSet<Guid>,
     failures: u64,
 }
@@ -154,11 +175,13 @@ impl Discovery {
             links: Vec::new(),
             unreached: Vec::new(),
             home: None,
-            linked: HashSet::new(),
+            linked: HashMap::new(),
+            disputes: Vec::new(),
+            duplicates: Vec::new(),
             state_changes: HashSet::new(),
             failures: 0,
         };
-        walk.ask(Path::HERE, Ask::Who { from: None });
+        walk.ask(Path::HERE, Ask::Who { from: None, verify: false });
         walk
     }
 
@@ -167,9 +190,11 @@ impl Discovery {
         Found {
             fabric: FoundFabric {
                 nodes: self.nodes.into_iter().map(|draft| draft.found).collect(),
-                links: self.links,
+                links: self.links.iter().flatten().map(|cable| (cable.near, cable.far)).collect(),
                 unreached: self.unreached,
                 home: self.home,
+                duplicates: self.duplicates,
+                ..FoundFabric::default()
             },
             state_changes: self.state_changes,
             failures: self.failures,
@@ -199,6 +224,10 @@ impl Discovery {
             return;
         };
         let node = match self.by_guid.get(&info.node_guid) {
+            Some(&node) if !same_device(&self.nodes[node].info, &info) => {
+                let behind = from.map(|(from, port)| self.nodes[from].end(port));
+                return self.leave_out(info.node_guid, behind);
+            }
             Some(&node) => node,
             None if self.ports + usize::from(identity.port_count) > self.most_steps => {
                 return self.overflow(path);
@@ -211,16 +240,14 @@ impl Discovery {
             self.home = Some(draft.end(if draft.is_switch() { 0 } else { info.local_port }));
         }
         if !draft.is_switch() && !draft.asked.contains(&info.local_port) {
-            let port = FoundPort { number: info.local_port, guid: info.port_guid, status: None };
-            draft.found.ports.push(port);
+            let (number, guid) = (info.local_port, info.port_guid);
+            draft.found.ports.push(FoundPort { number, guid, status: None, role: None });
             self.ask_port(node, info.local_port, path);
         }
         if let Some((from, port)) = from {
             let near = self.nodes[from].end(port);
             let far = (info.node_guid, info.local_port);
-            if self.linked.insert(near) | self.linked.insert(far) {
-                self.links.push((near, far));
-            }
+            self.join(Cable::new(near, far, path));
         }
     }
 
@@ -231,6 +258,7 @@ impl Discovery {
         self.by_guid.insert(info.node_guid, node);
         self.nodes.push(Draft {
             info,
+            path,
             found: FoundNode { identity, ports: Vec::new() },
             asked: HashSet::new(),
             port0_known: false,
@@ -288,19 +316,26 @@ impl Discovery {
                 number: port,
                 guid: if port == 0 { draft.info.port_guid } else { Guid::default() },
                 status: Some(status),
+                role: None,
             }),
         }
         if !status.link_up() {
-            return;
+            let end = draft.end(port);
+            return self.doubt_if_down(end);
         }
         let leads_on = if draft.is_switch() { port != 0 } else { path.hops() == 0 };
-        let known = self.linked.contains(&draft.end(port));
-        if status.speed == Some(Speed::Qdr) && draft.info.is_mellanox() {
-            self.ask(path, Ask::Fdr10 { node, port });
+        let known = self.linked.contains_key(&draft.end(port));
+        // Of the devices that are known, multi-plane switches alone have internal ports with links.
+        let is_multi_plane = draft.is_switch() && draft.info.device_id == device::QUANTUM_3;
+        let may_be_fdr10 = status.speed == Some(Speed::Qdr);
+        if draft.info.is_mellanox() && (may_be_fdr10 || is_multi_plane && port != 0) {
+            self.ask(path, Ask::Extended { node, port });
         }
         if leads_on && !known {
             match path.then(port) {
-                Some(path) => self.ask(path, Ask::Who { from: Some((node, port)) }),
+                Some(path) => {
+                    self.ask(path, Ask::Who { from: Some((node, port)), verify: false });
+                }
                 None => self.failures += 1,
             }
         }
@@ -308,12 +343,14 @@ impl Discovery {
 
     fn failed(&mut self, step: Step, failure: Failure) {
         // Many devices do not have Mellanox's attribute, and say so in many ways.
-        if let Ask::Fdr10 { .. } = step.ask {
-            return;
-        }
-        self.failures += 1;
         match step.ask {
-            Ask::Who { from: Some((node, port)) } => {
+            Ask::Extended { .. } | Ask::StillDown { .. } | Ask::Who { verify: true, .. } => return,
+            // Silence says that nothing is there any more.
+            Ask::Again { dispute } => return self.answered_again(dispute, None),
+            _ => self.failures += 1,
+        }
+        match step.ask {
+            Ask::Who { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
                 tracing::warn!(node = %end.0, port, path = ?step.path, %failure, "nobody answers behind a port with a link");
                 self.unreached.push(end);
@@ -341,8 +378,8 @@ impl Walk for Discovery {
             let tag = self.next as u64;
             self.next += 1;
             // In the meantime the far end may have been met from the other side.
-            if let Ask::Who { from: Some((node, port)) } = step.ask
-                && self.linked.contains(&self.nodes[node].end(port))
+            if let Ask::Who { from: Some((node, port)), verify: false } = step.ask
+                && self.linked.contains_key(&self.nodes[node].end(port))
             {
                 continue;
             }
@@ -361,7 +398,11 @@ impl Walk for Discovery {
             Err(failure) => return self.failed(step, failure),
         };
         match step.ask {
-            Ask::Who { from } => self.who(step.path, from, NodeInfo::decode(mad)),
+            Ask::Who { from, .. } => self.who(step.path, from, NodeInfo::decode(mad)),
+            Ask::Again { dispute } => self.answered_again(dispute, Some(NodeInfo::decode(mad))),
+            Ask::StillDown { dispute, .. } => {
+                self.still_down(step.path, dispute, &PortInfo::decode(mad));
+            }
             Ask::Description { node } => {
                 let identity = &mut self.nodes[node].found.identity;
                 identity.description = smp::decode_node_description(mad);
@@ -379,13 +420,16 @@ impl Walk for Discovery {
                 }
             }
             Ask::Port { node, port } => self.port(step.path, node, port, PortInfo::decode(mad)),
-            Ask::Fdr10 { node, port } => {
-                let ports = &mut self.nodes[node].found.ports;
-                let found = ports.iter_mut().find(|found| found.number == port);
-                if let Some(status) = found.and_then(|found| found.status.as_mut())
-                    && MellanoxExtendedPortInfo::decode(mad).is_fdr10()
-                {
-                    *status = status.at_fdr10();
+            Ask::Extended { node, port } => {
+                let Draft { info: who, found, .. } = &mut self.nodes[node];
+                let info = MellanoxExtendedPortInfo::decode(mad);
+                if let Some(found) = found.ports.iter_mut().find(|found| found.number == port) {
+                    // On other devices these bits were never seen, and may mean anything.
+                    found.role = (who.device_id == device::QUANTUM_3).then(|| info.role());
+                    let qdr = found.status.filter(|status| status.speed == Some(Speed::Qdr));
+                    if let Some(status) = qdr.filter(|_| info.is_fdr10()) {
+                        found.status = Some(status.at_fdr10());
+                    }
                 }
             }
         }

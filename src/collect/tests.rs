@@ -27,6 +27,7 @@ use crate::transport::{Parcel, Wire};
 
 mod clear;
 mod corrections;
+mod duplicates;
 mod subnet;
 
 const CA: NodeKind = NodeKind::Ca;
@@ -108,6 +109,7 @@ fn every_shape_of_fabric_is_found_whole() {
         let mut wire = Scripted::new(fabric(nodes, links));
         let found = assembled(&mut wire);
         assert_eq!(found.nodes.len(), nodes.len(), "{name}");
+        assert_eq!(found.duplicates, [], "{name}");
         // Our own second port is not walked out of: it may lie on another subnet.
         assert_eq!(cables(&found), *links, "{name}");
         let kinds: Vec<NodeKind> = found.nodes.iter().map(|node| node.identity.kind).collect();
@@ -495,6 +497,54 @@ fn a_passing_trouble_with_class_port_info_does_not_stick() {
     wire.sent.clear();
     swept(&mut wire, &fabric, &mut agents);
     assert_eq!(attributes_asked(&wire, 3), [1, 0x1d, TICK]);
+}
+
+#[test]
+fn an_aggregation_node_is_recognized_by_its_device_id_and_keeps_its_kind() {
+    let built = fabric(&[(CA, 1), (SWITCH, 4), (CA, 1)], &[((0, 1), (1, 1)), ((1, 4), (2, 1))]);
+    let kind = |fabric: &Fabric| fabric.nodes[2].identity.kind;
+    let lost = |parcel: &Parcel| match parcel.mad.attribute() {
+        0x10 => Fate::Lost,
+        _ => Fate::Answered(ROUND_TRIP),
+    };
+    // By its name, and when its NodeDescription is lost in the next discovery.
+    let mut wire = Scripted::new(built.clone());
+    wire.nodes[2].description = b"Mellanox Technologies Aggregation Node".to_vec();
+    let first = assembled(&mut wire);
+    wire.fate = Box::new(lost);
+    assert_eq!(kind(&discover_again(&mut wire, &first)), NodeKind::AggregationNode);
+    // By its device id alone: nothing was known before.
+    let mut wire = Scripted::new(built);
+    wire.nodes[2].device_id = 53001;
+    wire.fate = Box::new(lost);
+    assert_eq!(kind(&assembled(&mut wire)), NodeKind::AggregationNode);
+}
+
+#[test]
+fn a_discovery_waits_for_100_dead_hosts_at_once() {
+    let mut nodes = vec![(CA, 1), (SWITCH, 64), (SWITCH, 64), (SWITCH, 64)];
+    nodes.extend([(CA, 1); 140]);
+    let mut links = vec![((0, 1), (1, 64)), ((1, 62), (2, 63)), ((1, 63), (3, 63))];
+    links.extend(
+        (0..140u8).map(|n| ((1 + usize::from(n / 50), n % 50 + 1), (4 + usize::from(n), 1))),
+    );
+    let mut wire = Scripted::new(fabric(&nodes, &links));
+    // The hosts behind ports 1 to 50 of two switches: their links are up, and they answer nothing.
+    wire.fate = Box::new(|parcel| {
+        let hops = usize::from(parcel.mad.u8(7));
+        let route = &parcel.mad.0[129..129 + hops];
+        match route {
+            [_, 1..=50] | [_, 62, 1..=50] => Fate::Lost,
+            _ => Fate::Answered(ROUND_TRIP),
+        }
+    });
+    let found = discovered(&mut wire);
+    assert_eq!((found.fabric.nodes.len(), found.fabric.unreached.len()), (44, 100));
+    // 300 tries of 600 ms take 180 s one by one. Losses bring the window down to 1, and 8 slow requests
+    // are in flight beside it.
+    let took = wire.now().since(Moment(0));
+    assert!((Duration::from_secs(20)..Duration::from_secs(21)).contains(&took), "{took:?}");
+    assert!(wire.most_in_flight[0] <= 16, "{:?}", wire.most_in_flight);
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub enum Subject {
     Ports,
     /// Who gives LIDs.
     SubnetManager,
+    /// Names and GUIDs of the nodes in the fabric.
+    Fabric,
     /// Device files and limits.
     Permissions,
     /// P_Keys.
@@ -36,6 +38,7 @@ impl Subject {
             Subject::Modules => "kernel modules",
             Subject::Ports => "devices and ports",
             Subject::SubnetManager => "subnet manager",
+            Subject::Fabric => "fabric",
             Subject::Permissions => "permissions and limits",
             Subject::Partitions => "partitions",
             Subject::Ipoib => "IPoIB",

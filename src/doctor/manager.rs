@@ -14,6 +14,7 @@ use crate::fabric::host::{Device, Port};
 use crate::fabric::rate::Width;
 use crate::fabric::status::{PortStatus, physical, state};
 use crate::fabric::subnet::ManagerState;
+use crate::monitor::names_in;
 use crate::transport::clock::Clock;
 use crate::transport::pace::Pace;
 use crate::transport::transactor::Transactor;
@@ -137,7 +138,10 @@ fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
     }
     let mut findings = told(host, what.clone(), home.finish());
     if findings.iter().any(|finding| finding.subject == SUBJECT && finding.level == Level::Ok) {
-        findings.extend(standby::look(&format!("{what}: standbys"), &mut transactor, &mut wire));
+        // A map that cannot be read has a finding of its own.
+        let names = fabric.node_name_map.as_ref().and_then(|path| names_in(path).ok());
+        let names = names.unwrap_or_default();
+        findings.extend(standby::look(&what, &names, &mut transactor, &mut wire));
     }
     findings
 }

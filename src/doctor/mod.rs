@@ -1,13 +1,15 @@
 //! What this host needs for the exporter to work, in the order in which people set it up: what was
 //! found, what is wanted, and what mends it.
 //!
-//! Nothing is changed, and on the wire three questions are asked, if any. What cannot be seen without
-//! rights is said not to be seen; what hangs costs its own subject alone.
+//! Nothing is changed. On the wire three questions are asked, and the fabric is walked through once, if
+//! that is wanted. What cannot be seen without rights is said not to be seen; what hangs costs its own
+//! subject alone.
 
 mod drivers;
 pub mod finding;
 mod firmware;
 mod host;
+mod identity;
 mod ipoib;
 mod listener;
 mod manager;

@@ -1,5 +1,5 @@
 //! Who would take over from the master: the fabric is walked through once, and whoever says to have a
-//! subnet manager is asked.
+//! subnet manager is asked. What else the walk shows is in [`super::identity`].
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use crate::transport::walk::{self, Broken, Walk};
 use crate::transport::{Failure, Lane, Request, Wire};
 
 use super::finding::{Finding, Subject};
+use super::identity;
 
 /// How long the walk through the fabric may take. 60,000 ports of switches that answer in 50 µs take
 /// less; a fabric with many dead hosts may take more.
@@ -41,17 +42,31 @@ impl<W: Walk> Walk for Hurried<W> {
 /// Looks for them; nothing where the device went meanwhile, of which others tell.
 pub(super) fn look(
     what: &str,
+    names: &NodeNames,
     transactor: &mut Transactor,
     wire: &mut impl Wire,
-) -> Option<Finding> {
-    managers(transactor, wire).ok().map(|managers| told(what, managers.as_deref()))
+) -> Vec<Finding> {
+    let standbys = format!("{what}: standbys");
+    match managers(names, transactor, wire) {
+        Ok(Some((managers, fabric))) => {
+            let mut findings = vec![told(&standbys, Some(&managers))];
+            findings.extend(identity::check(what, &fabric));
+            findings
+        }
+        Ok(None) => vec![told(&standbys, None)],
+        Err(_) => Vec::new(),
+    }
 }
 
-/// The managers with what their nodes are called; `None` if the fabric is too large to be walked through.
+/// Managers, each with what its node is called.
+type Managers = Vec<(SubnetManager, String)>;
+
+/// The managers and the fabric; `None` if the fabric is too large to be walked through.
 fn managers(
+    names: &NodeNames,
     transactor: &mut Transactor,
     wire: &mut impl Wire,
-) -> Result<Option<Vec<(SubnetManager, String)>>, Broken> {
+) -> Result<Option<(Managers, Fabric)>, Broken> {
     let stop = AtomicBool::new(false);
     let until = wire.now() + MOST;
     let mut walk = Hurried { walk: Discovery::new(), until, late: false };
@@ -59,11 +74,12 @@ fn managers(
     if walk.late {
         return Ok(None);
     }
-    let fabric: Fabric = walk.walk.finish().assemble(&NodeNames::default(), wire.now(), None);
+    let fabric: Fabric = walk.walk.finish().assemble(names, wire.now(), None);
     let mut sweep = SubnetSweep::new(&fabric);
     walk::drive(&mut sweep, transactor, wire, &stop)?;
     let heard = sweep.finish().into_iter();
-    Ok(Some(heard.map(|it| (it, fabric.node_of(it.port).name.clone())).collect()))
+    let managers = heard.map(|it| (it, fabric.node_of(it.port).name.clone())).collect();
+    Ok(Some((managers, fabric)))
 }
 
 fn told(what: &str, managers: Option<&[(SubnetManager, String)]>) -> Finding {

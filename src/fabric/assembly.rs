@@ -7,8 +7,10 @@ use super::moment::Moment;
 use super::names::NodeNames;
 use super::status::PortStatus;
 use super::topology::{
-    End, Fabric, Link, Node, NodeIdentity, NodeIndex, Peer, Port, PortIndex, Presence,
+    DuplicateGuid, End, Fabric, Link, Node, NodeIdentity, NodeIndex, NodeKind, Peer, Port,
+    PortIndex, PortRole, Presence,
 };
+use super::unique::make_unique;
 
 /// What a discovery found of a node.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub struct FoundPort {
     pub guid: Guid,
     /// What it said.
     pub status: Option<PortStatus>,
+    /// What it is for, if it was asked and answered.
+    pub role: Option<PortRole>,
 }
 
 /// What a discovery found of a fabric.
@@ -41,6 +45,10 @@ pub struct FoundFabric {
     pub unreached: Vec<End>,
     /// The port that was walked from; a switch is walked from at its port 0.
     pub home: Option<End>,
+    /// Nodes that were left out because another node has their GUID.
+    pub duplicates: Vec<DuplicateGuid>,
+    /// Names may be the same: a host's devices, of which one takes the other's name.
+    pub names_repeat: bool,
 }
 
 impl FoundFabric {
@@ -54,16 +62,32 @@ impl FoundFabric {
 impl Port {
     /// What was found of it when it was last reached.
     fn as_last_found(&self) -> FoundPort {
-        FoundPort { number: self.number, guid: self.guid, status: self.status }
+        FoundPort { number: self.number, guid: self.guid, status: self.status, role: self.role }
     }
 }
 
 impl FoundFabric {
-    /// Gives nodes that did not tell their description (an answer may be lost) the one that they had.
+    /// Gives nodes whose NodeDescription was lost the one that they had, and the kind that was derived
+    /// from it.
     fn keep_descriptions(&mut self, previous: &Fabric) {
         for node in self.nodes.iter_mut().filter(|node| node.identity.description.is_empty()) {
             if let Some(known) = previous.node_by_guid(node.identity.guid) {
-                node.identity.description.clone_from(&previous.node(known).identity.description);
+                let known = &previous.node(known).identity;
+                node.identity.description.clone_from(&known.description);
+                if node.identity.kind == NodeKind::Ca && known.kind == NodeKind::AggregationNode {
+                    node.identity.kind = known.kind;
+                }
+            }
+        }
+    }
+
+    /// Gives ports whose answer about their role was lost the role that they had.
+    fn keep_roles(&mut self, previous: &Fabric) {
+        for node in &mut self.nodes {
+            let guid = node.identity.guid;
+            for port in node.ports.iter_mut().filter(|port| port.role.is_none()) {
+                let known = previous.find((guid, port.number));
+                port.role = known.and_then(|known| previous.port(known).role);
             }
         }
     }
@@ -85,6 +109,7 @@ impl Fabric {
         if let Some((previous, forget_before)) = previous {
             let hidden = previous.keep_hidden(&mut found);
             found.keep_descriptions(previous);
+            found.keep_roles(previous);
             let here: HashSet<Guid> = found.nodes.iter().map(|node| node.identity.guid).collect();
             let lids: HashSet<Lid> = found.lids().collect();
             let gone = |node: &&Node| !here.contains(&node.identity.guid);
@@ -105,9 +130,24 @@ impl Fabric {
         entries.extend(found.nodes.into_iter().map(|node| (node, now, Presence::Found)));
         entries.sort_by_key(|(node, ..)| node.identity.guid);
         entries.dedup_by_key(|(node, ..)| node.identity.guid);
-        let mut fabric = Fabric::default();
-        for (node, last_found, presence) in entries {
-            fabric.push(node, names, last_found, presence);
+        let called = |(node, ..): &(FoundNode, _, _)| {
+            let identity = &node.identity;
+            let name = match names.get(identity.guid).unwrap_or(&identity.description) {
+                "" => identity.guid.to_string(),
+                name => name.to_owned(),
+            };
+            (identity.guid, name)
+        };
+        let mut called: Vec<(Guid, String)> = entries.iter().map(called).collect();
+        if !found.names_repeat {
+            make_unique(&mut called, |guid| {
+                let (previous, _) = previous?;
+                Some(&*previous.node(previous.node_by_guid(guid)?).name)
+            });
+        }
+        let mut fabric = Fabric { duplicates: found.duplicates, ..Fabric::default() };
+        for ((node, last_found, presence), (_, name)) in entries.into_iter().zip(called) {
+            fabric.push(node, name, last_found, presence);
         }
         fabric.home = found.home.and_then(|home| fabric.find(home));
         for &(a, b) in &found.links {
@@ -166,13 +206,7 @@ impl Fabric {
         FoundNode { identity: node.identity.clone(), ports }
     }
 
-    fn push(
-        &mut self,
-        found: FoundNode,
-        names: &NodeNames,
-        last_found: Moment,
-        presence: Presence,
-    ) {
+    fn push(&mut self, found: FoundNode, name: String, last_found: Moment, presence: Presence) {
         let index = NodeIndex(self.nodes.len() as u32);
         let identity = found.identity;
         let first = identity.first_port();
@@ -182,6 +216,7 @@ impl Fabric {
             number,
             guid: Guid::default(),
             status: None,
+            role: None,
             peer: None,
         }));
         for port in found.ports {
@@ -191,14 +226,12 @@ impl Fabric {
                 let slot = &mut self.ports[first_port as usize + usize::from(slot)];
                 slot.guid = port.guid;
                 slot.status = port.status;
+                slot.role = port.role;
             }
         }
         self.by_guid.insert(identity.guid, index);
         self.nodes.push(Node {
-            name: match names.get(identity.guid).unwrap_or(&identity.description) {
-                "" => identity.guid.to_string(),
-                name => name.to_owned(),
-            },
+            name,
             identity,
             presence,
             last_found,
@@ -220,7 +253,6 @@ impl Fabric {
 
 #[cfg(test)]
 mod tests {
-    use super::super::topology::NodeKind;
     use super::super::topology::tests::{end, fabric, found};
     use super::*;
 
@@ -289,7 +321,8 @@ mod tests {
         };
         let before = fabric(nodes(), &[(end(1, 1), end(2, 1)), (end(1, 2), end(2, 2))], None);
         let assembled = |links: Vec<(End, End)>, unreached| {
-            let mut now = FoundFabric { nodes: nodes(), links, unreached, home: None };
+            let mut now =
+                FoundFabric { nodes: nodes(), links, unreached, ..FoundFabric::default() };
             now.nodes[1].ports.truncate(1);
             Fabric::assemble(now, &NodeNames::default(), Moment(11), Some((&before, Moment(0))))
         };
@@ -348,5 +381,38 @@ mod tests {
         assert_eq!(name(&told(host(""), Some(&first))), "host-7");
         assert_eq!(name(&told(host("new"), Some(&first))), "new");
         assert_eq!(name(&told(host(""), None)), "0x0000000000000007", "people need some name");
+    }
+
+    #[test]
+    fn nodes_that_share_a_name_are_told_apart_while_any_of_them_is_remembered() {
+        let switches = |guids: &[u64]| {
+            let mut nodes: Vec<_> =
+                guids.iter().map(|&guid| found(guid, NodeKind::Switch, 2)).collect();
+            for node in &mut nodes {
+                node.identity.description = "Quantum-2 Mellanox Technologies".into();
+            }
+            FoundFabric { nodes, ..FoundFabric::default() }
+        };
+        let names = NodeNames::parse("0x3 \"leaf 3\"").unwrap();
+        let called = |fabric: &Fabric| -> Vec<String> {
+            fabric.nodes.iter().map(|node| node.name.clone()).collect()
+        };
+        let shared = "Quantum-2 Mellanox Technologies";
+        let twins = [format!("{shared}#0000a1"), format!("{shared}#0000a2")];
+        let both = Fabric::assemble(switches(&[3, 0xa1, 0xa2]), &names, Moment(9), None);
+        assert_eq!(called(&both), ["leaf 3", &twins[0], &twins[1]], "the site's own name counts");
+        assert_eq!(both.nodes[1].shared_name(), shared);
+        // One of them is gone, is forgotten, and is back: the other is never renamed.
+        let one = |before, forget| {
+            Fabric::assemble(switches(&[0xa1]), &names, Moment(10), Some((before, Moment(forget))))
+        };
+        let gone = one(&both, 0);
+        assert_eq!(called(&gone)[1..], twins);
+        let forgotten = one(&gone, 11);
+        assert_eq!(called(&forgotten), twins[..1]);
+        // A host's devices take each other's names.
+        let devices = FoundFabric { names_repeat: true, ..switches(&[1, 2]) };
+        let devices = Fabric::assemble(devices, &NodeNames::default(), Moment(9), None);
+        assert_eq!(called(&devices), [shared, shared]);
     }
 }

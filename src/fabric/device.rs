@@ -1,10 +1,19 @@
 //! What devices are called, by their ids.
 
-/// NVIDIA's (Mellanox's) vendor id, of whose devices the table knows the names.
-const MELLANOX: u32 = 0x2c9;
+/// Whether the vendor is NVIDIA (Mellanox), of whose devices the table knows the names: by the OUI in
+/// NodeInfo, or by the PCI vendor id, which some devices put there.
+pub fn is_mellanox(vendor_id: u32) -> bool {
+    matches!(vendor_id, 0x02c9 | 0x15b3)
+}
+
+/// DeviceID of the SHARP aggregation node inside a switch, as public topologies have it (714 of 714).
+pub const AGGREGATION_NODE: u16 = 53001;
+
+/// DeviceID of Quantum-3 (XDR), of which four ASICs make one Q3400.
+pub const QUANTUM_3: u16 = 54004;
 
 /// DeviceID of NodeInfo and the name, as the PCI database has both.
-const NAMES: [(u16, &str); 25] = [
+const NAMES: [(u16, &str); 26] = [
     (4099, "ConnectX-3"),
     (4103, "ConnectX-3 Pro"),
     (4113, "Connect-IB"),
@@ -27,14 +36,15 @@ const NAMES: [(u16, &str); 25] = [
     (51000, "SwitchX"),
     (52000, "Switch-IB"),
     (53000, "Switch-IB 2"),
+    (AGGREGATION_NODE, "SHARP aggregation node"),
     (54000, "Quantum"),
     (54002, "Quantum-2"),
-    (54004, "Quantum-3"),
+    (QUANTUM_3, "Quantum-3"),
 ];
 
 /// What a device is called, if it is known.
 pub fn name(vendor_id: u32, device_id: u16) -> Option<&'static str> {
-    let of_vendor = NAMES.iter().filter(|_| vendor_id == MELLANOX);
+    let of_vendor = NAMES.iter().filter(|_| is_mellanox(vendor_id));
     of_vendor.into_iter().find(|(id, _)| *id == device_id).map(|(_, name)| *name)
 }
 
@@ -45,6 +55,7 @@ mod tests {
     #[test]
     fn a_device_has_its_vendors_name() {
         assert_eq!(name(0x2c9, 4129), Some("ConnectX-7"));
+        assert_eq!(name(0x15b3, 53001), Some("SHARP aggregation node"));
         assert_eq!(name(0x2c9, 9), None);
         assert_eq!(name(0x1234, 4129), None, "somebody else's 4129");
     }

@@ -20,6 +20,7 @@ pub mod snapshot;
 pub mod status;
 pub mod subnet;
 pub mod topology;
+pub mod unique;
 
 pub use counter::Counter;
 pub use ids::{Guid, Lid, PortNumber};

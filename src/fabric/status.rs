@@ -32,6 +32,8 @@ pub mod state {
 
 /// PortPhysicalState (IBTA 1.4, table 155).
 pub mod physical {
+    /// Sleeps: looks for no partner.
+    pub const SLEEP: u8 = 1;
     /// Looks for a partner.
     pub const POLLING: u8 = 2;
     /// Switched off.
@@ -42,7 +44,7 @@ pub mod physical {
     /// A state's name.
     pub fn name(state: u8) -> &'static str {
         match state {
-            1 => "Sleep",
+            SLEEP => "Sleep",
             POLLING => "Polling",
             DISABLED => "Disabled",
             4 => "Training",

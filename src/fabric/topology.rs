@@ -7,8 +7,10 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::ids::{Guid, Lid, PortNumber};
+use super::label;
 use super::moment::Moment;
 use super::status::{PortStatus, SpeedFields};
+use super::unique;
 
 /// Where a node stands in [`Fabric::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,7 +76,8 @@ pub struct NodeIdentity {
 pub struct Node {
     /// What it told of itself.
     pub identity: NodeIdentity,
-    /// What people call it: the site's name for it, else its description, else its GUID.
+    /// What people call it: the site's name for it, else its description, else its GUID. Where several
+    /// nodes share that, the last digits of its GUID are appended (see [`super::unique`]).
     pub name: String,
     /// Whether the latest discovery found it.
     pub presence: Presence,
@@ -108,6 +111,16 @@ impl Node {
         self.presence != Presence::Absent
     }
 
+    /// Its name as it would be if no other node had the same.
+    pub fn shared_name(&self) -> &str {
+        unique::shared_name(&self.name, self.identity.guid)
+    }
+
+    /// Whether people mean it by a name: its own, or the one that it shares with others.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.shared_name() == name
+    }
+
     /// Whether it is a switch.
     pub fn is_switch(&self) -> bool {
         self.identity.kind == NodeKind::Switch
@@ -124,6 +137,27 @@ pub struct Peer {
     pub connected: bool,
 }
 
+/// What a switch port is for, as Mellanox's ExtPortInfo (0xFF90) says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortRole {
+    /// A cable is plugged in here.
+    Cable,
+    /// Connects the ASICs of one multi-plane (XDR) switch: FNM.
+    Fnm,
+    /// Leads to the router inside the switch.
+    Router,
+    /// Another internal port: to an aggregation node, an Ethernet gateway, or of a type that is not
+    /// known.
+    Other,
+}
+
+impl PortRole {
+    /// Whether its link is no cable that a technician could replace.
+    pub fn is_internal(self) -> bool {
+        matches!(self, PortRole::Fnm | PortRole::Router)
+    }
+}
+
 /// A port of a node.
 #[derive(Clone, Debug)]
 pub struct Port {
@@ -135,6 +169,8 @@ pub struct Port {
     pub guid: Guid,
     /// What it said when it was last found; `None` where it did not answer, or was not reached.
     pub status: Option<PortStatus>,
+    /// What it is for; `None` where it was not asked, or did not answer that.
+    pub role: Option<PortRole>,
     /// The other end of its cable, if it ever had one.
     pub peer: Option<Peer>,
 }
@@ -146,6 +182,28 @@ pub struct Link(pub PortIndex, pub PortIndex);
 /// An end of a cable by the names that outlive a discovery.
 pub type End = (Guid, PortNumber);
 
+/// A node that a discovery left out, because another node with the same GUID is in the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DuplicateGuid {
+    /// The GUID that both have.
+    pub guid: Guid,
+    /// The port that leads to the node that was left out; `None` where it was met first.
+    pub behind: Option<End>,
+}
+
+impl DuplicateGuid {
+    /// Where the node is that was left out.
+    pub fn place(&self, fabric: &Fabric) -> String {
+        match self.behind.and_then(|end| fabric.find(end)) {
+            Some(port) => {
+                let (node, number) = (&fabric.node_of(port).name, fabric.port(port).number);
+                format!("behind {}", label::port(node, number))
+            }
+            None => "at a place that is not known".to_owned(),
+        }
+    }
+}
+
 /// A whole fabric, as the latest discovery saw it and as earlier ones knew it.
 #[derive(Clone, Debug, Default)]
 pub struct Fabric {
@@ -155,6 +213,8 @@ pub struct Fabric {
     pub ports: Vec<Port>,
     /// Our own port, from which it was discovered; a switch's is its port 0.
     pub home: Option<PortIndex>,
+    /// Nodes that are not in it, because another node has their GUID.
+    pub duplicates: Vec<DuplicateGuid>,
     pub(super) by_guid: HashMap<Guid, NodeIndex>,
 }
 
@@ -239,6 +299,11 @@ impl Fabric {
         self.port(port).number != 0 || node.identity.enhanced_port0
     }
 
+    /// Whether a link is inside a switch, by what either of its ports says.
+    pub fn is_internal(&self, link: Link) -> bool {
+        [link.0, link.1].iter().any(|port| self.port(*port).role.is_some_and(PortRole::is_internal))
+    }
+
     /// The stable id of the cable at a port: both of its ends, the lower first.
     pub fn link_id(&self, port: PortIndex) -> Option<LinkId> {
         let peer = self.port(port).peer?.port;
@@ -316,6 +381,7 @@ pub(crate) mod tests {
                     number,
                     guid: Guid(guid << 8 | u64::from(number)),
                     status: Some(up(guid as u16)),
+                    role: None,
                 })
                 .collect(),
         }

@@ -6,6 +6,7 @@ use crate::fabric::counter::{Counter, TABLE};
 use crate::fabric::label;
 use crate::fabric::rate::{Speed, Width};
 use crate::fabric::status::{PortStatus, physical, state};
+use crate::fabric::topology::PortRole;
 use crate::fabric::{PortIndex, Snapshot};
 
 use super::bit_errors::{BitErrors, Judgement, Mended};
@@ -43,6 +44,7 @@ pub fn of(reason: Reason, link: &LinkFindings, findings: &Findings, snapshot: &S
         Reason::TooShort => witness.too_short(),
         Reason::Unanswered => witness.unanswered(),
         Reason::Disabled => witness.disabled(),
+        Reason::Internal => witness.internal(),
         // Who works on it and why is in the site's own file.
         Reason::Maintenance => None,
     };
@@ -329,6 +331,18 @@ impl<'a> Witness<'a> {
         self.each(|port| {
             let off = self.snapshot.status(port)?.physical_state == physical::DISABLED;
             off.then(|| format!("{} is switched off", self.name(port)))
+        })
+    }
+
+    fn internal(&self) -> Option<String> {
+        self.each(|port| match self.snapshot.fabric.port(port).role? {
+            PortRole::Fnm => {
+                Some(format!("{} connects ASICs of one switch (FNM)", self.name(port)))
+            }
+            PortRole::Router => {
+                Some(format!("{} leads to the router in the switch", self.name(port)))
+            }
+            PortRole::Cable | PortRole::Other => None,
         })
     }
 }

@@ -267,6 +267,7 @@ impl Judge {
             trained: statuses.iter().any(Option::is_some)
                 && statuses.iter().flatten().all(|status| status.link_up()),
             maintenance,
+            internal: fabric.is_internal(link),
         };
         let reasons = state.judge(&link_look);
         let repair = state.repair(&reasons, &link_look);

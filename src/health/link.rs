@@ -90,6 +90,8 @@ pub struct LinkLook<'a> {
     pub trained: bool,
     /// Somebody works on it.
     pub maintenance: bool,
+    /// It is inside a switch: see [`crate::fabric::topology::PortRole`].
+    pub internal: bool,
 }
 
 impl EndLook<'_> {
@@ -144,13 +146,18 @@ impl LinkState {
     /// Weighs what speaks for and against it, and settles its verdict.
     pub fn judge(&mut self, look: &LinkLook<'_>) -> Reasons {
         let mut reasons = self.weigh(look);
-        if look.maintenance {
+        if look.internal {
+            // No technician can replace it, and what its counters mean is not documented.
+            reasons = Reasons::default();
+            reasons.add(Reason::Internal, Verdict::Unknown);
+        } else if look.maintenance {
             // Whatever is seen while somebody works on it says nothing about the cable.
             reasons = reasons.at_most(Verdict::Unknown);
             reasons.add(Reason::Maintenance, Verdict::Unknown);
         }
         let mut hidden = false;
-        for (guilty, end) in self.guilty.iter_mut().zip(&look.ends).filter(|(_, end)| !end.mute) {
+        let judged = |end: &EndLook<'_>| !end.mute && !look.internal;
+        for (guilty, end) in self.guilty.iter_mut().zip(&look.ends).filter(|(_, end)| judged(end)) {
             let mut errors = Reasons::default();
             weigh_errors(end, &mut errors);
             *guilty |= errors.verdict() >= Verdict::Watch;

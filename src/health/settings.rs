@@ -36,7 +36,7 @@ impl NodeRef {
         let node = fabric.node(node);
         match self {
             NodeRef::Guid(guid) => node.identity.guid == *guid,
-            NodeRef::Name(name) => node.name == *name,
+            NodeRef::Name(name) => node.is_called(name),
         }
     }
 }
@@ -95,6 +95,14 @@ mod tests {
         assert_eq!(ports(&work("0x0000000000000001", Some(2))), [end(1, 2)]);
         assert_eq!(ports(&work("0x0000000000000001", None)).len(), 4);
         assert_eq!(ports(&work("nobody", None)), []);
+        // A name that two nodes share means both of them.
+        let mut twins = [3, 4].map(|guid| found(guid, NodeKind::Ca, 1));
+        for twin in &mut twins {
+            twin.identity.description = "node 9".into();
+        }
+        let twins = self::fabric(twins.to_vec(), &[], None);
+        let of = |name: &str| work(name, None).ports(&twins).count();
+        assert_eq!(["node 9", "node 9#000003", "node 9#00"].map(of), [2, 1, 0]);
         let work = work("node 2", None);
         let on = [9, 10, 19, 20].map(|seconds| work.is_on(at(seconds)));
         assert_eq!(on, [false, true, true, false]);

@@ -76,6 +76,7 @@ table! {
         TooShort "too_short" "It was not watched for long enough yet.";
         Unanswered "unanswered" "A node at its end does not answer.";
         Disabled "disabled" "Somebody switched one of its ports off.";
+        Internal "internal" "An internal port of a switch is at its end (FNM or router): it is no cable, and is not judged.";
         Maintenance "maintenance" "Somebody works on it, as the list of maintenance says.";
     }
 }

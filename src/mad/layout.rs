@@ -282,7 +282,7 @@ mod tests {
     // With the last byte that each takes; for the subnet's the path begins behind byte 63.
     checked_attributes! {
         NodeInfo: 39, SwitchInfo: 19, PortInfo: 63, PKeyTable: 63, SmInfo: 20,
-        Sample: 15, PortInfoExtended: 21, MellanoxExtendedPortInfo: 15,
+        Sample: 15, PortInfoExtended: 21, MellanoxExtendedPortInfo: 47,
         ClassPortInfo: 71, PortSamplesControl: 79, PortExtendedSpeedsCounters: 151,
         CounterSelect: 18
     }

@@ -2,6 +2,7 @@
 
 use crate::fabric::rate::{Speed, SpeedSet, Width};
 use crate::fabric::status::{PortStatus, SpeedFields};
+use crate::fabric::topology::PortRole;
 use crate::fabric::{Lid, PortNumber};
 
 use super::layout::{attribute, bits, byte, bytes, high, low};
@@ -121,8 +122,10 @@ attribute! {
 }
 
 attribute! {
-    /// Mellanox's own attribute for the speed that PortInfo has no bit for: FDR10 is their bit 0
-    /// (kernel: `mlx5_query_mad_ifc_port` of drivers/infiniband/hw/mlx5/mad.c).
+    /// Mellanox's own attribute (ibdiagnet: SMP_MlnxExtPortInfo). It has the speed that PortInfo has no
+    /// bit for: FDR10 is bit 0 (kernel: `mlx5_query_mad_ifc_port` of drivers/infiniband/hw/mlx5/mad.c);
+    /// and what a switch port is for (NVIDIA's iba/ib_types.h, `ib_mlnx_ext_port_info_t`). The latter
+    /// was never seen on hardware here.
     pub struct MellanoxExtendedPortInfo = 0xff90 {
         /// StateChangeEnable.
         state_change_enable: u8 = byte(3),
@@ -132,10 +135,29 @@ attribute! {
         speed_enabled: u8 = byte(11),
         /// LinkSpeedActive.
         speed_active: u8 = byte(15),
+        /// IsFNMPort: connects the ASICs of one multi-plane switch.
+        is_fnm: bool = bits(44 * 8, 1),
+        /// IsSpecialPort: leads to a part of the switch.
+        is_special: bool = bits(47 * 8, 1),
+        /// SpecialPortType: 1 aggregation node, 2 router, 3 Ethernet gateway.
+        special_type: u8 = low(47),
     }
 }
 
 impl MellanoxExtendedPortInfo {
+    /// What the port is for. Only FNM and router ports are ever muted, and only by a set bit.
+    pub fn role(&self) -> PortRole {
+        match (self.is_fnm, self.is_special, self.special_type) {
+            (true, ..) => PortRole::Fnm,
+            (_, true, Self::ROUTER) => PortRole::Router,
+            (_, true, _) => PortRole::Other,
+            (_, false, _) => PortRole::Cable,
+        }
+    }
+
+    /// SpecialPortType of the port that leads to the router inside a switch.
+    pub const ROUTER: u8 = 2;
+
     /// The code of FDR10 in its speeds.
     pub const FDR10: u8 = 1;
 
@@ -419,10 +441,30 @@ mod tests {
             speed_supported: 1,
             speed_enabled: 3,
             speed_active: MellanoxExtendedPortInfo::FDR10,
+            ..MellanoxExtendedPortInfo::default()
         };
         assert_eq!(MellanoxExtendedPortInfo::decode(&told), info);
         assert!(info.is_fdr10());
         assert!(!MellanoxExtendedPortInfo { speed_active: 0, ..info }.is_fdr10());
+    }
+
+    #[test]
+    fn mellanox_tells_internal_ports_apart() {
+        for (fnm, special, role) in [
+            (0, 0, PortRole::Cable),
+            (0x80, 0, PortRole::Fnm),
+            (0x7f, 0x0f, PortRole::Cable),
+            (0, 0x82, PortRole::Router),
+            (0, 0x81, PortRole::Other),
+            (0, 0xf3, PortRole::Other),
+        ] {
+            let told = answer(&[(44, &[fnm]), (47, &[special])]);
+            assert_eq!(
+                MellanoxExtendedPortInfo::decode(&told).role(),
+                role,
+                "{fnm:#x} {special:#x}"
+            );
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Subnet management: what nodes and ports say of themselves (IBTA 1.4, chapter 14.2.5).
 
+use crate::fabric::device::{self, is_mellanox};
 use crate::fabric::names::readable_description;
 use crate::fabric::status::SpeedFields;
 use crate::fabric::topology::{NodeIdentity, NodeKind};
@@ -96,7 +97,10 @@ impl NodeInfo {
     /// The node that it speaks of, as far as it is known before its description has come.
     /// `None` for a type that the specification does not have.
     pub fn identity(&self) -> Option<NodeIdentity> {
-        let (_, kind) = *NODE_TYPES.iter().find(|(code, _)| *code == self.node_type)?;
+        let (_, mut kind) = *NODE_TYPES.iter().find(|(code, _)| *code == self.node_type)?;
+        if kind == NodeKind::Ca && is_aggregation_device(self.vendor_id, self.device_id) {
+            kind = NodeKind::AggregationNode;
+        }
         Some(NodeIdentity {
             guid: self.node_guid,
             system_guid: self.system_guid,
@@ -138,8 +142,10 @@ pub fn is_aggregation_node(description: &str, vendor_id: u32) -> bool {
     description == "Mellanox Technologies Aggregation Node" && is_mellanox(vendor_id)
 }
 
-fn is_mellanox(vendor_id: u32) -> bool {
-    matches!(vendor_id, 0x02c9 | 0x15b3)
+/// Whether a CA is a SHARP aggregation node by its ids. All of 714 aggregation nodes in public
+/// topologies have this DeviceID; unlike the description it comes with NodeInfo.
+pub fn is_aggregation_device(vendor_id: u32, device_id: u16) -> bool {
+    device_id == device::AGGREGATION_NODE && is_mellanox(vendor_id)
 }
 
 attribute! {
@@ -381,9 +387,19 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn aggregation_nodes_are_known_by_what_they_call_themselves() {
+    fn aggregation_nodes_are_recognized_by_description_and_by_device_id() {
         assert!(is_aggregation_node("Mellanox Technologies Aggregation Node", 0x2c9));
         assert!(!is_aggregation_node("Mellanox Technologies Aggregation Node", 1));
         assert!(!is_aggregation_node("my Aggregation Node", 0x2c9));
+        for (node_type, vendor_id, device_id, kind) in [
+            (1, 0x2c9, 0xcf09, NodeKind::AggregationNode),
+            (1, 0x15b3, 0xcf09, NodeKind::AggregationNode),
+            (1, 0x2c9, 0xcf08, NodeKind::Ca),
+            (1, 0x8086, 0xcf09, NodeKind::Ca),
+            (2, 0x2c9, 0xcf09, NodeKind::Switch),
+        ] {
+            let info = NodeInfo { node_type, device_id, vendor_id, ..NodeInfo::default() };
+            assert_eq!(info.identity().unwrap().kind, kind, "{info:?}");
+        }
     }
 }

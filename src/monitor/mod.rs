@@ -269,6 +269,11 @@ impl Monitor {
         after: &Fabric,
         took: Duration,
     ) {
+        let known = before.map_or(&[][..], |before| &before.duplicates);
+        for duplicate in after.duplicates.iter().filter(|duplicate| !known.contains(duplicate)) {
+            let place = duplicate.place(after);
+            tracing::warn!(fabric = name, guid = %duplicate.guid, "a second node with this GUID {place} is left out");
+        }
         let present = after.nodes.iter().filter(|node| node.present());
         let switches = present.clone().filter(|node| node.is_switch()).count();
         let (nodes, links) = (present.count(), after.links().count());

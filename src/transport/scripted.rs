@@ -55,6 +55,7 @@ pub struct ScriptedNode {
     pub guid: u64,
     pub kind: NodeKind,
     pub ports: u8,
+    pub device_id: u16,
     pub description: Vec<u8>,
     /// By port; a switch's is that of port 0.
     pub lids: BTreeMap<PortNumber, u16>,
@@ -159,6 +160,7 @@ impl Scripted {
                 port_guid: Guid(node.guid << 8 | u64::from(ingress)),
                 local_port: ingress,
                 vendor_id: 0x2c9,
+                device_id: node.device_id,
                 ..NodeInfo::default()
             }
             .encode(&mut answer),
@@ -333,6 +335,7 @@ fn node(guid: u64, kind: NodeKind, ports: u8) -> ScriptedNode {
         guid,
         kind,
         ports,
+        device_id: 0,
         description: format!("node {guid}").into_bytes(),
         lids: BTreeMap::new(),
         links: BTreeMap::new(),

@@ -15,6 +15,7 @@ mod jumps;
 mod kept;
 mod killed;
 mod migrated;
+mod named;
 mod reported;
 mod restarted;
 #[path = "../rig/mod.rs"]

@@ -7,6 +7,7 @@
 
 mod cases;
 mod lengths;
+mod internal;
 mod remedies;
 #[path = "../rig/mod.rs"]
 mod rig;

@@ -4,6 +4,7 @@ use super::*;
 use crate::fabric::Reading;
 use crate::fabric::status::PortStatus;
 use crate::fabric::status::tests::up;
+use crate::fabric::topology::PortRole;
 use crate::fabric::topology::tests::{end, fabric, found};
 use crate::health::{Reason, Verdict};
 
@@ -126,6 +127,36 @@ fn a_port_that_is_back_before_the_discovery_has_seen_it_is_lost_once() {
     story.fabric = pair(true);
     let found = story.sweeps(5);
     assert_eq!((found.up, found.outages.flaps), (Some(true), 1), "{:?}", found.outages);
+}
+
+#[test]
+fn an_internal_link_is_not_judged() {
+    for (role, reason) in [
+        (Some(PortRole::Fnm), Some(Reason::Internal)),
+        (Some(PortRole::Router), Some(Reason::Internal)),
+        (Some(PortRole::Other), None),
+        (Some(PortRole::Cable), None),
+        (None, None),
+    ] {
+        let mut story = Story::new();
+        let mut fabric = (*story.fabric).clone();
+        let port = fabric.find(end(1, 1)).unwrap();
+        fabric.ports[port.0 as usize].role = role;
+        story.fabric = Arc::new(fabric);
+        // It is lost for 10 minutes, with thousands of errors.
+        story.sweeps(50);
+        story.symbols = 100_000;
+        story.told = Some(polling());
+        let lost = story.sweeps(40);
+        let reasons: Vec<Reason> = lost.reasons.iter().map(|(reason, _)| reason).collect();
+        match reason {
+            Some(reason) => {
+                assert_eq!((lost.verdict, lost.repair), (Verdict::Unknown, None), "{role:?}");
+                assert_eq!((reasons, lost.up), (vec![reason], Some(false)), "{role:?}");
+            }
+            None => assert!(lost.verdict >= Verdict::Watch, "{role:?}: {reasons:?}"),
+        }
+    }
 }
 
 #[test]

@@ -191,8 +191,11 @@ impl Reader {
         let port = port.and_then(|(node, number)| Some((node, number.parse::<u8>().ok()?)));
         let (name, number) = port.map_or((called, None), |(node, number)| (node, Some(number)));
         let guid = name.parse::<Guid>().ok().filter(|_| name.len() > 10).map(guid_bits);
-        let of_node = " WHERE ports.node IN (SELECT node FROM names WHERE name = ?
-            UNION SELECT id FROM nodes WHERE guid = ?) AND ports.number = coalesce(?, ports.number)";
+        // A name that several nodes share means all of them: each has GUID digits behind it.
+        let of_node = " WHERE ports.node IN (SELECT node FROM names WHERE name = ?1
+                OR name > ?1 || '#' AND name < ?1 || '$' AND length(name) - length(?1) BETWEEN 7 AND 17
+                AND substr(name, length(?1) + 2) NOT GLOB '*[^0-9a-f]*'
+            UNION SELECT id FROM nodes WHERE guid = ?2) AND ports.number = coalesce(?3, ports.number)";
         self.places(of_node, [Value::from(name.to_owned()), guid.into(), number.into()])
     }
 

@@ -24,6 +24,11 @@ pub(super) fn is(label: &str, value: &str) -> String {
     format!("{label}={}", quoted(value))
 }
 
+/// A label that a regular expression describes as a whole.
+pub(super) fn is_like(label: &str, pattern: &str) -> String {
+    format!("{label}=~{}", quoted(pattern))
+}
+
 /// A label that is one of these, some at once.
 pub(super) fn one_of(
     label: &str,

@@ -26,7 +26,7 @@ use super::source::{AskError, Detail, Source, Wanted};
 
 use client::{Client, range};
 use look::{Look, fabric_end};
-use matchers::{is, selector};
+use matchers::{is, is_like, selector};
 
 /// How far back somebody's name is looked for: a name is given to no time.
 const KNOWN_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -136,7 +136,9 @@ fn meant(called: &str) -> Vec<Vec<String>> {
     // Short ones are names, though their letters may be digits.
     let guid = name.parse::<Guid>().ok().filter(|_| name.len() > 10);
     let by_guid = guid.map(|guid| is("guid", &guid.to_string()));
-    let by = [Some(is("node", name)), by_guid].into_iter().flatten();
+    // A name that several nodes share means all of them: each has GUID digits behind it.
+    let shared = format!("{}(#[0-9a-f]{{6,16}})?", regex_lite::escape(name));
+    let by = [Some(is_like("node", &shared)), by_guid].into_iter().flatten();
     by.map(|one| [vec![one], number.clone()].concat()).collect()
 }
 
@@ -147,13 +149,13 @@ mod tests {
     #[test]
     fn what_is_meant_by_a_name() {
         for (called, means) in [
-            ("leaf 1", vec![r#"node="leaf 1""#]),
-            ("leaf[3]", vec![r#"node="leaf",port="3""#]),
-            ("leaf[x]", vec![r#"node="leaf[x]""#]),
+            ("leaf 1", vec![r#"node=~"leaf 1(#[0-9a-f]{6,16})?""#]),
+            ("leaf[3]", vec![r#"node=~"leaf(#[0-9a-f]{6,16})?",port="3""#]),
+            ("leaf[x]", vec![r#"node=~"leaf\\[x\\](#[0-9a-f]{6,16})?""#]),
             (
                 "0x00aa000000000001[2]",
                 vec![
-                    r#"node="0x00aa000000000001",port="2""#,
+                    r#"node=~"0x00aa000000000001(#[0-9a-f]{6,16})?",port="2""#,
                     r#"guid="0x00aa000000000001",port="2""#,
                 ],
             ),

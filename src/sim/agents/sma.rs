@@ -1,7 +1,8 @@
 //! The subnet management agent: what nodes and ports say of themselves.
 
+use crate::fabric::device::QUANTUM_3;
 use crate::fabric::rate::{Speed, SpeedSet};
-use crate::fabric::topology::NodeKind;
+use crate::fabric::topology::{NodeKind, PortRole};
 use crate::fabric::{Lid, PortNumber};
 use crate::mad::fec::{PortInfoExtended, mode};
 use crate::mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
@@ -33,6 +34,9 @@ const LINEAR_TABLE: u16 = 0xc000;
 const ABOUT_A_SECOND: u8 = 18;
 /// The threshold that devices come with.
 const USUAL_THRESHOLD: u8 = 8;
+
+/// The port of a Q3400 that leads to the router inside it.
+const ROUTER_PORT: PortNumber = 149;
 
 /// Fills an answer in, and tells its status.
 pub(super) fn fill(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -> u16 {
@@ -213,11 +217,31 @@ fn mellanox_port_info(world: &World, port: PortId) -> MellanoxExtendedPortInfo {
     let fdr10 = |is: bool| if is { MellanoxExtendedPortInfo::FDR10 } else { 0 };
     let enabled = fdr10(world.net().port(port).speeds.has(Speed::Fdr10));
     let active = world.port(port).trained.is_some_and(|(_, speed)| speed == Speed::Fdr10);
+    let role = role(world, port);
     MellanoxExtendedPortInfo {
         state_change_enable: 0,
         speed_supported: enabled,
         speed_enabled: enabled,
         speed_active: fdr10(active),
+        is_fnm: role == PortRole::Fnm,
+        is_special: role == PortRole::Router,
+        special_type: if role == PortRole::Router { MellanoxExtendedPortInfo::ROUTER } else { 0 },
+    }
+}
+
+/// What a port of a Quantum-3 is for: cables between the ASICs of one system are FNM, and the router
+/// inside it is at port 149 (Q3400).
+fn role(world: &World, port: PortId) -> PortRole {
+    let net = world.net();
+    let node = net.node_of(port);
+    let Some(peer) = net.port(port).cable.map(|peer| net.node_of(peer)) else {
+        return PortRole::Cable;
+    };
+    let same_system = peer.system_guid == node.system_guid && peer.guid != node.guid;
+    match (node.device_id, peer.kind) {
+        (QUANTUM_3, NodeKind::Switch) if same_system => PortRole::Fnm,
+        (QUANTUM_3, NodeKind::Router) if net.port(port).number == ROUTER_PORT => PortRole::Router,
+        _ => PortRole::Cable,
     }
 }
 

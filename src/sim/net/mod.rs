@@ -13,7 +13,7 @@ pub mod write;
 use crate::fabric::rate::SpeedSet;
 use crate::fabric::topology::NodeKind;
 use crate::fabric::{Guid, Lid, PortNumber};
-use crate::mad::smp::is_aggregation_node;
+use crate::mad::smp::{is_aggregation_device, is_aggregation_node};
 
 use super::device::Model;
 
@@ -61,7 +61,9 @@ impl Node {
     /// Whether it is the part of a switch that calls itself one.
     pub fn is_aggregation_node(&self) -> bool {
         self.kind == NodeKind::AggregationNode
-            || self.kind == NodeKind::Ca && is_aggregation_node(&self.description, self.vendor_id)
+            || self.kind == NodeKind::Ca
+                && (is_aggregation_device(self.vendor_id, self.device_id)
+                    || is_aggregation_node(&self.description, self.vendor_id))
     }
 }
 

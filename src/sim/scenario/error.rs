@@ -23,6 +23,14 @@ pub enum ScenarioError {
         /// What.
         problem: String,
     },
+    /// The fabric cannot be used, and no line of the scenario says anything about it.
+    #[error("{file}: {problem}")]
+    Fabric {
+        /// The scenario or the topology file.
+        file: String,
+        /// Why.
+        problem: String,
+    },
     /// What is set in place of something in the scenario cannot be.
     #[error("{name}: {problem}")]
     Override {
@@ -36,13 +44,14 @@ pub enum ScenarioError {
 /// What is wrong and where, before it is known which file it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    pub(super) line: u64,
+    /// `None` if the scenario has no line about it.
+    pub(super) line: Option<u64>,
     pub(super) text: String,
 }
 
 impl Problem {
-    pub(super) fn at(line: u64, text: impl Into<String>) -> Problem {
-        Problem { line, text: text.into() }
+    pub(super) fn at(line: impl Into<Option<u64>>, text: impl Into<String>) -> Problem {
+        Problem { line: line.into(), text: text.into() }
     }
 
     /// The same, told of the entry that it is in.
@@ -51,7 +60,11 @@ impl Problem {
     }
 
     pub(super) fn in_file(self, file: &str) -> ScenarioError {
-        ScenarioError::Scenario { file: file.to_owned(), line: self.line, problem: self.text }
+        let (file, problem) = (file.to_owned(), self.text);
+        match self.line {
+            Some(line) => ScenarioError::Scenario { file, line, problem },
+            None => ScenarioError::Fabric { file, problem },
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn resolve(file: &File, net: Net, speedup: f64) -> Result<Story, Prob
     let packet = traffic.packet.map_or(4096, |packet| packet.0);
     let mut stage = Stage::new(&net, seed, way, packet, speedup);
     fits(&stage.planes)
-        .map_err(|text| Problem::at(file.fabric.as_ref().map_or(1, line_of), text).of("fabric"))?;
+        .map_err(|text| Problem::at(file.fabric.as_ref().map(line_of), text).of("fabric"))?;
     let seats = seats(&stage, file)?;
     let masters = masters(&stage, file, &seats)?;
     let mut actions = flowing(&stage, &traffic)?;
@@ -108,7 +108,7 @@ fn port_of(
 fn seats(stage: &Stage<'_>, file: &File) -> Result<Vec<PortId>, Problem> {
     let first = match &file.seat {
         None => stage.planes.hosts().first().copied().ok_or_else(|| {
-            let line = file.fabric.as_ref().map_or(1, line_of);
+            let line = file.fabric.as_ref().map(line_of);
             Problem::at(line, "seat: the fabric has no host with a cable to sit at")
         })?,
         Some(seat) => {

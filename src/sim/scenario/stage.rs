@@ -268,7 +268,7 @@ mod tests {
         let most = MOST_PLACES as usize / FLOW;
         scene.spend(1, most * FLOW).unwrap();
         let problem = scene.spend(1, FLOW).unwrap_err();
-        assert_eq!(problem.line, 7);
+        assert_eq!(problem.line, Some(7));
         assert!(problem.text.starts_with("with this more than 10000000 ports"), "{problem:?}");
     }
 

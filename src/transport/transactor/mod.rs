@@ -26,10 +26,6 @@ use slots::{Flight, Slots};
 /// forgotten a request before a retry of it goes out, and tells of most time-outs by itself.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// So many windows of slow requests may be in flight beside the one of quick ones, by lane. The
-/// receive queue of a port's QP1 has 512 places by default (ib_mad's recv_queue_size).
-const MOST_SLOW_WINDOWS: [u16; 2] = [4, 2];
-
 /// A wire without room is tried again after this,
 const ROOM_PAUSE: Duration = Duration::from_millis(1);
 /// and for so long.
@@ -144,12 +140,12 @@ impl Transactor {
         self.is_open(lane) && self.ready[lane as usize].is_empty()
     }
 
-    /// Whether a lane's window has room. What is slow does not count, up to a limit: a fabric where
-    /// everything is slow is not to be given ever more.
+    /// Whether a lane's window has room. Slow requests do not count, up to one more window: 16 SMPs
+    /// and 256 GMPs in flight in all by default. A switch's SMA answers slowly when its CPU is busy, and
+    /// virtual lane 15 has no flow control, so slow answers must not let ever more requests out.
     fn is_open(&self, lane: Lane) -> bool {
         let window = self.windows[lane as usize];
-        let most_slow = window.limit().saturating_mul(MOST_SLOW_WINDOWS[lane as usize]);
-        let slow = self.slow[lane as usize].min(most_slow);
+        let slow = self.slow[lane as usize].min(window.limit());
         self.in_flight[lane as usize] - slow < window.size() && self.slots.has_room()
     }
 

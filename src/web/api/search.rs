@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::fabric::label::{self, natural};
 use crate::fabric::topology::{End, LinkId};
-use crate::fabric::{Guid, Lid, NodeIndex, PortIndex, PortNumber, Snapshot};
+use crate::fabric::{Guid, Lid, NodeIndex, PortIndex, PortNumber, Snapshot, unique};
 use crate::monitor::{Board, Observation};
 use crate::web::address;
 
@@ -139,8 +139,9 @@ fn look<'a>(
         let node = fabric.node(index);
         let name = node.name.to_lowercase();
         let guid = node.identity.guid;
+        let shared = unique::shared_name(&name, guid);
         if let Some((of, number)) = &sought.port
-            && (name == *of || of.parse() == Ok(guid))
+            && (name == *of || shared == *of || of.parse() == Ok(guid))
             && let Some(port) = fabric.find((guid, *number))
         {
             take(Fit::Exact, "port", What::Port(port));
@@ -329,6 +330,26 @@ mod tests {
         {
             assert_eq!(search(&board, nothing).found, 0, "{nothing}");
         }
+    }
+
+    #[test]
+    fn a_shared_name_finds_each_of_its_nodes() {
+        let mut board = board();
+        let seen = board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
+        let snapshot = Arc::make_mut(seen).snapshot.as_mut().unwrap();
+        let mut nodes = (*snapshot.fabric).clone();
+        for node in &mut nodes.nodes {
+            node.name = format!("Q2#{:06x}", node.identity.guid.0);
+        }
+        snapshot.fabric = Arc::new(nodes);
+        let names = |text: &str| -> Vec<String> {
+            search(&board, text).hits.iter().map(|hit| hit.name.clone()).collect()
+        };
+        let all = names("q2");
+        assert!(all.len() > 1 && all.iter().all(|name| name.starts_with("Q2#0000")), "{all:?}");
+        assert_eq!(names("q2[1]").len(), all.len(), "port 1 of each");
+        assert_eq!(names("Q2#000001 port 1"), ["Q2#000001 port 1"]);
+        assert_eq!(names("Q2#000001")[0], "Q2#000001");
     }
 
     #[test]

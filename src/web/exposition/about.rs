@@ -167,6 +167,11 @@ families! {
     "infiniband_discovery_gaps" Gauge ["fabric"]
         "Questions of the latest discovery that nobody answered: what is behind them is not known."
         => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.discovery_gaps));
+    "infiniband_duplicate_guids" Gauge ["fabric"]
+        "Nodes that the latest discovery left out, because another node has the same NodeGUID."
+        => |about, out| about.each(|it| if let Some(last) = &it.snapshot {
+            out.put(&[("fabric", &it.fabric)], last.fabric.duplicates.len());
+        });
     "infiniband_fabric_changes" Counter ["fabric", "kind"]
         "Changes between one discovery and the next, by kind."
         => |about, out| about.each(|it| for (kind, count) in change::KINDS.iter().zip(it.tally.changes) {

@@ -7,6 +7,9 @@ use super::Problem;
 /// The bytes of a NodeDescription (IBTA 1.4, 14.2.5.2).
 const DESCRIPTION: usize = 64;
 
+/// What `ibnetdiscover` prints of a node behind its description.
+const AFTER_DESCRIPTION: [&str; 4] = ["enhanced port ", "base port ", "lid ", "lmc "];
+
 /// A number as C reads it, decimal, `0x` or octal with a 0 in front, and what follows it.
 pub(super) fn number(text: &str) -> Option<(u64, &str)> {
     let text = text.trim_start();
@@ -94,11 +97,19 @@ impl Header<'_> {
         let Some((_, comment)) = after.split_once('#') else { return (None, after) };
         let comment = comment.trim_start();
         if let Some(open) = comment.strip_prefix('"') {
-            let (text, more) = open.split_once('"').unwrap_or((open, ""));
+            // A description may contain quotes: it ends at the last one that is followed by what
+            // ibnetdiscover prints behind it, or by nothing.
+            let ends_here = |rest: &str| {
+                let rest = rest.trim_start();
+                rest.is_empty() || AFTER_DESCRIPTION.iter().any(|word| rest.starts_with(word))
+            };
+            let mut ends = open.match_indices('"').map(|(at, _)| (&open[..at], &open[at + 1..]));
+            let last = ends.clone().rfind(|(_, rest)| ends_here(rest));
+            let (text, more) = last.or_else(|| ends.next()).unwrap_or((open, ""));
             return (Some(text), more);
         }
-        let ends = [" enhanced port ", " base port ", " lid ", " lmc "];
-        let end = ends.iter().find_map(|end| comment.find(end)).unwrap_or(comment.len());
+        let ends = AFTER_DESCRIPTION.iter().find_map(|word| comment.find(&format!(" {word}")));
+        let end = ends.unwrap_or(comment.len());
         (Some(&comment[..end]), &comment[end..])
     }
 }

@@ -266,6 +266,24 @@ fn long_descriptions_end_at_a_character() {
     assert_eq!(net(&text).nodes[0].description, "x".repeat(63));
 }
 
+#[test]
+fn a_description_with_quotes_is_read_whole() {
+    for (header, description) in [
+        (r#"Ca 1 "h" # "node "01" mlx5_0""#, r#"node "01" mlx5_0"#),
+        (r#"Ca 1 "h" # "node "01" mlx5_0"  "#, r#"node "01" mlx5_0"#),
+        (r#"Ca 1 "h" # "x" lid 3""#, r#"x" lid 3"#),
+        (r#"Switch 4 "h" # "rack "7" leaf" enhanced port 0 lid 2 lmc 0"#, r#"rack "7" leaf"#),
+        (r#"Switch 4 "h" # "a" lid 7" base port 0 lid 2 lmc 0"#, r#"a" lid 7"#),
+        (r#"Switch 4 "h" # "leaf" lid 2 lmc 0"#, "leaf"),
+        (r#"Ca 1 "h" # "host", the "second" one of the rack"#, "host"),
+    ] {
+        assert_eq!(net(header).nodes[0].description, description, "{header}");
+    }
+    let switch = net(r#"Switch 4 "h" # "rack "7" leaf" enhanced port 0 lid 2 lmc 0"#);
+    assert!(switch.nodes[0].enhanced_port0);
+    assert_eq!(at(&switch, "h", 0).lid, Some(crate::fabric::Lid(2)));
+}
+
 /// Something that files are made of.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
