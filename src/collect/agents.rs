@@ -17,8 +17,8 @@ use super::corrections::Corrections;
 pub struct Agents {
     pub(super) plans: Plans,
     pub(super) corrections: Corrections,
-    /// Those that did not let their counters be cleared.
-    uncleared: HashSet<End>,
+    /// Those that did not let their counters of an attribute be cleared.
+    uncleared: HashSet<(End, Attribute)>,
 }
 
 /// The agent that answers for a port: a switch's for all of its ports, a CA's for the one port that
@@ -40,15 +40,17 @@ impl Agents {
 
     /// The counters of an agent's ports that may be cleared when they are full, and where they stand.
     pub(super) fn clearable(&self, agent: End) -> Vec<(Counter, Place)> {
-        let plan = self.plans.get(agent).filter(|_| !self.uncleared.contains(&agent));
+        let plan = self.plans.get(agent);
         let pages = plan.iter().flat_map(|plan| plan.iter());
+        let pages = pages.filter(|page| !self.uncleared.contains(&(agent, page.attribute)));
         let counters = pages.flat_map(|page| &page.counters).copied();
         counters.filter(|&(counter, place)| may_be_cleared(counter, place)).collect()
     }
 
-    /// An agent does not let its counters be cleared: it is left alone until the next discovery.
-    pub(super) fn leave_uncleared(&mut self, agent: End) {
-        self.uncleared.insert(agent);
+    /// An agent does not let its counters of an attribute be cleared: these are left alone until the next
+    /// discovery.
+    pub(super) fn leave_uncleared(&mut self, agent: End, attribute: Attribute) {
+        self.uncleared.insert((agent, attribute));
     }
 
     /// Forgets who is not in the fabric any more, for a device that comes back may be another, and

@@ -4,7 +4,7 @@
 //! With `--fabric.clear-saturated` those that are over three quarters full are set to zero after a
 //! sweep. Each is read once more just before, and what it had counted then is handed on, so that totals
 //! miss only what is counted in the microseconds between. That others see it fall is why it is not done
-//! unasked.
+//! unasked. What error correction counts is cleared all together, as other tools do.
 //!
 //! A Set whose answer is lost is sent again like any question; if none is ever answered, it may have
 //! been obeyed all the same. Then the counter is found lower in the next sweep, as if somebody else had
@@ -17,21 +17,22 @@ use crate::fabric::counter::{Attribute, Place};
 use crate::fabric::snapshot::Cleared;
 use crate::fabric::topology::End;
 use crate::fabric::{Counter, Lid, Moment, PortIndex, Snapshot};
-use crate::mad::clear::{CounterSelect, clear};
+use crate::mad::clear::{CounterSelect, clear, clear_corrections};
 use crate::mad::{Mad, pma};
 use crate::transport::walk::Walk;
 use crate::transport::{Address, Failure, Lane, Request};
 
 use super::agents::{Agents, agent_of};
 
-/// So many ports are cleared after a sweep at the most, the fullest first: the others have their
-/// turn after the next.
+/// So many attributes of ports are cleared after a sweep at the most, the fullest first: the others have
+/// their turn after the next.
 const MOST_A_SWEEP: usize = 64;
 
-/// A port with counters that are nearly full.
+/// A port with counters of an attribute that are nearly full.
 #[derive(Debug)]
 struct Job {
     port: PortIndex,
+    attribute: Attribute,
     agent: End,
     lid: Lid,
     /// Its counters that may be cleared.
@@ -64,7 +65,7 @@ impl<'a> Clearing<'a> {
     /// A walk over the ports of which a sweep found that counters are nearly full.
     pub fn new(swept: &'a Snapshot, agents: &'a mut Agents) -> Self {
         let mut jobs: Vec<(u64, Job)> =
-            swept.fabric.port_indexes().filter_map(|port| job(swept, agents, port)).collect();
+            swept.fabric.port_indexes().flat_map(|port| jobs_of(swept, agents, port)).collect();
         jobs.sort_by_key(|(fill, _)| Reverse(*fill));
         jobs.truncate(MOST_A_SWEEP);
         let queue = (0..jobs.len()).map(|job| (job, Step::Look)).collect();
@@ -81,10 +82,13 @@ impl<'a> Clearing<'a> {
         let job = &mut self.jobs[index];
         let values =
             job.narrow.iter().map(|&(counter, place)| (counter, place, place.read(answer.data())));
-        job.last = values
-            .filter(|&(_, place, value)| is_nearly_full(place, value))
-            .map(|(counter, _, value)| (counter, value))
-            .collect();
+        let (full, others): (Vec<_>, Vec<_>) =
+            values.partition(|&(_, place, value)| is_nearly_full(place, value));
+        // Of these all are cleared together.
+        let together = job.attribute == Attribute::PortExtendedSpeedsCounters && !full.is_empty();
+        let others = others.into_iter().filter(|_| together);
+        job.last =
+            full.into_iter().chain(others).map(|(counter, _, value)| (counter, value)).collect();
         if !job.last.is_empty() {
             // At once: what is counted in between is lost.
             self.queue.push_front((index, Step::Clear));
@@ -104,28 +108,43 @@ impl<'a> Clearing<'a> {
             Err(failure @ (Failure::Status(_) | Failure::TimedOut)) => {
                 let (guid, port) = self.swept.fabric.end(job.port);
                 tracing::warn!(node = %guid, port, %failure, "counters cannot be cleared here: left alone until the next discovery");
-                let (agent, jobs) = (job.agent, &self.jobs);
-                self.queue.retain(|(other, _)| jobs[*other].agent != agent);
-                self.agents.leave_uncleared(agent);
+                let (of, jobs) = ((job.agent, job.attribute), &self.jobs);
+                self.queue.retain(|(other, _)| (jobs[*other].agent, jobs[*other].attribute) != of);
+                self.agents.leave_uncleared(job.agent, job.attribute);
             }
             Err(_) => {}
         }
     }
 }
 
+/// What there is to do at a port, attribute by attribute.
+fn jobs_of(swept: &Snapshot, agents: &Agents, port: PortIndex) -> impl Iterator<Item = (u64, Job)> {
+    let agent = agent_of(&swept.fabric, port);
+    let narrow = agents.clearable(agent);
+    let of = [Attribute::PortCounters, Attribute::PortExtendedSpeedsCounters];
+    of.into_iter().filter_map(move |attribute| {
+        let narrow = narrow.iter().filter(|(_, place)| place.attribute == attribute);
+        job(swept, agent, port, attribute, narrow.copied().collect())
+    })
+}
+
 /// What there is to do at a port, and how full the fullest of its counters is, in thousandths.
-fn job(swept: &Snapshot, agents: &Agents, port: PortIndex) -> Option<(u64, Job)> {
+fn job(
+    swept: &Snapshot,
+    agent: End,
+    port: PortIndex,
+    attribute: Attribute,
+    narrow: Vec<(Counter, Place)>,
+) -> Option<(u64, Job)> {
     let fabric = &swept.fabric;
     let reading = swept.reading(port).filter(|_| swept.is_up(fabric.port(port).node))?;
     let lid = fabric.lid_of(port)?;
-    let agent = agent_of(fabric, port);
-    let narrow = agents.clearable(agent);
     let fills = narrow.iter().filter_map(|&(counter, place)| {
         let value = reading.get(counter).filter(|value| is_nearly_full(place, *value))?;
         Some(value * 1000 / place.most())
     });
     let fill = fills.max()?;
-    Some((fill, Job { port, agent, lid, narrow, last: Vec::new() }))
+    Some((fill, Job { port, attribute, agent, lid, narrow, last: Vec::new() }))
 }
 
 /// Whether a field is over three quarters full.
@@ -147,7 +166,10 @@ impl Walk for Clearing<'_> {
         self.busy.insert(job.agent);
         let number = self.swept.fabric.port(job.port).number;
         let query = match step {
-            Step::Look => pma::counters(Attribute::PortCounters, number),
+            Step::Look => pma::counters(job.attribute, number),
+            Step::Clear if job.attribute == Attribute::PortExtendedSpeedsCounters => {
+                clear_corrections(number)
+            }
             Step::Clear => {
                 clear(number, CounterSelect::of(job.last.iter().map(|(counter, _)| *counter)))
             }

@@ -178,8 +178,9 @@ pub(super) fn linked(port: &PortStatus) -> Option<(u8, Option<Width>, Option<Spe
 /// HDR and faster have four levels, and errors all the time.
 pub(super) fn has_reed_solomon(fabric: &Fabric, port: PortIndex, known: Known) -> bool {
     match known {
-        Known::Told(fec) => matches!(fec, Fec::ReedSolomon | Fec::ReedSolomon2),
-        Known::Nothing | Known::NotTold => {
+        Known::Told(Fec::None | Fec::FireCode) => false,
+        Known::Told(fec) if fec.is_reed_solomon() => true,
+        Known::Told(_) | Known::Nothing | Known::NotTold => {
             let speed = fabric.port(port).status.and_then(|status| status.speed);
             speed.is_some_and(|speed| speed >= Speed::Hdr)
         }

@@ -200,7 +200,7 @@ section! {
 pub struct LimitOption {
     /// The speed: `NDR`.
     pub speed: String,
-    /// Only with this error correction: `none`, `fire-code`, `rs`, `ll-rs`, `rs2`.
+    /// Only with this error correction: `rs`, `rs2`, `rs-271-plr`, see [`Fec`](crate::fabric::fec::Fec).
     pub fec: Option<String>,
     /// How many of the bits may be wrong, behind error correction.
     pub symbol: f64,

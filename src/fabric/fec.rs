@@ -26,10 +26,48 @@ macro_rules! modes {
     };
 }
 
+// 0 to 4: IBTA, FECModeActive of PortInfoExtended. 8 to 14: Mellanox's own, as ibdiagnet names them; 5
+// to 7 and 15 are reserved.
 modes! {
     None 0 "none" "No correction.";
     FireCode 1 "fire-code" "Fire code, as FDR has it.";
     ReedSolomon 2 "rs" "Reed-Solomon.";
     LowLatency 3 "ll-rs" "Reed-Solomon with low latency.";
-    ReedSolomon2 4 "rs2" "The second Reed-Solomon code.";
+    ReedSolomon2 4 "rs2" "The second Reed-Solomon code: RS(544,514).";
+    StrongReedSolomon 8 "strong-rs" "Strong Reed-Solomon.";
+    MellanoxLowLatency 9 "mlx-ll-rs" "Mellanox's Reed-Solomon with low latency.";
+    Adaptive 10 "adaptive-rs" "Adaptive Reed-Solomon.";
+    Cod 11 "cod" "COD, which counts as Reed-Solomon does.";
+    ZeroLatency 12 "zero-latency" "Zero latency, which is no Reed-Solomon.";
+    Rs544Plr 13 "rs-544-plr" "RS(544,514), with physical layer retransmission (PLR).";
+    Rs271Plr 14 "rs-271-plr" "RS(271,257), with physical layer retransmission (PLR).";
+}
+
+impl Fec {
+    /// Whether its counters are those of Reed-Solomon: symbols and blocks of the port as a whole.
+    /// ibdiagnet takes the same codes for it.
+    pub fn is_reed_solomon(self) -> bool {
+        !matches!(self, Fec::None | Fec::FireCode | Fec::ZeroLatency)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_modes_of_copper_cables_are_known() {
+        // 14 was seen at 186 of 190 ends of copper cables, 3 is usual for short ones at EDR.
+        for code in [2, 3, 4, 8, 9, 10, 11, 12, 13, 14] {
+            assert!(Fec::from_code(code).is_some(), "{code}");
+        }
+        let reed_solomon = |code| Fec::from_code(code).is_some_and(Fec::is_reed_solomon);
+        for code in 0..16 {
+            let is = matches!(code, 2 | 3 | 4 | 8 | 9 | 10 | 11 | 13 | 14);
+            assert_eq!(reed_solomon(code), is, "{code}");
+        }
+        for code in [5, 6, 7, 15, 16] {
+            assert_eq!(Fec::from_code(code), None, "{code} is reserved");
+        }
+    }
 }

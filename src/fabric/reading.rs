@@ -37,6 +37,11 @@ impl Reading {
         self.present |= 1 << counter as usize;
     }
 
+    /// Drops a value that turned out to be none.
+    pub fn unset(&mut self, counter: Counter) {
+        self.present &= !(1 << counter as usize);
+    }
+
     /// Takes down that a counter's field is full: what it would have counted since is lost.
     pub fn set_stuck(&mut self, counter: Counter) {
         self.stuck |= 1 << counter as usize;

@@ -116,14 +116,16 @@ impl PortStatus {
         Some(rate::bytes_per_second(width, speed))
     }
 
+    /// The widths, a mask of codes, and the speeds that this port can do and is allowed.
+    pub fn allowed(&self) -> (u8, SpeedSet) {
+        let widths = self.widths_supported & self.widths_enabled;
+        (widths, self.speeds_supported.common(self.speeds_enabled))
+    }
+
     /// The widest and the fastest that this port and its partner can both do and are both allowed.
     pub fn best_enabled_with(&self, partner: &PortStatus) -> (Option<Width>, Option<Speed>) {
-        let widths = |port: &PortStatus| port.widths_supported & port.widths_enabled;
-        let speeds = |port: &PortStatus| port.speeds_supported.common(port.speeds_enabled);
-        (
-            Width::widest(widths(self) & widths(partner)),
-            speeds(self).common(speeds(partner)).fastest(),
-        )
+        let (near, far) = (self.allowed(), partner.allowed());
+        (Width::widest(near.0 & far.0), near.1.common(far.1).fastest())
     }
 }
 

@@ -75,17 +75,27 @@ const fn row(speed: Speed, fec: Option<Fec>, symbol: f32, pre_fec: Option<f32>) 
 /// (Field_BER_Thresholds, V06), by what can be asked for in band; which process the ASIC is made in
 /// and whether it retries on the link layer (PLR) cannot, so HDR has the limit of the 16 nm devices
 /// that most of it runs on, and NDR that of devices with PLR. XDR has NDR's until somebody publishes
-/// its own.
-const TABLE: [LimitRow; 11] = [
+/// its own. Where a port tells a code for which no limit before correction is published, there is none,
+/// and no judgement by what is corrected.
+const TABLE: [LimitRow; 19] = [
     row(Speed::Sdr, None, 1e-12, None),
     row(Speed::Ddr, None, 1e-12, None),
     row(Speed::Qdr, None, 1e-12, None),
     row(Speed::Fdr10, None, 1e-12, None),
     row(Speed::Fdr, None, 1e-12, None),
     row(Speed::Edr, Some(Fec::LowLatency), 1e-13, Some(1e-12)),
+    row(Speed::Edr, Some(Fec::MellanoxLowLatency), 1e-13, Some(1e-12)),
     row(Speed::Edr, Some(Fec::ReedSolomon), 1e-13, Some(1e-9)),
     row(Speed::Edr, None, 1e-13, None),
+    // Only devices made in 7 nm retransmit on the physical layer.
+    row(Speed::Hdr, Some(Fec::Rs544Plr), 1e-14, Some(1e-7)),
+    row(Speed::Hdr, Some(Fec::Rs271Plr), 1e-14, Some(1e-7)),
     row(Speed::Hdr, None, 1e-13, Some(1e-5)),
+    row(Speed::Ndr, Some(Fec::StrongReedSolomon), 1e-14, None),
+    row(Speed::Ndr, Some(Fec::MellanoxLowLatency), 1e-14, None),
+    row(Speed::Ndr, Some(Fec::Adaptive), 1e-14, None),
+    row(Speed::Ndr, Some(Fec::Cod), 1e-14, None),
+    row(Speed::Ndr, Some(Fec::ZeroLatency), 1e-14, None),
     row(Speed::Ndr, None, 1e-14, Some(1e-5)),
     row(Speed::Xdr, None, 1e-14, Some(1e-5)),
 ];
@@ -176,17 +186,21 @@ pub struct BitErrors {
     pub bits_a_second: f32,
     /// The ratio that is too much.
     pub limit: f32,
-    /// What error correction had to mend in the latest 12 to 24 minutes, if it tells.
+    /// What error correction had to correct, if it tells.
     pub mended: Option<Mended>,
 }
 
-/// The ratio of bits that error correction had to mend.
+/// The ratio of bits that error correction had to correct in 2 to 4 minutes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mended {
     /// As it was measured.
     pub ratio: f32,
     /// The ratio that is too much.
     pub limit: f32,
+    /// When it was measured: now, or when the counter was last below its highest value.
+    pub at: Moment,
+    /// The counter is full: this is the last that is known, and no measurement of now.
+    pub stale: bool,
 }
 
 /// So many errors a link at its limit must have had in a window before it can tell anything: with

@@ -5,13 +5,14 @@ use std::time::Duration;
 use crate::fabric::counter::{Counter, TABLE};
 use crate::fabric::label;
 use crate::fabric::rate::{Speed, Width};
-use crate::fabric::status::{PortStatus, physical, state};
+use crate::fabric::status::{physical, state};
 use crate::fabric::topology::PortRole;
-use crate::fabric::{PortIndex, Snapshot};
+use crate::fabric::{Moment, PortIndex, Snapshot};
 
 use super::bit_errors::{BitErrors, Judgement, Mended};
 use super::congestion::{Cause, Role};
 use super::outage::Downtime;
+use super::peers::Reference;
 use super::verdict::Reason;
 use super::{Findings, LinkFindings, PortFindings};
 
@@ -25,14 +26,7 @@ pub fn of(reason: Reason, link: &LinkFindings, findings: &Findings, snapshot: &S
         Reason::Recoveries => {
             Some(format!("retrained by itself {}", times(link.outages.recoveries)))
         }
-        Reason::Width => witness.slower(
-            |status| status.width.map(Width::label),
-            |near, far| near.best_enabled_with(far).0.map(Width::label),
-        ),
-        Reason::Speed => witness.slower(
-            |status| status.speed.map(Speed::label),
-            |near, far| near.best_enabled_with(far).1.map(Speed::label),
-        ),
+        Reason::Width | Reason::Speed | Reason::BelowCapability => witness.slower(),
         Reason::Down => witness.down(),
         Reason::ReceiveErrors => witness.broken(),
         Reason::LinkIntegrity => witness.integrity(),
@@ -40,7 +34,7 @@ pub fn of(reason: Reason, link: &LinkFindings, findings: &Findings, snapshot: &S
         Reason::Marked => Some(witness.marked()),
         Reason::Congested => witness.waits(false),
         Reason::Victim => witness.waits(true),
-        Reason::Saturated => witness.saturated(),
+        Reason::CounterSaturated => witness.saturated(),
         Reason::TooShort => witness.too_short(),
         Reason::Unanswered => witness.unanswered(),
         Reason::Disabled => witness.disabled(),
@@ -187,16 +181,20 @@ impl<'a> Witness<'a> {
         self.ends().any(|port| of(port) > 0).then_some(told)?
     }
 
-    /// What it runs at, and what both ends can do and are allowed.
-    fn slower(
-        &self,
-        at: impl Fn(&PortStatus) -> Option<&'static str>,
-        best: impl Fn(&PortStatus, &PortStatus) -> Option<&'static str>,
-    ) -> Option<String> {
-        let (near, far) = (self.link.link.0, self.link.link.1);
-        let (near, far) = (self.snapshot.status(near)?, self.snapshot.status(far)?);
-        let at = at(near).or(at(far))?;
-        Some(format!("runs at {at}, and both ends can do {}", best(near, far)?))
+    /// What it runs at, and what speaks for more.
+    fn slower(&self) -> Option<String> {
+        let statuses = || self.ends().filter_map(|port| self.snapshot.status(port));
+        let width = statuses().find_map(|status| status.width)?;
+        let speed = statuses().find_map(|status| status.speed)?;
+        let (why, more) = match self.link.reference? {
+            Reference::Past(more) => ("it ran at", more),
+            Reference::Peers(more) => ("links between such devices run at", more),
+            Reference::Capability(more) => ("both ends can do", more),
+        };
+        let before =
+            if matches!(self.link.reference, Some(Reference::Past(_))) { " before" } else { "" };
+        let run = |width: Width, speed: Speed| format!("{} {}", width.label(), speed.label());
+        Some(format!("runs at {}, and {why} {}{before}", run(width, speed), run(more.0, more.1)))
     }
 
     fn down(&self) -> Option<String> {
@@ -229,11 +227,22 @@ impl<'a> Witness<'a> {
 
     fn mended(&self) -> Option<String> {
         self.each(|port| {
-            let Mended { ratio, limit } = self.port(port)?.bit_errors.mended?;
+            let Mended { ratio, limit, at, stale } = self.port(port)?.bit_errors.mended?;
             let name = self.name(port);
-            (ratio > limit)
-                .then(|| format!("{ratio:.1e} of the bits into {name} are mended, limit {limit:e}"))
+            let old = if stale {
+                format!(", measured {} ago: the counter is full since", self.ago(at))
+            } else {
+                String::new()
+            };
+            (ratio > limit).then(|| {
+                format!("{ratio:.1e} of the bits into {name} are corrected, limit {limit:e}{old}")
+            })
         })
+    }
+
+    /// How long ago something was when the sweep ended.
+    fn ago(&self, at: Moment) -> String {
+        length(Duration::from_secs(self.snapshot.ended.since(at).as_secs()))
     }
 
     fn marked(&self) -> String {
@@ -296,13 +305,25 @@ impl<'a> Witness<'a> {
             let counting = self.port(port)?.counting;
             let full = TABLE.iter().filter(|row| counting.is_stuck(row.counter));
             let full: Vec<&str> = full.map(|row| row.metric).collect();
-            (!full.is_empty())
-                .then(|| format!("{} is full at {}", full.join(", "), self.name(port)))
+            let last = self.port(port)?.bit_errors.mended.filter(|known| known.stale);
+            let last = last.map(|Mended { ratio, limit, at, .. }| {
+                let ago = self.ago(at);
+                format!(" ({ratio:.1e} of the bits were corrected {ago} ago, limit {limit:e})")
+            });
+            let (last, name) = (last.unwrap_or_default(), self.name(port));
+            (!full.is_empty()).then(|| format!("{} is full at {name}{last}", full.join(", ")))
         })
     }
 
     /// For how long it was watched, and how long it takes: 2.5 errors at the limit.
     fn too_short(&self) -> Option<String> {
+        let impossible = self.each(|port| {
+            let is = self.port(port)?.counting.is_impossible(Counter::SymbolErrors);
+            is.then(|| format!("symbol_errors at {} is an impossible value", self.name(port)))
+        });
+        if impossible.is_some() {
+            return impossible;
+        }
         let directions = self.ends().filter_map(|port| Some(&self.port(port)?.bit_errors));
         let unknown = directions.filter(|errors| errors.judgement == Judgement::Unknown);
         let watched = |errors: &BitErrors| errors.windows.map(|it| it.span()).into_iter().max();

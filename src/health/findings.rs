@@ -9,6 +9,7 @@ use crate::fabric::{Counter, Moment, PortIndex};
 use super::bit_errors::BitErrors;
 use super::congestion::{Cause, Region, Role, Wait};
 use super::outage::{Loss, Outages};
+use super::peers::Reference;
 use super::verdict::{Reasons, Repair, Verdict};
 
 /// Everything that was found; the indexes are those of the snapshot's fabric.
@@ -50,6 +51,10 @@ pub struct Counting {
     pub(super) stuck: u64,
     /// One bit a counter: its field was full at least once, so the total is a lower bound.
     pub(super) saturated: u64,
+    /// One bit a counter: its latest value was impossible, and is no reading.
+    pub(super) impossible: u64,
+    /// How many such values there were, of all counters.
+    pub impossible_readings: u32,
     /// How often counters fell: somebody cleared them, or the device was reset.
     pub resets: u32,
     /// When that was seen last.
@@ -65,6 +70,12 @@ impl Counting {
     /// Whether a counter's field was full at least once: its total is a lower bound since.
     pub fn was_saturated(&self, counter: Counter) -> bool {
         self.saturated >> counter as usize & 1 == 1
+    }
+
+    /// Whether a counter's latest value was impossible: what it counted since its latest reading is not
+    /// known.
+    pub fn is_impossible(&self, counter: Counter) -> bool {
+        self.impossible >> counter as usize & 1 == 1
     }
 
     /// Whether any was.
@@ -94,4 +105,6 @@ pub struct LinkFindings {
     pub losses: Option<Arc<[Loss]>>,
     /// Where packets that come in marked bad were spoilt: the port that they came into there.
     pub upstream: Option<PortIndex>,
+    /// What it should or could run at, where that is more than it does.
+    pub reference: Option<Reference>,
 }

@@ -14,6 +14,8 @@ use super::congestion::{self, Congestion};
 use super::findings::{Findings, LinkFindings, PortFindings};
 use super::link::{EndLook, LinkLook, LinkState};
 use super::outage::Look;
+use super::peers::Peers;
+use super::plausible;
 use super::port::{Incoming, Lately, PortState, TRAINING};
 use super::settings::{HealthSettings, Work};
 use super::totals::{Memory, PortTotals};
@@ -148,13 +150,14 @@ impl Judge {
             let index = port.0 as usize;
             let state = &mut self.ports[index];
             let incoming = incoming(&self.settings, snapshot, port);
+            let fastest = plausible::fastest(fabric.port(port).number, snapshot.status(port));
             let Some(reading) = &mut snapshot.readings[index] else {
                 state.miss();
                 findings.ports[index].counting = state.totals.counting();
                 findings.ports[index].before = state.totals.before().cloned();
                 continue;
             };
-            let (growth, bit_errors) = state.read(reading, incoming);
+            let (growth, bit_errors) = state.read(reading, incoming, fastest);
             let mut found = PortFindings {
                 counting: state.totals.counting(),
                 before: state.totals.before().cloned(),
@@ -185,13 +188,15 @@ impl Judge {
         let worked_on = self.worked_on(&fabric, &snapshot.anchor, snapshot.ended);
         let mut upstream = Upstream::default();
         let mut links = std::mem::take(&mut self.links);
+        let peers = Peers::of(snapshot, links.iter().map(|(link, _)| *link));
         findings.links = links
             .iter_mut()
             .map(|(link, state)| {
                 let is_worked_on = |port: PortIndex| worked_on.contains(&port);
                 let maintenance =
                     !worked_on.is_empty() && (is_worked_on(link.0) || is_worked_on(link.1));
-                self.judge_link(snapshot, findings, *link, state, maintenance, &mut upstream)
+                let around = Around { peers: &peers, maintenance };
+                self.judge_link(snapshot, findings, *link, state, around, &mut upstream)
             })
             .collect();
         self.links = links;
@@ -203,7 +208,7 @@ impl Judge {
         findings: &mut Findings,
         link: Link,
         state: &mut LinkState,
-        maintenance: bool,
+        Around { peers, maintenance }: Around<'_>,
         upstream: &mut Upstream,
     ) -> LinkFindings {
         let fabric = &snapshot.fabric;
@@ -264,6 +269,11 @@ impl Judge {
                 [Some(a), Some(b)] => a.best_enabled_with(b),
                 _ => (None, None),
             },
+            allowed: match statuses {
+                [Some(a), Some(b)] => Some([a.allowed(), b.allowed()]),
+                _ => None,
+            },
+            expected: peers.expect(snapshot, link),
             trained: statuses.iter().any(Option::is_some)
                 && statuses.iter().flatten().all(|status| status.link_up()),
             maintenance,
@@ -288,6 +298,7 @@ impl Judge {
             outages: *state.life.outages(),
             losses: state.life.losses().cloned(),
             upstream,
+            reference: state.reference(&link_look),
         }
     }
 
@@ -313,6 +324,14 @@ impl Errors for Judge {
     fn has_marked(&self, port: PortIndex) -> bool {
         self.ports[port.0 as usize].lately(Lately::Marked) > 0.0
     }
+}
+
+/// What is known around a link.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    peers: &'a Peers,
+    /// It is listed as in maintenance.
+    maintenance: bool,
 }
 
 /// What comes in at a port, if it has a link and its rate is known.

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::fabric::rate::{Speed, Width};
+use crate::fabric::rate::{Speed, SpeedSet, Width};
 use crate::fabric::{Counter, Moment};
 
 use super::bit_errors::Judgement;
 use super::congestion::Role;
 use super::outage::Life;
+use super::peers::{Reference, Run, rate};
 use super::port::{Lately, PERIOD, PortState, TRAINING};
 use super::verdict::{Reason, Reasons, Repair, Standing, Verdict};
 use super::window::Recent;
@@ -32,13 +33,18 @@ const INTEGRITY: f32 = 2.0;
 const MISSED: u8 = 3;
 
 /// The counters by which a cable is judged: none of them may be full.
-const JUDGED_BY: [Counter; 5] = [
+const JUDGED_BY: [Counter; 6] = [
     Counter::SymbolErrors,
     Counter::LinkErrorRecoveries,
     Counter::LinkDowned,
     Counter::RcvErrors,
     Counter::LocalLinkIntegrityErrors,
+    Counter::FecUncorrectableBlocks,
 ];
+
+/// Counters of 32 bits that fill up by design: 4,000 corrections a second, as a sound NDR link has, take
+/// 12 days.
+const FILLING: [Counter; 2] = [Counter::FecCorrectedBlocks, Counter::FecCorrectedSymbols];
 
 /// What is kept of a link from sweep to sweep.
 #[derive(Clone, Debug)]
@@ -58,7 +64,13 @@ pub struct LinkState {
     retrained: bool,
     /// What to try first, while something has to be.
     repair: Option<Repair>,
+    /// The most that it ran at, while its ends were allowed what they are now.
+    had: Option<Run>,
+    allowed: Option<[Allowed; 2]>,
 }
+
+/// The widths and speeds that a port can do and is allowed.
+pub type Allowed = (u8, SpeedSet);
 
 /// What a sweep knows of one end.
 #[derive(Clone, Copy, Debug)]
@@ -86,12 +98,26 @@ pub struct LinkLook<'a> {
     pub active: (Option<Width>, Option<Speed>),
     /// The best that both ends can do and are allowed.
     pub best: (Option<Width>, Option<Speed>),
+    /// What each end can do and is allowed, if both tell.
+    pub allowed: Option<[Allowed; 2]>,
+    /// What links between such devices say that it should run at, if that is more than it does.
+    pub expected: Option<Reference>,
     /// Its lanes are trained: a link that is not up waits for its subnet manager.
     pub trained: bool,
     /// Somebody works on it.
     pub maintenance: bool,
     /// It is inside a switch: see [`crate::fabric::topology::PortRole`].
     pub internal: bool,
+}
+
+impl LinkLook<'_> {
+    fn run(&self) -> Option<Run> {
+        self.active.0.zip(self.active.1)
+    }
+
+    fn best(&self) -> Option<Run> {
+        self.best.0.zip(self.best.1)
+    }
 }
 
 impl EndLook<'_> {
@@ -116,6 +142,8 @@ impl LinkState {
             guilty: [false; 2],
             retrained: false,
             repair: None,
+            had: None,
+            allowed: None,
         }
     }
 
@@ -143,8 +171,40 @@ impl LinkState {
         self.retrained |= self.standing.verdict().0 == Verdict::Bad;
     }
 
+    /// Takes down what it runs at, for a loss of lanes or of speed to show. Once a port is allowed
+    /// something else, another rate is wanted: what it had before says nothing then.
+    fn note_run(&mut self, look: &LinkLook<'_>) {
+        if look.allowed.is_some() && look.allowed != self.allowed {
+            (self.had, self.allowed) = (None, look.allowed);
+        }
+        let Some((run, best)) = look.run().zip(look.best()) else { return };
+        // Until it trains again it may run at what it is not allowed any more.
+        let is_allowed = run.0 <= best.0 && run.1 <= best.1;
+        let is_more = self.had.is_none_or(|had| rate(run) > rate(had));
+        if self.life.up().0 == Some(true) && is_allowed && is_more {
+            self.had = Some(run);
+        }
+    }
+
+    /// What it should or could run at, where that is more than it does. Until it has run for a while it
+    /// may still train.
+    pub fn reference(&self, look: &LinkLook<'_>) -> Option<Reference> {
+        let run = look.run()?;
+        let (up, since) = self.life.up();
+        if up != Some(true) || look.at.since(since) < TRAINING {
+            return None;
+        }
+        let past = self.had.filter(|had| rate(run) < rate(*had)).map(Reference::Past);
+        let could = || {
+            let best = look.best().filter(|best| rate(run) < rate(*best));
+            best.map(Reference::Capability)
+        };
+        past.or(look.expected).or_else(could)
+    }
+
     /// Weighs what speaks for and against it, and settles its verdict.
     pub fn judge(&mut self, look: &LinkLook<'_>) -> Reasons {
+        self.note_run(look);
         let mut reasons = self.weigh(look);
         if look.internal {
             // No technician can replace it, and what its counters mean is not documented.
@@ -174,24 +234,20 @@ impl LinkState {
     fn weigh(&self, look: &LinkLook<'_>) -> Reasons {
         let mut reasons = Reasons::default();
         self.weigh_life(look, &mut reasons);
-        let (up, since) = self.life.up();
-        let settled = up == Some(true) && look.at.since(since) >= TRAINING;
-        if settled {
-            let (active, best) = (look.active, look.best);
-            // A lane that is lost is a fault of this link; a slower speed may be all that its cable
-            // is made for.
-            if active.0.zip(best.0).is_some_and(|(active, best)| active < best) {
-                reasons.add(Reason::Width, Verdict::Bad);
-            }
-            if active.1.zip(best.1).is_some_and(|(active, best)| active < best) {
-                reasons.add(Reason::Speed, Verdict::Watch);
-            }
+        let up = self.life.up().0;
+        if let Some((run, reference)) = look.run().zip(self.reference(look)) {
+            weigh_run(run, reference, look.expected == Some(reference), &mut reasons);
         }
         for end in look.ends.iter().filter(|end| !end.mute) {
             weigh_errors(end, &mut reasons);
             let counting = end.port.totals.counting();
             if JUDGED_BY.iter().any(|&counter| counting.is_stuck(counter)) {
-                reasons.add(Reason::Saturated, Verdict::Unknown);
+                reasons.add(Reason::CounterSaturated, Verdict::Unknown);
+            }
+            if FILLING.iter().any(|&counter| counting.is_stuck(counter)) {
+                let is_open = end.port.may_correct_too_much();
+                let weight = if is_open { Verdict::Unknown } else { Verdict::Ok };
+                reasons.add(Reason::CounterSaturated, weight);
             }
             if end.away || end.port.missed >= MISSED {
                 reasons.add(Reason::Unanswered, Verdict::Unknown);
@@ -270,6 +326,23 @@ impl LinkState {
             Reason::Congested | Reason::Victim => Some(Repair::Nothing),
             _ => None,
         }
+    }
+}
+
+/// Weighs a rate below a reference. A lane that is lost is a fault of this link; a slower speed may be
+/// all that its cable is made for. What both ends could do is no more than information, unless it is
+/// `expected`: devices that run at less by design list more.
+fn weigh_run(run: Run, reference: Reference, expected: bool, reasons: &mut Reasons) {
+    let (Reference::Past(more) | Reference::Peers(more) | Reference::Capability(more)) = reference;
+    if matches!(reference, Reference::Capability(_)) && !expected {
+        reasons.add(Reason::BelowCapability, Verdict::Ok);
+        return;
+    }
+    if run.0 < more.0 {
+        reasons.add(Reason::Width, Verdict::Bad);
+    }
+    if run.1 < more.1 {
+        reasons.add(Reason::Speed, Verdict::Watch);
     }
 }
 

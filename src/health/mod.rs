@@ -11,6 +11,8 @@ pub mod findings;
 pub mod judge;
 pub mod link;
 pub mod outage;
+pub mod peers;
+pub mod plausible;
 pub mod port;
 pub mod settings;
 pub mod totals;

@@ -13,6 +13,11 @@ use super::window::Recent;
 /// others judge links by, too (UFM: 12 and 125 minutes).
 pub const PERIOD: Duration = Duration::from_secs(12 * 60);
 
+/// The same for what error correction corrects: so much is corrected that minutes are enough to tell, and
+/// it has to be told before the counter is full. At twice the limit 32 bits of an XDR link are full in
+/// 4.5 minutes.
+pub const PRE_FEC_PERIOD: Duration = Duration::from_secs(2 * 60);
+
 /// A link that has just come up makes errors while its ends adapt to each other: those of the first
 /// seconds say nothing.
 pub const TRAINING: Duration = Duration::from_secs(30);
@@ -45,6 +50,18 @@ pub struct Incoming {
     pub limits: Limits,
 }
 
+/// What error correction had to correct, as it was last known.
+#[derive(Clone, Copy, Debug)]
+struct PreFec {
+    ratio: f32,
+    /// In whole seconds.
+    at: u32,
+    /// It was more than the limit, and more than chance brings.
+    over: bool,
+    /// The link trained since: it may be another cable.
+    outdated: bool,
+}
+
 /// The state of a port.
 #[derive(Clone, Debug, Default)]
 pub struct PortState {
@@ -53,11 +70,14 @@ pub struct PortState {
     watch: Watch,
     corruption: Corruption,
     lately: [Recent; LATELY.len()],
-    /// Symbols that error correction mended, and for how long that was watched.
+    /// Symbols that error correction corrected, and for how long that was watched.
     mended: Recent,
     watched: Recent,
-    /// The period that the recent is of.
+    /// What these came to when the counter was last below its highest value.
+    pre_fec: Option<PreFec>,
+    /// The periods that the recent is of.
     period: u16,
+    pre_fec_period: u16,
     /// Sweeps in a row that did not read it.
     pub missed: u8,
     /// What its bits came to when they were last judged.
@@ -70,13 +90,15 @@ pub struct PortState {
 
 impl PortState {
     /// Takes a reading in: puts totals in the place of its raw values, and judges what came in
-    /// since the one before.
+    /// since the one before. The port never carries more than `fastest`, in bytes a second.
     pub fn read(
         &mut self,
         reading: &mut Reading,
         incoming: Option<Incoming>,
+        fastest: u64,
     ) -> (Growth, BitErrors) {
-        let growth = self.totals.take(reading);
+        let was_full = self.is_full(Counter::FecCorrectedSymbols);
+        let growth = self.totals.take(reading, fastest);
         self.missed = 0;
         self.turn(growth.at);
         if incoming != self.incoming {
@@ -102,6 +124,7 @@ impl PortState {
             of(Counter::RcvErrors) as f32,
             growth.seconds as f32,
         );
+        self.note_pre_fec(&growth, incoming, was_full);
         let bit_errors = BitErrors { mended: self.mended(), ..self.judge(&growth, incoming) };
         self.judged = bit_errors.judgement;
         (growth, bit_errors)
@@ -110,7 +133,7 @@ impl PortState {
     fn judge(&mut self, growth: &Growth, incoming: Incoming) -> BitErrors {
         let Incoming { bits_a_second, limits } = incoming;
         let unknown = BitErrors { bits_a_second, limit: limits.symbol, ..BitErrors::default() };
-        if self.totals.counting().is_stuck(Counter::SymbolErrors) {
+        if self.is_full(Counter::SymbolErrors) {
             self.watch = Watch::default();
             return unknown;
         }
@@ -122,11 +145,40 @@ impl PortState {
         // mended, or, by most, as both.
         let lost = [Counter::SymbolErrors, Counter::FecUncorrectableBlocks];
         let errors = lost.into_iter().filter_map(|counter| growth.of(counter)).max();
-        if let Some(mended) = growth.timed(Counter::FecCorrectedSymbols) {
-            self.mended.add(mended as f32);
-            self.watched.add(growth.seconds as f32);
+        if errors.is_none() && growth.is_refused(Counter::SymbolErrors) {
+            // What came in meanwhile is in the growth of its next reading.
+            return unknown;
         }
         self.watch.follow(growth.at, errors.unwrap_or(0), bits_a_second, limits.symbol)
+    }
+
+    fn is_full(&self, counter: Counter) -> bool {
+        self.totals.counting().is_stuck(counter)
+    }
+
+    /// Takes down what was corrected since the reading before. The counter has 32 bits and sticks: a bad
+    /// NDR link fills it in minutes, a sound one in days. From then on nothing is measured, and what was
+    /// known last stands.
+    fn note_pre_fec(&mut self, growth: &Growth, incoming: Incoming, was_full: bool) {
+        let Some(corrected) = growth.timed(Counter::FecCorrectedSymbols).filter(|_| !was_full)
+        else {
+            return;
+        };
+        self.mended.add(corrected as f32);
+        self.watched.add(growth.seconds as f32);
+        let bits = incoming.bits_a_second * self.watched.sum();
+        let Some(limit) = incoming.limits.pre_fec.filter(|_| bits > 0.0) else { return };
+        let now = PreFec {
+            ratio: self.mended.sum() / bits,
+            at: growth.at.whole_seconds(),
+            over: self.mended.sum() > bit_errors::most(bits * limit),
+            outdated: false,
+        };
+        // What filled the field was more than it shows: a lower bound.
+        let known = self.pre_fec.filter(|it| !it.outdated && it.ratio > now.ratio);
+        if known.is_none() || !self.is_full(Counter::FecCorrectedSymbols) {
+            self.pre_fec = Some(now);
+        }
     }
 
     /// Begins to watch anew: the link is another one, or has just trained; what comes in while it
@@ -136,6 +188,10 @@ impl PortState {
         self.corruption = Corruption::default();
         self.lately = Default::default();
         (self.mended, self.watched) = Default::default();
+        self.pre_fec = self.pre_fec.filter(|_| self.is_full(Counter::FecCorrectedSymbols));
+        if let Some(known) = &mut self.pre_fec {
+            known.outdated = true;
+        }
         self.judged = Judgement::Unknown;
         if let Some(until) = training_until {
             self.quiet_until = until.whole_seconds();
@@ -152,11 +208,16 @@ impl PortState {
         let period = (at.0 / PERIOD.as_nanos() as u64) as u16;
         let gone = period.wrapping_sub(self.period);
         if gone > 0 {
-            for lately in self.lately.iter_mut().chain([&mut self.mended, &mut self.watched]) {
-                lately.turn(gone);
-            }
+            self.lately.iter_mut().for_each(|lately| lately.turn(gone));
             self.corruption.fade();
             self.period = period;
+        }
+        let period = (at.0 / PRE_FEC_PERIOD.as_nanos() as u64) as u16;
+        let gone = period.wrapping_sub(self.pre_fec_period);
+        if gone > 0 {
+            self.mended.turn(gone);
+            self.watched.turn(gone);
+            self.pre_fec_period = period;
         }
     }
 
@@ -170,15 +231,19 @@ impl PortState {
     pub fn spoils_too_much(&self) -> bool {
         let Some(incoming) = self.incoming else { return false };
         let expected = self.lately(Lately::Received) * 32.0 * incoming.limits.symbol;
-        !self.totals.counting().is_stuck(Counter::RcvData)
-            && self.lately(Lately::Spoilt) > bit_errors::most(expected)
+        !self.is_full(Counter::RcvData) && self.lately(Lately::Spoilt) > bit_errors::most(expected)
     }
 
-    /// Whether error correction had to mend more than its limit, and more than chance brings.
+    /// Whether error correction had to correct more than its limit, and more than chance brings, as far
+    /// as that was measured: that the counter is full by now says nothing for the link.
     pub fn mends_too_much(&self) -> bool {
-        let Some(Mended { limit, .. }) = self.mended() else { return false };
-        let bits = self.incoming.map_or(0.0, |it| it.bits_a_second) * self.watched.sum();
-        self.mended.sum() > bit_errors::most(bits * limit)
+        self.pre_fec.is_some_and(|known| known.over && !known.outdated)
+    }
+
+    /// Whether it is open if error correction has to correct too much: it had to when its counter became
+    /// full, and the link has trained since.
+    pub fn may_correct_too_much(&self) -> bool {
+        self.pre_fec.is_some_and(|known| known.over && known.outdated)
     }
 
     /// Whether its packets come in broken when there is much to carry, and not at other times.
@@ -186,14 +251,13 @@ impl PortState {
         self.corruption.follows_load()
     }
 
-    /// The share of bits that error correction had to mend, and its limit, if both are known.
+    /// The share of bits that error correction had to correct, as it was last measured, and its limit, if
+    /// both are known.
     pub fn mended(&self) -> Option<Mended> {
-        let incoming = self.incoming?;
-        let bits = incoming.bits_a_second * self.watched.sum();
-        // A full counter grows no more, and tells too little.
-        let stuck = self.totals.counting().is_stuck(Counter::FecCorrectedSymbols);
-        let limit = incoming.limits.pre_fec.filter(|_| bits > 0.0 && !stuck)?;
-        Some(Mended { ratio: self.mended.sum() / bits, limit })
+        let limit = self.incoming?.limits.pre_fec?;
+        let PreFec { ratio, at, .. } = self.pre_fec?;
+        let at = Moment::default() + Duration::from_secs(at.into());
+        Some(Mended { ratio, limit, at, stale: self.is_full(Counter::FecCorrectedSymbols) })
     }
 }
 
@@ -202,6 +266,11 @@ impl PortState {
 /// physical ones are these.
 fn spoilt(growth: &Growth) -> u64 {
     let of = |counter| growth.of(counter).unwrap_or(0);
+    if growth.is_refused(Counter::RcvRemotePhysicalErrors)
+        && growth.of(Counter::RcvLocalPhysicalErrors).is_none()
+    {
+        return 0;
+    }
     let less_marked =
         || of(Counter::RcvErrors).saturating_sub(of(Counter::RcvRemotePhysicalErrors));
     growth.of(Counter::RcvLocalPhysicalErrors).unwrap_or_else(less_marked)

@@ -60,19 +60,20 @@ table! {
     /// Why a link has its verdict.
     Reason {
         BitErrors "bit_errors" "More bits come in wrong than its limit allows.";
-        PreFec "pre_fec" "More is mended by error correction than its limit allows.";
+        PreFec "pre_fec" "Error correction has to correct more than its limit allows.";
         Flapping "flapping" "The link went down and up again.";
         NodeFlapping "node_flapping" "The link went down, and one end alone counted it: it was the other end's node.";
         Recoveries "recoveries" "The link retrained by itself, again and again.";
-        Width "width" "It runs on fewer lanes than both ends can do and are allowed.";
-        Speed "speed" "It runs slower than both ends can do and are allowed.";
+        Width "width" "It runs on fewer lanes than it had before, or than other links between such devices have.";
+        Speed "speed" "It runs at a lower speed than it had before, or than other links between such devices have.";
         Down "down" "It carries nothing, and the nodes at both ends are there.";
         ReceiveErrors "receive_errors" "Packets come in broken.";
         LinkIntegrity "link_integrity" "Local errors came thick enough to pass the port's own threshold.";
         Marked "marked" "Packets come in that were spoilt on a link further upstream: the fault is not here.";
         Congested "congested" "Packets wait here first: its receiver is slow, or its link is full.";
         Victim "victim" "Packets wait here because they wait further on.";
-        Saturated "saturated" "A counter that it is judged by is full and counts no further.";
+        BelowCapability "below_capability" "Both ends can do more and are allowed to; it never did, and links between such devices do not: usual for HDR100 and NDR200 adapters.";
+        CounterSaturated "counter_saturated" "A counter of its errors is full and counts no further.";
         TooShort "too_short" "It was not watched for long enough yet.";
         Unanswered "unanswered" "A node at its end does not answer.";
         Disabled "disabled" "Somebody switched one of its ports off.";

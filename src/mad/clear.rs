@@ -4,8 +4,9 @@
 use crate::fabric::counter::{Attribute, Kind, Place};
 use crate::fabric::{Counter, PortNumber};
 
-use super::Query;
+use super::fec::PortExtendedSpeedsCounters;
 use super::layout::{attribute, byte, bytes};
+use super::{Mad, Query};
 
 attribute! {
     /// Which of the counters of PortCounters a Set is about (IBTA 1.4, 16.1.3.5). PortSelect is the
@@ -59,22 +60,55 @@ impl CounterSelect {
     }
 }
 
-/// Sets counters of one port to zero, and leaves all others as they are.
-pub fn clear(port: PortNumber, counters: CounterSelect) -> Query {
+/// What a Set is to set to zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clear {
+    /// These of PortCounters.
+    Counters(CounterSelect),
+    /// All of PortExtendedSpeedsCounters. Its CounterSelect has 64 bits; which bit is whose differs with
+    /// the layout, and all of them are what perfquery and ibdiagnet set (rdma-core:
+    /// `ext_speeds_reset_via` of infiniband-diags/perfquery.c).
+    Corrections,
+}
+
+impl Clear {
+    /// Writes the selection into a request, with all values zero.
+    pub(super) fn encode(self, mad: &mut Mad) {
+        match self {
+            Clear::Counters(counters) => counters.encode(mad),
+            Clear::Corrections => {
+                let counter_select = u64::MAX;
+                PortExtendedSpeedsCounters { counter_select, ..Default::default() }.encode(mad);
+            }
+        }
+    }
+}
+
+fn set(attribute: Attribute, port: PortNumber, clear: Clear) -> Query {
     Query {
         subnet: false,
-        attribute: Attribute::PortCounters as u16,
+        attribute: attribute as u16,
         modifier: 0,
         port_select: port,
-        clear: Some(counters),
+        clear: Some(clear),
     }
+}
+
+/// Sets counters of one port to zero, and leaves all others as they are.
+pub fn clear(port: PortNumber, counters: CounterSelect) -> Query {
+    set(Attribute::PortCounters, port, Clear::Counters(counters))
+}
+
+/// Sets all of one port to zero that error correction counts.
+pub fn clear_corrections(port: PortNumber) -> Query {
+    set(Attribute::PortExtendedSpeedsCounters, port, Clear::Corrections)
 }
 
 /// Whether a counter may be cleared where it stands. Traffic fills 32 bits in seconds, and whoever
 /// reads only those reads them as they are; the causes of errors have attributes of their own, which
 /// are left alone.
 pub fn may_be_cleared(counter: Counter, place: Place) -> bool {
-    place.attribute == Attribute::PortCounters
+    matches!(place.attribute, Attribute::PortCounters | Attribute::PortExtendedSpeedsCounters)
         && place.width < 64
         && counter.row().kind != Kind::Traffic
 }
@@ -102,6 +136,16 @@ mod tests {
         assert!((0..192).filter(zero).all(|at| mad.data()[at] == 0));
         let told: Vec<Counter> = CounterSelect::decode(&mad).counters().collect();
         assert_eq!(told, [Counter::LinkDowned, Counter::Vl15Dropped, Counter::XmitWait]);
+    }
+
+    #[test]
+    fn a_set_of_what_error_correction_counts_selects_all_of_it() {
+        let mad = Mad::request(&clear_corrections(36), None, 7);
+        assert_eq!(mad.0[..4], [1, 0x04, 1, method::SET]);
+        assert_eq!((mad.attribute(), mad.port_select(), mad.transaction()), (0x1f, 36, 7));
+        assert_eq!(mad.u64(DATA + 8), u64::MAX);
+        let zero = |at: &usize| *at != 1 && !(8..16).contains(at);
+        assert!((0..192).filter(zero).all(|at| mad.data()[at] == 0));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub mod smp;
 use std::fmt;
 
 use crate::fabric::PortNumber;
-use clear::CounterSelect;
+use clear::Clear;
 
 /// The size of every MAD.
 pub const LEN: usize = 256;
@@ -156,7 +156,7 @@ pub struct Query {
     pub port_select: PortNumber,
     /// The counters to set to zero, instead of asking for anything. This is the only Set of the
     /// program: nothing makes one without `--fabric.clear-saturated`, and no other can be said.
-    pub clear: Option<CounterSelect>,
+    pub clear: Option<Clear>,
 }
 
 /// A MAD's bytes.
@@ -167,9 +167,9 @@ impl Mad {
     /// The request that a query makes: a [`Mad::get`], but for the one that clears counters.
     pub fn request(query: &Query, path: Option<&Path>, transaction: u32) -> Mad {
         let mut mad = Mad::get(query, path, transaction);
-        if let Some(counters) = query.clear {
+        if let Some(clear) = query.clear {
             mad.0[3] = method::SET;
-            counters.encode(&mut mad);
+            clear.encode(&mut mad);
         }
         mad
     }

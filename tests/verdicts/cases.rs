@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fabric_exporter::fabric::rate::Width;
 use fabric_exporter::health::congestion::Role;
 use fabric_exporter::health::verdict::Repair;
 use fabric_exporter::health::{Reason, Verdict};
@@ -173,6 +174,49 @@ fn of_links() -> Vec<Case> {
     ]
 }
 
+/// Links that run below what both ends can do, from the first sweep on.
+fn of_rates() -> Vec<Case> {
+    let degraded =
+        |host: usize, limit: &str| format!("degrade: {{at: 0s, link: host-{host}, {limit}}}");
+    let all = |limit: &str| (0..24).map(|host| degraded(host, limit)).collect::<Vec<_>>();
+    let story = |entries: Vec<String>| format!("timeline: [{}]", entries.join(", "));
+    let mut one_lane = all("width: 2x");
+    one_lane[5] = degraded(5, "width: 1x");
+    vec![
+        Case::new("all hosts run on 2 of 4 lanes by design", 90, story(all("width: 2x"))).then(
+            |seen| {
+                let it = link(seen, "host-5[1]").ok_or("no link")?;
+                let weight = it.reasons.weight(Reason::BelowCapability);
+                ensure(weight == Some(Verdict::Ok) && it.repair.is_none(), || told(it))?;
+                let snapshot = seen.snapshot.as_ref().ok_or("no sweep")?;
+                let width = snapshot.status(it.link.0).and_then(|status| status.width);
+                ensure(width == Some(Width::X2), || format!("{width:?}"))?;
+                all_fine_but(seen, &[])
+            },
+        ),
+        Case::new("all hosts run at HDR by design", 90, story(all("speed: HDR")))
+            .then(|seen| all_fine_but(seen, &[])),
+        Case::new("all hosts run on 2 lanes, and one of them on 1", 90, story(one_lane))
+            .wants("host-5[1]", Verdict::Bad, Reason::Width)
+            .then(|seen| all_fine_but(seen, &["host-5[1]"])),
+        Case::new(
+            "one host runs at HDR, and all others at NDR",
+            90,
+            story(vec![degraded(5, "speed: HDR")]),
+        )
+        .wants("host-5[1]", Verdict::Watch, Reason::Speed)
+        .then(|seen| all_fine_but(seen, &["host-5[1]"])),
+        Case::new(
+            "a link that ran on 4 lanes comes up with 2",
+            90,
+            "timeline: [degrade: {at: 30m, link: \"leaf-0-0[9]\", width: 2x}]",
+        )
+        .from(1800)
+        .wants("leaf-0-0[9]", Verdict::Bad, Reason::Width)
+        .then(|seen| all_fine_but(seen, &["leaf-0-0[9]"])),
+    ]
+}
+
 /// Nodes that reboot.
 fn of_nodes() -> Vec<Case> {
     vec![
@@ -269,7 +313,47 @@ fn of_counters() -> Vec<Case> {
             )
             .then(|seen| {
                 let it = link(seen, "host-5[1]").ok_or("no link")?;
-                ensure(it.reasons.weight(Reason::Saturated).is_some(), || told(it))
+                ensure(it.reasons.weight(Reason::CounterSaturated).is_some(), || told(it))
+            }),
+            Case::new(
+                "NDR: a bad cable until the counters of error correction are full",
+                90,
+                "timeline: [bad-cable: {at: 30m, into: \"leaf-0-1[9]\", ratio: 1e-12}]",
+            )
+            .from(1800)
+            .wants("leaf-0-1[9]", Verdict::Bad, Reason::PreFec)
+            .then(|seen| {
+                let it = link(seen, "leaf-0-1[9]").ok_or("no link")?;
+                let weight = |reason| it.reasons.weight(reason);
+                let full = weight(Reason::CounterSaturated) == Some(Verdict::Ok);
+                ensure(full && weight(Reason::PreFec).is_some(), || told(it))?;
+                all_fine_but(seen, &["leaf-0-1[9]"])
+            }),
+            Case::new(
+                "NDR: the counters of error correction of sound links are full",
+                90,
+                "timeline: [set: {at: 0s, port: 'host-5[1]', counters: {PortFECCorrectedSymbolCtr: 4294967295}}, \
+                 set: {at: 0s, port: 'leaf-0-1[9]', counters: {PortFECCorrectedSymbolCtr: 4294967295}}]",
+            )
+            .then(|seen| {
+                for at in ["host-5[1]", "leaf-0-1[9]"] {
+                    let it = link(seen, at).ok_or("no link")?;
+                    let weight = it.reasons.weight(Reason::CounterSaturated);
+                    ensure(weight == Some(Verdict::Ok), || told(it))?;
+                }
+                all_fine_but(seen, &[])
+            }),
+            Case::new(
+                "an adapter reports 2^64 - 40 receive errors",
+                90,
+                "timeline: [set: {at: 30m, port: 'host-5[1]', counters: {PortRcvErrors: 18446744073709551576}}]",
+            )
+            .then(|seen| {
+                let port = link(seen, "host-5[1]").ok_or("no link")?.link;
+                let of = |port: fabric_exporter::fabric::PortIndex| &seen.findings.ports[port.0 as usize];
+                let times = of(port.0).counting.impossible_readings + of(port.1).counting.impossible_readings;
+                ensure(times > 200, || format!("{times} impossible readings"))?;
+                all_fine_but(seen, &[])
             }),
     ]
 }
@@ -344,7 +428,14 @@ fn of_the_rest() -> Vec<Case> {
 
 /// All cases.
 pub fn all() -> Vec<Case> {
-    let others =
-        [of_links(), of_nodes(), of_silent_hcas(), of_counters(), of_load(), of_the_rest()];
+    let others = [
+        of_links(),
+        of_rates(),
+        of_nodes(),
+        of_silent_hcas(),
+        of_counters(),
+        of_load(),
+        of_the_rest(),
+    ];
     bad_cables().chain(others.into_iter().flatten()).collect()
 }

@@ -11,6 +11,7 @@ mod internal;
 mod remedies;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod saturation;
 mod table;
 mod watch;
 

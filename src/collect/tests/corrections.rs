@@ -61,9 +61,13 @@ fn nobody_is_asked_for_corrections_who_need_not_be() {
         (FEC, None, Speed::Hdr, 0, 6),
         (FEC, Some(0), Speed::Hdr, 6, 0),
         (FEC, Some(1), Speed::Fdr, 6, 0),
-        (FEC, Some(3), Speed::Edr, 6, 0),
+        (FEC, Some(3), Speed::Edr, 6, 6),
         (FEC, Some(4), Speed::Edr, 6, 6),
-        (FEC, Some(9), Speed::Edr, 6, 0),
+        (FEC, Some(5), Speed::Edr, 6, 0),
+        (FEC, Some(9), Speed::Edr, 6, 6),
+        (FEC, Some(12), Speed::Edr, 6, 0),
+        (FEC, Some(12), Speed::Hdr, 6, 6),
+        (FEC, Some(14), Speed::Edr, 6, 6),
     ] {
         let mut wire = modern(fec);
         wire.speed = speed;

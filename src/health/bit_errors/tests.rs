@@ -79,6 +79,18 @@ fn each_speed_has_a_limit_and_a_site_may_have_its_own() {
         assert!(usual.of(speed, None).symbol <= 1e-12);
     }
     assert_eq!(usual.of(Speed::Edr, Some(Fec::LowLatency)).pre_fec, Some(1e-12));
+    for (speed, fec, pre_fec) in [
+        (Speed::Edr, Fec::MellanoxLowLatency, Some(1e-12)),
+        (Speed::Edr, Fec::Adaptive, None),
+        (Speed::Hdr, Fec::Adaptive, Some(1e-5)),
+        (Speed::Hdr, Fec::Rs544Plr, Some(1e-7)),
+        (Speed::Ndr, Fec::ReedSolomon2, Some(1e-5)),
+        (Speed::Ndr, Fec::Rs271Plr, Some(1e-5)),
+        // None is published.
+        (Speed::Ndr, Fec::ZeroLatency, None),
+    ] {
+        assert_eq!(usual.of(speed, Some(fec)).pre_fec, pre_fec, "{speed:?} {fec:?}");
+    }
     let own = row(Speed::Ndr, Some(Fec::ReedSolomon), 1e-13, None);
     let site = LimitTable::new(&[own]);
     assert_eq!(site.of(Speed::Ndr, Some(Fec::ReedSolomon)), own.limits);

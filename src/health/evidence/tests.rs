@@ -8,6 +8,7 @@ use crate::fabric::assembly::FoundFabric;
 use crate::fabric::moment::Anchor;
 use crate::fabric::names::NodeNames;
 use crate::fabric::snapshot::Fresh;
+use crate::fabric::status::PortStatus;
 use crate::fabric::topology::tests::{end, found};
 use crate::fabric::topology::{Link, NodeKind};
 use crate::fabric::{Fabric, Moment, Reading};
@@ -52,6 +53,7 @@ fn of_link(link: Link) -> LinkFindings {
         outages: Outages::default(),
         losses: None,
         upstream: None,
+        reference: None,
     }
 }
 
@@ -140,11 +142,19 @@ fn a_link_below_what_it_can_do() {
         status.width = Width::widest(1);
         snapshot.statuses[port.0 as usize] = Fresh::Told(status);
     };
-    let told = told(Reason::Width, |snapshot, _, leaf, host| {
-        at_1x(snapshot, leaf);
-        at_1x(snapshot, host);
-    });
-    assert_eq!(told, "runs at 1x, and both ends can do 4x");
+    let run = (Width::X4, Speed::Edr);
+    for (reason, reference, says) in [
+        (Reason::Width, Reference::Past(run), "it ran at 4x EDR before"),
+        (Reason::Width, Reference::Peers(run), "links between such devices run at 4x EDR"),
+        (Reason::BelowCapability, Reference::Capability(run), "both ends can do 4x EDR"),
+    ] {
+        let told = told(reason, |snapshot, findings, leaf, host| {
+            at_1x(snapshot, leaf);
+            at_1x(snapshot, host);
+            findings.links[0].reference = Some(reference);
+        });
+        assert_eq!(told, format!("runs at 1x EDR, and {says}"));
+    }
 }
 
 #[test]
@@ -207,10 +217,26 @@ fn who_waits_for_whom() {
 
 #[test]
 fn what_is_not_known_and_why() {
-    let full = told(Reason::Saturated, |_, findings, _, host| {
+    let full = told(Reason::CounterSaturated, |_, findings, _, host| {
         findings.ports[host.0 as usize].counting = saturated(Counter::SymbolErrors, true);
     });
     assert_eq!(full, "symbol_errors is full at host-a port 1");
+    let stale = |reason| {
+        told(reason, |snapshot, findings, leaf, _| {
+            let found = &mut findings.ports[leaf.0 as usize];
+            found.counting = saturated(Counter::FecCorrectedSymbols, true);
+            let at = snapshot.ended.before(Duration::from_secs(600));
+            found.bit_errors.mended = Some(Mended { ratio: 2e-5, limit: 1e-5, at, stale: true });
+        })
+    };
+    assert_eq!(
+        stale(Reason::CounterSaturated),
+        "fec_corrected_symbols is full at leaf port 1 (2.0e-5 of the bits were corrected 10m ago, limit 1e-5)"
+    );
+    assert_eq!(
+        stale(Reason::PreFec),
+        "2.0e-5 of the bits into leaf port 1 are corrected, limit 1e-5, measured 10m ago: the counter is full since"
+    );
     let short = told(Reason::TooShort, |_, findings, leaf, host| {
         for (port, seconds) in [(leaf, 75.0), (host, 90.0)] {
             let errors = &mut findings.ports[port.0 as usize].bit_errors;

@@ -2,6 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::fabric::Reading;
+use crate::fabric::rate::{Speed, Width};
 use crate::fabric::status::PortStatus;
 use crate::fabric::status::tests::up;
 use crate::fabric::topology::PortRole;
@@ -22,6 +23,8 @@ struct Story {
     sweep: u64,
     /// What the switch says of its port's state; nothing while the discovery's word counts.
     told: Option<PortStatus>,
+    /// What the host says of its own.
+    far: Option<PortStatus>,
     /// LinkDowned of the switch and of the host.
     downed: [u64; 2],
     /// The field of the host's is full.
@@ -34,6 +37,8 @@ struct Story {
     received: [u64; 2],
     /// PortXmitData of the host, if that is read: words of four bytes.
     sent: Option<u64>,
+    /// PortFECCorrectedSymbolCtr of the switch, if that is read: 32 bits that stick.
+    corrected: Option<u64>,
 }
 
 impl Story {
@@ -42,20 +47,33 @@ impl Story {
     }
 
     fn counting(downed: [u64; 2], full: bool) -> Self {
-        let mut story = Story {
+        let mut story = Story::unseen(downed, full);
+        story.sweeps(2);
+        story
+    }
+
+    /// Before the first sweep, with a link that runs as the switch's port says.
+    fn running(width: Width, speed: Speed) -> Self {
+        let mut story = Story::unseen([0; 2], false);
+        story.told = Some(running(width, speed));
+        story
+    }
+
+    fn unseen(downed: [u64; 2], full: bool) -> Self {
+        Story {
             judge: Judge::new(HealthSettings::default()),
             fabric: pair(true),
             sweep: 0,
             told: None,
+            far: None,
             downed,
             full,
             silent: false,
             symbols: 0,
             received: [0; 2],
             sent: None,
-        };
-        story.sweeps(2);
-        story
+            corrected: None,
+        }
     }
 
     fn began(&self) -> Moment {
@@ -78,14 +96,23 @@ impl Story {
                     reading.set(Counter::XmitData, sent);
                 }
             }
+            if let Some(corrected) = self.corrected.filter(|_| nth == 0) {
+                let most = u64::from(u32::MAX);
+                reading.set(Counter::FecCorrectedSymbols, corrected.min(most));
+                if corrected >= most {
+                    reading.set_stuck(Counter::FecCorrectedSymbols);
+                }
+            }
             if self.full && nth == 1 {
                 reading.set_stuck(Counter::LinkDowned);
             }
             snapshot.readings[self.fabric.find(at).unwrap().0 as usize] = Some(reading);
         }
-        if let Some(told) = self.told {
-            let port = self.fabric.find(end(1, 1)).unwrap();
-            snapshot.statuses[port.0 as usize] = Fresh::Told(told);
+        for (told, at) in [(self.told, end(1, 1)), (self.far, end(2, 1))] {
+            if let Some(told) = told {
+                let port = self.fabric.find(at).unwrap();
+                snapshot.statuses[port.0 as usize] = Fresh::Told(told);
+            }
         }
         if self.silent {
             snapshot.readings.fill(None);
@@ -99,6 +126,20 @@ impl Story {
             self.sweep();
         }
         self.sweep()
+    }
+}
+
+/// A port of a switch that can do 4x NDR, as of one that is not split, and runs so.
+fn running(width: Width, speed: Speed) -> PortStatus {
+    let speeds = Speed::ALL.into_iter().filter(|speed| *speed <= Speed::Ndr).collect();
+    PortStatus {
+        width: Some(width),
+        speed: Some(speed),
+        widths_supported: Width::X4.up_to(),
+        widths_enabled: Width::X4.up_to(),
+        speeds_supported: speeds,
+        speeds_enabled: speeds,
+        ..up(1)
     }
 }
 
@@ -246,4 +287,146 @@ fn whether_a_link_is_up_is_not_known_while_nobody_answers() {
     story.silent = false;
     let found = story.sweep();
     assert_eq!((found.up, found.outages.flaps), (Some(true), 0));
+}
+
+/// The weight of a reason, by the word that metrics have for it.
+fn weight(found: &LinkFindings, label: &str) -> Option<Verdict> {
+    let mut reasons = found.reasons.iter();
+    reasons.find(|(reason, _)| reason.label() == label).map(|(_, weight)| weight)
+}
+
+#[test]
+fn an_impossible_value_is_no_evidence_against_a_link() {
+    let mut story = Story::new();
+    story.sweeps(60);
+    // As a ConnectX-7 was seen to report it.
+    story.received[0] = u64::MAX - 39;
+    let found = story.sweep();
+    assert_eq!(weight(&found, "receive_errors"), None, "{:?}", found.reasons);
+    assert_eq!(found.verdict, Verdict::Ok, "judged by its other counters");
+    // Back to sense: what was counted since the latest valid reading counts.
+    story.received[0] = 30;
+    assert_eq!(weight(&story.sweep(), "receive_errors"), Some(Verdict::Watch));
+}
+
+#[test]
+fn a_link_on_half_of_its_lanes_from_the_start_is_as_it_was_built() {
+    let mut story = Story::running(Width::X2, Speed::Edr);
+    let found = story.sweeps(60);
+    assert_eq!(found.verdict, Verdict::Ok, "{:?}", found.reasons);
+    assert_eq!(weight(&found, "below_capability"), Some(Verdict::Ok));
+}
+
+#[test]
+fn a_full_counter_of_error_correction_does_not_acquit_a_link() {
+    let mut story = Story::running(Width::X4, Speed::Ndr);
+    let corrected = |story: &mut Story, sweeps: usize, a_sweep: u64| {
+        for _ in 1..sweeps {
+            story.corrected = Some(story.corrected.unwrap_or(0) + a_sweep);
+            story.sweep();
+        }
+        story.sweep()
+    };
+    // Twice the limit: 2e-5 of the 6e12 bits of a sweep. After 36 sweeps 32 bits are full.
+    let found = corrected(&mut story, 30, 120_000_000);
+    assert_eq!((found.verdict, weight(&found, "pre_fec")), (Verdict::Watch, Some(Verdict::Watch)));
+    let found = corrected(&mut story, 400, 120_000_000);
+    assert_eq!((found.verdict, weight(&found, "pre_fec")), (Verdict::Watch, Some(Verdict::Watch)));
+    assert_eq!(weight(&found, "counter_saturated"), Some(Verdict::Ok), "{:?}", found.reasons);
+}
+
+#[test]
+fn a_link_that_lost_lanes_or_speed_is_no_longer_as_it_was_built() {
+    for (from, to, reason, verdict) in [
+        ((Width::X4, Speed::Ndr), (Width::X2, Speed::Ndr), "width", Verdict::Bad),
+        ((Width::X4, Speed::Ndr), (Width::X4, Speed::Hdr), "speed", Verdict::Watch),
+        ((Width::X2, Speed::Ndr), (Width::X2, Speed::Edr), "speed", Verdict::Watch),
+        // One lane of four is no design.
+        ((Width::X1, Speed::Edr), (Width::X1, Speed::Edr), "width", Verdict::Bad),
+    ] {
+        let mut story = Story::running(from.0, from.1);
+        story.far = story.told;
+        story.sweeps(60);
+        story.told = Some(running(to.0, to.1));
+        story.far = story.told;
+        let found = story.sweeps(60);
+        let told = (found.verdict, weight(&found, reason));
+        assert_eq!(told, (verdict, Some(verdict)), "{from:?} {to:?}: {:?}", found.reasons);
+    }
+}
+
+#[test]
+fn lanes_for_speed_at_the_same_rate_are_no_loss() {
+    let mut story = Story::running(Width::X4, Speed::Edr);
+    story.far = story.told;
+    story.sweeps(60);
+    story.told = Some(running(Width::X2, Speed::Hdr));
+    story.far = story.told;
+    let found = story.sweeps(60);
+    assert_eq!(found.verdict, Verdict::Ok, "{:?}", found.reasons);
+}
+
+#[test]
+fn what_a_link_had_says_nothing_once_its_ends_are_allowed_something_else() {
+    let allowed = |widths, run: (Width, Speed)| {
+        let status = PortStatus { widths_enabled: widths, ..running(run.0, run.1) };
+        Some(status)
+    };
+    let mut story = Story::running(Width::X4, Speed::Ndr);
+    story.far = story.told;
+    story.sweeps(60);
+    // LinkWidthEnabled is 2x: the link still runs as it did, until it trains.
+    story.told = allowed(Width::X2.up_to(), (Width::X4, Speed::Ndr));
+    assert_eq!(story.sweeps(4).verdict, Verdict::Ok);
+    story.told = allowed(Width::X2.up_to(), (Width::X2, Speed::Ndr));
+    story.far = Some(running(Width::X2, Speed::Ndr));
+    let found = story.sweeps(120);
+    assert_eq!((found.verdict, found.reference), (Verdict::Ok, None), "{:?}", found.reasons);
+    // And it loses a lane of the two that it is allowed.
+    story.told = allowed(Width::X2.up_to(), (Width::X1, Speed::Ndr));
+    story.far = Some(running(Width::X1, Speed::Ndr));
+    assert_eq!(story.sweeps(4).verdict, Verdict::Bad);
+}
+
+#[test]
+fn a_bad_link_is_not_acquitted_by_impossible_symbol_errors() {
+    let mut story = Story::new();
+    story.sweeps(10);
+    for _ in 0..10 {
+        story.symbols += 1_000;
+        story.sweep();
+    }
+    assert_eq!(story.sweep().verdict, Verdict::Bad);
+    let known = std::mem::replace(&mut story.symbols, 1 << 63);
+    let found = story.sweeps(4 * 30);
+    assert_eq!(found.verdict, Verdict::Bad, "{:?}", found.reasons);
+    assert_eq!(weight(&found, "too_short"), Some(Verdict::Unknown));
+    // And of a good one nothing is known until there are valid values again.
+    story.symbols = known;
+    assert_eq!(story.sweeps(4 * 300).verdict, Verdict::Ok);
+}
+
+#[test]
+fn a_link_that_trained_since_its_counter_became_full_is_not_known_to_be_better() {
+    let mut story = Story::running(Width::X4, Speed::Ndr);
+    for sweep in 0..60 {
+        story.corrected = Some(120_000_000 * sweep);
+        story.sweep();
+    }
+    assert_eq!(weight(&story.sweep(), "pre_fec"), Some(Verdict::Watch));
+    let up = story.told;
+    story.told = Some(polling());
+    story.downed = [1, 1];
+    story.sweeps(2);
+    story.told = up;
+    let found = story.sweeps(60);
+    let open = (weight(&found, "pre_fec"), weight(&found, "counter_saturated"));
+    assert_eq!(open, (None, Some(Verdict::Unknown)), "{:?}", found.reasons);
+    // It is cleared, and what is counted from then on is little.
+    for sweep in 0..60 {
+        story.corrected = Some(60_000 * sweep);
+        story.sweep();
+    }
+    let found = story.sweep();
+    assert_eq!(weight(&found, "counter_saturated"), None, "{:?}", found.reasons);
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::fabric::host::HostSnapshot;
 use crate::fabric::{Guid, PortNumber};
 use crate::health::findings::Counting;
+use crate::health::plausible::UNBOUNDED;
 use crate::health::totals::{Before, Memory, PortTotals};
 
 /// How many ports are remembered while not all of them are there: virtual functions of containers may
@@ -57,7 +58,8 @@ impl HostTotals {
                 };
                 let place = (Arc::clone(name), guid, port.number);
                 let totals = self.ports.entry(place).or_insert_with(resume);
-                totals.take(&mut port.reading);
+                // It may carry Ethernet, and counts what it sends to itself: no rate of a link bounds it.
+                totals.take(&mut port.reading, UNBOUNDED);
                 counting.push(totals.counting());
                 befores.push(totals.before().cloned());
             }

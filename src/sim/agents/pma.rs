@@ -100,6 +100,9 @@ pub(super) fn fill(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -
 
 /// Sets the counters that a request selects, if it is a request that may.
 pub(super) fn set(world: &mut World, at: PortId, request: &Mad) -> bool {
+    if request.attribute() == PortExtendedSpeedsCounters::ID {
+        return set_corrections(world, at, request);
+    }
     if request.attribute() != CounterSelect::ID {
         return false;
     }
@@ -113,6 +116,27 @@ pub(super) fn set(world: &mut World, at: PortId, request: &Mad) -> bool {
         let value = place.read(request.data());
         for &port in &ports {
             world.act(now, Action::Set { port, counter, value });
+        }
+    }
+    true
+}
+
+/// Sets what error correction counted, if a request selects all of it.
+fn set_corrections(world: &mut World, at: PortId, request: &Mad) -> bool {
+    let asked = PortExtendedSpeedsCounters::decode(request);
+    let has_it = has(world.net().node_of(at).model, Attribute::PortExtendedSpeedsCounters);
+    if !has_it || asked.counter_select != u64::MAX {
+        return false;
+    }
+    let Some(ports) = selected(world, at, request.port_select()) else { return true };
+    let ports: Vec<PortId> = ports.map(|port| port).collect();
+    let now = world.now();
+    for port in ports {
+        for (counter, value) in [
+            (Counter::FecCorrectedSymbols, asked.port_corrected_symbols),
+            (Counter::FecUncorrectableBlocks, asked.port_uncorrectable_blocks),
+        ] {
+            world.act(now, Action::Set { port, counter, value: value.into() });
         }
     }
     true

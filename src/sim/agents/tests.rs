@@ -8,7 +8,7 @@ use crate::fabric::rate::{Speed, Width};
 use crate::fabric::status::{physical, state};
 use crate::fabric::{Moment, PortNumber};
 use crate::mad::class_port_info::{Capabilities, ClassPortInfo};
-use crate::mad::clear::{CounterSelect, clear};
+use crate::mad::clear::{CounterSelect, clear, clear_corrections};
 use crate::mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended, mode};
 use crate::mad::pma::{self, PortSamplesControl};
 use crate::mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability};
@@ -482,4 +482,27 @@ fn error_correction_is_told_of_links_that_have_it() {
     let end = find(world.net(), "leaf-0-0[1]");
     world.act(at(1), Action::Limit { end, width: None, speed: Some(Speed::Edr) });
     assert_eq!(active(&world), mode::NONE);
+}
+
+#[test]
+fn what_error_correction_counted_is_cleared_by_a_set_that_selects_all_of_it() {
+    let mut world = world_of("quantum-2", "connectx-7");
+    let seat = find(world.net(), "leaf-0-0[0]");
+    let port = find(world.net(), "leaf-0-0[1]");
+    for counter in [Counter::FecCorrectedSymbols, Counter::FecUncorrectableBlocks] {
+        world.act(at(1), Action::Set { port, counter, value: 1 << 33 });
+    }
+    let counters = |world: &World| {
+        let query = pma::counters(Attribute::PortExtendedSpeedsCounters, 1);
+        PortExtendedSpeedsCounters::decode(&ask(world, "leaf-0-0[0]", query))
+    };
+    let full = counters(&world);
+    assert_eq!(full.port_corrected_symbols, u32::MAX, "it sticks");
+    assert_eq!(full.port_corrected_blocks, u32::MAX);
+    assert_eq!(full.port_uncorrectable_blocks, u32::MAX);
+    let request = Mad::request(&clear_corrections(1), None, 77);
+    assert_eq!(obey(&mut world, seat, &request).unwrap().status(), 0);
+    let cleared = counters(&world);
+    assert!(cleared.port_corrected_symbols < 1_000_000, "{cleared:?}");
+    assert_eq!(cleared.port_uncorrectable_blocks, 0);
 }

@@ -38,6 +38,9 @@ impl Counts {
 
     /// A counter's value, in its own units (words of four bytes for data).
     pub fn get(&self, counter: Counter, now: Moment) -> u64 {
+        if is_corrected(counter) {
+            return self.mended(now);
+        }
         let total = self.totals[counter as usize];
         let a_second = self.a_second(counter);
         if a_second == 0.0 {
@@ -101,7 +104,11 @@ impl Counts {
     /// Sets a counter, as a tool or a test does.
     pub fn set(&mut self, now: Moment, counter: Counter, value: u64) {
         self.settle(now);
-        self.totals[counter as usize] = value;
+        if is_corrected(counter) {
+            self.mended = value;
+        } else {
+            self.totals[counter as usize] = value;
+        }
     }
 
     /// Sets all to zero, as another tool or a reset does; what goes on goes on.
@@ -110,6 +117,12 @@ impl Counts {
         self.mended = 0;
         self.since = now;
     }
+}
+
+/// Whether a counter is what error correction corrected, in blocks or symbols: at the ratios of a link
+/// that works these are the same.
+fn is_corrected(counter: Counter) -> bool {
+    matches!(counter, Counter::FecCorrectedBlocks | Counter::FecCorrectedSymbols)
 }
 
 /// What of an amount is counted: a packet that is half sent is not.

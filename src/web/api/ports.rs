@@ -73,6 +73,8 @@ pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkFindings>) -> Port
         counters,
         saturated: named(&|counter| counting.was_saturated(counter)),
         stuck: named(&|counter| counting.is_stuck(counter)),
+        impossible: named(&|counter| counting.is_impossible(counter)),
+        impossible_readings: counting.impossible_readings,
         resets: counting.resets,
         last_reset: counting.last_reset.and_then(|last| of.time(last)),
         bit_errors: bit_errors(&findings.bit_errors),
@@ -80,7 +82,12 @@ pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkFindings>) -> Port
             .bit_errors
             .mended
             .filter(|mended| mended.ratio.is_finite() && mended.limit.is_finite())
-            .map(|mended| Mended { ratio: mended.ratio, limit: mended.limit }),
+            .map(|mended| Mended {
+                ratio: mended.ratio,
+                limit: mended.limit,
+                measured_at: of.time(mended.at),
+                stale: mended.stale,
+            }),
         wait_ratio: findings.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         tick_told: findings.wait.is_some_and(|wait| wait.tick_told),
         congestion: findings.role.map(|role| congestion(of, role, findings.cause)),

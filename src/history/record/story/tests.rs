@@ -41,6 +41,7 @@ impl Watch {
             outages: Outages::default(),
             losses: None,
             upstream: None,
+            reference: None,
         };
         let findings = Findings {
             ports: vec![PortFindings::default(); fabric.ports.len()],

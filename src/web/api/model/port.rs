@@ -89,6 +89,12 @@ pub struct Port {
     pub saturated: Vec<Word>,
     /// Those of them that are full now, and count no further.
     pub stuck: Vec<Word>,
+    /// Counters whose latest value is impossible, and is no reading.
+    #[serde(default)]
+    pub impossible: Vec<Word>,
+    /// How many impossible values there were, of all counters.
+    #[serde(default)]
+    pub impossible_readings: u32,
     /// How often counters fell: somebody cleared them, or the device was reset.
     pub resets: u32,
     /// When that was seen last (RFC 3339).
@@ -97,7 +103,7 @@ pub struct Port {
     pub errors: u64,
     /// The bits that came in here.
     pub bit_errors: BitErrors,
-    /// What error correction had to mend, if it tells.
+    /// What error correction had to correct, if it tells.
     pub mended: Option<Mended>,
     /// The share of time in which the port had data and no credit to send it with.
     pub wait_ratio: Option<f32>,
@@ -118,7 +124,7 @@ pub struct Peer {
     pub connected: bool,
 }
 
-/// The ratio of bits that error correction had to mend.
+/// The ratio of bits that error correction had to correct.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mended {
@@ -126,6 +132,12 @@ pub struct Mended {
     pub ratio: f32,
     /// The ratio that is too much.
     pub limit: f32,
+    /// When it was measured last (RFC 3339).
+    #[serde(default)]
+    pub measured_at: Option<String>,
+    /// Whether its counter has been full since: then it is no measurement of now.
+    #[serde(default)]
+    pub stale: bool,
 }
 
 /// A port's part in a congestion.

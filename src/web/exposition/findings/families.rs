@@ -85,6 +85,17 @@ pub(in crate::web::exposition) const COUNTING: &[(Family, TellCounted)] = &[
     ),
     (
         counter(
+            "infiniband_port_impossible_readings",
+            PORT_LABELS,
+            "Values of a port's counters that were dropped because they are impossible: 2^63 or more, or more than the link can have carried since the reading before. Absent for ports that never had one.",
+        ),
+        |counted, line| {
+            let times = counted.counting.map(|counting| u64::from(counting.impossible_readings));
+            line.value_of(times.filter(|times| *times > 0));
+        },
+    ),
+    (
+        counter(
             "infiniband_port_counter_resets",
             PORT_LABELS,
             "Times that a port's counters fell: somebody cleared them, or the device was reset.",
@@ -157,10 +168,10 @@ pub(super) const DIRECTIONS: &[(Family, TellSpot)] = &[
         gauge(
             "infiniband_link_pre_fec_bit_error_ratio",
             &["fabric", "link", "guid", "port"],
-            "How many of the bits that came in at this port of a link had to be mended by error correction, in the latest 12 to 24 minutes.",
+            "How many of the bits that came in at this port of a link error correction had to correct, in the latest 2 to 4 minutes. Absent while its counter is full: then the verdict has the reason counter_saturated, and pages and API have the last ratio that is known, and when it was measured.",
         ),
         |spot, line| {
-            if let Some(mended) = spot.findings.bit_errors.mended {
+            if let Some(mended) = spot.findings.bit_errors.mended.filter(|it| !it.stale) {
                 line.ratio(mended.ratio);
             }
         },
@@ -169,7 +180,7 @@ pub(super) const DIRECTIONS: &[(Family, TellSpot)] = &[
         gauge(
             "infiniband_link_pre_fec_bit_error_ratio_limit",
             &["fabric", "link", "guid", "port"],
-            "The ratio of bits to be mended that is too much for this link.",
+            "The ratio of bits to be corrected that is too much for this link.",
         ),
         |spot, line| {
             if let Some(mended) = spot.findings.bit_errors.mended {

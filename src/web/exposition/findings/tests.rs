@@ -157,6 +157,7 @@ fn how_counters_fared() {
         let leaf = &mut findings.ports[port(snapshot, 1, 1).0 as usize].counting;
         *leaf = saturated(Counter::SymbolErrors, true);
         (leaf.resets, leaf.last_reset) = (2, Some(after(500)));
+        leaf.impossible_readings = 3;
         findings.ports[port(snapshot, 2, 1).0 as usize].counting =
             saturated(Counter::LinkDowned, false);
     });
@@ -170,6 +171,8 @@ fn how_counters_fared() {
     ] {
         has(&lines, &format!("infiniband_port_counter_{name}{{{labels}}} {value}"));
     }
+    has(&lines, &format!("infiniband_port_impossible_readings_total{{{LEAF}}} 3"));
+    has_none(&lines, &format!("infiniband_port_impossible_readings_total{{{host}"));
     let saturated = |line: &&String| line.starts_with("infiniband_port_counter_saturated");
     assert_eq!(lines.iter().filter(saturated).count(), 2);
     has_none(&lines, &format!("infiniband_port_counter_reset_timestamp_seconds{{{host}"));

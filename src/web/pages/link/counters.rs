@@ -3,11 +3,12 @@
 use maud::{Markup, html};
 
 use crate::fabric::counter::{Kind, Row, TABLE};
+use crate::history::clock::Clock;
 use crate::web::api::model::port::{LinkDetail, Port};
 use crate::web::pages::words;
 
 /// Errors at both ends, and bit errors against their limits.
-pub(super) fn section(detail: &LinkDetail) -> Markup {
+pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
     let ports = &detail.ports;
     let counted: Vec<&Row> = TABLE
         .iter()
@@ -32,7 +33,7 @@ pub(super) fn section(detail: &LinkDetail) -> Markup {
                 (table(ports, &still))
             }
         }
-        (bits(ports))
+        (bits(ports, clock, detail.swept_at.as_deref()))
     }
 }
 
@@ -73,7 +74,7 @@ fn cell(port: &Port, row: &Row) -> Markup {
     }
 }
 
-fn bits(ports: &[Port; 2]) -> Markup {
+fn bits(ports: &[Port; 2], clock: &Clock, swept_at: Option<&str>) -> Markup {
     html! {
         h2 { "Wrong bits" }
         @if ports.iter().all(|port| port.bit_errors.windows.is_empty()) {
@@ -100,8 +101,13 @@ fn bits(ports: &[Port; 2]) -> Markup {
         }
         @for port in ports { @if let Some(mended) = &port.mended {
             p .quiet {
-                "Error correction mends " (format!("{:.1e}", mended.ratio)) " of the bits into " (port.name.label())
+                "Error correction corrected " (format!("{:.1e}", mended.ratio)) " of the bits into " (port.name.label())
                 "; the limit is " (format!("{:.0e}", mended.limit)) "."
+                @if mended.stale {
+                    " The counter is full: this is the last ratio that is known"
+                    @if let Some(at) = &mended.measured_at { ", measured " (words::since(clock, at, swept_at)) }
+                    "."
+                }
             }
         } }
     }

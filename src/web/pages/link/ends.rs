@@ -14,7 +14,7 @@ use crate::web::pages::words;
 type Line = (&'static str, fn(&Port, &str) -> Option<Markup>);
 
 /// The table; lines that say nothing of either end are left out.
-const LINES: [Line; 9] = [
+const LINES: [Line; 10] = [
     ("Port", |port, fabric| {
         Some(html! {
             (words::node(fabric, &port.name.guid, &port.name.node)) ", " (words::kind(&port.name.node_type))
@@ -36,7 +36,10 @@ const LINES: [Line; 9] = [
         let best = port.supported_rate?;
         Some(html! {
             (words::rate(best))
-            @if port.rate.is_some_and(|rate| rate < best) { " " span .verdict.watch { "runs slower" } }
+            @if port.rate.is_some_and(|rate| rate < best) {
+                @let is_fault = port.reasons.iter().any(|reason| reason == "width" || reason == "speed");
+                " " span .quiet[!is_fault] .verdict[is_fault] .watch[is_fault] { "runs slower" }
+            }
         })
     }),
     ("Error correction", |port, _| port.fec.as_deref().map(|fec| html! { (fec) })),
@@ -48,6 +51,20 @@ const LINES: [Line; 9] = [
     }),
     ("In a congestion", |port, fabric| {
         port.congestion.as_ref().map(|part| congestion(part, fabric))
+    }),
+    ("Impossible values", |port, _| {
+        (port.impossible_readings > 0).then(|| {
+            html! {
+                (port.impossible_readings) " dropped"
+                @if !port.impossible.is_empty() {
+                    "; now: "
+                    @for (nth, counter) in port.impossible.iter().enumerate() {
+                        @if nth > 0 { ", " }
+                        (words::plain(counter))
+                    }
+                }
+            }
+        })
     }),
     ("Counters fell", |port, _| {
         (port.resets > 0)

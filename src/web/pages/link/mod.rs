@@ -64,7 +64,7 @@ pub(super) async fn get(State(desk): State<Desk>, Path(id): Path<String>, said: 
         (why(&link))
         (history)
         (ends::section(&link, &clock))
-        (counters::section(&link))
+        (counters::section(&link, &clock))
     };
     Page::new(&title, address::LINKS, main).answer()
 }
