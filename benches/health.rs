@@ -87,7 +87,7 @@ impl Read {
         go(&mut |transactor, wire| walk(&mut discovery, transactor, wire));
         let fabric =
             Arc::new(discovery.finish().assemble(&NodeNames::default(), Moment::default(), None));
-        let mut agents = Agents::new(Extras { details: false, fec: true });
+        let mut agents = Agents::new(Extras { fec: true, ..Extras::default() });
         let mut sweeps = Vec::new();
         for _ in 0..3 {
             go(&mut |transactor, wire| {

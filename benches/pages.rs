@@ -60,7 +60,7 @@ fn observed() -> Observation {
     drive(&mut discovery, &mut transactor, &mut wire, &stop).unwrap();
     let fabric =
         Arc::new(discovery.finish().assemble(&NodeNames::default(), Moment::default(), None));
-    let mut agents = Agents::new(Extras { details: false, fec: true });
+    let mut agents = Agents::new(Extras { fec: true, ..Extras::default() });
     let mut judge = Judge::new(HealthSettings::default());
     let mut observation = Observation { fabric: "default".into(), ..Observation::default() };
     for _ in 0..3 {

@@ -14,6 +14,7 @@ use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::fabric::moment::Anchor;
 use fabric_exporter::fabric::{Lid, Moment};
 use fabric_exporter::mad::class_port_info::{Capabilities, ClassPortInfo, Redirect};
+use fabric_exporter::mad::pma::Details;
 use fabric_exporter::mad::{LEN, Mad};
 use fabric_exporter::monitor::{Board, Monitor, Observation};
 use fabric_exporter::sim::scenario::{Overrides, Scenario, Story};
@@ -66,7 +67,11 @@ pub fn watch(script: &[u8]) -> Board {
     let mut script = Input::new(script);
     let flags = script.u8();
     let settings = FabricSettings {
-        details: flags & 1 != 0,
+        details: if flags & 1 != 0 {
+            Details::EachSweep
+        } else {
+            Details::Every(Duration::from_secs(30))
+        },
         fec: flags & 2 == 0,
         clear_saturated: flags & 4 != 0,
         ..SETTINGS.with(FabricSettings::clone)

@@ -5,7 +5,7 @@ use fabric_exporter::fabric::{Moment, Reading};
 use fabric_exporter::mad::class_port_info::{Capabilities, ClassPortInfo, Redirect};
 use fabric_exporter::mad::clear::CounterSelect;
 use fabric_exporter::mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
-use fabric_exporter::mad::pma::{self, Extras, PortSamplesControl};
+use fabric_exporter::mad::pma::{self, Details, Extras, Offer, Options, PortSamplesControl};
 use fabric_exporter::mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use fabric_exporter::mad::smp::{self, NodeInfo, PKeyTable, SmInfo, SwitchInfo};
 use fabric_exporter::mad::{LEN, Mad, Query};
@@ -70,9 +70,11 @@ fn meaning(mad: &Mad) {
     let _ = (MellanoxExtendedPortInfo::decode(mad).is_fdr10(), PKeyTable::place(mad.modifier()));
     let _ = Redirect::decode(mad);
     let _ = CounterSelect::decode(mad).counters().count();
+    let options = Options::of_mask(PortSamplesControl::decode(mad).option_mask);
     let capabilities = Capabilities::decode(mad);
-    for extras in [Extras::default(), Extras { details: true, fec: true }] {
-        for page in pma::plan(&capabilities, extras) {
+    let offer = Offer { capabilities, options, is_switch: mad.0[0] & 1 == 1, refused: Vec::new() };
+    for extras in [Extras::default(), Extras { details: Details::EachSweep, fec: true }] {
+        for page in pma::plan(&offer, extras) {
             let mut reading = Reading::empty(Moment::default());
             page.read(mad, &mut reading);
             assert!(page.counters.iter().all(|(counter, _)| reading.get(*counter).is_some()));

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::fabric::counter::{Attribute, Place};
 use crate::fabric::topology::End;
-use crate::fabric::{Counter, Fabric, PortIndex};
+use crate::fabric::{Counter, Fabric, Moment, PortIndex};
 use crate::mad::class_port_info::Capabilities;
 use crate::mad::clear::may_be_cleared;
-use crate::mad::pma::{self, Extras, Page};
+use crate::mad::pma::{self, Details, Extras, Offer, Options, Page};
 
 use super::corrections::Corrections;
+use super::sources::Sources;
 
 /// What the agents of the fabric were found to offer.
 #[derive(Debug, Default)]
@@ -38,12 +39,17 @@ impl Agents {
         }
     }
 
-    /// The counters of an agent's ports that may be cleared when they are full, and where they stand.
-    pub(super) fn clearable(&self, agent: End) -> Vec<(Counter, Place)> {
+    /// The counters of an agent's port that may be cleared when they are full, and where they stand.
+    /// Where a port has two fields for a counter, the classic one matters only if it is the source.
+    pub(super) fn clearable(&self, agent: End, port: End) -> Vec<(Counter, Place)> {
         let plan = self.plans.get(agent);
         let pages = plan.iter().flat_map(|plan| plan.iter());
         let pages = pages.filter(|page| !self.uncleared.contains(&(agent, page.attribute)));
-        let counters = pages.flat_map(|page| &page.counters).copied();
+        let sources = &self.plans.sources;
+        let counters = pages.flat_map(|page| {
+            let is_source = |counter| !page.is_second || sources.is_narrow(port, counter);
+            page.counters.iter().copied().filter(move |(counter, _)| is_source(*counter))
+        });
         counters.filter(|&(counter, place)| may_be_cleared(counter, place)).collect()
     }
 
@@ -62,11 +68,16 @@ impl Agents {
     }
 }
 
-/// What an agent says of its tick, PortSamplesControl's.
+/// What an agent says of its sampling, in PortSamplesControl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tick {
+pub(super) enum Sampling {
     /// This.
-    Told(u8),
+    Told {
+        /// A tick is this + 1 symbol times.
+        tick: u8,
+        /// OptionMask.
+        options: u64,
+    },
     /// That it does not have the attribute.
     NotTold,
     /// Nothing, so many times, though it answers others.
@@ -76,66 +87,128 @@ pub(super) enum Tick {
 /// After so much silence an agent is taken for one that does not have the attribute.
 const ENOUGH_SILENCE: u8 = 3;
 
+/// What an agent offers, and what to ask it for.
+#[derive(Debug)]
+struct Known {
+    offer: Offer,
+    plan: Arc<[Page]>,
+}
+
 /// What to ask each performance management agent for, and what it told once.
 #[derive(Debug, Default)]
 pub(super) struct Plans {
     extras: Extras,
-    by_agent: HashMap<End, Arc<[Page]>>,
+    by_agent: HashMap<End, Known>,
     /// Devices of one kind share a plan.
-    by_capabilities: HashMap<Capabilities, Arc<[Page]>>,
-    ticks: HashMap<End, Tick>,
+    by_offer: HashMap<Offer, Arc<[Page]>>,
+    sampling: HashMap<End, Sampling>,
+    /// When the causes of errors and discards were last read, by port.
+    details_read: HashMap<End, Moment>,
+    /// Which field each counter is taken from, of ports that have two.
+    pub sources: Sources,
 }
 
 impl Plans {
     /// What to ask an agent for, if it has told what it can do.
     pub fn get(&self, agent: End) -> Option<Arc<[Page]>> {
-        self.by_agent.get(&agent).cloned()
+        self.by_agent.get(&agent).map(|known| Arc::clone(&known.plan))
     }
 
     /// Takes down what an agent can do.
-    pub fn learn(&mut self, agent: End, capabilities: Capabilities) -> Arc<[Page]> {
-        let extras = self.extras;
-        let plan = self
-            .by_capabilities
-            .entry(capabilities)
-            .or_insert_with(|| pma::plan(&capabilities, extras).into());
-        self.by_agent.insert(agent, Arc::clone(plan));
-        Arc::clone(plan)
+    pub fn learn(
+        &mut self,
+        agent: End,
+        capabilities: Capabilities,
+        is_switch: bool,
+    ) -> Arc<[Page]> {
+        let mut offer = Offer { capabilities, is_switch, ..Offer::default() };
+        if !counts_waiting(&self.plan(&offer)) {
+            // It is not asked for its options.
+            offer.options = Options::Unannounced;
+        }
+        self.settle(agent, offer)
     }
 
     /// An agent does not have an attribute that it need not have: it is not asked for it again.
     pub fn leave_out(&mut self, agent: End, attribute: Attribute) {
-        if let Some(plan) = self.by_agent.get_mut(&agent) {
-            *plan = plan.iter().filter(|page| page.attribute != attribute).cloned().collect();
+        let Some(known) = self.by_agent.get(&agent) else { return };
+        let mut offer = known.offer.clone();
+        if !offer.refused.contains(&attribute) {
+            offer.refused.push(attribute);
+            self.settle(agent, offer);
         }
     }
 
-    /// Whether an agent is to be asked for its tick.
-    pub fn needs_tick(&self, agent: End) -> bool {
-        match self.ticks.get(&agent) {
+    fn settle(&mut self, agent: End, offer: Offer) -> Arc<[Page]> {
+        let plan = self.plan(&offer);
+        self.by_agent.insert(agent, Known { offer, plan: Arc::clone(&plan) });
+        plan
+    }
+
+    fn plan(&mut self, offer: &Offer) -> Arc<[Page]> {
+        if let Some(plan) = self.by_offer.get(offer) {
+            return Arc::clone(plan);
+        }
+        let plan: Arc<[Page]> = pma::plan(offer, self.extras).into();
+        self.by_offer.insert(offer.clone(), Arc::clone(&plan));
+        plan
+    }
+
+    /// Whether an agent is to be asked for its sampling.
+    pub fn needs_sampling(&self, agent: End) -> bool {
+        match self.sampling.get(&agent) {
             None => true,
-            Some(Tick::Silence(times)) => *times < ENOUGH_SILENCE,
-            Some(Tick::Told(_) | Tick::NotTold) => false,
+            Some(Sampling::Silence(times)) => *times < ENOUGH_SILENCE,
+            Some(Sampling::Told { .. } | Sampling::NotTold) => false,
         }
     }
 
     /// The tick that an agent told.
     pub fn tick(&self, agent: End) -> Option<u8> {
-        match self.ticks.get(&agent) {
-            Some(Tick::Told(tick)) => Some(*tick),
+        match self.sampling.get(&agent) {
+            Some(Sampling::Told { tick, .. }) => Some(*tick),
             _ => None,
         }
     }
 
-    /// Takes down what an agent said of its tick; each further silence counts.
-    pub fn learn_tick(&mut self, agent: End, said: Tick) {
-        let said = match (said, self.ticks.get(&agent)) {
-            (Tick::Silence(more), Some(Tick::Silence(times))) => {
-                Tick::Silence(times.saturating_add(more))
+    /// Takes down what an agent said of its sampling; each further silence counts. Returns the
+    /// agent's plan if its options are known by now.
+    pub fn learn_sampling(&mut self, agent: End, said: Sampling) -> Option<Arc<[Page]>> {
+        let said = match (said, self.sampling.get(&agent)) {
+            (Sampling::Silence(more), Some(Sampling::Silence(times))) => {
+                Sampling::Silence(times.saturating_add(more))
             }
             (said, _) => said,
         };
-        self.ticks.insert(agent, said);
+        self.sampling.insert(agent, said);
+        let options = match said {
+            Sampling::Told { options, .. } => Options::of_mask(options),
+            Sampling::Silence(times) if times < ENOUGH_SILENCE => return None,
+            Sampling::NotTold | Sampling::Silence(_) => Options::Unannounced,
+        };
+        let offer = Offer { options, ..self.by_agent.get(&agent)?.offer.clone() };
+        Some(self.settle(agent, offer))
+    }
+
+    /// Whether the causes of errors and discards of a port are to be read in a sweep that began at
+    /// this moment. Ports take turns, so that no sweep has to read those of all; what was asked for
+    /// and not answered is asked for again.
+    pub fn needs_details(&self, port: End, at: Moment) -> bool {
+        let Details::Every(interval) = self.extras.details else {
+            return self.extras.details == Details::EachSweep;
+        };
+        let interval = (interval.as_nanos() as u64).max(1);
+        // Fibonacci hashing: neighboring GUIDs and ports get turns far apart.
+        let mixed = (port.0.0 ^ u64::from(port.1) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let turn = |at: Moment| at.0.saturating_add((mixed >> 1) % interval) / interval;
+        self.details_read.get(&port).is_none_or(|last| turn(*last) != turn(at))
+    }
+
+    /// The causes of errors and discards of a port were read in a sweep that began at this moment.
+    pub fn has_read_details(&mut self, port: End, at: Moment) {
+        if matches!(self.extras.details, Details::Every(_)) {
+            self.details_read.insert(port, at);
+        }
     }
 
     fn keep_present(&mut self, fabric: &Fabric) {
@@ -143,6 +216,17 @@ impl Plans {
             fabric.node_by_guid(*guid).is_some_and(|node| fabric.node(node).present())
         };
         self.by_agent.retain(|agent, _| present(agent));
-        self.ticks.retain(|agent, _| present(agent));
+        self.by_offer.retain(|_, plan| Arc::strong_count(plan) > 1);
+        self.sampling.retain(|agent, _| present(agent));
+        self.details_read.retain(|port, _| present(port));
+        self.sources.keep_known(fabric);
     }
+}
+
+/// Whether a plan has the waiting counted in 64 bits: only such agents are asked for their sampling. Of
+/// older devices only some answer; and ibsim, which counts in 32 bits, hands the question to whatever
+/// sits at the port, of which OpenSM dies.
+pub(super) fn counts_waiting(plan: &[Page]) -> bool {
+    let mut counters = plan.iter().flat_map(|page| &page.counters);
+    counters.any(|(counter, place)| *counter == Counter::XmitWait && place.width == 64)
 }

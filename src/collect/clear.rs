@@ -120,7 +120,7 @@ impl<'a> Clearing<'a> {
 /// What there is to do at a port, attribute by attribute.
 fn jobs_of(swept: &Snapshot, agents: &Agents, port: PortIndex) -> impl Iterator<Item = (u64, Job)> {
     let agent = agent_of(&swept.fabric, port);
-    let narrow = agents.clearable(agent);
+    let narrow = agents.clearable(agent, swept.fabric.end(port));
     let of = [Attribute::PortCounters, Attribute::PortExtendedSpeedsCounters];
     of.into_iter().filter_map(move |attribute| {
         let narrow = narrow.iter().filter(|(_, place)| place.attribute == attribute);

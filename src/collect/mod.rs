@@ -8,6 +8,7 @@ pub mod home;
 pub mod host;
 pub mod perfmgt;
 pub mod port_state;
+mod sources;
 pub mod subnet;
 pub mod sweep;
 

@@ -1,20 +1,23 @@
 //! The counter sweep: each port of each switch and HCA is asked for what it counted.
 //!
 //! What a device's ClassPortInfo offers decides what it is asked for; that is asked once and kept
-//! for as long as the device stays, and so is the tick of the sampling, in which PortXmitWait counts.
+//! for as long as the device stays, and so is PortSamplesControl: the tick in which PortXmitWait counts,
+//! and the options that the device announces. It is asked agent by agent and not once per device type:
+//! options may differ between firmware versions, which NodeInfo does not tell, and the tick of each
+//! agent is read anyway.
 //! A node that does not answer costs the others nothing.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::fabric::topology::{End, NodeKind};
-use crate::fabric::{Counter, Fabric, Lid, Moment, NodeIndex, PortIndex, Reading};
+use crate::fabric::{Fabric, Lid, Moment, NodeIndex, PortIndex, Reading};
 use crate::mad::class_port_info::Capabilities;
 use crate::mad::pma::{self, Page, PortSamplesControl};
 use crate::mad::{Mad, status};
 use crate::transport::{Address, Failure, Request};
 
-use super::agents::{Plans, Tick, agent_of};
+use super::agents::{Plans, Sampling, agent_of, counts_waiting};
 
 /// An agent: a switch's answers for all of its ports, a CA's for the one port that it sits on.
 #[derive(Debug)]
@@ -23,17 +26,6 @@ struct Agent {
     lid: Lid,
     plan: Option<Arc<[Page]>>,
     ports: Vec<PortIndex>,
-}
-
-impl Agent {
-    /// Whether it is worth asking how long a tick is: whether it counts waiting, in 64 bits. Of older
-    /// devices only some answer; and ibsim, which counts in 32 bits, hands the question to whoever sits
-    /// at the port, of which OpenSM dies.
-    fn counts_waiting(&self) -> bool {
-        let pages = self.plan.iter().flat_map(|plan| plan.iter());
-        let mut counters = pages.flat_map(|page| &page.counters);
-        counters.any(|(counter, place)| *counter == Counter::XmitWait && place.width == 64)
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +38,7 @@ enum Ask {
         port: PortIndex,
         page: u8,
     },
-    Tick {
+    Sampling {
         agent: u32,
     },
     /// Is the absent node that last had this LID back?
@@ -65,7 +57,12 @@ pub struct CounterSweep<'a> {
     agents: Vec<Agent>,
     queue: VecDeque<Ask>,
     asked: Vec<Ask>,
+    began: Moment,
     readings: Vec<Option<Reading>>,
+    /// What the classic fields show, of ports that have the same counters in 64 bits.
+    classic: HashMap<PortIndex, Reading>,
+    /// The ports that were asked for the causes of errors and discards, by port index.
+    detailed: Vec<bool>,
     failed: Vec<bool>,
     returned: bool,
 }
@@ -86,9 +83,17 @@ pub struct Counters {
 impl<'a> CounterSweep<'a> {
     /// A sweep over the present nodes of a fabric. What only a link with Reed-Solomon error correction
     /// counts is asked for where `reed_solomon`, by port index, says so.
-    pub(super) fn new(fabric: &'a Fabric, known: &'a mut Plans, reed_solomon: Vec<bool>) -> Self {
+    pub(super) fn new(
+        fabric: &'a Fabric,
+        known: &'a mut Plans,
+        reed_solomon: Vec<bool>,
+        began: Moment,
+    ) -> Self {
         let mut sweep = CounterSweep {
+            began,
             readings: vec![None; fabric.ports.len()],
+            classic: HashMap::new(),
+            detailed: vec![false; fabric.ports.len()],
             failed: vec![false; fabric.ports.len()],
             returned: false,
             fabric,
@@ -102,7 +107,7 @@ impl<'a> CounterSweep<'a> {
             sweep.add_agents_of(node);
         }
         sweep.queue_known_ports();
-        sweep.queue_ticks();
+        sweep.queue_samplings();
         sweep.queue_probes();
         sweep
     }
@@ -159,25 +164,41 @@ impl<'a> CounterSweep<'a> {
             }
         }
         for nth in 0..most {
-            for (index, agent) in self.agents.iter().enumerate() {
-                if let (Some(&port), Some(plan)) = (agent.ports.get(nth), &agent.plan) {
-                    push_pages(&mut self.queue, index as u32, port, plan, &self.reed_solomon);
+            for index in 0..self.agents.len() as u32 {
+                let agent = &self.agents[index as usize];
+                if let (Some(&port), Some(plan)) = (agent.ports.get(nth), agent.plan.clone()) {
+                    self.queue_pages(index, port, &plan, 0);
                 }
             }
         }
     }
 
-    /// Ticks come last: nobody waits for them, and the counters are to be of one time.
-    fn queue_ticks(&mut self) {
-        for agent in 0..self.agents.len() as u32 {
-            self.queue_tick(agent);
+    /// Queues the pages of a port's plan from the first one on that is not queued yet.
+    fn queue_pages(&mut self, agent: u32, port: PortIndex, plan: &[Page], first: usize) {
+        let index = port.0 as usize;
+        let has_details = plan.iter().skip(first).any(Page::is_detail);
+        self.detailed[index] |=
+            has_details && self.known.needs_details(self.fabric.end(port), self.began);
+        for (page, number) in plan.iter().zip(0..).skip(first) {
+            let is_due = self.detailed[index] || !page.is_detail();
+            if is_due && (self.reed_solomon[index] || !page.is_for_reed_solomon()) {
+                self.queue.push_back(Ask::Page { agent, port, page: number });
+            }
         }
     }
 
-    fn queue_tick(&mut self, index: u32) {
+    /// The sampling comes last: the counters are to be of one time.
+    fn queue_samplings(&mut self) {
+        for agent in 0..self.agents.len() as u32 {
+            self.queue_sampling(agent);
+        }
+    }
+
+    fn queue_sampling(&mut self, index: u32) {
         let agent = &self.agents[index as usize];
-        if agent.counts_waiting() && self.known.needs_tick(agent.end) {
-            self.queue.push_back(Ask::Tick { agent: index });
+        let is_safe = agent.plan.as_ref().is_some_and(|plan| counts_waiting(plan));
+        if is_safe && self.known.needs_sampling(agent.end) {
+            self.queue.push_back(Ask::Sampling { agent: index });
         }
     }
 
@@ -193,7 +214,7 @@ impl<'a> CounterSweep<'a> {
                 let attribute = agent.plan.as_ref()?[usize::from(page)].attribute;
                 (agent.lid, pma::counters(attribute, self.fabric.port(port).number))
             }
-            Ask::Tick { agent } => {
+            Ask::Sampling { agent } => {
                 let agent = &self.agents[agent as usize];
                 let numbers = || agent.ports.iter().map(|&port| self.fabric.port(port).number);
                 // A switch's port 0 leads into it, and need not tick as its cables do.
@@ -223,8 +244,8 @@ impl<'a> CounterSweep<'a> {
                 self.learn(agent, outcome);
                 self.agents[agent as usize].ports.first().copied()
             }
-            Ask::Tick { agent } => {
-                self.learn_tick(agent, outcome);
+            Ask::Sampling { agent } => {
+                self.learn_sampling(agent, outcome);
                 // Its silence to this says nothing of the node.
                 outcome.is_ok().then(|| self.agents[agent as usize].ports.first().copied())?
             }
@@ -232,6 +253,10 @@ impl<'a> CounterSweep<'a> {
                 let agent = &self.agents[agent as usize];
                 let page = &agent.plan.as_ref()?[usize::from(page)];
                 match outcome {
+                    Ok(mad) if page.is_second => {
+                        let reading = self.classic.entry(port).or_insert(Reading::empty(at));
+                        page.read(mad, reading);
+                    }
                     Ok(mad) => {
                         let reading = self.readings[port.0 as usize]
                             .get_or_insert_with(|| Reading::empty(at));
@@ -251,6 +276,7 @@ impl<'a> CounterSweep<'a> {
     }
 
     fn learn(&mut self, index: u32, outcome: Result<&Mad, Failure>) {
+        let fabric = self.fabric;
         let agent = &mut self.agents[index as usize];
         let capabilities = match outcome {
             Ok(mad) => Capabilities::decode(mad),
@@ -263,29 +289,77 @@ impl<'a> CounterSweep<'a> {
                 return;
             }
         };
-        let plan = self.known.learn(agent.end, capabilities);
-        for &port in &agent.ports {
-            push_pages(&mut self.queue, index, port, &plan, &self.reed_solomon);
+        let is_switch = agent.ports.first().is_some_and(|&port| fabric.node_of(port).is_switch());
+        let plan = self.known.learn(agent.end, capabilities, is_switch);
+        agent.plan = Some(Arc::clone(&plan));
+        for port in agent.ports.clone() {
+            self.queue_pages(index, port, &plan, 0);
         }
-        agent.plan = Some(plan);
-        self.queue_tick(index);
+        self.queue_sampling(index);
     }
 
-    fn learn_tick(&mut self, index: u32, outcome: Result<&Mad, Failure>) {
+    fn learn_sampling(&mut self, index: u32, outcome: Result<&Mad, Failure>) {
         let agent = &self.agents[index as usize];
         let is_heard = || agent.ports.iter().any(|port| self.readings[port.0 as usize].is_some());
         let said = match outcome {
-            Ok(mad) => Tick::Told(PortSamplesControl::decode(mad).tick),
-            Err(Failure::Status(status)) if status::is_unsupported(status) => Tick::NotTold,
-            Err(Failure::TimedOut) if is_heard() => Tick::Silence(1),
+            Ok(mad) => {
+                let PortSamplesControl { tick, option_mask, .. } = PortSamplesControl::decode(mad);
+                Sampling::Told { tick, options: option_mask }
+            }
+            Err(Failure::Status(status)) if status::is_unsupported(status) => Sampling::NotTold,
+            Err(Failure::TimedOut) if is_heard() => Sampling::Silence(1),
             // Another time.
             Err(_) => return,
         };
-        self.known.learn_tick(agent.end, said);
+        let Some(full) = self.known.learn_sampling(agent.end, said) else { return };
+        // Pages that are queued already keep their places.
+        let agent = &mut self.agents[index as usize];
+        let asked = agent.plan.as_deref().unwrap_or_default();
+        let first = asked.len();
+        let details = full.iter().filter(|page| page.is_detail() && !asked.contains(page));
+        let plan: Arc<[Page]> = asked.iter().chain(details).cloned().collect();
+        agent.plan = Some(Arc::clone(&plan));
+        for port in agent.ports.clone() {
+            self.queue_pages(index, port, &plan, first);
+        }
+    }
+
+    /// Takes each counter from the right field, and marks those that were not due.
+    fn settle(&mut self) {
+        for agent in &self.agents {
+            // As it is by now: what an agent refused is not missing.
+            let Some(plan) = self.known.get(agent.end) else { continue };
+            let second = plan.iter().find(|page| page.is_second);
+            let details = plan.iter().filter(|page| page.is_detail());
+            let details: Vec<_> = details.flat_map(|page| &page.counters).collect();
+            for &port in &agent.ports {
+                let (index, end) = (port.0 as usize, self.fabric.end(port));
+                let classic = self.classic.get(&port);
+                let place = &mut self.readings[index];
+                if let Some(page) = second {
+                    let mut reading = match (place.take(), classic) {
+                        (Some(reading), _) => reading,
+                        (None, Some(classic)) => Reading::empty(classic.at),
+                        (None, None) => continue,
+                    };
+                    self.known.sources.select(end, &page.counters, &mut reading, classic);
+                    *place = Some(reading).filter(|reading| !reading.is_empty());
+                }
+                let Some(reading) = place else { continue };
+                if !self.detailed[index] {
+                    for (counter, _) in &details {
+                        reading.keep(*counter);
+                    }
+                } else if details.iter().all(|(counter, _)| reading.get(*counter).is_some()) {
+                    self.known.has_read_details(end, self.began);
+                }
+            }
+        }
     }
 
     /// What was read, once the walk is at its end.
-    pub fn finish(self) -> Counters {
+    pub fn finish(mut self) -> Counters {
+        self.settle();
         let mut ticks = vec![None; self.fabric.nodes.len()];
         for agent in &self.agents {
             if let (Some(&port), Some(tick)) = (agent.ports.first(), self.known.tick(agent.end)) {
@@ -297,20 +371,6 @@ impl<'a> CounterSweep<'a> {
             readings: self.readings,
             failed_ports: self.failed.into_iter().filter(|failed| *failed).count(),
             returned: self.returned,
-        }
-    }
-}
-
-fn push_pages(
-    queue: &mut VecDeque<Ask>,
-    agent: u32,
-    port: PortIndex,
-    plan: &[Page],
-    reed_solomon: &[bool],
-) {
-    for (page, number) in plan.iter().zip(0..) {
-        if reed_solomon[port.0 as usize] || !page.is_for_reed_solomon() {
-            queue.push_back(Ask::Page { agent, port, page: number });
         }
     }
 }

@@ -97,7 +97,7 @@ impl<'a> Sweep<'a> {
             .collect();
         Sweep {
             states: StateSweep::new(fabric, states, corrections, known),
-            counters: CounterSweep::new(fabric, plans, reed_solomon),
+            counters: CounterSweep::new(fabric, plans, reed_solomon, anchor.moment),
             managers: SubnetSweep::new(fabric),
             by_lid: states,
             life: vec![Life::NotAsked; fabric.nodes.len()],

@@ -18,7 +18,7 @@ use crate::fabric::names::NodeNames;
 use crate::fabric::status::state;
 use crate::fabric::topology::{NodeKind, Presence};
 use crate::fabric::{Counter, Fabric, Guid, Lid, Moment};
-use crate::mad::pma::Extras;
+use crate::mad::pma::{Details, Extras};
 use crate::transport::pace::Pace;
 use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric, symbol_errors};
 use crate::transport::transactor::Transactor;
@@ -28,15 +28,16 @@ use crate::transport::{Parcel, Wire};
 mod clear;
 mod corrections;
 mod duplicates;
+mod sources;
 mod subnet;
 
 const CA: NodeKind = NodeKind::Ca;
 const SWITCH: NodeKind = NodeKind::Switch;
 
-const DETAILS: Extras = Extras { details: true, fec: false };
+const DETAILS: Extras = Extras { details: Details::EachSweep, fec: false };
 /// The tick of the sampling, which is asked once of those who count waiting.
 const TICK: u16 = 0x10;
-const FEC: Extras = Extras { details: false, fec: true };
+const FEC: Extras = Extras { details: Details::Never, fec: true };
 
 fn walk(wire: &mut impl Wire, walk: &mut impl crate::transport::walk::Walk) {
     let mut transactor = Transactor::new(Pace::default());
@@ -212,9 +213,11 @@ fn each_device_is_asked_for_what_it_offers_and_asked_that_once() {
         let (classic, extended) =
             (Attribute::PortCounters as u16, Attribute::PortCountersExtended as u16);
         let tick: &[u16] = if round == 0 { &[TICK] } else { &[] };
-        for (lid, pages, tick) in
-            [(3, &[extended][..], tick), (4, &[classic], &[]), (5, &[classic, extended], &[])]
-        {
+        for (lid, pages, tick) in [
+            (3, &[classic, extended][..], tick),
+            (4, &[classic], &[]),
+            (5, &[classic, extended], &[]),
+        ] {
             assert_eq!(
                 attributes_asked(&wire, lid),
                 [introduction, pages, tick].concat(),
@@ -239,7 +242,8 @@ fn details_are_asked_for_when_they_are_wanted_until_a_device_says_that_it_has_no
     let mut wire = generations();
     let fabric = assembled(&mut wire);
     let mut agents = Agents::new(DETAILS);
-    for asked in [&[1, 0x1d, 0x15, 0x16, TICK][..], &[0x1d]] {
+    // Not before it is known that it does not say which of them it has.
+    for asked in [&[1, 0x12, 0x1d, TICK, 0x15, 0x16][..], &[0x12, 0x1d]] {
         wire.sent.clear();
         let swept = swept(&mut wire, &fabric, &mut agents);
         assert_eq!(attributes_asked(&wire, 3), asked);
@@ -496,7 +500,7 @@ fn a_passing_trouble_with_class_port_info_does_not_stick() {
     assert_eq!(swept(&mut wire, &fabric, &mut agents).failed_ports, 1);
     wire.sent.clear();
     swept(&mut wire, &fabric, &mut agents);
-    assert_eq!(attributes_asked(&wire, 3), [1, 0x1d, TICK]);
+    assert_eq!(attributes_asked(&wire, 3), [1, 0x12, 0x1d, TICK]);
 }
 
 #[test]
@@ -612,7 +616,7 @@ proptest! {
         walk(&mut wire, &mut discovery);
         let found = discovery.finish();
         let fabric = Arc::new(found.assemble(&NodeNames::default(), Moment(0), None));
-        let mut agents = Agents::new(Extras { details: true, fec: true });
+        let mut agents = Agents::new(Extras { details: Details::EachSweep, fec: true });
         for _ in 0..2 {
             let swept = swept(&mut wire, &fabric, &mut agents);
             walk(&mut wire, &mut Clearing::new(&swept.snapshot, &mut agents));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::fabric::PortNumber;
 use crate::health::HealthSettings;
+use crate::mad::pma::Details;
 use crate::transport::pace::Pace;
 use crate::transport::transactor::MOST_IN_FLIGHT;
 
@@ -33,8 +34,8 @@ pub struct FabricSettings {
     pub forget_after: Duration,
     /// The site's names for nodes.
     pub node_name_map: Option<PathBuf>,
-    /// Whether the causes of errors and discards are read, too.
-    pub details: bool,
+    /// When the causes of errors and discards are read, too.
+    pub details: Details,
     /// Whether what error correction had to mend is read, too.
     pub fec: bool,
     /// Whether narrow counters are set to zero before they are full.
@@ -94,6 +95,13 @@ impl FabricOptions {
         if name.is_empty() {
             return invalid("--fabric.name", "it must not be empty");
         }
+        let details_interval =
+            duration("--fabric.details-interval", self.details_interval, 120, Duration::ZERO)?;
+        let details = match (self.details.unwrap_or(false), details_interval) {
+            (true, _) => Details::EachSweep,
+            (false, Duration::ZERO) => Details::Never,
+            (false, interval) => Details::Every(interval),
+        };
         Ok(FabricSettings {
             name,
             hca: self.hca,
@@ -112,7 +120,7 @@ impl FabricOptions {
                 Duration::ZERO,
             )?,
             node_name_map: self.node_name_map,
-            details: self.details.unwrap_or(false),
+            details,
             health: HealthSettings::default(),
             maintenance_file: None,
             fec: self.fec.unwrap_or(true),

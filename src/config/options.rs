@@ -301,10 +301,13 @@ section! {
         /// File with names for nodes, in the form of infiniband-diags' node-name-map
         #[arg(long = "fabric.node-name-map", value_name = "FILE")]
         node_name_map: PathBuf,
-        /// Read PortRcvErrorDetails and PortXmitDiscardDetails as well: two more MADs a port
+        /// Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]
         #[arg(long = "fabric.details", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
         details: bool,
+        /// Otherwise read them at this interval, of devices that announce them; 0 for never [default: 2m]
+        #[arg(long = "fabric.details-interval", value_name = "TIME")]
+        details_interval: Span,
         /// Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]
         #[arg(long = "fabric.fec", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]

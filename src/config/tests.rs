@@ -29,6 +29,23 @@ fn nothing_set_is_the_defaults() {
 }
 
 #[test]
+fn causes_are_read_each_sweep_or_at_an_interval_or_not() {
+    use crate::mad::pma::Details;
+    for (flags, details) in [
+        (&[][..], Details::Every(Duration::from_secs(120))),
+        (&["--fabric.details-interval=10m"], Details::Every(Duration::from_secs(600))),
+        (&["--fabric.details-interval=0"], Details::Never),
+        (&["--fabric.details"], Details::EachSweep),
+        (&["--fabric.details", "--fabric.details-interval=0"], Details::EachSweep),
+        (&["--fabric.details=false"], Details::Every(Duration::from_secs(120))),
+    ] {
+        assert_eq!(merged(flags, "{}").unwrap().fabrics[0].details, details, "{flags:?}");
+    }
+    let from_file = merged(&[], "fabric: {details-interval: 5m}").unwrap();
+    assert_eq!(from_file.fabrics[0].details, Details::Every(Duration::from_secs(300)));
+}
+
+#[test]
 fn flags_win_over_entries_over_the_section() {
     let text = "\
 fabric:

@@ -13,6 +13,10 @@ pub struct Reading {
     present: u64,
     /// Counters that stand at their field's highest value and count no further.
     stuck: u64,
+    /// Counters that are read less often, and were not due: their last totals stand.
+    kept: u64,
+    /// Counters that are read from another field from now on: their values do not continue the last.
+    rebased: u64,
     values: [u64; counter::COUNT],
 }
 
@@ -22,7 +26,7 @@ const _: () = assert!(counter::COUNT <= 64);
 impl Reading {
     /// A reading without any value yet.
     pub fn empty(at: Moment) -> Self {
-        Reading { at, present: 0, stuck: 0, values: [0; counter::COUNT] }
+        Reading { at, present: 0, stuck: 0, kept: 0, rebased: 0, values: [0; counter::COUNT] }
     }
 
     /// The raw value, in the counter's own units (words for data), if it was read.
@@ -37,11 +41,6 @@ impl Reading {
         self.present |= 1 << counter as usize;
     }
 
-    /// Drops a value that turned out to be none.
-    pub fn unset(&mut self, counter: Counter) {
-        self.present &= !(1 << counter as usize);
-    }
-
     /// Takes down that a counter's field is full: what it would have counted since is lost.
     pub fn set_stuck(&mut self, counter: Counter) {
         self.stuck |= 1 << counter as usize;
@@ -50,6 +49,35 @@ impl Reading {
     /// Whether a counter's field is full.
     pub fn is_stuck(&self, counter: Counter) -> bool {
         self.stuck >> counter as usize & 1 == 1
+    }
+
+    /// Removes a counter's value: absent, as if the counter had not been read.
+    pub fn remove(&mut self, counter: Counter) {
+        self.values[counter as usize] = 0;
+        for mask in [&mut self.present, &mut self.stuck, &mut self.rebased] {
+            *mask &= !(1 << counter as usize);
+        }
+    }
+
+    /// Marks a counter that is read on a slower interval and was not due in this sweep.
+    pub fn keep(&mut self, counter: Counter) {
+        self.kept |= 1 << counter as usize;
+    }
+
+    /// Whether the last total of a counter stands, because the counter was not due.
+    pub fn is_kept(&self, counter: Counter) -> bool {
+        self.kept >> counter as usize & 1 == 1
+    }
+
+    /// Marks a counter that comes from another field than before: its growth is not the difference
+    /// to the last value.
+    pub fn rebase(&mut self, counter: Counter) {
+        self.rebased |= 1 << counter as usize;
+    }
+
+    /// Whether a counter comes from another field than before.
+    pub fn is_rebased(&self, counter: Counter) -> bool {
+        self.rebased >> counter as usize & 1 == 1
     }
 
     /// Whether nothing was read.

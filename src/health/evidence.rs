@@ -211,8 +211,10 @@ impl<'a> Witness<'a> {
         self.each(|port| {
             let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
             let reading = self.snapshot.reading(port)?;
+            // The causes are 16 bits wide, and may have been read some minutes before the rest.
             let local = reading.get(Counter::RcvLocalPhysicalErrors);
             let own = local
+                .filter(|&local| local > 0 && !self.is_full(port, Counter::RcvLocalPhysicalErrors))
                 .unwrap_or_else(|| self.count(port, Counter::RcvErrors).saturating_sub(marked));
             (own > 0).then(|| format!("{own} packets came broken into {}", self.name(port)))
         })
@@ -279,17 +281,24 @@ impl<'a> Witness<'a> {
         })
     }
 
-    /// Packets that were given up for waiting too long, by where they waited, if that is told.
+    /// Packets that were discarded because they waited too long, by where they waited, if that is
+    /// known. What was discarded while the port had no link is not among them.
     fn dropped(&self, port: PortIndex) -> String {
-        let all = self.count(port, Counter::XmitDiscards);
         let why = [
             (Counter::XmitHoqLimitDiscards, "at the head of their queue"),
             (Counter::XmitLifetimeLimitDiscards, "in the switch"),
-            (Counter::XmitInactiveDiscards, "while it was down"),
         ];
+        let why = why.map(|(counter, place)| (self.count(port, counter), place));
+        let inactive = Counter::XmitInactiveDiscards;
+        let all = if self.is_full(port, inactive) {
+            // It counts no further: how many of the rest are like it is not known.
+            why.iter().map(|(count, _)| *count).fold(0, u64::saturating_add)
+        } else {
+            let all = self.count(port, Counter::XmitDiscards);
+            all.saturating_sub(self.count(port, inactive))
+        };
         let why: Vec<String> = why
             .into_iter()
-            .map(|(counter, place)| (self.count(port, counter), place))
             .filter(|(count, _)| *count > 0)
             .map(|(count, place)| format!("{count} {place}"))
             .collect();
@@ -298,6 +307,11 @@ impl<'a> Witness<'a> {
             (_, true) => format!(", dropped {all} packets so far"),
             (_, false) => format!(", dropped {all} packets so far ({})", why.join(", ")),
         }
+    }
+
+    /// Whether a counter's field is full.
+    fn is_full(&self, port: PortIndex, counter: Counter) -> bool {
+        self.port(port).is_some_and(|findings| findings.counting.is_stuck(counter))
     }
 
     fn saturated(&self) -> Option<String> {

@@ -6,6 +6,7 @@ use crate::fabric::{Counter, Moment, Reading};
 
 use super::bit_errors::{self, BitErrors, Judgement, Limits, Mended, Watch};
 use super::corruption::Corruption;
+use super::findings::Counting;
 use super::totals::{Growth, PortTotals};
 use super::window::Recent;
 
@@ -111,9 +112,10 @@ impl PortState {
             self.judged = Judgement::Unknown;
             return (growth, BitErrors::default());
         };
+        let counting = self.totals.counting();
         for (lately, counter) in self.lately.iter_mut().zip(LATELY) {
             let more = match counter {
-                Counter::RcvErrors => spoilt(&growth),
+                Counter::RcvErrors => spoilt(&growth, counting),
                 counter => growth.of(*counter).unwrap_or(0),
             };
             lately.add(more as f32);
@@ -262,9 +264,9 @@ impl PortState {
 }
 
 /// How many packets were spoilt on the way in from the other end. Many devices count those that were
-/// marked further upstream as received with an error, too; where the causes are read, the local
-/// physical ones are these.
-fn spoilt(growth: &Growth) -> u64 {
+/// marked further upstream as received with an error, too; where the causes are read in each sweep,
+/// and their 16 bits are not full, the local physical ones are these.
+fn spoilt(growth: &Growth, counting: Counting) -> u64 {
     let of = |counter| growth.of(counter).unwrap_or(0);
     if growth.is_refused(Counter::RcvRemotePhysicalErrors)
         && growth.of(Counter::RcvLocalPhysicalErrors).is_none()
@@ -273,5 +275,52 @@ fn spoilt(growth: &Growth) -> u64 {
     }
     let less_marked =
         || of(Counter::RcvErrors).saturating_sub(of(Counter::RcvRemotePhysicalErrors));
-    growth.of(Counter::RcvLocalPhysicalErrors).unwrap_or_else(less_marked)
+    let local = Counter::RcvLocalPhysicalErrors;
+    growth.timed(local).filter(|_| !counting.is_stuck(local)).unwrap_or_else(less_marked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken packets of the latest minutes, from readings of 15 s of (RcvErrors, marked ones, local
+    /// physical ones), of which a full or absent local count is `None`.
+    fn spoilt_by(readings: &[(u64, u64, Option<u64>)]) -> f32 {
+        let mut state = PortState::default();
+        let limits = Limits { symbol: 1e-12, pre_fec: None };
+        let incoming = Some(Incoming { bits_a_second: 1e11, limits });
+        for (at, &(errors, marked, local)) in readings.iter().enumerate() {
+            let mut reading = Reading::empty(Moment(15_000_000_000 * at as u64));
+            reading.set(Counter::RcvErrors, errors);
+            reading.set(Counter::RcvRemotePhysicalErrors, marked);
+            if let Some(local) = local {
+                reading.set(Counter::RcvLocalPhysicalErrors, local);
+                if local == 65_535 {
+                    reading.set_stuck(Counter::RcvLocalPhysicalErrors);
+                }
+            } else {
+                reading.keep(Counter::RcvLocalPhysicalErrors);
+            }
+            state.read(&mut reading, incoming, 12_500_000_000);
+        }
+        state.lately(Lately::Spoilt)
+    }
+
+    #[test]
+    fn broken_packets_are_counted_once_however_often_their_causes_are_read() {
+        for (readings, spoilt) in [
+            // Read in each sweep: the rest of the errors were of another kind.
+            (&[(0, 0, Some(0)), (10, 2, Some(5)), (20, 2, Some(5))][..], 5.0),
+            // Read in every third.
+            (
+                &[(0, 0, Some(0)), (10, 0, None), (20, 0, None), (30, 0, Some(30)), (40, 0, None)],
+                40.0,
+            ),
+            // Full.
+            (&[(0, 0, Some(65_535)), (10, 4, Some(65_535)), (20, 4, Some(65_535))], 16.0),
+        ] {
+            let found = spoilt_by(readings);
+            assert!((found - spoilt).abs() < 1e-3, "{readings:?}: {found}");
+        }
+    }
 }

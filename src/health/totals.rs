@@ -180,15 +180,29 @@ impl PortTotals {
         let mut growth = Growth { at, seconds, reset: false, known, timed: before, refused: 0, by };
         let mut stuck = self.counting.stuck;
         for counter in Counter::all() {
-            let Some(raw) = reading.get(counter) else { continue };
             let (index, bit) = (counter as usize, 1 << counter as usize);
+            let Some(raw) = reading.get(counter) else {
+                // Read on a slower interval: between two reads the last total stands.
+                if reading.is_kept(counter) && self.seen & bit != 0 {
+                    reading.set(counter, self.sum(index));
+                }
+                continue;
+            };
+            let is_rebased = reading.is_rebased(counter) && self.seen & bit != 0;
             let since = (before & bit != 0).then_some(self.at);
-            if !self.accept(counter, raw, at, since, bytes_a_second) {
+            if !self.accept(counter, raw, at, since, is_rebased, bytes_a_second) {
                 growth.refused |= bit;
-                reading.unset(counter);
+                reading.remove(counter);
                 continue;
             }
-            if (self.seen | self.remembered) & bit != 0 {
+            if is_rebased {
+                // Another field, which does not continue the last one: what both have in common is
+                // not known, so the total only rises to what the field shows.
+                let last = self.sum(index);
+                growth.by[index] = raw.saturating_sub(last);
+                growth.known |= bit;
+                self.set_before(index, last.max(raw) - raw);
+            } else if (self.seen | self.remembered) & bit != 0 {
                 let last = self.raws[index];
                 let fell = raw < last;
                 if fell {
@@ -227,11 +241,12 @@ impl PortTotals {
         raw: u64,
         at: Moment,
         since: Option<Moment>,
+        is_rebased: bool,
         bytes_a_second: u64,
     ) -> bool {
         let (index, bit) = (counter as usize, 1 << counter as usize);
         let is_possible = plausible::is_possible(counter, raw);
-        if (self.seen | self.remembered) & bit == 0 {
+        if is_rebased || (self.seen | self.remembered) & bit == 0 {
             // There is nothing that it could have grown from.
             return is_possible;
         }

@@ -120,7 +120,8 @@ impl Capabilities {
     /// Whether a counter with this need is one that the device keeps.
     pub fn meets(&self, needs: Needs) -> bool {
         match needs {
-            Needs::Nothing => true,
+            // Options are announced in PortSamplesControl.
+            Needs::Nothing | Needs::Option(_) => true,
             Needs::XmitWait => self.mask & Self::XMIT_WAIT != 0,
             Needs::RsFec => self.mask & Self::RS_FEC != 0,
             Needs::Qp1Dropped => self.mask & Self::QP1_DROPPED != 0,

@@ -354,9 +354,12 @@ impl Query {
     /// to refuse what they do not have, but not all do (ibsim says nothing): their silence to this
     /// says nothing of the node, and it is not worth a second try.
     pub fn may_go_unanswered(&self) -> bool {
-        let passing =
-            if self.subnet { fec::PortInfoExtended::ID } else { pma::PortSamplesControl::ID };
-        self.attribute == passing
+        let passing: &[u16] = if self.subnet {
+            &[fec::PortInfoExtended::ID, port_info::MellanoxExtendedPortInfo::ID]
+        } else {
+            &[pma::PortSamplesControl::ID]
+        };
+        passing.contains(&self.attribute)
     }
 
     /// Whether a MAD is an answer to it, whatever its status says. A redirect answers with

@@ -17,6 +17,7 @@ fn fat_tree(levels: u8, radix: u8, hosts: usize, (down, up): (u8, u8)) -> String
         up: Some(up),
         ports: 1,
         planes: 1,
+        aggregation_nodes: false,
         switch: model("quantum"),
         hca: model("connectx-6"),
     };

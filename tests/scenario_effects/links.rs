@@ -111,6 +111,8 @@ pub fn flapping_link(run: &Run) {
         ("link_downed", lost),
         ("transmit_discards", lost),
         ("transmit_inactive_discards", lost),
+        ("receive_switch_relay_errors", &ends[..1]),
+        ("receive_dlid_mapping_errors", &ends[..1]),
     ]);
     for end in ends {
         assert_eq!(look.count("link_error_recoveries", end), 6);

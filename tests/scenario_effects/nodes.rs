@@ -17,6 +17,8 @@ pub fn host_reboot(run: &Run) {
         ("link_downed", &[far]),
         ("transmit_discards", &[far]),
         ("transmit_inactive_discards", &[far]),
+        ("receive_switch_relay_errors", &[far]),
+        ("receive_dlid_mapping_errors", &[far]),
     ]);
     assert_eq!((after.count("link_downed", far), after.count("transmit_discards", far)), (1, LOST));
     // Ten gigabytes a second since the link has carried traffic again, at 2:31, and until the last

@@ -358,6 +358,72 @@ fn of_counters() -> Vec<Case> {
     ]
 }
 
+/// Every port of the usual tree's switches that has a cable, and that of a real Quantum-2 without
+/// faults: inactive discards for each discard, and mapping errors for each relay error, until their
+/// 16 bits are full.
+fn benign() -> String {
+    use std::fmt::Write;
+    let leaves = (0..3).flat_map(|leaf| (1..=16).map(move |port| format!("leaf-0-{leaf}[{port}]")));
+    let spines =
+        (0..2).flat_map(|spine| (1..=12).map(move |port| format!("spine-{spine}[{port}]")));
+    let ports: Vec<String> = leaves.chain(spines).collect();
+    let mut story = "timeline:\n".to_owned();
+    for (minute, count) in [(30, 2_000u32), (45, 40_000), (60, 90_000)] {
+        let cause = count.min(65_535);
+        for port in &ports {
+            writeln!(
+                story,
+                "- set: {{at: {minute}m, port: \"{port}\", counters: {{PortXmitDiscards: {count}, \
+                 PortInactiveDiscards: {cause}, PortRcvSwitchRelayErrors: {count}, \
+                 PortDLIDMappingErrors: {cause}}}}}"
+            )
+            .unwrap();
+        }
+    }
+    story
+}
+
+/// Nothing is said of any link, not even that its counters are full.
+fn nothing_said(observation: &Observation) -> Result<(), String> {
+    for it in &observation.findings.links {
+        ensure(it.reasons.iter().next().is_none(), || told(it))?;
+    }
+    all_fine_but(observation, &[])
+}
+
+/// What devices were observed to do: counters that stay at 0, and counters that mean no harm.
+fn of_devices() -> Vec<Case> {
+    vec![
+        // At EDR, where there are no blocks that error correction could not correct.
+        Case::new(
+            "errors into a ConnectX-7, whose 64-bit symbol errors stay at 0",
+            120,
+            "fabric: {fat-tree: {switch: switch-ib-2, hca: connectx-7}}\n\
+             timeline: [bad-cable: {at: 30m, into: host-5, ratio: 1e-11}]",
+        )
+        .from(1800)
+        .wants("host-5[1]", Verdict::Bad, Reason::BitErrors)
+        .then(|seen| all_fine_but(seen, &["host-5[1]"])),
+        Case::new(
+            "errors into a ConnectX-4, until its 16-bit counter is full",
+            180,
+            "fabric: {fat-tree: {switch: switch-ib-2, hca: connectx-4}}\n\
+             timeline: [bad-cable: {at: 30m, into: host-5, ratio: 1e-10}]",
+        )
+        .from(1800)
+        .wants("host-5[1]", Verdict::Bad, Reason::BitErrors),
+        Case::new("discards and relay errors of Quantum-2 on all ports", 120, benign())
+            .then(nothing_said),
+        Case::new(
+            "switches with aggregation nodes, one of which reboots",
+            90,
+            "fabric: {fat-tree: {aggregation-nodes: true}}\n\
+             timeline: [reboot: {at: 30m, node: leaf-0-2, down: 2m}]",
+        )
+        .then(|seen| all_fine_but(seen, &[])),
+    ]
+}
+
 /// Congestion, which is no cable's fault.
 fn of_load() -> Vec<Case> {
     vec![
@@ -434,6 +500,7 @@ pub fn all() -> Vec<Case> {
         of_nodes(),
         of_silent_hcas(),
         of_counters(),
+        of_devices(),
         of_load(),
         of_the_rest(),
     ];

@@ -11,17 +11,21 @@ use crate::sim::world::World;
 use crate::transport::{Received, SendError, WireError};
 
 /// A wire to a simulated fabric that takes down what is set, and may spoil it.
-struct Watched {
+pub(super) struct Watched {
     wire: SimWire,
     world: Shared,
     sets: Vec<Parcel>,
+    /// The performance management that was asked for, attribute by attribute.
+    pub(super) asked: Vec<(Lid, u16)>,
+    /// Attributes of performance management whose answers are lost.
+    pub(super) lost: Vec<u16>,
     /// The method that a Set is sent with: devices refuse one that they do not know, and say nothing
     /// to an answer.
     set_as: u8,
 }
 
 impl Watched {
-    fn of(switch: &str, hca: &str) -> Self {
+    pub(super) fn of(switch: &str, hca: &str) -> Self {
         let tree = format!("{{hosts: 8, radix: 8, switch: {switch}, hca: {hca}}}");
         let text = format!("{{fabric: {{fat-tree: {tree}}}, traffic: {{pattern: none}}}}");
         let scenario = Scenario::parse("test", &text).unwrap();
@@ -30,11 +34,24 @@ impl Watched {
         let world = share(World::new(story));
         let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
         let wire = SimWire::new(Arc::clone(&world), seat, time);
-        Watched { wire, world, sets: Vec::new(), set_as: method::SET }
+        Watched::on(wire, world)
+    }
+
+    fn on(wire: SimWire, world: Shared) -> Self {
+        let (sets, asked, lost) = (Vec::new(), Vec::new(), Vec::new());
+        Watched { wire, world, sets, asked, lost, set_as: method::SET }
+    }
+
+    /// What a port has counted.
+    pub(super) fn counted(&self, label: &str, counter: Counter) -> u64 {
+        let world = look(&self.world);
+        let net = world.net();
+        let port = net.port_ids().find(|&port| net.label(port) == label).unwrap();
+        world.count(port, counter)
     }
 
     /// Sets a counter as something that happens there does, by the port's label.
-    fn count(&self, label: &str, counter: Counter, value: u64) {
+    pub(super) fn count(&self, label: &str, counter: Counter, value: u64) {
         let mut world = look(&self.world);
         let net = world.net();
         let port = net.port_ids().find(|&port| net.label(port) == label).unwrap();
@@ -53,6 +70,12 @@ impl Wire for Watched {
 
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
         if parcel.mad.method() == method::GET {
+            if !parcel.class.is_smp() {
+                self.asked.push((parcel.lid, parcel.mad.attribute()));
+                if self.lost.contains(&parcel.mad.attribute()) {
+                    return Ok(());
+                }
+            }
             return self.wire.send(parcel);
         }
         self.sets.push(parcel.clone());
@@ -67,7 +90,7 @@ impl Wire for Watched {
 }
 
 /// A port by the name of its node and its number.
-fn port(fabric: &Fabric, node: &str, number: u8) -> PortIndex {
+pub(super) fn port(fabric: &Fabric, node: &str, number: u8) -> PortIndex {
     let node = fabric.nodes.iter().find(|it| it.name == node).unwrap();
     fabric.find((node.identity.guid, number)).unwrap()
 }
@@ -151,12 +174,13 @@ fn what_was_counted_since_the_sweep_is_told_and_what_fell_since_is_left_alone() 
 
 #[test]
 fn counters_of_64_bits_are_left_alone() {
-    let mut wire = Watched::of("quantum-2", "connectx-7");
+    let mut wire = Watched::of("quantum-2", "connectx-8");
     for counter in Counter::all().filter(|counter| !counter.row().metric.starts_with("fec_")) {
+        wire.count("host-1[1]", counter, 0xffff_ffff);
         wire.count("leaf-0-0[2]", counter, 0xffff_ffff);
     }
     let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(Extras { details: true, fec: true });
+    let mut agents = Agents::new(Extras { details: Details::EachSweep, fec: true });
     let before = swept(&mut wire, &fabric, &mut agents);
     assert_eq!(cleared(&mut wire, &before.snapshot, &mut agents), []);
     assert!(wire.sets.is_empty());
@@ -171,7 +195,7 @@ fn what_error_correction_counts_is_cleared_together_before_it_is_full() {
         wire.count(label, blocks, 7);
     }
     let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(Extras { details: false, fec: true });
+    let mut agents = Agents::new(Extras { fec: true, ..Extras::default() });
     // What error correction a link runs with is asked for in one sweep, and counted from the next.
     swept(&mut wire, &fabric, &mut agents);
     let before = swept(&mut wire, &fabric, &mut agents);
@@ -188,6 +212,27 @@ fn what_error_correction_counts_is_cleared_together_before_it_is_full() {
     assert!(reading.get(symbols).is_some_and(|count| count < 1_000_000), "{reading:?}");
     let other = after.snapshot.reading(port(&fabric, "leaf-0-0", 3)).unwrap();
     assert!(other.get(symbols).is_some_and(|count| count >= 0xbf00_0000), "it is not full enough");
+}
+
+#[test]
+fn of_two_fields_the_classic_one_is_cleared_where_it_is_the_source() {
+    let mut wire = Watched::of("quantum-2", "connectx-7");
+    for counter in [Counter::SymbolErrors, Counter::LinkDowned, Counter::RcvErrors] {
+        wire.count("host-1[1]", counter, 0xffff_ffff);
+    }
+    let fabric = assembled(&mut wire);
+    let mut agents = Agents::default();
+    let before = swept(&mut wire, &fabric, &mut agents);
+    let told = cleared(&mut wire, &before.snapshot, &mut agents);
+    let host = port(&fabric, "host-1", 1);
+    let expected = [(host, Counter::SymbolErrors, 65_535), (host, Counter::LinkDowned, 255)];
+    // The classic receive errors are full, too, but the 64-bit ones count.
+    assert_eq!((named(&told), wire.sets.len()), (expected.to_vec(), 1));
+    let after = swept(&mut wire, &fabric, &mut agents);
+    let reading = after.snapshot.reading(host).unwrap();
+    let of = |counter| (reading.get(counter), reading.is_stuck(counter));
+    assert_eq!(of(Counter::SymbolErrors), (Some(0), false));
+    assert_eq!(of(Counter::RcvErrors), (Some(0xffff_ffff), false));
 }
 
 #[test]
@@ -222,7 +267,7 @@ fn so_many_ports_at_a_time_are_cleared_the_fullest_first() {
     let (seat, world) = (story.seats[0], share(World::new(story)));
     let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
     let wire = SimWire::new(Arc::clone(&world), seat, time);
-    let mut wire = Watched { wire, world, sets: Vec::new(), set_as: method::SET };
+    let mut wire = Watched::on(wire, world);
     for host in 0..96 {
         wire.count(&format!("host-{host}[1]"), Counter::SymbolErrors, 50_000 + 100 * host);
     }

@@ -244,9 +244,7 @@ fn the_simulated_fabric_tells_its_corrections_and_its_ticks() {
         assert_eq!(read.is_some(), linked, "links this fast have it, asked or not");
     }
     for node in fabric.node_indexes() {
-        // Quantum-2 switches do, adapters do not.
-        let tick = fabric.node(node).is_switch().then_some(7);
-        assert_eq!(snapshot.ticks[node.0 as usize], tick);
+        assert_eq!(snapshot.ticks[node.0 as usize], Some(7), "Quantum-2 and ConnectX-7 alike");
     }
 }
 

@@ -216,6 +216,43 @@ fn who_waits_for_whom() {
 }
 
 #[test]
+fn discards_of_a_port_without_a_link_are_no_packets_that_waited_too_long() {
+    use Counter::{XmitDiscards, XmitHoqLimitDiscards, XmitInactiveDiscards};
+    let wait = Some(Wait { share: 0.25, tick_told: true });
+    let waits = "leaf port 1 waits 25 % of the time";
+    for (counts, full, dropped) in [
+        (&[(XmitDiscards, 70_000)][..], false, ", dropped 70000 packets so far"),
+        (&[(XmitDiscards, 900), (XmitInactiveDiscards, 900)], false, ""),
+        // Read a moment before the rest.
+        (&[(XmitDiscards, 900), (XmitInactiveDiscards, 950)], false, ""),
+        (
+            &[(XmitDiscards, 912), (XmitInactiveDiscards, 900), (XmitHoqLimitDiscards, 12)],
+            false,
+            ", dropped 12 packets so far (12 at the head of their queue)",
+        ),
+        // Full: the rest may be the same.
+        (&[(XmitDiscards, 90_000), (XmitInactiveDiscards, 65_535)], true, ""),
+        (
+            &[(XmitDiscards, 90_000), (XmitInactiveDiscards, 65_535), (XmitHoqLimitDiscards, 5)],
+            true,
+            ", dropped 5 packets so far (5 at the head of their queue)",
+        ),
+    ] {
+        let root = told(Reason::Congested, |snapshot, findings, leaf, _| {
+            for &(counter, value) in counts {
+                count(snapshot, leaf, counter, value);
+            }
+            let leaf = &mut findings.ports[leaf.0 as usize];
+            (leaf.wait, leaf.role) = (wait, Some(Role::Root));
+            if full {
+                leaf.counting = saturated(XmitInactiveDiscards, true);
+            }
+        });
+        assert_eq!(root, format!("{waits}{dropped} for its receiver"), "{counts:?}");
+    }
+}
+
+#[test]
 fn what_is_not_known_and_why() {
     let full = told(Reason::CounterSaturated, |_, findings, _, host| {
         findings.ports[host.0 as usize].counting = saturated(Counter::SymbolErrors, true);

@@ -9,7 +9,7 @@ use crate::fabric::topology::NodeKind;
 use crate::mad::class_port_info::{self, ClassPortInfo};
 use crate::mad::clear::CounterSelect;
 use crate::mad::fec::PortExtendedSpeedsCounters;
-use crate::mad::pma::PortSamplesControl;
+use crate::mad::pma::{Options, PortSamplesControl};
 use crate::mad::{Mad, status};
 use crate::sim::device::{MODELS, Model};
 use crate::sim::net::PortId;
@@ -46,6 +46,8 @@ fn layout(model: &Model, attribute: Attribute) -> Layout {
     places
         .filter(|(_, place)| place.attribute == attribute)
         .filter(|(_, place)| model.performance.meets(place.needs))
+        .filter(|(_, place)| Options::of_mask(model.options).allow(place.needs))
+        .filter(|(counter, place)| place.width < 64 || !model.unused64.contains(counter))
         .collect()
 }
 
@@ -91,7 +93,9 @@ pub(super) fn fill(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -
         }
         None if asked == PortSamplesControl::ID => {
             let tick = model.tick.unwrap_or_default();
-            PortSamplesControl { tick, ..PortSamplesControl::default() }.encode(answer);
+            let option_mask = model.options;
+            PortSamplesControl { tick, option_mask, ..PortSamplesControl::default() }
+                .encode(answer);
         }
         None => corrections(world, ports.start, answer),
     }

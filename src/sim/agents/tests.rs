@@ -29,9 +29,20 @@ const FIELD: u16 = 0x001c;
 fn world_of(switch: &str, hca: &str) -> World {
     let [switch, hca] = [switch, hca].map(|name| Model::named(name).unwrap());
     let (down, up) = (Some(2), Some(2));
-    let net = FatTree { levels: 2, radix: 6, hosts: 4, down, up, ports: 1, planes: 1, switch, hca }
-        .build()
-        .unwrap();
+    let net = FatTree {
+        levels: 2,
+        radix: 6,
+        hosts: 4,
+        down,
+        up,
+        ports: 1,
+        planes: 1,
+        aggregation_nodes: false,
+        switch,
+        hca,
+    }
+    .build()
+    .unwrap();
     world(net)
 }
 
@@ -109,11 +120,17 @@ fn wide_counters_are_those_that_the_generation_has() {
     let all: Vec<u16> = (8..=176).step_by(8).collect();
     let traffic: Vec<u16> = (8..=32).step_by(8).collect();
     let casts: Vec<u16> = (8..=64).step_by(8).collect();
+    let without = |left_out: &[u16]| -> Vec<u16> {
+        all.iter().copied().filter(|byte| !left_out.contains(byte)).collect()
+    };
     for (switch, hca, label, kept) in [
         ("quantum-2", "connectx-3", "host-0[1]", &traffic),
         ("any-switch", "connectx-7", "leaf-0-0[1]", &casts),
         ("quantum-2", "connectx-7", "leaf-0-0[1]", &all),
-        ("quantum-2", "connectx-7", "host-0[1]", &all),
+        ("quantum-2", "connectx-6", "host-0[1]", &all),
+        ("quantum-2", "connectx-4", "host-0[1]", &casts),
+        // All but SymbolErrorCounter and LinkDownedCounter, as observed.
+        ("quantum-2", "connectx-7", "host-0[1]", &without(&[72, 88])),
     ] {
         let mut world = world_of(switch, hca);
         let port = find(world.net(), label);
@@ -125,12 +142,12 @@ fn wide_counters_are_those_that_the_generation_has() {
         assert_eq!(found, *kept, "{switch} {hca}");
         assert!(kept.iter().all(|byte| value(*byte) == 0x0123_4567_89ab_cdef));
     }
-    // Causes have 16 bits everywhere.
+    // Causes have 16 bits everywhere; what is not announced is 0.
     let mut world = world_of("quantum-2", "connectx-7");
     let port = find(world.net(), "leaf-0-0[1]");
     overflow(&mut world, port);
     for (attribute, fields) in
-        [(Attribute::PortRcvErrorDetails, 6), (Attribute::PortXmitDiscardDetails, 4)]
+        [(Attribute::PortRcvErrorDetails, 5), (Attribute::PortXmitDiscardDetails, 4)]
     {
         let answer = ask(&world, "leaf-0-0[1]", pma::counters(attribute, 1));
         let end = 4 + 2 * fields;
@@ -158,7 +175,8 @@ fn what_a_performance_agent_does_not_have_it_refuses() {
         ("quantum-2", "connectx-3", "host-0[1]", (LANES, 1), ATTRIBUTE),
         ("quantum-2", "connectx-3", "host-0[1]", (SAMPLES, 1), ATTRIBUTE),
         ("quantum-2", "connectx-7", "leaf-0-0[1]", (SAMPLES, 1), 0),
-        ("quantum-2", "connectx-7", "host-0[1]", (SAMPLES, 1), ATTRIBUTE),
+        ("quantum-2", "connectx-7", "host-0[1]", (SAMPLES, 1), 0),
+        ("quantum-2", "connectx-6", "host-0[1]", (SAMPLES, 1), ATTRIBUTE),
         ("quantum-2", "connectx-7", "host-0[1]", (LANES, 1), 0),
         ("any-switch", "connectx-7", "leaf-0-0[1]", (LANES, 1), ATTRIBUTE),
         ("any-switch", "connectx-7", "leaf-0-0[1]", (SAMPLES, 1), ATTRIBUTE),
@@ -260,7 +278,7 @@ fn a_set_of_port_counters_sets_those_that_it_selects_and_no_others() {
 #[test]
 fn class_port_info_tells_what_there_is() {
     for (hca, mask, mask2) in
-        [("infinihost-3", 0, 0), ("connectx-3", 0x1400, 0), ("connectx-7", 0xd200, 2)]
+        [("infinihost-3", 0, 0), ("connectx-4", 0x5a00, 0), ("connectx-7", 0xd200, 2)]
     {
         let world = world_of("quantum-2", hca);
         let answer = ask(&world, "host-0[1]", pma::class_port_info());
@@ -317,6 +335,56 @@ fn corrections_are_told_lane_by_lane_where_there_is_correction() {
     assert_eq!(slow.port_corrected_symbols, bad.port_corrected_symbols);
     assert_eq!(slow.port_uncorrectable_blocks, bad.port_uncorrectable_blocks);
     assert!(world.count(port, Counter::SymbolErrors) > symbols);
+}
+
+#[test]
+fn corrections_stick_at_32_bits_also_of_a_connectx_4() {
+    let lanes = perf(PortExtendedSpeedsCounters::ID, 1);
+    for (switch, hca, label) in
+        [("quantum-2", "connectx-7", "leaf-0-0[1]"), ("quantum-2", "connectx-7", "host-0[1]")]
+    {
+        let mut world = world_of(switch, hca);
+        let port = find(world.net(), label);
+        world.act(at(1), Action::Corrupt { into: port, ratio: 1e-12 });
+        world.advance(at(3000));
+        let full = PortExtendedSpeedsCounters::decode(&ask(&world, label, lanes));
+        assert_eq!(full.port_corrected_symbols, u32::MAX, "{hca}");
+        assert!(full.corrected[0] < u32::MAX, "a lane has a quarter");
+    }
+    // It keeps them, too, though its errors are in PortCounters alone.
+    let mut world = world_of("switch-ib-2", "connectx-4");
+    let port = find(world.net(), "host-0[1]");
+    overflow(&mut world, port);
+    let told = PortExtendedSpeedsCounters::decode(&ask(&world, "host-0[1]", lanes));
+    assert_eq!(told.port_uncorrectable_blocks, u32::MAX);
+}
+
+#[test]
+fn options_are_those_that_devices_were_seen_to_announce() {
+    let net = FatTree {
+        levels: 2,
+        radix: 6,
+        hosts: 4,
+        down: Some(2),
+        up: Some(2),
+        ports: 1,
+        planes: 1,
+        aggregation_nodes: true,
+        switch: Model::named("quantum-2").unwrap(),
+        hca: Model::named("connectx-7").unwrap(),
+    };
+    let world = world(net.build().unwrap());
+    for (label, port, options) in [
+        ("host-0[1]", 1, 0x01a6_0000_10cc_33c0),
+        ("leaf-0-0[0]", 1, 0x0180_0000_008c_f7fc),
+        ("leaf-0-0-an[1]", 1, 0x0180_0000_008c_f7fc),
+    ] {
+        let control =
+            PortSamplesControl::decode(&ask(&world, label, perf(PortSamplesControl::ID, port)));
+        assert_eq!((control.option_mask, control.tick), (options, 7), "{label}");
+    }
+    let node = NodeInfo::decode(&ask(&world, "leaf-0-0-an[1]", smp::node_info()));
+    assert_eq!((node.device_id, node.vendor_id, node.port_count), (53001, 0x2c9, 1));
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn key_line(entry: &ShapeEntry, key: &str) -> Option<u64> {
             "up" => at(tree.up.as_ref()),
             "ports" => at(tree.ports.as_ref()),
             "planes" => at(tree.planes.as_ref()),
+            "aggregation-nodes" => at(tree.aggregation_nodes.as_ref()),
             "switch" => at(tree.switch.as_ref()),
             "hca" => at(tree.hca.as_ref()),
             _ => None,
@@ -129,6 +130,7 @@ fn fat_tree(entry: &FatTreeEntry) -> Result<Shape, Problem> {
         up: entry.up.as_ref().map(|up| up.value),
         ports: number(entry.ports.as_ref(), 1),
         planes: number(entry.planes.as_ref(), 1),
+        aggregation_nodes: number(entry.aggregation_nodes.as_ref(), false),
         switch: switch(entry.switch.as_ref())?,
         hca: hca(entry.hca.as_ref())?,
     })))
@@ -206,7 +208,7 @@ mod tests {
             }))
         );
         let text = "fabric: {fat-tree: {levels: 3, hosts: 9, radix: 8, down: 3, up: 2, ports: 2, \
-                    planes: 4, switch: quantum, hca: connectx-6}}";
+                    planes: 4, aggregation-nodes: true, switch: quantum, hca: connectx-6}}";
         assert_eq!(
             shaped(text),
             Shape::Built(shapes::Shape::FatTree(FatTree {
@@ -217,6 +219,7 @@ mod tests {
                 up: Some(2),
                 ports: 2,
                 planes: 4,
+                aggregation_nodes: true,
                 switch: Model::named("quantum").unwrap(),
                 hca: Model::named("connectx-6").unwrap(),
             }))

@@ -60,6 +60,7 @@ pub struct FatTreeEntry {
     pub up: Given<u8>,
     pub ports: Given<u8>,
     pub planes: Given<u8>,
+    pub aggregation_nodes: Given<bool>,
     pub switch: Given<String>,
     pub hca: Given<String>,
 }

@@ -207,16 +207,20 @@ fn a_node_that_leaves_out_one_attribute_is_not_silent() {
 fn what_may_go_unanswered_is_asked_once_and_says_nothing_of_its_node() {
     let mut wire = star();
     wire.fate = Box::new(|parcel| match parcel.mad.attribute() {
-        0x10 | 0x33 => Fate::Lost,
+        0x10 | 0x33 | 0xff90 => Fate::Lost,
         _ => Fate::Answered(ROUND_TRIP),
     });
     let request = |lid, query| Request { to: Address::Lid(Lid(lid)), query };
     let in_passing = (1..9).flat_map(|port| {
-        [request(1, pma::samples_control(port)), request(1, smp::port_info_extended(port))]
+        [
+            request(1, pma::samples_control(port)),
+            request(1, smp::port_info_extended(port)),
+            request(1, smp::mellanox_extended_port_info(port)),
+        ]
     });
     let (walk, mut transactor) = asked(&mut wire, in_passing.collect());
     assert!(walk.outcomes().iter().all(|outcome| *outcome == Err(Failure::TimedOut)));
-    assert_eq!(wire.sent.len(), 16, "one try each");
+    assert_eq!(wire.sent.len(), 24, "one try each");
     // In the next walk the node is not in doubt: what is lost once is asked again.
     let mut first = true;
     wire.fate =

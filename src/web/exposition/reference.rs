@@ -61,7 +61,12 @@ pub fn page() -> String {
         );
     }
     page.push_str(
-        "\nPortRcvErrorDetails and PortXmitDiscardDetails are read with `--fabric.details`.\n\
+        "\nPortRcvErrorDetails and PortXmitDiscardDetails are read every 2 minutes of devices that announce\n\
+         them (`--fabric.details-interval`), or in each sweep (`--fabric.details`); in between their last\n\
+         values stand. A counter that a device does not announce in PortSamplesControl's OptionMask has\n\
+         no sample. Of nodes that are not switches PortCounters is read as well: a 64-bit field that\n\
+         stays 0 while the classic one counts is not used (SymbolErrorCounter and LinkDownedCounter of\n\
+         ConnectX-7).\n\
          \n## What it comes to\n\n\
          Cables by `link`, as on `infiniband_port_info`; a direction of one by the port that receives.\n\
          Reasons and repairs: [verdicts](#verdicts). How counters fared is told of the host's own ports,\n\

@@ -79,7 +79,8 @@ fn counters(session: &mut Session) {
     let capabilities = Capabilities::decode(&ask(session, pma::class_port_info()));
     println!("capabilities mask={:#06x} mask2={:#x}", capabilities.mask, capabilities.mask2);
     let mut reading = Reading::empty(Moment::default());
-    for page in pma::plan(&capabilities, pma::Extras::default()) {
+    let offer = pma::Offer { capabilities, is_switch: true, ..pma::Offer::default() };
+    for page in pma::plan(&offer, pma::Extras::default()) {
         let answer = ask(session, pma::counters(page.attribute, port::QUICK));
         page.read(&answer, &mut reading);
     }

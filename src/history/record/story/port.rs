@@ -140,10 +140,11 @@ impl Story {
     }
 }
 
-/// One bit a counter that is or was full. Those that grow all the time are full sooner or later, and
-/// nobody can do anything about it.
+/// One bit a counter that is or was full. Those that grow all the time, or on a healthy fabric, are
+/// full sooner or later, and there is nothing to do about it.
 fn filled(counting: &Counting) -> u64 {
     let rare = Counter::all().filter(|counter| Tier::of(*counter) == Tier::Rare);
+    let rare = rare.filter(|counter| !counter.is_benign());
     let filled = rare.filter(|counter| counting.was_saturated(*counter));
     filled.fold(0, |mask, counter| mask | 1 << counter as usize)
 }

@@ -27,6 +27,9 @@ pub struct FatTree {
     /// Fabrics that share nothing but the hosts, which have an adapter in each. With more than one,
     /// switches are called `p0-leaf-0-1` and adapters `host-3-mlx5_0`.
     pub planes: u8,
+    /// Whether each switch has an aggregation node (SHARP) on a port of its own behind the others,
+    /// as port 41 of a Quantum and port 65 of a Quantum-2 are.
+    pub aggregation_nodes: bool,
     /// The switches.
     pub switch: &'static Model,
     /// The adapters.
@@ -80,7 +83,8 @@ impl FatTree {
         }
         for (plane, adapters) in adapters.iter().enumerate() {
             let prefix = if planes == 1 { String::new() } else { format!("p{plane}-") };
-            let plane = Plane { prefix, radix, down, up, adapters, ports };
+            let aggregation_nodes = self.aggregation_nodes;
+            let plane = Plane { prefix, radix, down, up, adapters, ports, aggregation_nodes };
             if self.levels == 2 {
                 plane.two_levels(&mut maker)?;
             } else {
@@ -99,6 +103,7 @@ struct Plane<'a> {
     up: u8,
     adapters: &'a [NodeId],
     ports: u8,
+    aggregation_nodes: bool,
 }
 
 impl Plane<'_> {
@@ -166,9 +171,15 @@ impl Plane<'_> {
         count: usize,
         name: impl Fn(usize) -> String,
     ) -> Result<Vec<NodeId>, ShapeError> {
-        (0..count)
-            .map(|n| maker.switch(format!("{}{}", self.prefix, name(n)), self.radix))
-            .collect()
+        let add = |n| {
+            let id = format!("{}{}", self.prefix, name(n));
+            if self.aggregation_nodes {
+                maker.switch_with_aggregation_node(&id, self.radix)
+            } else {
+                maker.switch(id, self.radix)
+            }
+        };
+        (0..count).map(add).collect()
     }
 
     fn plug_in_hosts(&self, maker: &mut Maker, leaves: &[NodeId]) -> Result<(), ShapeError> {

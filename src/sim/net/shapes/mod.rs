@@ -141,6 +141,10 @@ fn is_of(model: &'static Model, kind: NodeKind) -> Result<(), ShapeError> {
 const MOST_HOSTS: u64 = 0xbfff;
 const RADIX: (u64, u64) = (2, MOST_PORTS as u64);
 
+/// What the aggregation nodes of Quantum and Quantum-2 call themselves (714 of 714 in public data).
+const AGGREGATION_NODE_NAME: &str = "Mellanox Technologies Aggregation Node";
+const AGGREGATION_NODE_ID: u16 = 53001;
+
 /// A net under construction, with nodes of two models.
 struct Maker {
     builder: NetBuilder,
@@ -167,6 +171,18 @@ impl Maker {
 
     fn switch(&mut self, id: String, radix: u8) -> Result<NodeId, ShapeError> {
         self.add(self.switch, id.clone(), id, radix)
+    }
+
+    /// A switch with one port more, to which the aggregation node in it is connected.
+    fn switch_with_aggregation_node(&mut self, id: &str, radix: u8) -> Result<NodeId, ShapeError> {
+        let last = radix.saturating_add(1);
+        let switch = self.switch(id.to_owned(), last)?;
+        let model = Model::of_device(NodeKind::AggregationNode, AGGREGATION_NODE_ID);
+        let node = self.add(model, format!("{id}-an"), AGGREGATION_NODE_NAME.to_owned(), 1)?;
+        self.start_at(switch, last);
+        self.link(switch, node)?;
+        self.start_at(switch, 1);
+        Ok(switch)
     }
 
     /// A host's adapter in a plane.

@@ -17,6 +17,7 @@ fn fat_tree(levels: u8, radix: u8, hosts: u32, down: u8, up: u8) -> FatTree {
         up: Some(up),
         ports: 1,
         planes: 1,
+        aggregation_nodes: false,
         switch: model("quantum"),
         hca: model("connectx-6"),
     }
@@ -140,6 +141,31 @@ fn half_the_radix_is_what_is_left_out() {
     let whole = fat_tree(3, 8, 30, 4, 4);
     let left_out = FatTree { down: None, up: None, ..whole.clone() };
     assert_eq!(whole.build(), left_out.build());
+}
+
+#[test]
+fn aggregation_nodes_sit_on_a_port_behind_the_others() {
+    let shape = FatTree { aggregation_nodes: true, ..fat_tree(2, 8, 12, 4, 4) };
+    let net = shape.build().unwrap();
+    let plain = fat_tree(2, 8, 12, 4, 4).build().unwrap();
+    let switches = net.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
+    let switches: Vec<_> = switches.collect();
+    for switch in &switches {
+        assert_eq!(switch.port_count, 9, "{}", switch.id);
+        let last = net.port(PortId(switch.first_port + 9)).cable.unwrap();
+        let node = net.node_of(last);
+        assert!(node.is_aggregation_node() && !node.is_host(), "{}", node.id);
+        assert_eq!((node.device_id, node.port_count), (53001, 1));
+        assert_eq!(node.description, "Mellanox Technologies Aggregation Node");
+    }
+    assert_eq!(net.nodes.len(), plain.nodes.len() + switches.len());
+    // All other cables are where they are without.
+    for port in plain.port_ids() {
+        let far = |net: &Net, port| net.port(port).cable.map(|far| net.label(far));
+        let label = plain.label(port);
+        let same = net.port_ids().find(|&port| net.label(port) == label).unwrap();
+        assert_eq!(far(&net, same), far(&plain, port), "{label}");
+    }
 }
 
 #[test]

@@ -79,9 +79,20 @@ fn an_adapter_with_two_ports_joins_nothing() {
     let [switch, hca] = [(NodeKind::Switch, 54002), (NodeKind::Ca, 4129)]
         .map(|(kind, device)| Model::of_device(kind, device));
     let (down, up) = (Some(2), Some(2));
-    let net = FatTree { levels: 2, radix: 6, hosts: 4, down, up, ports: 2, planes: 1, switch, hca }
-        .build()
-        .unwrap();
+    let net = FatTree {
+        levels: 2,
+        radix: 6,
+        hosts: 4,
+        down,
+        up,
+        ports: 2,
+        planes: 1,
+        aggregation_nodes: false,
+        switch,
+        hca,
+    }
+    .build()
+    .unwrap();
     let mut bench = Bench::new(net);
     // A leaf without uplinks reaches its own hosts' ports alone, though these are at others, too.
     for uplink in ["leaf-0-0[3]", "leaf-0-0[4]"] {
