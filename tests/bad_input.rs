@@ -293,6 +293,7 @@ fn what_is_wrong_on_a_fabric_that_is_there() {
         ("--fabric.node-name-map=/nowhere", USAGE, &["/nowhere", "No such file"]),
         ("--fabric.capture=/nowhere/c.pcap", USAGE, &["/nowhere/c.pcap", "No such file"]),
         ("--fabric.hca=mlx5_0", NO_DEVICE, &["\"mlx5_0\"", "ibsim0"]),
+        ("--fabric.pkey=0x8001", NO_DEVICE, &["ibsim0 port 1", "0x8001", "its table has 0xffff"]),
         ("--fabric.port=9", NO_DEVICE, &["no port 9"]),
         (&listen, NO_LISTENER, &["cannot listen on 127.0.0.1", "--web.listen-address"]),
     ] {
@@ -349,4 +350,27 @@ fn unknown_paths_and_hostile_requests() {
         }
     }
     assert!(exporter.stop().success());
+}
+
+#[test]
+fn an_m_key_file_with_a_mistake_is_refused_with_its_line_and_without_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m_key");
+    std::fs::write(&file, "0x0002c90300000001 0x5ec2e7\n0x5ec2e7\n").unwrap();
+    let config = folder.path().join("config.yml");
+    std::fs::write(&config, format!("fabric: {{m-key-file: {}}}\n", file.display())).unwrap();
+    let output = alone(&["check", &format!("--config.file={}", config.display())]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(USAGE), "{said}");
+    let line = said.lines().find(|line| line.starts_with("error M_Key file")).unwrap_or_default();
+    assert!(line.contains("line 2: a second M_Key"), "{said}");
+    std::fs::write(&file, "0x5ec2e7\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&file, mode).unwrap();
+    let output = alone(&["check", &format!("--config.file={}", config.display())]);
+    let said = [said, String::from_utf8_lossy(&output.stdout).into_owned()].concat();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("warning M_Key file") && said.contains("chmod 0640"), "{said}");
+    assert!(said.contains("m_key: 1 entry"), "{said}");
+    assert!(!said.contains("5ec2e7"), "{said}");
 }

@@ -14,6 +14,7 @@ use fabric_exporter::config::{FabricSettings, Settings};
 use fabric_exporter::fabric::moment::Anchor;
 use fabric_exporter::fabric::{Lid, Moment};
 use fabric_exporter::mad::class_port_info::{Capabilities, ClassPortInfo, Redirect};
+use fabric_exporter::mad::p_key::PKey;
 use fabric_exporter::mad::pma::Details;
 use fabric_exporter::mad::{LEN, Mad};
 use fabric_exporter::monitor::{Board, Monitor, Observation};
@@ -162,6 +163,7 @@ impl Hostile<'_> {
                     qp: script.u32(),
                     qkey: script.u32(),
                     sl: little,
+                    p_key: PKey::new(u16::from(little)),
                 };
                 mad.set_status(2);
                 mad.put_be(16, 2, u64::from(ClassPortInfo::ID));

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::config::Settings;
 use crate::config::options::{Options, WebOptions};
 use crate::fabric::label::count;
-use crate::monitor::{names_in, work_in};
+use crate::monitor::{m_keys_in, names_in, work_in};
 use crate::web::inspection::{Inspection, inspect};
 
 use super::{Exit, Fatal};
@@ -92,6 +92,14 @@ fn named(settings: &Settings, told: &mut Told) {
     for path in files(|fabric| &fabric.node_name_map) {
         told.result(names_in(path).map(|names| {
             format!("node-name-map {}: {}", path.display(), count(names.len(), "name"))
+        }));
+    }
+    for path in files(|fabric| &fabric.m_key_file) {
+        told.result(m_keys_in(path).map(|file| {
+            for warning in &file.warnings {
+                line("warning", warning);
+            }
+            format!("M_Key file {}: {}", path.display(), count(file.keys.len(), "entry"))
         }));
     }
     for path in files(|fabric| &fabric.maintenance_file) {

@@ -28,10 +28,9 @@ pub fn needs(settings: &Settings, web: Option<&Sources>, goes: Option<&Path>) ->
     let mut read: Vec<PathBuf> = ALWAYS.map(PathBuf::from).into();
     read.push(settings.procfs.clone());
     // What is read again, and may have been replaced by then.
-    let files = settings
-        .fabrics
-        .iter()
-        .flat_map(|fabric| [&fabric.node_name_map, &fabric.maintenance_file].into_iter().flatten());
+    let files = settings.fabrics.iter().flat_map(|fabric| {
+        [&fabric.node_name_map, &fabric.m_key_file, &fabric.maintenance_file].into_iter().flatten()
+    });
     let files = files.map(PathBuf::as_path).chain(web.into_iter().flat_map(Sources::paths));
     read.extend(files.flat_map(|file| [folders_of(file), folders_of_links(file)].concat()));
     let mut devices = Vec::new();

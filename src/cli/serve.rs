@@ -47,9 +47,10 @@ fn prepare(
     clock: Clock,
 ) -> Result<(Watcher, Sender<PortNews>), Fatal> {
     let fabric = &settings.fabrics[slot];
-    let sysfs = settings.sysfs.clone();
-    let (port, wire) = Umad::open_first(&sysfs, fabric.hca.as_deref(), fabric.port, clock)
-        .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
+    let (sysfs, p_key) = (settings.sysfs.clone(), fabric.p_key);
+    let (port, wire) =
+        Umad::open_first(&sysfs, fabric.hca.as_deref(), fabric.port, fabric.p_key, clock)
+            .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
     let monitor = daemon.monitor(slot)?;
     tracing::info!(fabric = fabric.name, hca = port.hca, port = port.port, "asking the fabric");
     let judge = monitor.teller();
@@ -58,7 +59,7 @@ fn prepare(
         watch: Box::new(move || {
             monitor.run(wire, || {
                 // The same port: another one may lead to another fabric.
-                Umad::open_first(&sysfs, Some(&port.hca), Some(port.port), clock)
+                Umad::open_first(&sysfs, Some(&port.hca), Some(port.port), p_key, clock)
                     .map(|(_, wire)| wire)
             });
         }),

@@ -8,6 +8,7 @@ use crate::fabric::topology::End;
 use crate::fabric::{Counter, Fabric, Moment, PortIndex};
 use crate::mad::class_port_info::Capabilities;
 use crate::mad::clear::may_be_cleared;
+use crate::mad::m_key::{MKey, MKeys};
 use crate::mad::pma::{self, Details, Extras, Offer, Options, Page};
 
 use super::corrections::Corrections;
@@ -18,6 +19,9 @@ use super::sources::Sources;
 pub struct Agents {
     pub(super) plans: Plans,
     pub(super) corrections: Corrections,
+    pub(super) keys: Arc<MKeys>,
+    /// Where the next sweep begins to ask nodes that the discovery could not reach.
+    pub(super) hidden_turn: usize,
     /// Those that did not let their counters of an attribute be cleared.
     uncleared: HashSet<(End, Attribute)>,
 }
@@ -29,14 +33,29 @@ pub(super) fn agent_of(fabric: &Fabric, port: PortIndex) -> End {
     (guid, if fabric.node_of(port).is_switch() { 0 } else { number })
 }
 
+/// The key of the agent that answers subnet management for a port.
+pub(super) fn m_key_of(keys: &MKeys, fabric: &Fabric, port: PortIndex) -> MKey {
+    let is_switch = fabric.node_of(port).is_switch();
+    let zero = || fabric.ports_of(fabric.port(port).node).find(|&it| fabric.port(it).number == 0);
+    let keeper = if is_switch { zero().unwrap_or(port) } else { port };
+    keys.of(fabric.port(keeper).guid)
+}
+
 impl Agents {
     /// None known yet; `extras` are asked for, too.
     pub fn new(extras: Extras) -> Self {
         Agents {
             plans: Plans { extras, ..Plans::default() },
             corrections: Corrections::new(extras.fec),
+            keys: Arc::default(),
+            hidden_turn: 0,
             uncleared: HashSet::new(),
         }
+    }
+
+    /// From now on subnet management is asked with these keys.
+    pub fn set_keys(&mut self, keys: Arc<MKeys>) {
+        self.keys = keys;
     }
 
     /// The counters of an agent's port that may be cleared when they are full, and where they stand.

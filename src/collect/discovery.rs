@@ -7,13 +7,15 @@
 mod cables;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::fabric::assembly::{FoundFabric, FoundNode, FoundPort};
 use crate::fabric::names::NodeNames;
 use crate::fabric::rate::Speed;
-use crate::fabric::status::{PortStatus, SpeedFields};
+use crate::fabric::status::{PortStatus, SpeedFields, state};
 use crate::fabric::topology::{DuplicateGuid, End, NodeIdentity, NodeKind};
 use crate::fabric::{Fabric, Guid, Moment, PortNumber, device};
+use crate::mad::m_key::{MKey, MKeys};
 use crate::mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};
 use crate::mad::{Mad, Path, Query};
@@ -125,6 +127,12 @@ pub struct Discovery {
     duplicates: Vec<DuplicateGuid>,
     state_changes: HashSet<Guid>,
     failures: u64,
+    keys: Arc<MKeys>,
+    own_guid: Option<Guid>,
+    own_port: Option<OwnPort>,
+    resting: HashSet<End>,
+    unanswered: Vec<End>,
+    rested: Vec<End>,
 }
 
 impl Default for Discovery {
@@ -142,6 +150,21 @@ pub struct Found {
     pub state_changes: HashSet<Guid>,
     /// Questions that stayed without an answer: parts of the fabric may be missing.
     pub failures: u64,
+    /// Ports with a link whose neighbor was asked and did not answer.
+    pub unanswered: Vec<End>,
+    /// Such ports whose neighbor was not asked this time.
+    pub rested: Vec<End>,
+    /// What our own port says, if it answered.
+    pub own_port: Option<OwnPort>,
+}
+
+/// What our own port says that helps to tell why others do not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnPort {
+    /// PortState.
+    pub state: u8,
+    /// M_KeyProtectBits: from 2 on, Gets without the key are dropped.
+    pub m_key_protect: u8,
 }
 
 impl Found {
@@ -180,9 +203,27 @@ impl Discovery {
             duplicates: Vec::new(),
             state_changes: HashSet::new(),
             failures: 0,
+            keys: Arc::default(),
+            own_guid: None,
+            own_port: None,
+            resting: HashSet::new(),
+            unanswered: Vec::new(),
+            rested: Vec::new(),
         };
         walk.ask(Path::HERE, Ask::Who { from: None, verify: false });
         walk
+    }
+
+    /// The same, with keys to ask with; that of our own port is known by its GUID, if the keys differ.
+    #[must_use]
+    pub fn with_keys(self, keys: Arc<MKeys>, own_guid: Option<Guid>) -> Self {
+        Discovery { keys, own_guid, ..self }
+    }
+
+    /// The same, but the neighbors of these ports are not asked, unless the port's link is not active.
+    #[must_use]
+    pub fn without(self, resting: HashSet<End>) -> Self {
+        Discovery { resting, ..self }
     }
 
     /// What was found, once the walk is at its end.
@@ -198,6 +239,44 @@ impl Discovery {
             },
             state_changes: self.state_changes,
             failures: self.failures,
+            unanswered: self.unanswered,
+            rested: self.rested,
+            own_port: self.own_port,
+        }
+    }
+
+    /// The GUID of a port; a switch's are known by that of its port 0.
+    fn port_guid(&self, node: usize, port: PortNumber) -> Guid {
+        let draft = &self.nodes[node];
+        let found =
+            draft.found.ports.iter().find(|found| found.number == port && !draft.is_switch());
+        found.map_or(draft.info.port_guid, |found| found.guid)
+    }
+
+    fn key_of(&self, end: Option<End>) -> MKey {
+        let known = end.and_then(|(guid, port)| Some((*self.by_guid.get(&guid)?, port)));
+        known
+            .map_or(self.keys.of_unknown(), |(node, port)| self.keys.of(self.port_guid(node, port)))
+    }
+
+    fn m_key(&self, ask: Ask) -> MKey {
+        match ask {
+            Ask::Who { from: None, .. } => {
+                self.own_guid.map_or(self.keys.of_unknown(), |guid| self.keys.of(guid))
+            }
+            Ask::Who { from: Some((node, port)), .. } => {
+                self.keys.behind(self.port_guid(node, port), port)
+            }
+            Ask::Description { node } | Ask::Switch { node } => {
+                self.keys.of(self.nodes[node].info.port_guid)
+            }
+            Ask::Port { node, port } | Ask::Extended { node, port } => {
+                self.keys.of(self.port_guid(node, port))
+            }
+            Ask::Again { dispute } => {
+                self.key_of(self.links[self.disputes[dispute].old].map(|cable| cable.far))
+            }
+            Ask::StillDown { dispute, .. } => self.key_of(Some(self.disputes[dispute].end)),
         }
     }
 
@@ -282,6 +361,9 @@ impl Discovery {
 
     fn port(&mut self, path: Path, node: usize, port: PortNumber, info: PortInfo) {
         let draft = &mut self.nodes[node];
+        if self.home == Some(draft.end(port)) {
+            self.own_port = Some(OwnPort { state: info.state, m_key_protect: info.m_key_protect });
+        }
         if !draft.is_switch() || port == 0 {
             draft.found.identity.tells_fec |= info.tells_fec();
         }
@@ -324,14 +406,19 @@ impl Discovery {
             return self.doubt_if_down(end);
         }
         let leads_on = if draft.is_switch() { port != 0 } else { path.hops() == 0 };
-        let known = self.linked.contains_key(&draft.end(port));
+        let end = draft.end(port);
+        let known = self.linked.contains_key(&end);
         // Of the devices that are known, multi-plane switches alone have internal ports with links.
         let is_multi_plane = draft.is_switch() && draft.info.device_id == device::QUANTUM_3;
         let may_be_fdr10 = status.speed == Some(Speed::Qdr);
         if draft.info.is_mellanox() && (may_be_fdr10 || is_multi_plane && port != 0) {
             self.ask(path, Ask::Extended { node, port });
         }
-        if leads_on && !known {
+        if leads_on && !known && status.state == state::ACTIVE && self.resting.contains(&end) {
+            self.failures += 1;
+            self.unreached.push(end);
+            self.rested.push(end);
+        } else if leads_on && !known {
             match path.then(port) {
                 Some(path) => {
                     self.ask(path, Ask::Who { from: Some((node, port)), verify: false });
@@ -352,8 +439,11 @@ impl Discovery {
         match step.ask {
             Ask::Who { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
-                tracing::warn!(node = %end.0, port, path = ?step.path, %failure, "nobody answers behind a port with a link");
+                tracing::debug!(node = %end.0, port, path = ?step.path, %failure, "the neighbor of a port with a link does not answer");
                 self.unreached.push(end);
+                if failure.is_silence() {
+                    self.unanswered.push(end);
+                }
             }
             ask => tracing::warn!(path = ?step.path, ?ask, %failure, "discovery has a gap"),
         }
@@ -384,7 +474,10 @@ impl Walk for Discovery {
                 continue;
             }
             return Some((
-                Request { to: Address::Directed(step.path), query: step.ask.query() },
+                Request {
+                    to: Address::Directed(step.path),
+                    query: step.ask.query().with_m_key(self.m_key(step.ask)),
+                },
                 tag,
             ));
         }

@@ -1,11 +1,12 @@
-//! Our own port and its subnet manager: three questions, for who wants to know no more than whether
+//! Our own port, its neighbor and its subnet manager: four questions, for who wants to know no more than whether
 //! the fabric can be asked from here.
 
 use std::collections::VecDeque;
 
-use crate::fabric::status::PortStatus;
+use crate::fabric::status::{PortStatus, state};
 use crate::fabric::subnet::ManagerState;
-use crate::fabric::{Lid, Moment};
+use crate::fabric::{Guid, Lid, Moment, PortNumber};
+use crate::mad::m_key::{MKey, MKeys};
 use crate::mad::port_info::PortInfo;
 use crate::mad::smp::{self, SmInfo};
 use crate::mad::{Mad, Path};
@@ -23,11 +24,22 @@ pub struct Manager {
     pub node: String,
 }
 
+/// What is behind our own port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbor {
+    /// M_KeyProtectBits of our own port; as a rule the subnet manager sets the same everywhere.
+    pub m_key_protect: u8,
+    /// Whether the neighbor answers subnet management.
+    pub heard: Result<(), Failure>,
+}
+
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
     /// Our own port, or why it did not answer.
     pub port: Result<PortStatus, Failure>,
+    /// Who is behind it, if its link is active.
+    pub neighbor: Option<Neighbor>,
     /// The subnet manager, if our port knows one.
     pub manager: Option<Manager>,
 }
@@ -36,6 +48,8 @@ pub struct Home {
 #[derive(Clone, Copy, Debug)]
 enum Ask {
     OwnPort,
+    /// The node behind that port of ours.
+    Neighbor(PortNumber),
     Manager(Lid),
     ManagerNode(Lid),
 }
@@ -46,6 +60,8 @@ pub struct HomeWalk {
     queue: VecDeque<Ask>,
     asked: Vec<Ask>,
     home: Home,
+    keys: MKeys,
+    own_guid: Option<Guid>,
 }
 
 impl Default for HomeWalk {
@@ -53,12 +69,31 @@ impl Default for HomeWalk {
         HomeWalk {
             queue: VecDeque::from([Ask::OwnPort]),
             asked: Vec::new(),
-            home: Home { port: Err(Failure::Unsent), manager: None },
+            home: Home { port: Err(Failure::Unsent), neighbor: None, manager: None },
+            keys: MKeys::default(),
+            own_guid: None,
         }
     }
 }
 
 impl HomeWalk {
+    /// One that asks with keys; that of our own port is known by its GUID, if they differ.
+    pub fn with_keys(keys: MKeys, own_guid: Option<Guid>) -> Self {
+        HomeWalk { keys, own_guid, ..HomeWalk::default() }
+    }
+
+    fn m_key(&self, ask: Ask) -> MKey {
+        let own = self.own_guid;
+        match ask {
+            Ask::OwnPort => own.map_or(self.keys.of_unknown(), |guid| self.keys.of(guid)),
+            Ask::Neighbor(port) => {
+                own.map_or(self.keys.of_unknown(), |guid| self.keys.behind(guid, port))
+            }
+            // The GUID at that LID is not known.
+            Ask::Manager(_) | Ask::ManagerNode(_) => self.keys.of_unknown(),
+        }
+    }
+
     /// What was found, once the walk is at its end.
     pub fn finish(self) -> Home {
         self.home
@@ -71,15 +106,19 @@ impl Walk for HomeWalk {
             return None;
         }
         let ask = self.queue.pop_front()?;
-        let request = match ask {
+        let Request { to, query } = match ask {
             // By the empty route, which needs no LID; port 0 is whichever was asked at.
             Ask::OwnPort => Request { to: Address::Directed(Path::HERE), query: smp::port_info(0) },
+            Ask::Neighbor(port) => {
+                Request { to: Address::Directed(Path::HERE.then(port)?), query: smp::node_info() }
+            }
             Ask::Manager(lid) => Request { to: Address::Lid(lid), query: smp::sm_info() },
             Ask::ManagerNode(lid) => {
                 Request { to: Address::Lid(lid), query: smp::node_description() }
             }
         };
         self.asked.push(ask);
+        let request = Request { to, query: query.with_m_key(self.m_key(ask)) };
         Some((request, self.asked.len() as u64 - 1))
     }
 
@@ -87,16 +126,29 @@ impl Walk for HomeWalk {
         let Some(&ask) = self.asked.get(tag as usize) else { return };
         match ask {
             Ask::OwnPort => {
-                self.home.port = outcome.map(|mad| {
-                    let info = PortInfo::decode(mad);
-                    info.status(info.speed_fields())
-                });
-                let Ok(port) = self.home.port else { return };
+                let info = outcome.map(PortInfo::decode);
+                self.home.port = info
+                    .as_ref()
+                    .map(|info| info.status(info.speed_fields()))
+                    .map_err(|failure| *failure);
+                let (Ok(info), Ok(port)) = (info, self.home.port) else { return };
+                if port.link_up() && port.state == state::ACTIVE {
+                    self.home.neighbor = Some(Neighbor {
+                        m_key_protect: info.m_key_protect,
+                        heard: Err(Failure::Unsent),
+                    });
+                    self.queue.push_back(Ask::Neighbor(info.local_port));
+                }
                 if port.sm_lid.is_unicast() {
                     let lid = port.sm_lid;
                     let told = Err(Failure::Unsent);
                     self.home.manager = Some(Manager { lid, told, node: String::new() });
                     self.queue.extend([Ask::Manager(lid), Ask::ManagerNode(lid)]);
+                }
+            }
+            Ask::Neighbor(_) => {
+                if let Some(neighbor) = &mut self.home.neighbor {
+                    neighbor.heard = outcome.map(|_| ());
                 }
             }
             Ask::Manager(_) => {
@@ -163,6 +215,9 @@ mod tests {
         let (_, tag) = walk.next(Lane::Smp).unwrap();
         walk.finished(tag, Err(Failure::TimedOut), Moment::default());
         walk.finished(99, Err(Failure::TimedOut), Moment::default());
-        assert_eq!(walk.finish(), Home { port: Err(Failure::TimedOut), manager: None });
+        assert_eq!(
+            walk.finish(),
+            Home { port: Err(Failure::TimedOut), neighbor: None, manager: None }
+        );
     }
 }

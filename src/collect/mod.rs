@@ -11,6 +11,7 @@ pub mod port_state;
 mod sources;
 pub mod subnet;
 pub mod sweep;
+pub mod unanswered;
 
 #[cfg(test)]
 mod tests;

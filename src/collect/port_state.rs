@@ -7,8 +7,9 @@
 //! When all that is asked, some ports are asked for their error correction.
 //!
 //! A switch is asked who it is and for its port 0, too: a subnet manager that gives other LIDs shows
-//! there, and what was read by the old ones must not be told. So is a host that the discovery did not
-//! find: the LID that it had may be another's by now.
+//! there, and what was read by the old ones must not be told. So is a node that the discovery could not
+//! reach: the LID that it had may be another's by now. Of those a few are asked in each sweep, in turn,
+//! for they may be protected by an M_Key, and count each question as a violation.
 //!
 //! A fabric may be set up so that its switches answer no subnet management by LID. When a few dozen
 //! switches are silent and none has answered, the rest is left out, and states come from discoveries
@@ -23,11 +24,17 @@ use crate::fabric::status::PortStatus;
 use crate::fabric::topology::Presence;
 use crate::fabric::{Fabric, Guid, NodeIndex, PortIndex};
 use crate::mad::Mad;
+use crate::mad::m_key::MKeys;
 use crate::mad::port_info::PortInfo;
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};
 use crate::transport::{Address, Failure, Request};
 
+use super::agents::m_key_of;
 use super::corrections::{Corrections, Known, linked};
+
+/// So many nodes that the discovery could not reach are asked in a sweep; the next ones in the next.
+/// Each refuses or is silent as a rule: at the usual interval that is less than an SMP a second.
+const MOST_HIDDEN: usize = 4;
 
 /// After so many silent nodes, and no answer from any, nobody else is asked.
 const ENOUGH_SILENCE: usize = 32;
@@ -62,6 +69,7 @@ pub struct StateSweep<'a> {
     answered: bool,
     unanswered: HashSet<NodeIndex>,
     corrections: &'a mut Corrections,
+    keys: &'a MKeys,
     known: Vec<Known>,
     told: Vec<(PortIndex, Known)>,
 }
@@ -102,15 +110,27 @@ fn speaks_for_its_cable(fabric: &Fabric, port: PortIndex) -> bool {
 
 impl<'a> StateSweep<'a> {
     /// A sweep over the present nodes of a fabric; with `wanted` false, one that asks nobody.
-    /// `known` is what [`Corrections`] know of the ports.
+    /// `known` is what [`Corrections`] know of the ports. It asks with these keys, and where the turn
+    /// is of the nodes that the discovery could not reach.
     pub(super) fn new(
         fabric: &'a Fabric,
         wanted: bool,
         corrections: &'a mut Corrections,
         known: Vec<Known>,
+        (keys, turn): (&'a MKeys, &mut usize),
     ) -> Self {
         let mut queue = VecDeque::new();
-        let asked = || fabric.node_indexes().filter(|&node| wanted && fabric.node(node).present());
+        let is_hidden = |node: &NodeIndex| fabric.node(*node).presence == Presence::Hidden;
+        let hidden: Vec<NodeIndex> = fabric.node_indexes().filter(is_hidden).collect();
+        let whose_turn = hidden.iter().cycle().skip(*turn % hidden.len().max(1));
+        let whose_turn: HashSet<NodeIndex> =
+            whose_turn.take(hidden.len().min(MOST_HIDDEN)).copied().collect();
+        *turn = (*turn + MOST_HIDDEN) % hidden.len().max(1);
+        let asked = || {
+            let present =
+                fabric.node_indexes().filter(|&node| wanted && fabric.node(node).present());
+            present.filter(|node| !is_hidden(node) || whose_turn.contains(node))
+        };
         let reached = |node| fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some());
         // Each switch once, before any of them is asked for all of its ports.
         for node in asked() {
@@ -150,6 +170,7 @@ impl<'a> StateSweep<'a> {
             answered: false,
             unanswered: HashSet::new(),
             corrections,
+            keys,
             known,
             told: Vec::new(),
         }
@@ -168,6 +189,7 @@ impl<'a> StateSweep<'a> {
         };
         let to = Address::Lid(self.fabric.lid_of(port)?);
         self.asked.push(ask);
+        let query = query.with_m_key(m_key_of(self.keys, self.fabric, port));
         Some((Request { to, query }, self.asked.len() as u64 - 1))
     }
 

@@ -8,13 +8,17 @@
 //! says to have one.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::fabric::subnet::{ManagerState, SubnetManager};
 use crate::fabric::{Fabric, Moment, PortIndex};
 use crate::mad::Mad;
+use crate::mad::m_key::MKeys;
 use crate::mad::smp::{self, SmInfo};
 use crate::transport::walk::Walk;
 use crate::transport::{Address, Failure, Lane, Request};
+
+use super::agents::m_key_of;
 
 /// So many are asked at the most. A subnet has two or three; where each host was installed with one
 /// it has hundreds, and those that hang would hold the sweep up.
@@ -27,6 +31,7 @@ pub struct SubnetSweep<'a> {
     queue: VecDeque<PortIndex>,
     asked: Vec<PortIndex>,
     heard: Vec<SubnetManager>,
+    keys: Arc<MKeys>,
 }
 
 /// Whether a port is one that a subnet manager can be asked at: what a switch's other ports say of
@@ -62,7 +67,13 @@ impl<'a> SubnetSweep<'a> {
             .filter(says_so)
             .filter(|&port| is_seat(fabric, port) && Some(port) != master);
         let queue = master.into_iter().chain(others).take(MOST_ASKED).collect();
-        SubnetSweep { fabric, queue, asked: Vec::new(), heard: Vec::new() }
+        SubnetSweep { fabric, queue, asked: Vec::new(), heard: Vec::new(), keys: Arc::default() }
+    }
+
+    /// The same, with keys to ask with.
+    #[must_use]
+    pub fn with_keys(self, keys: Arc<MKeys>) -> Self {
+        SubnetSweep { keys, ..self }
     }
 
     /// The next question.
@@ -70,7 +81,8 @@ impl<'a> SubnetSweep<'a> {
         let port = self.queue.pop_front()?;
         let to = Address::Lid(self.fabric.lid_of(port)?);
         self.asked.push(port);
-        Some((Request { to, query: smp::sm_info() }, self.asked.len() as u64 - 1))
+        let query = smp::sm_info().with_m_key(m_key_of(&self.keys, self.fabric, port));
+        Some((Request { to, query }, self.asked.len() as u64 - 1))
     }
 
     /// Takes an outcome in. Tells the port, if its node gave a sign of life.

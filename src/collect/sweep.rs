@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::fabric::moment::Anchor;
-use crate::fabric::topology::Presence;
+use crate::fabric::topology::{NodeKind, Presence};
 use crate::fabric::{Fabric, Guid, Moment, Node, PortIndex, Snapshot};
 use crate::mad::Mad;
 use crate::transport::walk::Walk;
@@ -24,6 +24,19 @@ enum Life {
     Silent,
     Heard,
 }
+
+impl Life {
+    fn sign(&mut self, alive: bool) {
+        if alive {
+            *self = Life::Heard;
+        } else if *self == Life::NotAsked {
+            *self = Life::Silent;
+        }
+    }
+}
+
+/// So many adapters must have been asked before their silence says something of all.
+const ENOUGH_ADAPTERS: usize = 3;
 
 /// Which part of the walk asked, in the lowest bits of a question's tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,12 +72,15 @@ pub struct Sweep<'a> {
     /// Whether switches are asked by LID, which those of some fabrics do not answer.
     by_lid: bool,
     life: Vec<Life>,
+    /// The same of performance management alone.
+    agents_life: Vec<Life>,
     anchor: Anchor,
     ended: Moment,
 }
 
 /// What a sweep brought in.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding by itself")]
 pub struct Swept {
     /// For the tellers.
     pub snapshot: Snapshot,
@@ -78,6 +94,8 @@ pub struct Swept {
     pub states_useless: bool,
     /// Ports of which something that was asked for is missing.
     pub failed_ports: usize,
+    /// Switches answer performance management, and no channel adapter but our own does.
+    pub adapters_unheard: bool,
 }
 
 impl<'a> Sweep<'a> {
@@ -88,7 +106,7 @@ impl<'a> Sweep<'a> {
         anchor: Anchor,
         states: bool,
     ) -> Self {
-        let Agents { plans, corrections, .. } = agents;
+        let Agents { plans, corrections, keys, hidden_turn, .. } = agents;
         let known = corrections.known(fabric);
         let reed_solomon = fabric
             .port_indexes()
@@ -96,29 +114,48 @@ impl<'a> Sweep<'a> {
             .map(|(port, &known)| has_reed_solomon(fabric, port, known))
             .collect();
         Sweep {
-            states: StateSweep::new(fabric, states, corrections, known),
+            states: StateSweep::new(fabric, states, corrections, known, (keys, hidden_turn)),
             counters: CounterSweep::new(fabric, plans, reed_solomon, anchor.moment),
-            managers: SubnetSweep::new(fabric),
+            managers: SubnetSweep::new(fabric).with_keys(Arc::clone(keys)),
             by_lid: states,
             life: vec![Life::NotAsked; fabric.nodes.len()],
+            agents_life: vec![Life::NotAsked; fabric.nodes.len()],
             fabric,
             anchor,
             ended: anchor.moment,
         }
     }
 
-    fn sign(&mut self, port: Option<PortIndex>, alive: bool) {
+    fn sign(&mut self, port: Option<PortIndex>, alive: bool, asked_by: Part) {
         let Some(port) = port else { return };
-        let life = &mut self.life[self.fabric.port(port).node.0 as usize];
-        if alive {
-            *life = Life::Heard;
-        } else if *life == Life::NotAsked {
-            *life = Life::Silent;
+        let node = self.fabric.port(port).node.0 as usize;
+        self.life[node].sign(alive);
+        if asked_by == Part::Counters {
+            self.agents_life[node].sign(alive);
         }
+    }
+
+    /// Whether switches answer performance management, and none of several channel adapters does.
+    /// Of two limited members of a partition an adapter drops what it gets from the other; a switch's
+    /// port 0 is a full member as a rule (IBTA 1.4, 10.9.3).
+    fn adapters_unheard(&self) -> bool {
+        let home = self.fabric.home.map(|home| self.fabric.port(home).node);
+        let count = |kind: NodeKind, life: Life| {
+            let nodes = self.fabric.node_indexes().zip(&self.agents_life);
+            nodes
+                .filter(|&(node, &of)| {
+                    of == life && Some(node) != home && self.fabric.node(node).identity.kind == kind
+                })
+                .count()
+        };
+        count(NodeKind::Ca, Life::Heard) == 0
+            && count(NodeKind::Ca, Life::Silent) >= ENOUGH_ADAPTERS
+            && count(NodeKind::Switch, Life::Heard) > 0
     }
 
     /// What was read, once the walk is at its end.
     pub fn finish(self) -> Swept {
+        let adapters_unheard = self.adapters_unheard();
         let states = self.states.finish();
         let mut counters = self.counters.finish();
         let mut managers = self.managers.finish();
@@ -160,6 +197,7 @@ impl<'a> Sweep<'a> {
             readdressed: states.readdressed,
             states_useless: states.useless && heard,
             failed_ports: counters.failed_ports,
+            adapters_unheard,
         }
     }
 }
@@ -178,12 +216,13 @@ impl Walk for Sweep<'_> {
         // A refusal is an answer, too.
         let alive = outcome.as_ref().map_or_else(|failure| !failure.is_silence(), |_| true);
         let own = tag >> Part::BITS;
-        let port = match Part::of(tag) {
+        let asked_by = Part::of(tag);
+        let port = match asked_by {
             Part::States => self.states.finished(own, outcome),
             Part::Counters => self.counters.finished(own, outcome, at),
             Part::Managers => self.managers.finished(own, outcome),
         };
-        self.sign(port, alive);
+        self.sign(port, alive, asked_by);
         self.ended = at;
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::fabric::PortNumber;
 use crate::health::HealthSettings;
+use crate::mad::p_key::PKey;
 use crate::mad::pma::Details;
 use crate::transport::pace::Pace;
 use crate::transport::transactor::MOST_IN_FLIGHT;
@@ -34,6 +35,11 @@ pub struct FabricSettings {
     pub forget_after: Duration,
     /// The site's names for nodes.
     pub node_name_map: Option<PathBuf>,
+    /// The fabric's M_Keys.
+    pub m_key_file: Option<PathBuf>,
+    /// The partition to ask performance management in; the first of the port's table, if none is
+    /// named.
+    pub p_key: Option<PKey>,
     /// When the causes of errors and discards are read, too.
     pub details: Details,
     /// Whether what error correction had to mend is read, too.
@@ -120,6 +126,8 @@ impl FabricOptions {
                 Duration::ZERO,
             )?,
             node_name_map: self.node_name_map,
+            m_key_file: self.m_key_file,
+            p_key: self.pkey,
             details,
             health: HealthSettings::default(),
             maintenance_file: None,

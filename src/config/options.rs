@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
 use crate::fabric::PortNumber;
+use crate::mad::p_key::PKey;
 
 /// A length of time as people write it: `15s`, `5m`, `500ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -301,6 +302,12 @@ section! {
         /// File with names for nodes, in the form of infiniband-diags' node-name-map
         #[arg(long = "fabric.node-name-map", value_name = "FILE")]
         node_name_map: PathBuf,
+        /// File with the M_Key of the fabric's ports, or OpenSM's guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]
+        #[arg(long = "fabric.m-key-file", value_name = "FILE")]
+        m_key_file: PathBuf,
+        /// Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port's table]
+        #[arg(long = "fabric.pkey", value_name = "P_KEY")]
+        pkey: PKey,
         /// Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]
         #[arg(long = "fabric.details", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]

@@ -194,3 +194,30 @@ fn a_history_is_recorded_where_somebody_says_so() {
         assert!(error.contains(says), "{flag}: {error}");
     }
 }
+
+#[test]
+fn keys_come_from_a_file_and_a_partition_from_its_p_key() {
+    let keys = |flags: &[&str], text: &str| -> Result<_, String> {
+        let settings = merged(flags, text)?;
+        let fabric = &settings.fabrics[0];
+        let file = fabric.m_key_file.as_ref().map(|file| file.display().to_string());
+        Ok((file, fabric.p_key.map(|key| key.to_string())))
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(keys(&[], ""), Ok((None, None)));
+    let flags = ["--fabric.m-key-file=/etc/m_key", "--fabric.pkey=0x8001"];
+    assert_eq!(keys(&flags, ""), Ok((some("/etc/m_key"), some("0x8001"))));
+    for pkey in ["0x8001", "'0x8001'"] {
+        let text = format!("fabric: {{m-key-file: /a, pkey: {pkey}}}");
+        assert_eq!(keys(&[], &text), Ok((some("/a"), some("0x8001"))), "{pkey}");
+        assert_eq!(keys(&["--fabric.pkey=0xffff"], &text), Ok((some("/a"), some("0xffff"))));
+    }
+    for (flags, text) in [
+        (&["--fabric.pkey=8001"][..], ""),
+        (&[], "fabric: {pkey: 8001}"),
+        (&[], "fabric: {pkey: 0x8000}"),
+    ] {
+        let error = keys(flags, text).unwrap_err();
+        assert!(error.contains("such as 0x8001"), "{text}: {error}");
+    }
+}

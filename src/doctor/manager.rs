@@ -1,20 +1,21 @@
 //! Who gives the ports their LIDs: as sysfs tells it of each port, and as the subnet manager answers
 //! where the exporter would ask the fabric.
 //!
-//! Three Gets for each fabric, by subnet management alone: our own port, and SMInfo and description of
-//! the master that it names. Where that answers, [`standby`] looks for who would take over.
+//! Four Gets for each fabric, by subnet management alone: our own port, its neighbor, and SMInfo and
+//! description of the master that it names. Where that answers, [`standby`] looks for who would take over.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::collect::home::{Home, HomeWalk, Manager};
+use crate::collect::home::{Home, HomeWalk, Manager, Neighbor};
 use crate::config::FabricSettings;
 use crate::fabric::host::{Device, Port};
 use crate::fabric::rate::Width;
 use crate::fabric::status::{PortStatus, physical, state};
 use crate::fabric::subnet::ManagerState;
-use crate::monitor::names_in;
+use crate::monitor::{m_keys_in, names_in};
+use crate::transport::Wire as _;
 use crate::transport::clock::Clock;
 use crate::transport::pace::Pace;
 use crate::transport::transactor::Transactor;
@@ -122,13 +123,18 @@ pub fn ask(host: &Host, fabrics: &[FabricSettings]) -> Vec<Finding> {
 fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
     let what = format!("fabric {:?}", fabric.name);
     let clock = Clock::start();
-    let opened = Umad::open_first(&host.sysfs, fabric.hca.as_deref(), fabric.port, clock);
+    let opened =
+        Umad::open_first(&host.sysfs, fabric.hca.as_deref(), fabric.port, fabric.p_key, clock);
     let (port, mut wire) = match opened {
         Ok(opened) => opened,
         Err(error) => return vec![closed(host, what, &error)],
     };
     let what = format!("{what}, from {} port {}", port.hca, port.port);
-    let mut home = HomeWalk::default();
+    // A file that cannot be read is a finding of its own.
+    let keys = fabric.m_key_file.as_ref().and_then(|path| Some(m_keys_in(path).ok()?.keys));
+    let keys = keys.unwrap_or_default();
+    let has_keys = !keys.is_empty();
+    let mut home = HomeWalk::with_keys(keys.clone(), wire.port_guid());
     let mut transactor =
         Transactor::new(Pace { timeout: PACE.0, retries: PACE.1, ..Pace::default() });
     if let Err(error) = walk::drive(&mut home, &mut transactor, &mut wire, &AtomicBool::new(false))
@@ -136,14 +142,48 @@ fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
         let found = format!("the device went while it was asked: {error}");
         return vec![Finding::bad(SUBJECT, what, found).mend("dmesg | tail")];
     }
-    let mut findings = told(host, what.clone(), home.finish());
+    let home = home.finish();
+    let neighbor = home.neighbor.and_then(|it| of_neighbor(&what, it, has_keys));
+    let mut findings = told(host, what.clone(), home);
+    findings.extend(neighbor);
     if findings.iter().any(|finding| finding.subject == SUBJECT && finding.level == Level::Ok) {
         // A map that cannot be read has a finding of its own.
         let names = fabric.node_name_map.as_ref().and_then(|path| names_in(path).ok());
         let names = names.unwrap_or_default();
-        findings.extend(standby::look(&what, &names, &mut transactor, &mut wire));
+        findings.extend(standby::look(&what, (&names, &keys), &mut transactor, &mut wire));
     }
     findings
+}
+
+/// Whether an M_Key keeps the fabric from answering.
+fn of_neighbor(what: &str, neighbor: Neighbor, has_keys: bool) -> Option<Finding> {
+    let level = neighbor.m_key_protect;
+    match neighbor.heard {
+        Err(failure) if failure.is_silence() => {
+            let protected = match level {
+                0 | 1 => String::new(),
+                _ => format!("; our own port has M_Key protection level {level}"),
+            };
+            let found = format!(
+                "the neighbor of our own port does not answer subnet management, though the link is \
+                 active{protected}: likely an M_Key protects it"
+            );
+            let remedy = if has_keys {
+                "compare the key in --fabric.m-key-file with m_key in opensm.conf: this one is refused"
+            } else {
+                "give the subnet manager's M_Key with --fabric.m-key-file, or set \
+                 m_key_protection_level 1 in opensm.conf"
+            };
+            let wanted = "an answer: else nothing of the fabric is found";
+            let what = format!("{what}: M_Key");
+            Some(Finding::bad(SUBJECT, what, found).wanted(wanted).mend(remedy))
+        }
+        _ if level >= 2 => {
+            let found = format!("M_Key protection level {level}, and the neighbor answers");
+            Some(Finding::ok(SUBJECT, format!("{what}: M_Key"), found))
+        }
+        _ => None,
+    }
 }
 
 /// Why the fabric cannot be asked; `serve` would end with it.
@@ -235,6 +275,26 @@ mod tests {
     use super::*;
     use crate::fabric::Lid;
     use crate::transport::Failure;
+
+    #[test]
+    fn a_neighbor_that_does_not_answer_is_likely_protected_by_an_m_key() {
+        for (m_key_protect, heard, has_keys, told) in [
+            (0, Ok(()), false, None),
+            (2, Ok(()), true, Some((Level::Ok, "level 2, and the neighbor answers", ""))),
+            (0, Err(Failure::TimedOut), false, Some((Level::Bad, "likely an M_Key", "give the"))),
+            (3, Err(Failure::TimedOut), false, Some((Level::Bad, "level 3: likely", "give the"))),
+            (2, Err(Failure::TimedOut), true, Some((Level::Bad, "level 2: likely", "is refused"))),
+            (0, Err(Failure::Status(0x0c)), false, None),
+        ] {
+            let finding = of_neighbor("fabric", Neighbor { m_key_protect, heard }, has_keys);
+            assert_eq!(finding.is_some(), told.is_some(), "{finding:?}");
+            if let (Some(finding), Some((level, says, mend))) = (finding, told) {
+                assert_eq!((finding.level, &*finding.what), (level, "fabric: M_Key"));
+                assert!(finding.found.contains(says), "{finding:?}");
+                assert!(finding.mend.unwrap_or_default().contains(mend));
+            }
+        }
+    }
 
     #[test]
     fn each_answer_of_a_manager_has_its_level() {

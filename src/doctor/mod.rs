@@ -1,7 +1,7 @@
 //! What this host needs for the exporter to work, in the order in which people set it up: what was
 //! found, what is wanted, and what mends it.
 //!
-//! Nothing is changed. On the wire three questions are asked, and the fabric is walked through once, if
+//! Nothing is changed. On the wire four questions are asked, and the fabric is walked through once, if
 //! that is wanted. What cannot be seen without rights is said not to be seen; what hangs costs its own
 //! subject alone.
 
@@ -87,7 +87,7 @@ const CHECKS: [(Subject, Check); 11] = [
     (Subject::SubnetManager, |seen| manager::check(&seen.host)),
     (Subject::SubnetManager, asked),
     (Subject::Permissions, |seen| permissions::check(&seen.host)),
-    (Subject::Partitions, |seen| partitions::check(&seen.host)),
+    (Subject::Partitions, |seen| partitions::check(&seen.host, &seen.order.own.settings.fabrics)),
     (Subject::Ipoib, |seen| ipoib::check(&seen.host)),
     (Subject::Firmware, |seen| firmware::check(&seen.host)),
     (Subject::Configuration, |seen| own::check(&seen.order.own)),

@@ -6,12 +6,14 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::config::{FabricSettings, HistorySettings, Settings};
 use crate::history::file::free;
-use crate::monitor::{names_in, work_in};
+use crate::monitor::{m_keys_in, names_in, work_in};
 use crate::web::inspection::inspect;
 
 use super::finding::{Finding, Subject};
 
 const SUBJECT: Subject = Subject::Configuration;
+
+const M_KEY_FILE: &str = "--fabric.m-key-file";
 
 /// The settings as they are, and what is wrong with the file that they should have come from.
 #[derive(Clone, Debug)]
@@ -34,6 +36,12 @@ pub fn check(own: &Own) -> Vec<Finding> {
         let read = names_in(path);
         Some((path.clone(), read.map(|names| names.len()).map_err(|error| error.to_string())))
     }));
+    findings.extend(of_site_file(fabrics, M_KEY_FILE, |fabric| {
+        let path = fabric.m_key_file.as_ref()?;
+        let read = m_keys_in(path);
+        Some((path.clone(), read.map(|file| file.keys.len()).map_err(|error| error.to_string())))
+    }));
+    findings.extend(of_m_key_files(fabrics));
     findings.extend(of_site_file(fabrics, "--health.maintenance-file", |fabric| {
         let path = fabric.maintenance_file.as_ref()?;
         Some((path.clone(), work_in(path).map_err(|error| error.to_string())))
@@ -79,6 +87,22 @@ fn of_web_config(path: &Path) -> Vec<Finding> {
                 .mend(format!("edit {shown}; docs/security.md has each key")),
         ],
     }
+}
+
+/// What is to be said of M_Key files that can be used.
+fn of_m_key_files(fabrics: &[FabricSettings]) -> Vec<Finding> {
+    let mut paths: Vec<&PathBuf> = fabrics.iter().filter_map(|it| it.m_key_file.as_ref()).collect();
+    paths.sort();
+    paths.dedup();
+    let files = paths.into_iter().filter_map(|path| m_keys_in(path).ok());
+    let warnings = files.flat_map(|file| file.warnings);
+    warnings
+        .map(|warning| {
+            Finding::warn(SUBJECT, M_KEY_FILE, warning)
+                .wanted("a file that the exporter alone can read, with all that its keys need")
+                .mend("chgrp fabric-exporter and chmod 0640 the file; docs/security.md")
+        })
+        .collect()
 }
 
 /// A file that several fabrics may name, each of them told of once.

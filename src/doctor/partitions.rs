@@ -1,10 +1,13 @@
 //! P_Keys: may this port speak with the others' agents?
 //!
 //! Performance management travels in a partition, and two limited members of one do not hear each
-//! other (IBTA 1.4, 10.9.1.1). The exporter asks with the first key of the table, which is the default
-//! partition's unless somebody changed it.
+//! other (IBTA 1.4, 10.9.1.1). The exporter asks with the key of `--fabric.pkey`, else with the first of
+//! the table, which is the default partition's unless somebody changed it.
 
+use crate::config::FabricSettings;
 use crate::fabric::host::{Device, Port};
+use crate::fabric::status::physical;
+use crate::mad::p_key::PKey;
 
 use super::finding::{Finding, Subject};
 use super::host::{Host, port_name};
@@ -19,16 +22,58 @@ const DEFAULT_LIMITED: u16 = 0x7fff;
 const TOLD: usize = 6;
 
 /// Looks at the tables.
-pub fn check(host: &Host) -> Vec<Finding> {
-    let ports = host.infiniband_ports();
-    let findings: Vec<Finding> = ports.map(|(device, port)| of_port(host, device, port)).collect();
+pub fn check(host: &Host, fabrics: &[FabricSettings]) -> Vec<Finding> {
+    let chosen: Vec<(&str, u8, PKey)> =
+        fabrics.iter().filter_map(|fabric| chosen_for(host, fabric)).collect();
+    let ports = host.infiniband_ports().map(|(device, port)| {
+        let is_it = |of: &&(&str, u8, PKey)| (of.0, of.1) == (&*device.name, port.number);
+        of_port(host, device, port, chosen.iter().find(is_it).map(|(.., key)| *key))
+    });
+    let findings: Vec<Finding> = ports.collect();
     if findings.is_empty() {
         return vec![Finding::ok(SUBJECT, "ports", "no InfiniBand port here: none needed")];
     }
     findings
 }
 
-fn of_port(host: &Host, device: &Device, port: &Port) -> Finding {
+/// The port that a fabric is asked from, and the P_Key to ask with, if one is named.
+fn chosen_for<'a>(host: &'a Host, fabric: &FabricSettings) -> Option<(&'a str, u8, PKey)> {
+    let wanted = fabric.p_key?;
+    let is_named = |(device, port): &(&Device, &Port)| {
+        fabric.hca.as_ref().is_none_or(|hca| **hca == *device.name)
+            && fabric.port.is_none_or(|number| number == port.number)
+    };
+    let named = || host.infiniband_ports().filter(is_named);
+    let has_link = |(_, port): &(&Device, &Port)| port.physical_state == Some(physical::LINK_UP);
+    let (device, port) = named().find(has_link).or_else(|| named().next())?;
+    Some((&device.name, port.number, wanted))
+}
+
+/// Whether the port can ask with the key of `--fabric.pkey`.
+fn of_chosen(what: String, told: &str, wanted: PKey, keys: &[(u16, u16)]) -> Finding {
+    let table = keys.iter().filter_map(|(index, key)| Some((*index, PKey::new(*key)?)));
+    match wanted.place_in(table) {
+        Some((_, key)) if key.is_full() => {
+            let found = format!("{told}: full member of the partition of --fabric.pkey {wanted}");
+            Finding::ok(SUBJECT, what, found)
+        }
+        Some(_) => {
+            let found =
+                format!("{told}: limited member of the partition of --fabric.pkey {wanted}");
+            Finding::warn(SUBJECT, what, found)
+                .wanted("full membership: of two limited members neither hears the other, so hosts' counters cannot be asked")
+                .mend("on the subnet manager's host, in partitions.conf: <this port's GUID>=full in that partition")
+        }
+        None => {
+            let found = format!("{told}: not in the partition of --fabric.pkey {wanted}");
+            Finding::bad(SUBJECT, what, found)
+                .wanted("a P_Key of this table: serve ends without it")
+                .mend("name one of them with --fabric.pkey, or add the port to the partition in partitions.conf")
+        }
+    }
+}
+
+fn of_port(host: &Host, device: &Device, port: &Port, chosen: Option<PKey>) -> Finding {
     let path = format!("class/infiniband/{}/ports/{}/pkeys", device.name, port.number);
     let what = port_name(device, port);
     let Some(table) = host.directory(&path) else {
@@ -54,6 +99,9 @@ fn of_port(host: &Host, device: &Device, port: &Port) -> Finding {
         told.push(format!("{} more", keys.len() - TOLD));
     }
     let told = if told.is_empty() { "none".into() } else { told.join(", ") };
+    if let Some(wanted) = chosen {
+        return of_chosen(what, &told, wanted, &keys);
+    }
     let mend = "on the subnet manager's host, in partitions.conf: Default=0x7fff, ipoib: ALL=limited, \
                 SELF=full, <this port's GUID>=full;";
     match first {

@@ -1,6 +1,7 @@
 //! Who would take over from the master: the fabric is walked through once, and whoever says to have a
 //! subnet manager is asked. What else the walk shows is in [`super::identity`].
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use crate::fabric::names::NodeNames;
 use crate::fabric::subnet::{ManagerState, SubnetManager};
 use crate::fabric::{Fabric, Moment};
 use crate::mad::Mad;
+use crate::mad::m_key::MKeys;
 use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken, Walk};
 use crate::transport::{Failure, Lane, Request, Wire};
@@ -42,12 +44,12 @@ impl<W: Walk> Walk for Hurried<W> {
 /// Looks for them; nothing where the device went meanwhile, of which others tell.
 pub(super) fn look(
     what: &str,
-    names: &NodeNames,
+    site: (&NodeNames, &MKeys),
     transactor: &mut Transactor,
     wire: &mut impl Wire,
 ) -> Vec<Finding> {
     let standbys = format!("{what}: standbys");
-    match managers(names, transactor, wire) {
+    match managers(site, transactor, wire) {
         Ok(Some((managers, fabric))) => {
             let mut findings = vec![told(&standbys, Some(&managers))];
             findings.extend(identity::check(what, &fabric));
@@ -63,19 +65,21 @@ type Managers = Vec<(SubnetManager, String)>;
 
 /// The managers and the fabric; `None` if the fabric is too large to be walked through.
 fn managers(
-    names: &NodeNames,
+    (names, keys): (&NodeNames, &MKeys),
     transactor: &mut Transactor,
     wire: &mut impl Wire,
 ) -> Result<Option<(Managers, Fabric)>, Broken> {
     let stop = AtomicBool::new(false);
     let until = wire.now() + MOST;
-    let mut walk = Hurried { walk: Discovery::new(), until, late: false };
+    let keys = Arc::new(keys.clone());
+    let discovery = Discovery::new().with_keys(Arc::clone(&keys), wire.port_guid());
+    let mut walk = Hurried { walk: discovery, until, late: false };
     walk::drive(&mut walk, transactor, wire, &stop)?;
     if walk.late {
         return Ok(None);
     }
     let fabric: Fabric = walk.walk.finish().assemble(names, wire.now(), None);
-    let mut sweep = SubnetSweep::new(&fabric);
+    let mut sweep = SubnetSweep::new(&fabric).with_keys(keys);
     walk::drive(&mut sweep, transactor, wire, &stop)?;
     let heard = sweep.finish().into_iter();
     let managers = heard.map(|it| (it, fabric.node_of(it.port).name.clone())).collect();

@@ -5,6 +5,7 @@ use crate::fabric::counter::Needs;
 
 use super::Mad;
 use super::layout::{attribute, bits, byte, bytes, high};
+use super::p_key::PKey;
 
 /// Its attribute id, the same in every class but subnet management.
 pub const ID: u16 = ClassPortInfo::ID;
@@ -73,6 +74,7 @@ impl ClassPortInfo {
         ClassPortInfo {
             redirect_sl: to.sl,
             redirect_lid: to.lid,
+            redirect_pkey: to.p_key.map_or(0, PKey::bits),
             redirect_qp: to.qp,
             redirect_qkey: to.qkey,
             ..self
@@ -145,6 +147,8 @@ pub struct Redirect {
     pub qkey: u32,
     /// The service level of the way.
     pub sl: u8,
+    /// The partition to ask in; `None` where the agent names none.
+    pub p_key: Option<PKey>,
 }
 
 impl Redirect {
@@ -158,6 +162,7 @@ impl Redirect {
             qp: info.redirect_qp,
             qkey: info.redirect_qkey,
             sl: info.redirect_sl,
+            p_key: PKey::new(info.redirect_pkey),
         };
         (redirect.lid.is_unicast() && redirect.qp != 0).then_some(redirect)
     }
@@ -201,11 +206,17 @@ mod tests {
         assert_eq!(mad.data()[8..], [0; 184]);
         assert_eq!(Capabilities::decode(&mad), capabilities);
         assert_eq!(Redirect::decode(&mad), None);
-        let to = Redirect { lid: Lid(0x1234), qp: 0x142, qkey: 0x8001_0000, sl: 3 };
+        let to = Redirect {
+            lid: Lid(0x1234),
+            qp: 0x142,
+            qkey: 0x8001_0000,
+            sl: 3,
+            p_key: PKey::new(0x8001),
+        };
         ClassPortInfo::of(capabilities, 31).with_redirect(&to).encode(&mut mad);
         assert_eq!(
             mad.data()[24..40],
-            [0, 0x30, 0, 0, 0x12, 0x34, 0, 0, 0, 0, 1, 0x42, 0x80, 1, 0, 0]
+            [0, 0x30, 0, 0, 0x12, 0x34, 0x80, 1, 0, 0, 1, 0x42, 0x80, 1, 0, 0]
         );
         assert_eq!(Redirect::decode(&mad), Some(to));
         assert_eq!(Capabilities::decode(&mad), capabilities);
@@ -221,7 +232,7 @@ mod tests {
         mad.0[64 + 36..64 + 40].copy_from_slice(&[0x80, 0x01, 0, 0]);
         assert_eq!(
             Redirect::decode(&mad),
-            Some(Redirect { lid: Lid(0x1234), qp: 0x142, qkey: 0x8001_0000, sl: 3 })
+            Some(Redirect { lid: Lid(0x1234), qp: 0x142, qkey: 0x8001_0000, sl: 3, p_key: None })
         );
     }
 }

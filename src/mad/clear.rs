@@ -6,6 +6,7 @@ use crate::fabric::{Counter, PortNumber};
 
 use super::fec::PortExtendedSpeedsCounters;
 use super::layout::{attribute, byte, bytes};
+use super::m_key::MKey;
 use super::{Mad, Query};
 
 attribute! {
@@ -91,6 +92,7 @@ fn set(attribute: Attribute, port: PortNumber, clear: Clear) -> Query {
         modifier: 0,
         port_select: port,
         clear: Some(clear),
+        m_key: MKey::NONE,
     }
 }
 

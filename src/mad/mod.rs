@@ -7,6 +7,8 @@ pub mod class_port_info;
 pub mod clear;
 pub mod fec;
 pub mod layout;
+pub mod m_key;
+pub mod p_key;
 pub mod pma;
 pub mod port_info;
 pub mod smp;
@@ -15,6 +17,7 @@ use std::fmt;
 
 use crate::fabric::PortNumber;
 use clear::Clear;
+use m_key::MKey;
 
 /// The size of every MAD.
 pub const LEN: usize = 256;
@@ -27,6 +30,9 @@ const SMP_DATA_LEN: usize = 64;
 
 /// Where InitialPath begins, with a byte that no hop uses.
 const PATH: usize = DATA + SMP_DATA_LEN;
+
+/// Where M_Key stands in an SMP (IBTA 1.4, 14.2.1).
+const M_KEY: usize = 24;
 
 /// Where PortSelect stands in each performance management attribute of a port.
 const PORT_SELECT: usize = DATA + 1;
@@ -157,6 +163,8 @@ pub struct Query {
     /// The counters to set to zero, instead of asking for anything. This is the only Set of the
     /// program: nothing makes one without `--fabric.clear-saturated`, and no other can be said.
     pub clear: Option<Clear>,
+    /// The M_Key that a subnet management attribute is asked with.
+    pub m_key: MKey,
 }
 
 /// A MAD's bytes.
@@ -192,7 +200,9 @@ impl Mad {
             bytes[32..36].fill(0xff); // DrSLID and DrDLID: directed all the way
             bytes[PATH..PATH + path.ports.len()].copy_from_slice(&path.ports);
         }
-        if !query.subnet {
+        if query.subnet {
+            bytes[M_KEY..M_KEY + 8].copy_from_slice(&query.m_key.0.to_be_bytes());
+        } else {
             bytes[PORT_SELECT] = query.port_select;
         }
         mad
@@ -311,6 +321,25 @@ impl Mad {
         &self.0[PATH + 1..=PATH + hops]
     }
 
+    /// M_Key of a subnet management MAD; none in other classes.
+    pub fn m_key(&self) -> MKey {
+        if self.is_smp() { MKey(self.u64(M_KEY)) } else { MKey::NONE }
+    }
+
+    /// The same without its M_Key, and without the one that PortInfo tells to who knows it: to be
+    /// shown to others.
+    #[must_use]
+    pub fn without_m_key(&self) -> Mad {
+        let mut mad = self.clone();
+        if self.is_smp() {
+            mad.put_be(M_KEY, 8, 0);
+            if self.attribute() == port_info::PortInfo::ID {
+                mad.put_be(DATA, 8, 0);
+            }
+        }
+        mad
+    }
+
     /// PortSelect of a performance management attribute.
     pub fn port_select(&self) -> PortNumber {
         self.u8(PORT_SELECT)
@@ -341,6 +370,12 @@ impl fmt::Debug for Mad {
 }
 
 impl Query {
+    /// The same, asked with a key.
+    #[must_use]
+    pub fn with_m_key(self, m_key: MKey) -> Self {
+        Query { m_key, ..self }
+    }
+
     /// The class it travels in.
     pub fn class(&self, directed: bool) -> Class {
         match (self.subnet, directed) {
@@ -388,6 +423,27 @@ mod tests {
         assert_eq!(mad.u32(32), 0xffff_ffff);
         assert_eq!(mad.0[128..132], [0, 1, 7, 0]);
         assert_eq!(format!("{path:?}"), "0,1,7");
+    }
+
+    #[test]
+    fn an_m_key_stands_in_subnet_management_alone_and_is_left_out_of_what_is_shown() {
+        let key = MKey(0x0102_0304_0506_0708);
+        for path in [None, Some(Path::HERE)] {
+            let mut mad = Mad::get(&smp::port_info(1).with_m_key(key), path.as_ref(), 1);
+            assert_eq!(mad.0[24..32], [1, 2, 3, 4, 5, 6, 7, 8]);
+            assert_eq!(mad.m_key(), key);
+            // PortInfo begins with the key.
+            mad.put_be(DATA, 8, key.0);
+            mad.put_be(DATA + 8, 8, 0xfe80 << 48);
+            let shown = mad.without_m_key();
+            assert_eq!((shown.m_key(), shown.u64(DATA)), (MKey::NONE, 0));
+            assert_eq!(shown.0[DATA + 8..], mad.0[DATA + 8..]);
+            assert_eq!(shown.0[..24], mad.0[..24]);
+        }
+        let mad = Mad::get(&pma::class_port_info().with_m_key(key), None, 1);
+        assert_eq!((mad.0[24..32].to_vec(), mad.m_key()), (vec![0; 8], MKey::NONE));
+        let node = Mad::get(&smp::node_info().with_m_key(key), None, 1);
+        assert_eq!(node.without_m_key().0[..], Mad::get(&smp::node_info(), None, 1).0[..]);
     }
 
     #[test]

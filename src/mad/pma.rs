@@ -7,10 +7,11 @@ use crate::fabric::{PortNumber, Reading};
 
 use super::class_port_info::{self, Capabilities};
 use super::layout::{attribute, bits, byte, bytes};
+use super::m_key::MKey;
 use super::{Mad, Query};
 
 const fn query(attribute: u16, port_select: PortNumber) -> Query {
-    Query { subnet: false, attribute, modifier: 0, port_select, clear: None }
+    Query { subnet: false, attribute, modifier: 0, port_select, clear: None, m_key: MKey::NONE }
 }
 
 /// Asks what a device's agent can do.

@@ -8,6 +8,7 @@ use crate::fabric::{Guid, PortNumber};
 
 use super::fec::PortInfoExtended;
 use super::layout::{attribute, bits, byte, bytes, high, low};
+use super::m_key::MKey;
 use super::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use super::{DATA, Mad, Query, SMP_DATA_LEN};
 
@@ -15,7 +16,7 @@ use super::{DATA, Mad, Query, SMP_DATA_LEN};
 pub const NODE_DESCRIPTION: u16 = 0x0010;
 
 const fn query(attribute: u16, modifier: u32) -> Query {
-    Query { subnet: true, attribute, modifier, port_select: 0, clear: None }
+    Query { subnet: true, attribute, modifier, port_select: 0, clear: None, m_key: MKey::NONE }
 }
 
 /// Asks a node for its description.

@@ -5,6 +5,7 @@
 
 pub mod host;
 mod judging;
+mod m_keys;
 mod maintenance;
 mod mastership;
 mod movement;
@@ -13,6 +14,7 @@ mod observation;
 mod recording;
 
 pub use judging::PortNews;
+pub use m_keys::{MKeyFile, MKeyFileError, m_keys_in};
 pub use maintenance::{MaintenanceError, work_in};
 pub use mastership::Mastership;
 pub use names::{NamesError, names_in};
@@ -30,10 +32,13 @@ use crate::collect::agents::Agents;
 use crate::collect::clear::Clearing;
 use crate::collect::discovery::Discovery;
 use crate::collect::sweep::{Sweep, Swept};
+use crate::collect::unanswered::{Suspicion, Unanswered, suspicion};
 use crate::config::FabricSettings;
 use crate::fabric::names::NodeNames;
+use crate::fabric::topology::End;
 use crate::fabric::{Fabric, Moment, Snapshot, change};
 use crate::health::totals::Memory;
+use crate::mad::m_key::MKeys;
 use crate::mad::pma::Extras;
 use crate::transport::capture::{Capture, Tapped};
 use crate::transport::pulse::{Felt, Pulse};
@@ -41,11 +46,15 @@ use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken};
 use crate::transport::{Wire, WireError};
 use judging::Judging;
+use m_keys::read_m_keys;
 use movement::{Movement, has_unaddressed};
 use names::read_names;
 
 /// How often a device that went away is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
+
+/// So many neighbors that do not answer are told one by one.
+const MOST_TOLD: usize = 8;
 
 /// A file of the site's that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +62,8 @@ const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
 pub enum SiteFileError {
     /// The names of nodes.
     Names(#[from] NamesError),
+    /// The M_Keys.
+    MKeys(#[from] MKeyFileError),
     /// What is worked on.
     Maintenance(#[from] MaintenanceError),
 }
@@ -69,11 +80,16 @@ pub struct Monitor {
     transactor: Transactor,
     capture: Option<Capture>,
     names: NodeNames,
+    keys: Arc<MKeys>,
+    /// What was said of the file with the keys last, so that it is said once.
+    keys_told: Vec<String>,
     agents: Agents,
     fabric: Option<Arc<Fabric>>,
     judging: Judging,
     tally: Tally,
     movement: Movement,
+    unanswered: Unanswered,
+    suspicion: Option<Suspicion>,
     /// Switches answer subnet management by LID, as far as is known.
     states_by_lid: bool,
 }
@@ -89,11 +105,19 @@ impl Monitor {
         slot: usize,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, SiteFileError> {
+        let MKeyFile { keys, warnings } = read_m_keys(settings.m_key_file.as_ref())?;
+        for warning in &warnings {
+            tracing::warn!(fabric = settings.name, "{warning}");
+        }
         Ok(Monitor {
             transactor: Transactor::new(settings.pace),
             names: read_names(settings.node_name_map.as_ref())?,
+            keys: Arc::new(keys),
+            keys_told: warnings,
             agents: Agents::new(Extras { details: settings.details, fec: settings.fec }),
             movement: Movement::new(&settings),
+            unanswered: Unanswered::default(),
+            suspicion: None,
             states_by_lid: true,
             judging: Judging::new(&settings)?,
             settings,
@@ -227,8 +251,13 @@ impl Monitor {
         self.movement.discovering();
         self.states_by_lid = true;
         self.refresh_names();
-        let mut discovery = Discovery::new();
+        self.refresh_m_keys();
+        wire.look_again();
         let anchor = wire.anchor();
+        let tries = self.settings.pace.retries.saturating_add(1);
+        let mut discovery = Discovery::new()
+            .with_keys(Arc::clone(&self.keys), wire.port_guid())
+            .without(self.unanswered.rest(anchor.moment, tries));
         {
             let mut wire = Tapped::new(wire, self.capture.as_mut());
             walk::drive(&mut discovery, &mut self.transactor, &mut wire, &self.stop)?;
@@ -244,9 +273,14 @@ impl Monitor {
             // A live port always answers its own host. Kernels before 5.12 let a descriptor linger
             // whose device is gone, and refuse each send on it: only opening anew helps.
             let device = self.settings.name.clone();
-            let problem = "our own port does not answer its own host".to_owned();
+            let problem =
+                "our own port does not answer its own host; if an M_Key protects it, too, give \
+                           the key with --fabric.m-key-file"
+                    .to_owned();
             return Err(WireError { device, problem }.into());
         }
+        let new = self.unanswered.settle(&found, now);
+        self.tell_unanswered(&new, suspicion(&found, &self.keys));
         let state_changes = found.state_changes.clone();
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
@@ -260,6 +294,52 @@ impl Monitor {
         self.movement.discovered(now, &state_changes, has_gaps);
         self.fabric = Some(Arc::new(fabric));
         Ok(())
+    }
+
+    /// Who does not answer is told once, and so is what is the likely cause.
+    fn tell_unanswered(&mut self, new: &[End], suspicion: Option<Suspicion>) {
+        let fabric = &self.settings.name;
+        self.tally.unanswered_ports = self.unanswered.count();
+        self.tally.m_key_suspected = suspicion.is_some();
+        for (node, port) in new.iter().take(MOST_TOLD) {
+            tracing::warn!(
+                fabric,
+                %node,
+                port,
+                "the neighbor of this port has a link and answers no subnet management: its agent hangs, or an \
+                 M_Key protects it"
+            );
+        }
+        if new.len() > MOST_TOLD {
+            let more = new.len() - MOST_TOLD;
+            tracing::warn!(fabric, more, "more neighbors answer no subnet management");
+        }
+        if suspicion == self.suspicion {
+            return;
+        }
+        self.suspicion = suspicion;
+        let remedy = if self.keys.is_empty() {
+            "give the subnet manager's M_Key with --fabric.m-key-file, or set m_key_protection_level 1 in \
+             opensm.conf"
+        } else {
+            "the key of --fabric.m-key-file is not the one that its ports have: compare it with m_key in \
+             opensm.conf"
+        };
+        match suspicion {
+            None => tracing::info!(fabric, "an M_Key no longer seems to keep nodes from answering"),
+            Some(Suspicion::FirstHop) => tracing::error!(
+                fabric,
+                "no node beyond our own port answers subnet management, though its link is active: M_Key \
+                 protection (level 2 or 3) is the likely cause; {remedy}"
+            ),
+            Some(Suspicion::OwnPort(level)) => tracing::error!(
+                fabric,
+                level,
+                unanswered = self.tally.unanswered_ports,
+                "our own port has M_Key protection level {level}, and neighbors answer no subnet management: \
+                 an M_Key is the likely cause; {remedy}"
+            ),
+        }
     }
 
     fn tell_changes(
@@ -307,6 +387,7 @@ impl Monitor {
         let read = swept.snapshot.readings.iter().flatten().count();
         self.tally.sweeps += 1;
         self.tally.failed_ports = swept.failed_ports;
+        self.tell_partition(swept.adapters_unheard);
         self.tally.set_success(Collector::Perfmgt, read > 0);
         let managers = swept.snapshot.managers.as_deref().unwrap_or_default();
         self.tally.set_success(Collector::Subnet, !managers.is_empty());
@@ -328,6 +409,21 @@ impl Monitor {
             );
         }
         Ok(swept)
+    }
+
+    fn tell_partition(&mut self, suspected: bool) {
+        let fabric = &self.settings.name;
+        if suspected && !self.tally.partition_suspected {
+            tracing::error!(
+                fabric,
+                "switches answer performance management, and no channel adapter but our own does: our port is \
+                 likely a limited member of their partition, or a member of another; doctor shows its P_Keys, \
+                 and --fabric.pkey chooses one"
+            );
+        } else if !suspected && self.tally.partition_suspected {
+            tracing::info!(fabric, "channel adapters answer performance management again");
+        }
+        self.tally.partition_suspected = suspected;
     }
 
     /// Clears the counters that the sweep found nearly full, if that is wanted.
@@ -353,6 +449,26 @@ impl Monitor {
             Ok(names) => self.names = names,
             Err(error) => tracing::warn!(%error, "the names stay as they were"),
         }
+    }
+
+    fn refresh_m_keys(&mut self) {
+        let told = match read_m_keys(self.settings.m_key_file.as_ref()) {
+            Ok(MKeyFile { keys, warnings }) => {
+                // Who refused the old key may admit the new one: all are asked at once.
+                if keys != *self.keys {
+                    self.unanswered = Unanswered::default();
+                }
+                self.keys = Arc::new(keys);
+                warnings
+            }
+            Err(error) => vec![format!("{error}; the M_Keys stay as they were")],
+        };
+        // The file may be bad for months, and a discovery comes each few minutes.
+        for warning in told.iter().filter(|text| !self.keys_told.contains(text)) {
+            tracing::warn!(fabric = self.settings.name, "{warning}");
+        }
+        self.keys_told = told;
+        self.agents.set_keys(Arc::clone(&self.keys));
     }
 
     /// The device is gone: nobody can be asked, so nobody is up.

@@ -82,6 +82,13 @@ pub struct Tally {
     pub discovery: Option<(Anchor, Moment)>,
     /// Questions of the latest discovery that stayed open.
     pub discovery_gaps: u64,
+    /// Ports with a link whose neighbor answers no subnet management, as of the latest discovery.
+    pub unanswered_ports: usize,
+    /// An M_Key is the likely cause of that.
+    pub m_key_suspected: bool,
+    /// In the latest sweep switches answered performance management, and no channel adapter but our
+    /// own did: a partition is the likely cause.
+    pub partition_suspected: bool,
     /// Ports of which the latest sweep did not get all that it asked for.
     pub failed_ports: usize,
     /// Changes between discoveries, by kind.

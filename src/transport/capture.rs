@@ -64,7 +64,8 @@ impl Capture {
             tracing::warn!(%path, "the capture has reached its size limit and ends here");
         } else {
             self.left -= RECORD_LEN as u64;
-            let record = record(mad, from, to, qp, qkey, sl, SystemTime::now());
+            // The key is enough to manage the subnet, and captures are sent to others.
+            let record = record(&mad.without_m_key(), from, to, qp, qkey, sl, SystemTime::now());
             if let Err(error) = self.file.write_all(&record) {
                 self.ended = true;
                 tracing::error!(%path, %error, "the capture cannot be written and ends here");
@@ -188,7 +189,23 @@ impl<W: Wire> Wire for Tapped<'_, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mad::m_key::MKey;
     use crate::mad::{Path, smp};
+
+    #[test]
+    fn a_capture_has_no_m_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("c.pcap");
+        let mut capture = Capture::create(&path, 1 << 20).unwrap();
+        let key = 0x5ec2_e75e_c2e7_5ec2_u64;
+        let query = smp::port_info(1).with_m_key(MKey(key));
+        let mut mad = Mad::get(&query, Some(&Path::HERE), 1);
+        mad.put_be(mad::DATA, 8, key);
+        capture.write(&mad, Lid(1), Lid(2), 0, 0, 0);
+        drop(capture);
+        let written = std::fs::read(&path).unwrap();
+        assert!(!written.windows(8).any(|bytes| bytes == key.to_be_bytes()));
+    }
 
     #[test]
     fn a_file_never_passes_its_limit() {

@@ -22,8 +22,9 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::fabric::moment::Anchor;
-use crate::fabric::{Lid, Moment};
+use crate::fabric::{Guid, Lid, Moment};
 use crate::mad::class_port_info::Redirect;
+use crate::mad::p_key::PKey;
 use crate::mad::{Class, Mad, Path, Query};
 
 /// A lane: SMPs and GMPs have windows of their own, for they meet different queues.
@@ -125,6 +126,8 @@ pub struct Parcel {
     pub qkey: u32,
     /// The service level.
     pub sl: u8,
+    /// The partition that a redirect names; `None` for the carrier's own.
+    pub p_key: Option<PKey>,
     /// How long the carrier itself should wait before it gives the request up.
     pub timeout: Duration,
     /// The bytes.
@@ -152,11 +155,19 @@ impl Parcel {
             qp,
             qkey,
             sl: 0,
+            p_key: None,
             timeout,
             mad: Mad::request(&request.query, path, transaction),
         };
         match redirect {
-            Some(to) => Parcel { lid: to.lid, qp: to.qp, qkey: to.qkey, sl: to.sl, ..plain },
+            Some(to) => Parcel {
+                lid: to.lid,
+                qp: to.qp,
+                qkey: to.qkey,
+                sl: to.sl,
+                p_key: to.p_key,
+                ..plain
+            },
             None => plain,
         }
     }
@@ -216,6 +227,14 @@ pub trait Wire {
 
     /// The time now, on this clock and on the wall.
     fn anchor(&self) -> Anchor;
+
+    /// A discovery begins: what the carrier knows of its own port may have changed.
+    fn look_again(&mut self) {}
+
+    /// Our own port's GUID, if the carrier knows it before it is asked.
+    fn port_guid(&self) -> Option<Guid> {
+        None
+    }
 
     /// Sends a MAD, without waiting.
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError>;

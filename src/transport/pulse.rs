@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::fabric::Moment;
 use crate::fabric::moment::Anchor;
+use crate::fabric::{Guid, Moment};
 
 use super::{Parcel, Received, SendError, Wire, WireError};
 
@@ -49,6 +49,14 @@ impl<W: Wire> Wire for Felt<W> {
 
     fn anchor(&self) -> Anchor {
         self.wire.anchor()
+    }
+
+    fn look_again(&mut self) {
+        self.wire.look_again();
+    }
+
+    fn port_guid(&self) -> Option<Guid> {
+        self.wire.port_guid()
     }
 
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {

@@ -85,6 +85,8 @@ pub struct Scripted {
     pub polling: u8,
     /// What links run at.
     pub speed: Speed,
+    /// RedirectP_Key of redirects.
+    pub redirect_p_key: u16,
     /// What is done to the data of each answer.
     pub garble: Garble,
     /// Every MAD that was sent.
@@ -101,6 +103,7 @@ pub struct Scripted {
 impl Scripted {
     pub fn new(nodes: Vec<ScriptedNode>) -> Self {
         Scripted {
+            redirect_p_key: 0,
             nodes,
             home: (0, 1),
             fate: Box::new(|_| Fate::Answered(ROUND_TRIP)),
@@ -286,10 +289,12 @@ impl Wire for Scripted {
             }
             Fate::Redirected(lid, qp) => {
                 waits = ROUND_TRIP;
+                let p_key = self.redirect_p_key;
                 let redirect = told(&|mad| {
                     mad.0[5] = 2;
                     mad.0[16..18].copy_from_slice(&class_port_info::ID.to_be_bytes());
                     mad.0[DATA + 28..DATA + 30].copy_from_slice(&lid.0.to_be_bytes());
+                    mad.0[DATA + 30..DATA + 32].copy_from_slice(&p_key.to_be_bytes());
                     mad.0[DATA + 32..DATA + 36].copy_from_slice(&qp.to_be_bytes());
                 });
                 self.deliver(ROUND_TRIP, redirect);

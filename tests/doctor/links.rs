@@ -112,6 +112,29 @@ fn partitions_say_who_can_be_asked() {
 }
 
 #[test]
+fn the_chosen_p_key_is_looked_up_in_the_table_of_the_port_that_is_asked_from() {
+    let keys = [(0, "0xffff"), (1, "0x8001"), (2, "0x0002")];
+    let with_keys = |device: Device| {
+        keys.iter().fold(device.without("ports/1/pkeys"), |device, (index, key)| {
+            device.file(&format!("ports/1/pkeys/{index}"), key)
+        })
+    };
+    let patient = Patient::with([ndr(), with_keys(Device::mlx5_ndr("mlx5_1", 1))]);
+    for (key, level, says) in [
+        ("0x8001", "ok", "full member of the partition of --fabric.pkey 0x8001"),
+        ("0x8002", "warn", "limited member of the partition of --fabric.pkey 0x8002"),
+        ("0x8003", "bad", "not in the partition of --fabric.pkey 0x8003"),
+    ] {
+        let found = patient.found(&["--fabric.hca=mlx5_1", &format!("--fabric.pkey={key}")]);
+        let port = found.one("partitions", "mlx5_1 port 1");
+        assert_eq!(port.text("level"), level, "{key}");
+        assert!(port.text("found").ends_with(says), "{key}: {}", port.text("found"));
+        let other = found.one("partitions", "mlx5_0 port 1");
+        assert!(other.text("found").ends_with("full member of the default"), "{key}");
+    }
+}
+
+#[test]
 fn interfaces_that_are_not_alike() {
     let ib = |index: u16, netdev: Netdev| {
         Device::mlx5_ndr(&format!("mlx5_{index}"), index).netdev(netdev)

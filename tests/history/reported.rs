@@ -200,7 +200,10 @@ fn felt(step: &Step, all: &[Step], net: &Net) -> Vec<String> {
         Action::Power { node, .. } | Action::Agents { node, .. } => around(*node),
         Action::Clear { ports } => ports.iter().map(|port| net.node_of(*port).id.clone()).collect(),
         Action::Master { .. } => vec!["default".into()],
-        Action::Traffic { .. } | Action::Way(_) => Vec::new(),
+        Action::Traffic { .. }
+        | Action::Way(_)
+        | Action::Protect { .. }
+        | Action::Membership { .. } => Vec::new(),
     }
 }
 

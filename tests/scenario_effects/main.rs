@@ -6,6 +6,7 @@
 
 mod chance;
 mod clearing;
+mod keys;
 mod links;
 mod load;
 mod look;
@@ -44,6 +45,8 @@ library! {
     "slow-node" those_who_are_slow_cost_nobody_else => nodes::slow_node;
     "lossy-fabric" lost_mads_are_sent_again => nodes::lossy_fabric;
     "miswired" cables_are_seen_where_they_were_plugged => moved::miswired;
+    "protected-fabric" without_the_m_key_a_protected_fabric_is_diagnosed_and_left_in_peace => keys::protected_fabric;
+    "limited-members" a_partition_that_keeps_all_adapters_from_answering_is_one_finding => keys::limited_members;
     "new-master" a_new_master_shows_and_nobody_is_lost => moved::new_master;
 }
 

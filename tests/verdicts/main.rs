@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cases;
-mod lengths;
 mod internal;
+mod lengths;
 mod remedies;
 #[path = "../rig/mod.rs"]
 mod rig;

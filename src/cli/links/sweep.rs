@@ -28,9 +28,14 @@ pub fn sweep(settings: &Settings, watch_for: Duration) -> Result<Vec<Arc<Observa
     let (board, stop) = (Arc::new(board), Arc::new(AtomicBool::new(false)));
     let mut ready = Vec::new();
     for (slot, fabric) in settings.fabrics.iter().enumerate() {
-        let (_, wire) =
-            Umad::open_first(&settings.sysfs, fabric.hca.as_deref(), fabric.port, clock)
-                .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
+        let (_, wire) = Umad::open_first(
+            &settings.sysfs,
+            fabric.hca.as_deref(),
+            fabric.port,
+            fabric.p_key,
+            clock,
+        )
+        .map_err(|error| Fatal::new(Exit::NoDevice, error))?;
         let fabric = looked_at(fabric, watch_for);
         let monitor = capturing_monitor(&fabric, Arc::clone(&board), slot, Arc::clone(&stop))?;
         ready.push((monitor, wire));

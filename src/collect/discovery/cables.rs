@@ -42,9 +42,9 @@ impl Cable {
 /// during the walk, or two nodes have one GUID.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dispute {
-    end: End,
+    pub(super) end: End,
     /// The place of the cable that claimed the port first.
-    old: usize,
+    pub(super) old: usize,
     new: Option<Cable>,
 }
 

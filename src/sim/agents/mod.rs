@@ -3,6 +3,7 @@
 mod pma;
 mod sma;
 
+use crate::mad::smp::SmInfo;
 use crate::mad::{Class, Mad, method, status};
 
 use super::net::PortId;
@@ -14,12 +15,25 @@ pub fn answer(world: &World, at: PortId, request: &Mad) -> Option<Mad> {
     respond(world, at, request, false)
 }
 
+/// Whether a node's subnet management agent drops a request for its M_Key. SMInfo is the subnet
+/// manager's, which looks at no M_Key; and a host's own port answers its own host.
+fn is_refused(world: &World, at: PortId, request: &Mad) -> bool {
+    let from_here = request.is_directed() && request.path_ports().is_empty();
+    let protection = world.protection(world.net().port(at).node);
+    let is_checked = request.is_smp() && request.attribute() != SmInfo::ID && !from_here;
+    is_checked && !protection.admits(request.m_key())
+}
+
 /// Does what a request says, and answers as [`answer`] does: counters are set, as any tool may that
 /// clears them. The answer tells how they are after that.
 pub fn obey(world: &mut World, at: PortId, request: &Mad) -> Option<Mad> {
     let sets = request.class() == Class::Performance as u8
         && request.method() == method::SET
         && request.versions() == [1, 1];
+    if is_refused(world, at, request) {
+        world.count_m_key_violation(world.net().port(at).node);
+        return None;
+    }
     let obeyed = sets && pma::set(world, at, request);
     respond(world, at, request, obeyed)
 }
@@ -27,7 +41,7 @@ pub fn obey(world: &mut World, at: PortId, request: &Mad) -> Option<Mad> {
 fn respond(world: &World, at: PortId, request: &Mad, obeyed: bool) -> Option<Mad> {
     let is_response = request.method() & 0x80 != 0;
     let known = Class::ALL.iter().any(|class| *class as u8 == request.class());
-    if is_response || !known {
+    if is_response || !known || is_refused(world, at, request) {
         return None;
     }
     let mut answer = request.answer();

@@ -26,8 +26,8 @@ const EIGHT_LANES: u8 = 4;
 const POLLING: u8 = 2;
 /// How many P_Keys an end port has room for.
 const PARTITIONS: u16 = 64;
-/// The partition that everybody is a full member of.
-const DEFAULT_PARTITION: u16 = 0xffff;
+/// The default partition, as a full and as a limited member of it.
+const DEFAULT_PARTITION: [u16; 2] = [0xffff, 0x7fff];
 /// The largest table of LIDs that there is.
 const LINEAR_TABLE: u16 = 0xc000;
 /// 4.096 µs times two to the 18th: a second.
@@ -50,7 +50,7 @@ pub(super) fn fill(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -
         NodeInfo::ID => node_info(world, at).encode(answer),
         SwitchInfo::ID if is_switch => switch_info(world, at).encode(answer),
         PortInfo::ID => match asked(world, at, request.modifier()) {
-            Some(port) => port_info(world, at, port).encode(answer),
+            Some(port) => protected(world, at, request, port_info(world, at, port)).encode(answer),
             None => return status::INVALID_FIELD,
         },
         PortInfoExtended::ID if node.model.fec => match asked(world, at, request.modifier()) {
@@ -200,6 +200,17 @@ fn port_info(world: &World, at: PortId, port: PortId) -> PortInfo {
     }
 }
 
+/// What of its protection a node tells (IBTA 1.4, 14.2.4.1).
+fn protected(world: &World, at: PortId, request: &Mad, info: PortInfo) -> PortInfo {
+    let protection = world.protection(world.net().port(at).node);
+    PortInfo {
+        m_key: if protection.tells(request.m_key()) { protection.m_key.0 } else { 0 },
+        m_key_protect: protection.level,
+        m_key_violations: protection.violations,
+        ..info
+    }
+}
+
 fn port_info_extended(world: &World, port: PortId) -> PortInfoExtended {
     let modes = 1 << mode::REED_SOLOMON;
     PortInfoExtended {
@@ -255,7 +266,7 @@ fn partitions(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -> u16
     }
     let mut keys = [0; PKeyTable::PER_BLOCK];
     if block == 0 {
-        keys[0] = DEFAULT_PARTITION;
+        keys[0] = DEFAULT_PARTITION[usize::from(world.is_limited(net.port(at).node))];
     }
     PKeyTable { keys }.encode(answer);
     FINE

@@ -10,6 +10,7 @@ use crate::fabric::{Moment, PortNumber};
 use crate::mad::class_port_info::{Capabilities, ClassPortInfo};
 use crate::mad::clear::{CounterSelect, clear, clear_corrections};
 use crate::mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended, mode};
+use crate::mad::m_key::MKey;
 use crate::mad::pma::{self, PortSamplesControl};
 use crate::mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability};
 use crate::mad::smp::{self, NodeInfo, PKeyTable, SmInfo, SwitchInfo, sm_state};
@@ -75,11 +76,11 @@ fn ask(world: &World, label: &str, query: Query) -> Mad {
 }
 
 fn perf(attribute: u16, port_select: PortNumber) -> Query {
-    Query { subnet: false, attribute, modifier: 0, port_select, clear: None }
+    Query { subnet: false, attribute, modifier: 0, port_select, clear: None, m_key: MKey::NONE }
 }
 
 fn subnet(attribute: u16, modifier: u32) -> Query {
-    Query { subnet: true, attribute, modifier, port_select: 0, clear: None }
+    Query { subnet: true, attribute, modifier, port_select: 0, clear: None, m_key: MKey::NONE }
 }
 
 /// All counters of a port far above what narrow fields hold.

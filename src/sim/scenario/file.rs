@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::error::{Problem, meant, quoted};
-use super::value::{Lane, Lanes, Named, OneOrMore, Ratio, Senders, Share, Size, Time};
+use super::value::{Key, Lane, Lanes, Named, OneOrMore, Ratio, Senders, Share, Size, Time};
 
 /// A value that need not be there, with its line.
 pub type Given<T> = Option<Spanned<T>>;
@@ -287,6 +287,20 @@ entries! {
         node: Given<String>,
         /// How long.
         r#for: Given<Time>,
+    }
+    /// The subnet manager protects ports with an M_Key.
+    MKey "m-key" {
+        /// The key, as it stands in opensm.conf.
+        key: Spanned<Key>,
+        /// m_key_protection_level.
+        level: Spanned<u8>,
+        /// Of this node alone.
+        node: Given<String>,
+    }
+    /// Ports become limited members of the default partition.
+    LimitedMember "limited-member" {
+        /// Of this node alone; else all hosts.
+        node: Given<String>,
     }
     /// A cable's end is plugged into another port.
     MoveCable "move-cable" {

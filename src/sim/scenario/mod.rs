@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use crate::fabric::counter::Counter;
 use crate::fabric::rate::{Speed, Width};
+use crate::mad::m_key::MKey;
 
 use super::net::{Net, NodeId, PortId};
 
@@ -100,6 +101,22 @@ pub enum Action {
         node: NodeId,
         /// How.
         manner: Manner,
+    },
+    /// The subnet manager protects nodes with an M_Key.
+    Protect {
+        /// Whose ports.
+        nodes: Vec<NodeId>,
+        /// The key; none takes it away.
+        m_key: MKey,
+        /// M_KeyProtectBits.
+        level: u8,
+    },
+    /// The subnet manager makes the ports of nodes full or limited members of the default partition.
+    Membership {
+        /// Whose.
+        nodes: Vec<NodeId>,
+        /// Full, as they are at the beginning, or limited.
+        full: bool,
     },
     /// How the way to all agents is from now on.
     Way(Way),

@@ -114,6 +114,25 @@ impl TryFrom<String> for Size {
     }
 }
 
+/// An M_Key: `0x0123456789abcdef`; 0 is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Key(pub u64);
+
+impl TryFrom<String> for Key {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'));
+        let key = if text == "0" {
+            Some(0)
+        } else {
+            digits.and_then(|it| u64::from_str_radix(it, 16).ok())
+        };
+        key.map(Key).ok_or_else(|| format!("{} is not an M_Key such as 0x1234", quoted(&text)))
+    }
+}
+
 /// The width of a link: `1x`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]

@@ -133,6 +133,12 @@ impl SimWire {
             let jitter = way.jitter.mul_f64(chance.share());
             after = way.round_trip + way.per_hop * u32::from(hops - 1) + jitter;
         }
+        // Of two limited members of a partition neither hears the other (IBTA 1.4, 10.9.1.1).
+        let net = world.net();
+        let is_limited = |port: PortId| world.is_limited(net.port(port).node);
+        if hops > 0 && !parcel.class.is_smp() && is_limited(self.seat) && is_limited(at) {
+            return None;
+        }
         let mut busy = false;
         match world.manner(world.net().port(at).node) {
             Manner::Well => {}

@@ -31,7 +31,8 @@ fn ask(wire: &mut SimWire, query: Query, lid: Lid, transaction: u32) {
     let class = query.class(false);
     let mad = Mad::get(&query, None, transaction);
     let (qp, qkey) = if class == Class::Performance { (1, 0x8001_0000) } else { (0, 0) };
-    let parcel = Parcel { class, lid, route: None, qp, qkey, sl: 0, timeout: TIMEOUT, mad };
+    let parcel =
+        Parcel { class, lid, route: None, qp, qkey, sl: 0, p_key: None, timeout: TIMEOUT, mad };
     wire.send(&parcel).unwrap();
 }
 

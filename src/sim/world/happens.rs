@@ -54,6 +54,17 @@ impl World {
                 self.port_mut(port).counts.set(now, counter, value);
             }
             Action::Agents { node, manner } => self.nodes[node.0 as usize].manner = manner,
+            Action::Protect { nodes, m_key, level } => {
+                for node in nodes {
+                    let protection = &mut self.nodes[node.0 as usize].protection;
+                    (protection.m_key, protection.level) = (m_key, level);
+                }
+            }
+            Action::Membership { nodes, full } => {
+                for node in nodes {
+                    self.nodes[node.0 as usize].limited = !full;
+                }
+            }
             Action::Way(way) => self.way = way,
             Action::Move { from, to } => self.replug(from, to),
             Action::Master { port, readdresses } => self.take_over(port, readdresses),

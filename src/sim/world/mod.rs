@@ -22,6 +22,7 @@ pub use subnet::Subnet;
 use crate::fabric::counter::Counter;
 use crate::fabric::status::state;
 use crate::fabric::{Lid, Moment};
+use crate::mad::m_key::MKey;
 use counts::Counts;
 
 use super::load::{Flow, Routed};
@@ -40,6 +41,36 @@ struct NodeState {
     manner: Manner,
     /// SwitchInfo's PortStateChange.
     port_state_change: bool,
+    protection: Protection,
+    /// A limited member of the default partition.
+    limited: bool,
+}
+
+/// How a node's ports are protected by an M_Key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Protection {
+    /// Their M_Key.
+    pub m_key: MKey,
+    /// M_KeyProtectBits.
+    pub level: u8,
+    /// M_KeyViolations.
+    pub violations: u16,
+}
+
+impl Protection {
+    /// Whether a Get with this key is answered (IBTA 1.4, 14.2.4.1).
+    pub fn admits(&self, m_key: MKey) -> bool {
+        self.level < 2 || self.knows(m_key)
+    }
+
+    /// Whether PortInfo shows the M_Key to a request with this key.
+    pub fn tells(&self, m_key: MKey) -> bool {
+        self.level == 0 || self.knows(m_key)
+    }
+
+    fn knows(&self, m_key: MKey) -> bool {
+        !self.m_key.is_set() || m_key == self.m_key
+    }
 }
 
 /// What of the traffic has to be worked out anew.
@@ -90,7 +121,13 @@ impl World {
             .collect();
         let start = Moment::default();
         let ports = net.ports.iter().map(|port| PortState::new(port, Counts::new(start)));
-        let sound = NodeState { on: true, manner: Manner::Well, port_state_change: false };
+        let sound = NodeState {
+            on: true,
+            manner: Manner::Well,
+            port_state_change: false,
+            protection: Protection::default(),
+            limited: false,
+        };
         let mut world = World {
             ports: ports.collect(),
             nodes: vec![sound; net.nodes.len()],
@@ -218,6 +255,22 @@ impl World {
     /// How a node's agents answer.
     pub fn manner(&self, node: NodeId) -> Manner {
         self.nodes[node.0 as usize].manner
+    }
+
+    /// How a node is protected by an M_Key.
+    pub fn protection(&self, node: NodeId) -> Protection {
+        self.nodes[node.0 as usize].protection
+    }
+
+    /// A node has dropped a Get for its key.
+    pub fn count_m_key_violation(&mut self, node: NodeId) {
+        let violations = &mut self.nodes[node.0 as usize].protection.violations;
+        *violations = violations.saturating_add(1);
+    }
+
+    /// Whether a node's ports are limited members of the default partition.
+    pub fn is_limited(&self, node: NodeId) -> bool {
+        self.nodes[node.0 as usize].limited
     }
 
     /// A switch's PortStateChange.

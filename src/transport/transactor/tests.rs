@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::fabric::counter::Attribute;
 use crate::fabric::topology::NodeKind;
+use crate::mad::p_key::PKey;
 use crate::mad::{Path, pma, smp};
 use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric};
 use crate::transport::walk::{Broken, Walk, drive};
@@ -332,6 +333,34 @@ fn redirects_are_followed_and_remembered() {
         Box::new(|parcel| Fate::Redirected(if parcel.lid == Lid(2) { Lid(3) } else { Lid(2) }, 1));
     let (walk, _) = asked(&mut wire, vec![counters(2, 1)]);
     assert!(matches!(walk.outcomes()[..], [Err(Failure::Status(2))]));
+}
+
+#[test]
+fn a_redirect_is_followed_in_the_partition_that_it_names_and_ends_where_we_are_no_member() {
+    for (bits, named) in [(0x8001, PKey::new(0x8001)), (0, None)] {
+        let mut wire = star();
+        wire.redirect_p_key = bits;
+        wire.fate = Box::new(|parcel| match parcel.lid {
+            Lid(2) => Fate::Redirected(Lid(3), 7),
+            _ => Fate::Answered(ROUND_TRIP),
+        });
+        let mut transactor = Transactor::new(Pace::default());
+        assert_eq!(ask(&mut wire, &mut transactor, vec![counters(2, 1)]).outcomes(), [Ok(())]);
+        let asked_in: Vec<_> = wire.sent.iter().map(|parcel| parcel.p_key).collect();
+        assert_eq!(asked_in, [None, named], "{bits:#x}");
+    }
+    // The carrier refuses what it has no key for.
+    let mut wire = star();
+    wire.redirect_p_key = 0x8009;
+    wire.fate = Box::new(|parcel| match (parcel.lid, parcel.p_key) {
+        (Lid(2), _) => Fate::Redirected(Lid(3), 7),
+        (_, Some(_)) => Fate::Refused,
+        _ => Fate::Answered(ROUND_TRIP),
+    });
+    let mut transactor = Transactor::new(Pace::default());
+    let outcomes = ask(&mut wire, &mut transactor, vec![counters(2, 1), counters(3, 1)]).outcomes();
+    assert_eq!(outcomes, [Err(Failure::Unsent), Ok(())]);
+    assert_eq!(transactor.stats().of(Class::Performance, Outcome::Unsent), 1);
 }
 
 #[test]

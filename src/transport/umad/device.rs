@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::fabric::PortNumber;
+use crate::fabric::{Guid, PortNumber};
+use crate::mad::p_key::PKey;
 
 use super::sys;
 
@@ -89,6 +90,33 @@ pub enum DeviceError {
         /// What sysfs says.
         state: String,
     },
+    /// The port is in no such partition.
+    #[error(
+        "{hca} port {port} is not in the partition of P_Key {asked}: its table has {known}; name one of \
+         those with --fabric.pkey, or add the port's GUID to the partition in the subnet manager's \
+         partitions.conf"
+    )]
+    UnknownPKey {
+        /// The HCA.
+        hca: String,
+        /// The port.
+        port: PortNumber,
+        /// What was asked for.
+        asked: PKey,
+        /// What there is.
+        known: String,
+    },
+    /// The kernel lets no P_Key be chosen.
+    #[error(
+        "P_Key {asked} has index {index} in the port's table, and this kernel's umad sends with index 0 \
+         alone: leave --fabric.pkey out, or use a kernel from 3.18 on"
+    )]
+    NoPKeyIndex {
+        /// What was asked for.
+        asked: PKey,
+        /// Its place in the table.
+        index: u16,
+    },
     /// The device file is closed to us.
     #[error(
         "no permission to open {device}: run as root, or let the group of the service have it by a \
@@ -122,6 +150,14 @@ impl DeviceError {
 
 fn attribute(path: &Path) -> Option<String> {
     sys::read_text(path).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// A port's GUID: the lower half of the first of its GIDs (IBTA 1.4, 4.1.1).
+pub(super) fn port_guid(sysfs: &Path, port: &UmadPort) -> Option<Guid> {
+    let ports = sysfs.join("class/infiniband").join(&port.hca).join("ports");
+    let gid = attribute(&ports.join(port.port.to_string()).join("gids/0"))?;
+    let gid: std::net::Ipv6Addr = gid.parse().ok()?;
+    Some(Guid(gid.to_bits() as u64)).filter(|guid| *guid != Guid::default())
 }
 
 /// All ports with a umad device, by HCA and number.

@@ -4,6 +4,7 @@
 //! (include/uapi/rdma/ib_user_mad.h).
 
 mod device;
+mod partition;
 mod sys;
 
 pub use device::{DeviceError, UmadPort};
@@ -13,11 +14,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::fabric::moment::Anchor;
-use crate::fabric::{Lid, Moment, PortNumber};
+use crate::fabric::{Guid, Lid, Moment, PortNumber};
+use crate::mad::p_key::PKey;
 use crate::mad::{self, Class, Mad};
 
 use super::clock::Clock;
 use super::{Parcel, Received, SendError, Wire, WireError};
+use partition::Partitions;
 use sys::{Descriptor, RegisterAgent, RegisterAgent2};
 
 /// Which form of the header the device speaks.
@@ -62,6 +65,8 @@ mod field {
     pub const TRAFFIC_CLASS: usize = 35;
     pub const GID: Range<usize> = 36..52;
     pub const FLOW_LABEL: Range<usize> = 52..56;
+    /// Of the long form alone. It is the kernel's own number, not one of the wire.
+    pub const PKEY_INDEX: Range<usize> = 56..58;
 }
 
 /// The kernel's numbers for us, by class; none for a class that is not spoken on this port.
@@ -74,21 +79,24 @@ pub struct Umad {
     descriptor: Descriptor,
     header: Header,
     agents: Agents,
+    partitions: Partitions,
+    port_guid: Option<Guid>,
     clock: Clock,
     buffer: Vec<u8>,
 }
 
 impl Umad {
-    /// Opens the port that was named, else the first that will do.
+    /// Opens the port that was named, else the first that will do, to ask in a partition.
     pub fn open_first(
         sysfs: &Path,
         hca: Option<&str>,
         port: Option<PortNumber>,
+        p_key: Option<PKey>,
         clock: Clock,
     ) -> Result<(UmadPort, Umad), DeviceError> {
         let mut refusal = None;
         for port in UmadPort::candidates(sysfs, hca, port)? {
-            match Umad::open(&port, &Class::ALL, clock) {
+            match Umad::open(sysfs, &port, &Class::ALL, p_key, clock) {
                 Ok(umad) => return Ok((port, umad)),
                 // Another port may be one that can.
                 Err(error @ DeviceError::NoSubnetManagement { .. }) => {
@@ -109,12 +117,18 @@ impl Umad {
         clock: Clock,
     ) -> Result<(UmadPort, Umad), DeviceError> {
         let port = UmadPort::named(sysfs, hca, port)?;
-        let umad = Umad::open(&port, &[Class::Performance], clock)?;
+        let umad = Umad::open(sysfs, &port, &[Class::Performance], None, clock)?;
         Ok((port, umad))
     }
 
     /// Opens a port and registers for the classes that are to be spoken.
-    fn open(port: &UmadPort, classes: &[Class], clock: Clock) -> Result<Umad, DeviceError> {
+    fn open(
+        sysfs: &Path,
+        port: &UmadPort,
+        classes: &[Class],
+        p_key: Option<PKey>,
+        clock: Clock,
+    ) -> Result<Umad, DeviceError> {
         let device = port.device.display().to_string();
         let descriptor = Descriptor::open(&port.device)
             .map_err(|error| DeviceError::of_open(device.clone(), error))?;
@@ -134,6 +148,8 @@ impl Umad {
             descriptor,
             header,
             agents,
+            partitions: Partitions::of(sysfs, port, p_key, header)?,
+            port_guid: device::port_guid(sysfs, port),
             clock,
             buffer: vec![0; Header::Long.len() + mad::LEN],
         })
@@ -200,7 +216,12 @@ fn register_all(descriptor: &Descriptor, classes: &[Class]) -> io::Result<(Heade
     Ok((header, agents))
 }
 
-fn encode(parcel: &Parcel, header: Header, agent: u32) -> ([u8; 64 + mad::LEN], usize) {
+fn encode(
+    parcel: &Parcel,
+    header: Header,
+    agent: u32,
+    pkey_index: u16,
+) -> ([u8; 64 + mad::LEN], usize) {
     let mut bytes = [0; 64 + mad::LEN];
     let millis = u32::try_from(parcel.timeout.as_millis()).unwrap_or(u32::MAX).max(1);
     bytes[field::AGENT].copy_from_slice(&agent.to_ne_bytes());
@@ -217,6 +238,9 @@ fn encode(parcel: &Parcel, header: Header, agent: u32) -> ([u8; 64 + mad::LEN], 
         bytes[field::TRAFFIC_CLASS] = route.traffic_class;
         bytes[field::GID].copy_from_slice(&route.gid.octets());
         bytes[field::FLOW_LABEL].copy_from_slice(&route.flow_label.to_be_bytes());
+    }
+    if header == Header::Long {
+        bytes[field::PKEY_INDEX].copy_from_slice(&pkey_index.to_ne_bytes());
     }
     let start = header.len();
     bytes[start..start + mad::LEN].copy_from_slice(&parcel.mad.0);
@@ -252,11 +276,25 @@ impl Wire for Umad {
         self.clock.anchor()
     }
 
+    fn look_again(&mut self) {
+        self.partitions.look_again();
+    }
+
+    fn port_guid(&self) -> Option<Guid> {
+        self.port_guid
+    }
+
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
         let Some(agent) = self.agents[parcel.class.index()] else {
             return Err(SendError::Refused(io::Error::from_raw_os_error(libc::EPROTONOSUPPORT)));
         };
-        let (bytes, length) = encode(parcel, self.header, agent);
+        // SMPs travel in no partition (IBTA 1.4, 10.9.8).
+        let index =
+            if parcel.class.is_smp() { Some(0) } else { self.partitions.index(parcel.p_key) };
+        let Some(index) = index else {
+            return Err(SendError::Refused(io::Error::other("not in our port's P_Key table")));
+        };
+        let (bytes, length) = encode(parcel, self.header, agent, index);
         match self.descriptor.write(&bytes[..length]) {
             Ok(_) => Ok(()),
             Err(error) => Err(match error.raw_os_error() {
@@ -295,7 +333,7 @@ mod tests {
     fn both_forms_of_the_header() {
         let parcel = parcel(Address::Lid(Lid(0x0102)));
         for header in [Header::Long, Header::Short] {
-            let (bytes, length) = encode(&parcel, header, 7);
+            let (bytes, length) = encode(&parcel, header, 7, 0);
             assert_eq!(length, header.len() + 256);
             assert_eq!(bytes[0..4], 7u32.to_ne_bytes());
             assert_eq!(bytes[8..12], 250u32.to_ne_bytes());
@@ -307,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_directed_smp_goes_to_the_permissive_lid() {
-        let (bytes, _) = encode(&parcel(Address::Directed(Path::HERE)), Header::Long, 0);
+        let (bytes, _) = encode(&parcel(Address::Directed(Path::HERE)), Header::Long, 0, 0);
         assert_eq!(bytes[28..30], [0xff, 0xff]);
     }
 
@@ -324,7 +362,7 @@ mod tests {
         let request = Request { to: Address::Global(route), query: pma::class_port_info() };
         let parcel = Parcel::new(&request, None, 1, Duration::from_millis(250));
         for header in [Header::Long, Header::Short] {
-            let (bytes, length) = encode(&parcel, header, 7);
+            let (bytes, length) = encode(&parcel, header, 7, 0);
             assert_eq!(length, header.len() + 256);
             assert_eq!(bytes[20..30], [0, 0, 0, 1, 0x80, 1, 0, 0, 3, 4]);
             assert_eq!(bytes[30..36], [0, 0, 1, 5, 63, 0x20]);
@@ -334,8 +372,19 @@ mod tests {
             assert_eq!(bytes[56..64], if header == Header::Long { [0; 8] } else { FIRST }, "P_Key");
         }
         let plain = Request { to: Address::Lid(Lid(1)), ..request };
-        let (bytes, _) = encode(&Parcel::new(&plain, None, 1, Duration::ZERO), Header::Long, 7);
+        let (bytes, _) = encode(&Parcel::new(&plain, None, 1, Duration::ZERO), Header::Long, 7, 0);
         assert_eq!(bytes[30..64], [0; 34], "none where none is wanted");
+    }
+
+    #[test]
+    fn the_place_of_the_p_key_stands_in_the_long_form_alone() {
+        let request = Request { to: Address::Lid(Lid(1)), query: pma::class_port_info() };
+        let parcel = Parcel::new(&request, None, 1, Duration::ZERO);
+        let (long, _) = encode(&parcel, Header::Long, 7, 0x0102);
+        assert_eq!(long[56..58], 0x0102_u16.to_ne_bytes());
+        assert_eq!(long[58..64], [0; 6]);
+        let (short, _) = encode(&parcel, Header::Short, 7, 0x0102);
+        assert_eq!(short[56..64], FIRST, "the MAD itself");
     }
 
     /// How a Get of performance management begins.
@@ -343,7 +392,7 @@ mod tests {
 
     #[test]
     fn what_comes_in_is_an_answer_a_time_out_or_not_a_mad() {
-        let (mut bytes, length) = encode(&parcel(Address::Lid(Lid(9))), Header::Long, 0);
+        let (mut bytes, length) = encode(&parcel(Address::Lid(Lid(9))), Header::Long, 0, 0);
         let bytes = &mut bytes[..length];
         assert!(matches!(decode(bytes, Header::Long), Received::Mad { from: Lid(9), .. }));
         for short in [0, 30, 64, 64 + 255] {

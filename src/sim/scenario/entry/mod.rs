@@ -27,6 +27,8 @@ pub(super) fn play(scene: &mut Scene<'_, '_>, entry: &Entry) -> Result<(), Probl
         Entry::Slow(entry) => nodes::slow(scene, entry),
         Entry::Busy(entry) => nodes::busy(scene, entry),
         Entry::LoseMads(entry) => nodes::lose_mads(scene, entry),
+        Entry::MKey(entry) => nodes::m_key(scene, entry),
+        Entry::LimitedMember(entry) => nodes::limited_member(scene, entry),
         Entry::NewMaster(entry) => nodes::new_master(scene, entry),
     }
 }

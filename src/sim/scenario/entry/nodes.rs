@@ -1,12 +1,15 @@
 //! What happens to nodes and their agents.
 
 use super::super::error::Problem;
-use super::super::file::{Busy, Clear, LoseMads, NewMaster, Reboot, Set, Silent, Slow};
+use super::super::file::{
+    Busy, Clear, LimitedMember, LoseMads, MKey as MKeyEntry, NewMaster, Reboot, Set, Silent, Slow,
+};
 use super::super::spell::Thing;
 use super::super::stage::{Scene, for_how_long, found, repeats, some_time, wrong};
 use super::super::value::{Time, counter, line_of};
 use super::super::{Action, Manner, Way, words};
 use crate::fabric::topology::NodeKind;
+use crate::mad::m_key::MKey;
 use crate::sim::net::{NodeId, PortId};
 use serde_saphyr::Spanned;
 
@@ -144,6 +147,40 @@ pub(super) fn lose_mads(scene: &mut Scene<'_, '_>, entry: &LoseMads) -> Result<(
     scene.holds(Thing::Way, lasts, worse, Action::Way(usual))?;
     let lasting = scene.lasting(lasts);
     scene.tell(format!("{percent} of all MADs get lost{lasting}"));
+    Ok(())
+}
+
+pub(super) fn m_key(scene: &mut Scene<'_, '_>, entry: &MKeyEntry) -> Result<(), Problem> {
+    let level = entry.level.value;
+    if level > 3 {
+        return wrong(&entry.level, format!("level: {level} is not 0 to 3"));
+    }
+    let (nodes, whose) = match &entry.node {
+        Some(name) => (vec![scene.node(name)?], name.value.clone()),
+        None => (scene.stage.net.node_ids().collect(), "all nodes".into()),
+    };
+    scene.spend(0, nodes.len())?;
+    let m_key = MKey(entry.key.value.0);
+    scene.happens(Action::Protect { nodes, m_key, level })?;
+    let what = if m_key.is_set() { "an M_Key" } else { "no M_Key" };
+    scene.tell(format!("the subnet manager gives {whose} {what}, protection level {level}"));
+    Ok(())
+}
+
+pub(super) fn limited_member(
+    scene: &mut Scene<'_, '_>,
+    entry: &LimitedMember,
+) -> Result<(), Problem> {
+    let net = scene.stage.net;
+    let (nodes, told): (Vec<NodeId>, String) = if let Some(name) = &entry.node {
+        (scene.machine(name)?, format!("{} becomes a limited member", name.value))
+    } else {
+        let hosts = net.node_ids().filter(|node| net.node(*node).kind == NodeKind::Ca);
+        (hosts.collect(), "all hosts become limited members".into())
+    };
+    scene.spend(0, nodes.len())?;
+    scene.happens(Action::Membership { nodes, full: false })?;
+    scene.tell(format!("{told} of the default partition"));
     Ok(())
 }
 

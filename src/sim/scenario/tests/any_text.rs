@@ -23,6 +23,8 @@ fn most() -> String {
         "set: {at: 1s, port: host-2, counters: {SymbolErrorCounter: 4242}}",
         "clear: {at: 1m, node: leaf-0-1, every: 1m, times: 3}",
         "lose-mads: {at: 1s, share: 1%, for: 5m}",
+        "m-key: {at: 2m, key: 0x1234, level: 2, node: host-5}",
+        "limited-member: {at: 2m, node: host-4}",
         "move-cable: {at: 4m, from: \"leaf-0-0[1]\", to: \"leaf-0-0[8]\"}",
         "new-master: {at: 5m, host: host-4, readdress: true}",
     ] {
@@ -34,7 +36,7 @@ fn most() -> String {
 #[test]
 fn most_is_a_story() {
     let story = story(&most()).unwrap();
-    assert_eq!(story.told.len(), 9);
+    assert_eq!(story.told.len(), 11);
     assert!(story.steps.iter().any(|step| matches!(
         step.action,
         Action::Set { counter: Counter::SymbolErrors, value: 4242, .. }

@@ -125,6 +125,26 @@ fn entries_become_steps_and_sentences() {
             "1% of all MADs get lost for 1m",
         ),
         (
+            "m-key: {at: 1m, key: 0x1234, level: 2}",
+            &["60000 protect 9 0x1234 2"],
+            "the subnet manager gives all nodes an M_Key, protection level 2",
+        ),
+        (
+            "m-key: {key: 0, level: 0, node: leaf-0-1}",
+            &["0 protect 1 0x0 0"],
+            "the subnet manager gives leaf-0-1 no M_Key, protection level 0",
+        ),
+        (
+            "limited-member: {}",
+            &["0 membership 6 false"],
+            "all hosts become limited members of the default partition",
+        ),
+        (
+            "limited-member: {at: 5s, node: host-1}",
+            &["5000 membership 1 false"],
+            "host-1 becomes a limited member of the default partition",
+        ),
+        (
             "move-cable: {at: 5s, from: 'leaf-0-0[1]', to: 'leaf-0-1[4]'}",
             &["5000 move leaf-0-0[1] leaf-0-1[4]"],
             "the cable from host-0[1] is moved from leaf-0-0[1] to leaf-0-1[4]",

@@ -48,6 +48,11 @@ fn each_mistake_is_one_line_that_names_its_place() {
             one("lose-mads: {share: 101%}"),
             "line 3: lose-mads: \"101%\" is more than the whole, which is 100% or 1",
         ),
+        (one("m-key: {key: 0x1, level: 4}"), "line 3: m-key: level: 4 is not 0 to 3"),
+        (
+            one("m-key: {key: secret, level: 2}"),
+            "line 3: m-key: \"secret\" is not an M_Key such as 0x1234",
+        ),
         ("way:\n  loss: 200%".into(), "line 2: \"200%\" is more than the whole"),
         ("way:\n  jitter: 5m".into(), "line 2: way: jitter: it is more than a minute"),
         (

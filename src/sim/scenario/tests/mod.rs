@@ -63,6 +63,10 @@ fn short(story: &Story) -> Vec<String> {
                 Action::Agents { node, manner } => {
                     format!("agents {} {manner:?}", story.net.node(*node).id)
                 }
+                Action::Protect { nodes, m_key, level } => {
+                    format!("protect {} {:#x} {level}", nodes.len(), m_key.0)
+                }
+                Action::Membership { nodes, full } => format!("membership {} {full}", nodes.len()),
                 Action::Way(way) => format!("way {}", way.loss),
                 Action::Move { from, to } => format!("move {} {}", label(*from), label(*to)),
                 Action::Master { port, readdresses } => {

@@ -1,0 +1,134 @@
+//! P_Keys: the partitions that general management travels in (IBTA 1.4, 10.9).
+//!
+//! The low 15 bits name the partition, bit 15 says full member. Two limited members of a partition
+//! do not hear each other: the receiver drops the packet and counts a P_Key violation.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+/// A P_Key that names a partition.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PKey(u16);
+
+/// The membership bit.
+const FULL: u16 = 0x8000;
+
+impl PKey {
+    /// The P_Key of these bits; `None` where they name no partition, as an empty place of a table
+    /// does.
+    pub fn new(bits: u16) -> Option<PKey> {
+        (bits & !FULL != 0).then_some(PKey(bits))
+    }
+
+    /// As it stands in tables and headers.
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Whether it says full member.
+    pub fn is_full(self) -> bool {
+        self.0 & FULL != 0
+    }
+
+    /// Whether both name one partition, whatever the membership.
+    pub fn same_partition(self, other: PKey) -> bool {
+        (self.0 ^ other.0) & !FULL == 0
+    }
+
+    /// The place in a port's table of the key to send with for this one: the very same one, else a
+    /// full, else a limited member of its partition. The table is read no further than needed, for
+    /// each of its places may cost a command to the firmware.
+    pub fn place_in<T: Copy>(
+        self,
+        table: impl IntoIterator<Item = (T, PKey)>,
+    ) -> Option<(T, PKey)> {
+        let mut best: Option<(T, PKey)> = None;
+        for (place, key) in table {
+            if key == self {
+                return Some((place, key));
+            }
+            let is_better = best.is_none_or(|(_, known)| key.is_full() && !known.is_full());
+            if key.same_partition(self) && is_better {
+                best = Some((place, key));
+            }
+        }
+        best
+    }
+}
+
+impl fmt::Display for PKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#06x}", self.0)
+    }
+}
+
+impl fmt::Debug for PKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for PKey {
+    type Err = String;
+
+    /// Hexadecimal with `0x`, as sysfs and partitions.conf write it: without, 8001 could be either.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+        digits
+            .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .and_then(|digits| u16::from_str_radix(digits, 16).ok())
+            .and_then(PKey::new)
+            .ok_or_else(|| format!("{text:?} is not a P_Key such as 0x8001 or 0xffff"))
+    }
+}
+
+impl TryFrom<String> for PKey {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> PKey {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_p_key_is_written_with_0x() {
+        for (text, bits) in [("0x8001", 0x8001), ("0xffff", 0xffff), ("0X1", 1), ("0x7FFF", 0x7fff)]
+        {
+            assert_eq!(key(text).bits(), bits, "{text}");
+        }
+        assert_eq!(key("0x1").to_string(), "0x0001");
+        for text in ["8001", "32769", "0x", "0x8000", "0x0", "0x18001", "0x+1", "", "default"] {
+            let error = text.parse::<PKey>().unwrap_err();
+            assert!(error.contains("such as 0x8001"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_place_is_that_of_the_key_or_of_a_member_of_its_partition() {
+        let table =
+            |keys: &[&str]| keys.iter().map(|text| key(text)).enumerate().collect::<Vec<_>>();
+        for (keys, wanted, place) in [
+            (vec!["0xffff", "0x8001"], "0x8001", Some((1, "0x8001"))),
+            (vec!["0x0001", "0x8001"], "0x8001", Some((1, "0x8001"))),
+            (vec!["0x0001", "0x8001"], "0x0001", Some((0, "0x0001"))),
+            (vec!["0xffff", "0x0001"], "0x8001", Some((1, "0x0001"))),
+            (vec!["0xffff", "0x8001"], "0x0001", Some((1, "0x8001"))),
+            (vec!["0xffff"], "0x8001", None),
+            (vec![], "0xffff", None),
+        ] {
+            let found = key(wanted).place_in(table(&keys));
+            assert_eq!(found, place.map(|(place, text)| (place, key(text))), "{keys:?} {wanted}");
+        }
+    }
+}
