@@ -98,7 +98,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__demo)
-            opts="-h --scenario --topology --hosts --speedup --clock --web.telemetry-path --web.config.file --web.systemd-socket --log.format --process.confine --history.traffic-for --history.rare-for --no-history --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --help"
+            opts="-h --scenario --topology --hosts --speedup --clock --web.telemetry-path --web.config.file --web.systemd-socket --log.format --process.confine --history.traffic-for --history.rare-for --no-history --fabric.name --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --web.listen-address --log.level --fabric.interval --history.file --history.size --fabric.hca --fabric.port --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -168,8 +168,20 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --fabric.m-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.pkey)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --fabric.details)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --fabric.fec)
@@ -248,7 +260,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__doctor)
-            opts="-h --json --offline --path.dev --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
+            opts="-h --json --offline --path.dev --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -370,8 +382,20 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --fabric.m-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.pkey)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --fabric.details)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --fabric.fec)
@@ -926,7 +950,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__links)
-            opts="-h --suspect --fabric --json --url --source.ca-file --source.cert-file --source.key-file --source.password-file --for --config.file --path.sysfs --path.procfs --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
+            opts="-h --suspect --fabric --json --url --source.ca-file --source.cert-file --source.key-file --source.password-file --for --config.file --path.sysfs --path.procfs --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1000,8 +1024,20 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --fabric.m-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.pkey)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --fabric.details)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --fabric.fec)
@@ -1052,7 +1088,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__serve)
-            opts="-h --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.details --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
+            opts="-h --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1170,8 +1206,20 @@ _fabric__exporter() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --fabric.m-key-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fabric.pkey)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --fabric.details)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --fabric.details-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --fabric.fec)

@@ -68,8 +68,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.forget-after -d 'How long a node that is gone is still told of, as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails as well: two more MADs a port' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details-interval -d 'Otherwise read them at this interval, of devices that announce them; 0 for never [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.fec -d 'Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.clear-saturated -d 'Clear counters of fewer than 64 bits that are over three quarters full; other tools that read the same ports see them fall to zero [default: false]' -r -f -a "true\t''
@@ -104,8 +107,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.forget-after -d 'How long a node that is gone is still told of, as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails as well: two more MADs a port' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details-interval -d 'Otherwise read them at this interval, of devices that announce them; 0 for never [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.fec -d 'Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.clear-saturated -d 'Clear counters of fewer than 64 bits that are over three quarters full; other tools that read the same ports see them fall to zero [default: false]' -r -f -a "true\t''
@@ -158,8 +164,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.forget-after -d 'How long a node that is gone is still told of, as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails as well: two more MADs a port' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details-interval -d 'Otherwise read them at this interval, of devices that announce them; 0 for never [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.fec -d 'Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.clear-saturated -d 'Clear counters of fewer than 64 bits that are over three quarters full; other tools that read the same ports see them fall to zero [default: false]' -r -f -a "true\t''
@@ -324,8 +333,11 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long a node that is gone is still told of, as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails as well: two more MADs a port' -r -f -a "true\t''
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details-interval -d 'Otherwise read them at this interval, of devices that announce them; 0 for never [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.fec -d 'Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.clear-saturated -d 'Clear counters of fewer than 64 bits that are over three quarters full; other tools that read the same ports see them fall to zero [default: false]' -r -f -a "true\t''

@@ -91,7 +91,8 @@ const HOW: &str = "\
   are told of, and no switches. node_exporter's names always come from the port's own host.
 - What a port is called, where it leads and how fast it runs may be five minutes old after a change, as in
   the rule that it is taken from.
-- What theirs reads only when told to is read by ours with `--fabric.details`; without it those rules record
+- What theirs reads only when told to is read by ours each 2 minutes from devices that announce it, and with
+  `--fabric.details` in each sweep from all devices; where a device does not have it those rules record
   nothing, and cost nothing.
 - Stop the other exporter from being scraped in the same Prometheus, or node_exporter's collector with
   `--no-collector.infiniband`: else each series of those names is there twice.
@@ -208,7 +209,7 @@ fn code(names: &[&str]) -> String {
 
 fn differs(row: &Row) -> String {
     let details = match row.per {
-        Per::DetailedPort => "With `--fabric.details`.",
+        Per::DetailedPort => "Where the device announces it, or with `--fabric.details`.",
         Per::DriversPort => "Told by releases newer than Debian's 1.5.",
         _ => "",
     };
