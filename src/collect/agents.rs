@@ -121,6 +121,8 @@ pub(super) struct Plans {
     /// Devices of one kind share a plan.
     by_offer: HashMap<Offer, Arc<[Page]>>,
     sampling: HashMap<End, Sampling>,
+    /// Sweeps in a row in which an agent answered, but not this attribute.
+    silences: HashMap<(End, Attribute), u8>,
     /// When the causes of errors and discards were last read, by port.
     details_read: HashMap<End, Moment>,
     /// Which field each counter is taken from, of ports that have two.
@@ -155,6 +157,21 @@ impl Plans {
         if !offer.refused.contains(&attribute) {
             offer.refused.push(attribute);
             self.settle(agent, offer);
+        }
+    }
+
+    /// An agent was asked for an attribute that it need not have, and answered others. One that is
+    /// silent to it in sweep after sweep is not asked for it again: each time costs all tries.
+    pub fn was_asked(&mut self, agent: End, attribute: Attribute, answered: bool) {
+        if answered {
+            self.silences.remove(&(agent, attribute));
+            return;
+        }
+        let silence = self.silences.entry((agent, attribute)).or_default();
+        *silence += 1;
+        if *silence >= ENOUGH_SILENCE {
+            self.silences.remove(&(agent, attribute));
+            self.leave_out(agent, attribute);
         }
     }
 
@@ -238,6 +255,7 @@ impl Plans {
         self.by_offer.retain(|_, plan| Arc::strong_count(plan) > 1);
         self.sampling.retain(|agent, _| present(agent));
         self.details_read.retain(|port, _| present(port));
+        self.silences.retain(|(agent, _), _| present(agent));
         self.sources.keep_known(fabric);
     }
 }

@@ -330,8 +330,21 @@ impl<'a> CounterSweep<'a> {
             // As it is by now: what an agent refused is not missing.
             let Some(plan) = self.known.get(agent.end) else { continue };
             let second = plan.iter().find(|page| page.is_second);
-            let details = plan.iter().filter(|page| page.is_detail());
-            let details: Vec<_> = details.flat_map(|page| &page.counters).collect();
+            let details = || plan.iter().filter(|page| page.is_detail());
+            for page in details() {
+                let mut asked = agent.ports.iter().map(|port| port.0 as usize);
+                let asked = asked.by_ref().filter(|&port| self.detailed[port]);
+                let readings: Vec<_> =
+                    asked.filter_map(|port| self.readings[port].as_ref()).collect();
+                let has = |reading: &&Reading| {
+                    page.counters.iter().any(|(counter, _)| reading.get(*counter).is_some())
+                };
+                if !readings.is_empty() {
+                    let answered = readings.iter().any(has);
+                    self.known.was_asked(agent.end, page.attribute, answered);
+                }
+            }
+            let details: Vec<_> = details().flat_map(|page| &page.counters).collect();
             for &port in &agent.ports {
                 let (index, end) = (port.0 as usize, self.fabric.end(port));
                 let classic = self.classic.get(&port);

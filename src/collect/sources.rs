@@ -2,8 +2,8 @@
 //!
 //! ClassPortInfo announces 64-bit error counters for all fields at once, and ConnectX-7 leaves some of
 //! them at 0 (see [`pma::plan`](crate::mad::pma::plan)). So the 64-bit value is used unless it is 0
-//! while the classic one is not. Once a 64-bit field was seen above 0 it counts, and its 0 is a reset;
-//! until then it may be unused, and its 0 alone says nothing.
+//! while the classic one is not. Once a 64-bit field was seen above 0 it counts, and its 0 is a reset,
+//! unless the classic field grows meanwhile; until then it may be unused, and its 0 alone says nothing.
 
 use std::collections::HashMap;
 
@@ -15,6 +15,9 @@ use crate::fabric::{Counter, Fabric, Reading};
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     by_port: HashMap<End, Source>,
+    /// What the classic field showed while the 64-bit one, which had counted before, was at 0: if it grows
+    /// and the other does not, new firmware may have stopped filling the other.
+    doubted: HashMap<(End, Counter), u64>,
 }
 
 /// One bit a counter; neither bit is set while both fields show 0.
@@ -43,6 +46,8 @@ impl Sources {
             let bit = 1 << counter as usize;
             let classic = narrow.and_then(|narrow| Some((narrow, narrow.get(counter)?)));
             match reading.get(counter) {
+                // No reading: it says nothing about which field counts.
+                Some(value) if !counter.can_show(value) => {}
                 Some(1..) => {
                     // It counts after all; it was cleared when it was seen at 0.
                     if source.narrow & bit != 0 {
@@ -50,8 +55,23 @@ impl Sources {
                     }
                     source.narrow &= !bit;
                     source.wide |= bit;
+                    if !self.doubted.is_empty() {
+                        self.doubted.remove(&(port, counter));
+                    }
                 }
-                Some(0) if source.wide & bit != 0 => {}
+                Some(0) if source.wide & bit != 0 => {
+                    let Some((narrow, value @ 1..)) = classic else { continue };
+                    let before = self.doubted.insert((port, counter), value);
+                    if before.is_some_and(|before| value > before) {
+                        source.wide &= !bit;
+                        source.narrow |= bit;
+                        reading.set(counter, value);
+                        reading.rebase(counter);
+                        if narrow.is_stuck(counter) {
+                            reading.set_stuck(counter);
+                        }
+                    }
+                }
                 wide => match classic {
                     Some((_, 0)) if wide.is_some() => {}
                     Some((narrow, value)) if wide.is_some() || source.narrow & bit != 0 => {
@@ -80,6 +100,7 @@ impl Sources {
     /// keeps its counters, and they their fields.
     pub fn keep_known(&mut self, fabric: &Fabric) {
         self.by_port.retain(|(guid, _), _| fabric.node_by_guid(*guid).is_some());
+        self.doubted.retain(|((guid, _), _), _| fabric.node_by_guid(*guid).is_some());
     }
 }
 
@@ -159,6 +180,25 @@ mod tests {
                     (Some(0), None, Some((0, false))),
                     (Some(4), None, Some((4, false))),
                     (None, Some(255), None),
+                ],
+            ),
+            (
+                "new firmware does not fill the 64-bit field any more",
+                &[
+                    (Some(7), Some(7), Some((7, false))),
+                    (Some(0), Some(0), Some((0, false))),
+                    (Some(0), Some(2), Some((0, false))),
+                    (Some(0), Some(2), Some((0, false))),
+                    (Some(0), Some(3), Some((3, false))),
+                    (None, Some(4), Some((4, false))),
+                ],
+            ),
+            (
+                "an impossible value says nothing about which field counts",
+                &[
+                    (Some(0), Some(26), Some((26, false))),
+                    (Some(u64::MAX - 39), Some(26), Some((u64::MAX - 39, false))),
+                    (Some(0), Some(27), Some((27, false))),
                 ],
             ),
             (

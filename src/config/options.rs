@@ -312,7 +312,7 @@ section! {
         #[arg(long = "fabric.details", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
         details: bool,
-        /// Otherwise read them at this interval, of devices that announce them; 0 for never [default: 2m]
+        /// Interval at which PortRcvErrorDetails and PortXmitDiscardDetails are read without --fabric.details, from devices that announce them in PortSamplesControl; 0 for never [default: 2m]
         #[arg(long = "fabric.details-interval", value_name = "TIME")]
         details_interval: Span,
         /// Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]

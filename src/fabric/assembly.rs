@@ -10,7 +10,7 @@ use super::topology::{
     DuplicateGuid, End, Fabric, Link, Node, NodeIdentity, NodeIndex, NodeKind, Peer, Port,
     PortIndex, PortRole, Presence,
 };
-use super::unique::make_unique;
+use super::unique::{Named, make_unique};
 
 /// What a discovery found of a node.
 #[derive(Clone, Debug)]
@@ -130,15 +130,15 @@ impl Fabric {
         entries.extend(found.nodes.into_iter().map(|node| (node, now, Presence::Found)));
         entries.sort_by_key(|(node, ..)| node.identity.guid);
         entries.dedup_by_key(|(node, ..)| node.identity.guid);
-        let called = |(node, ..): &(FoundNode, _, _)| {
+        let called = |(node, _, presence): &(FoundNode, Moment, Presence)| {
             let identity = &node.identity;
             let name = match names.get(identity.guid).unwrap_or(&identity.description) {
                 "" => identity.guid.to_string(),
                 name => name.to_owned(),
             };
-            (identity.guid, name)
+            Named { guid: identity.guid, name, absent: *presence == Presence::Absent }
         };
-        let mut called: Vec<(Guid, String)> = entries.iter().map(called).collect();
+        let mut called: Vec<Named> = entries.iter().map(called).collect();
         if !found.names_repeat {
             make_unique(&mut called, |guid| {
                 let (previous, _) = previous?;
@@ -146,8 +146,8 @@ impl Fabric {
             });
         }
         let mut fabric = Fabric { duplicates: found.duplicates, ..Fabric::default() };
-        for ((node, last_found, presence), (_, name)) in entries.into_iter().zip(called) {
-            fabric.push(node, name, last_found, presence);
+        for ((node, last_found, presence), called) in entries.into_iter().zip(called) {
+            fabric.push(node, called.name, last_found, presence);
         }
         fabric.home = found.home.and_then(|home| fabric.find(home));
         for &(a, b) in &found.links {
@@ -402,14 +402,14 @@ mod tests {
         let both = Fabric::assemble(switches(&[3, 0xa1, 0xa2]), &names, Moment(9), None);
         assert_eq!(called(&both), ["leaf 3", &twins[0], &twins[1]], "the site's own name counts");
         assert_eq!(both.nodes[1].shared_name(), shared);
-        // One of them is gone, is forgotten, and is back: the other is never renamed.
+        // While one of them is gone the other is not renamed; once it is forgotten, the name is its own.
         let one = |before, forget| {
             Fabric::assemble(switches(&[0xa1]), &names, Moment(10), Some((before, Moment(forget))))
         };
         let gone = one(&both, 0);
         assert_eq!(called(&gone)[1..], twins);
         let forgotten = one(&gone, 11);
-        assert_eq!(called(&forgotten), twins[..1]);
+        assert_eq!(called(&forgotten), [shared]);
         // A host's devices take each other's names.
         let devices = FoundFabric { names_repeat: true, ..switches(&[1, 2]) };
         let devices = Fabric::assemble(devices, &NodeNames::default(), Moment(9), None);

@@ -239,6 +239,11 @@ impl Fabric {
         self.by_guid.get(&guid).copied()
     }
 
+    /// Whether another node with this GUID was left out.
+    pub fn has_duplicate(&self, guid: Guid) -> bool {
+        self.duplicates.iter().any(|duplicate| duplicate.guid == guid)
+    }
+
     /// All node indexes.
     pub fn node_indexes(&self) -> impl Iterator<Item = NodeIndex> + use<> {
         (0..self.nodes.len() as u32).map(NodeIndex)

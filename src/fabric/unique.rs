@@ -43,15 +43,26 @@ pub fn shared_name(name: &str, guid: Guid) -> &str {
     }
 }
 
+/// A node to be named.
+pub(super) struct Named {
+    pub(super) guid: Guid,
+    /// What it is called, with the digits once [`make_unique`] has appended them.
+    pub(super) name: String,
+    /// It is gone, and only remembered.
+    pub(super) absent: bool,
+}
+
 /// Makes the names of nodes unique. A node that had digits appended before (`before` is what it was
-/// called) keeps them while its own name stays the same: a twin that reboots must not rename it.
-pub(super) fn make_unique<'a>(
-    nodes: &mut [(Guid, String)],
-    before: impl Fn(Guid) -> Option<&'a str>,
-) {
-    let mut shared: HashMap<&str, usize> = HashMap::new();
-    for (_, name) in &*nodes {
-        *shared.entry(name).or_default() += 1;
+/// called) keeps them while another node with its name is remembered: a twin that reboots must not
+/// rename it. A node that is gone does not rename the one in its place, such as a new card in the same
+/// host: the new one has the name, and the one that is gone gets the digits.
+pub(super) fn make_unique<'a>(nodes: &mut [Named], before: impl Fn(Guid) -> Option<&'a str>) {
+    // Of each name: how many nodes have it, and how many of them are present.
+    let mut shared: HashMap<&str, (usize, usize)> = HashMap::new();
+    for node in &*nodes {
+        let (all, present) = shared.entry(&node.name).or_default();
+        *all += 1;
+        *present += usize::from(!node.absent);
     }
     let kept = |guid: Guid, name: &str| {
         before(guid)
@@ -60,8 +71,9 @@ pub(super) fn make_unique<'a>(
     };
     let mut counts: Vec<usize> = nodes
         .iter()
-        .map(|(guid, name)| match (kept(*guid, name), shared.get(&**name)) {
-            (0, Some(2..)) => LEAST,
+        .map(|node| match (kept(node.guid, &node.name), shared.get(&*node.name)) {
+            (_, None | Some((..2, _))) => 0,
+            (0, Some((_, present))) if *present >= 2 || node.absent => LEAST,
             (kept, _) => kept,
         })
         .collect();
@@ -71,8 +83,8 @@ pub(super) fn make_unique<'a>(
     // Two tails may be the same, and a node may describe itself as another one is called here.
     loop {
         let called = |at: usize| match (&nodes[at], counts[at]) {
-            ((_, name), 0) => name.clone(),
-            ((guid, name), count) => with_digits(name, *guid, count),
+            (node, 0) => node.name.clone(),
+            (node, count) => with_digits(&node.name, node.guid, count),
         };
         let mut times: HashMap<String, usize> = HashMap::new();
         for at in 0..nodes.len() {
@@ -89,8 +101,8 @@ pub(super) fn make_unique<'a>(
             counts[at] += 1;
         }
     }
-    for ((guid, name), count) in nodes.iter_mut().zip(counts).filter(|(_, count)| *count > 0) {
-        *name = with_digits(name, *guid, count);
+    for (node, count) in nodes.iter_mut().zip(counts).filter(|(_, count)| *count > 0) {
+        node.name = with_digits(&node.name, node.guid, count);
     }
 }
 
@@ -99,12 +111,28 @@ mod tests {
     use super::*;
 
     fn unique(nodes: &[(u64, &str)], before: &[(u64, &str)]) -> Vec<String> {
+        unique_with(nodes, &[], before)
+    }
+
+    /// The same, with nodes that are gone behind those that are there.
+    fn unique_with(
+        nodes: &[(u64, &str)],
+        absent: &[(u64, &str)],
+        before: &[(u64, &str)],
+    ) -> Vec<String> {
+        let named = |absent| {
+            move |(guid, name): &(u64, &str)| Named {
+                guid: Guid(*guid),
+                name: (*name).to_owned(),
+                absent,
+            }
+        };
         let mut nodes: Vec<_> =
-            nodes.iter().map(|(guid, name)| (Guid(*guid), (*name).to_owned())).collect();
+            nodes.iter().map(named(false)).chain(absent.iter().map(named(true))).collect();
         let before: HashMap<Guid, &str> =
             before.iter().map(|(guid, name)| (Guid(*guid), *name)).collect();
         make_unique(&mut nodes, |guid| before.get(&guid).copied());
-        nodes.into_iter().map(|(_, name)| name).collect()
+        nodes.into_iter().map(|node| node.name).collect()
     }
 
     #[test]
@@ -133,10 +161,15 @@ mod tests {
     }
 
     #[test]
-    fn digits_stay_when_the_twin_goes_and_end_with_the_name() {
-        let before = [(0xa1_b2c3, "Q2#a1b2c3"), (0xd4_e5f6, "leaf")];
-        assert_eq!(unique(&[(0xa1_b2c3, "Q2")], &before), ["Q2#a1b2c3"]);
+    fn digits_stay_while_the_twin_is_remembered_and_end_with_the_name() {
+        let before = [(0xa1_b2c3, "Q2#a1b2c3"), (0xa1_b2c4, "Q2#a1b2c4"), (0xd4_e5f6, "leaf")];
+        let gone = unique_with(&[(0xa1_b2c3, "Q2")], &[(0xa1_b2c4, "Q2")], &before);
+        assert_eq!(gone, ["Q2#a1b2c3", "Q2#a1b2c4"]);
+        assert_eq!(unique(&[(0xa1_b2c3, "Q2")], &before), ["Q2"], "the twin is forgotten");
         assert_eq!(unique(&[(0xa1_b2c3, "leaf-7")], &before), ["leaf-7"]);
+        // A card that replaces another one has the host's name, and the one that is gone has not.
+        let replaced = unique_with(&[(0xd4_e5f7, "leaf")], &[(0xd4_e5f6, "leaf")], &before);
+        assert_eq!(replaced, ["leaf", "leaf#d4e5f6"]);
         // A new twin renames a node; nothing else does.
         let twins = [(0xd4_e5f6, "leaf"), (0xd4_e5f7, "leaf")];
         assert_eq!(unique(&twins[..1], &before), ["leaf"]);

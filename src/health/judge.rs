@@ -130,9 +130,14 @@ impl Judge {
         let mut links = Vec::with_capacity(fabric.links().count());
         links.extend(fabric.links().filter_map(|link| {
             let state = known.remove(&fabric.link_id(link.0)?).unwrap_or_else(|| {
-                // Another cable: what the ports saw on the one before says nothing about it.
+                // Another cable: what the ports saw on the one before says nothing about it. Of two
+                // nodes with one GUID, it may be the other one that was found this time.
                 for port in [link.0, link.1] {
-                    ports[port.0 as usize].restart((!first).then(|| at + TRAINING));
+                    let state = &mut ports[port.0 as usize];
+                    if !first && fabric.has_duplicate(fabric.end(port).0) {
+                        state.totals = PortTotals::default();
+                    }
+                    state.restart((!first).then(|| at + TRAINING));
                 }
                 LinkState::new(at)
             });

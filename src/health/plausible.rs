@@ -1,17 +1,13 @@
-//! What a counter can show: a bound on its value, and on its growth in a time.
+//! What a counter can have counted: a bound on its growth in a time.
 //!
 //! One ConnectX-7 of a public dump reports 2^64 - 40 receive errors. Such a value is a mistake of the
-//! device and no reading. The bounds here are generous: they reject what no link can do, and never what
+//! device and no reading, and so is a jump that the link cannot have carried. The bounds here are generous: they reject what no link can do, and never what
 //! a busy link does.
 
 use crate::fabric::counter::Kind;
 use crate::fabric::rate::{Speed, Width, bytes_per_second};
 use crate::fabric::status::PortStatus;
 use crate::fabric::{Counter, PortNumber};
-
-/// No counter but those of traffic gets here: 10^9 events a second take 292 years. A value from here on
-/// is a negative number that the device reports as an unsigned one.
-const NEGATIVE: u64 = 1 << 63;
 
 /// Measured growth may be so many times what the nominal rate allows: rates are rounded, NDR's nominal
 /// 100 Gb/s are 106.25 on the lane, and some adapters count loopback traffic.
@@ -46,11 +42,6 @@ pub fn fastest(number: PortNumber, status: Option<&PortStatus>) -> u64 {
     known.unwrap_or_else(|| bytes_per_second(Width::X12, Speed::Xdr))
 }
 
-/// Whether a counter can show this value at all.
-pub fn is_possible(counter: Counter, value: u64) -> bool {
-    counter.row().kind == Kind::Traffic || value < NEGATIVE
-}
-
 /// The most that a counter grows by in a time, at a rate in bytes a second.
 #[expect(clippy::cast_sign_loss, reason = "no rate and no time is below zero")]
 pub fn most(counter: Counter, bytes_a_second: u64, seconds: f64) -> u64 {
@@ -82,20 +73,6 @@ fn a_second(counter: Counter, bytes: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::fabric::status::tests::up;
-
-    #[test]
-    fn only_traffic_may_pass_half_of_64_bits() {
-        for (counter, value, possible) in [
-            (Counter::RcvErrors, u64::MAX - 39, false),
-            (Counter::RcvErrors, 1 << 63, false),
-            (Counter::RcvErrors, (1 << 63) - 1, true),
-            (Counter::XmitWait, 1 << 63, false),
-            (Counter::LinkDowned, 255, true),
-            (Counter::XmitData, u64::MAX, true),
-        ] {
-            assert_eq!(is_possible(counter, value), possible, "{counter:?} {value}");
-        }
-    }
 
     #[test]
     fn a_full_link_is_possible_and_ten_times_that_is_not() {

@@ -245,8 +245,8 @@ impl PortTotals {
         bytes_a_second: u64,
     ) -> bool {
         let (index, bit) = (counter as usize, 1 << counter as usize);
-        let is_possible = plausible::is_possible(counter, raw);
-        if is_rebased || (self.seen | self.remembered) & bit == 0 {
+        let is_possible = counter.can_show(raw);
+        if (self.seen | self.remembered) & bit == 0 {
             // There is nothing that it could have grown from.
             return is_possible;
         }
@@ -258,8 +258,12 @@ impl PortTotals {
             plausible::most(counter, bytes_a_second, seconds)
         };
         let last = self.raws[index];
-        let by = raw.checked_sub(last).unwrap_or(raw);
         let total = self.sum(index);
+        let by = match raw.checked_sub(last) {
+            _ if is_rebased => raw.saturating_sub(total),
+            Some(by) => by,
+            None => raw,
+        };
         let fits = total.checked_add(by).is_some();
         if is_possible && fits && by <= most(since) {
             self.refused.retain(|refusal| refusal.counter != counter);

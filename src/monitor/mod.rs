@@ -291,7 +291,7 @@ impl Monitor {
         self.agents.keep_present(&fabric);
         self.transactor.forget_redirects();
         let has_gaps = self.tally.discovery_gaps > 0 || has_unaddressed(&fabric);
-        self.movement.discovered(now, &state_changes, has_gaps);
+        self.movement.discovered(now, took, &state_changes, has_gaps);
         self.fabric = Some(Arc::new(fabric));
         Ok(())
     }
@@ -350,7 +350,11 @@ impl Monitor {
         took: Duration,
     ) {
         let known = before.map_or(&[][..], |before| &before.duplicates);
-        for duplicate in after.duplicates.iter().filter(|duplicate| !known.contains(duplicate)) {
+        for duplicate in after
+            .duplicates
+            .iter()
+            .filter(|duplicate| known.iter().all(|it| it.guid != duplicate.guid))
+        {
             let place = duplicate.place(after);
             tracing::warn!(fabric = name, guid = %duplicate.guid, "a second node with this GUID {place} is left out");
         }

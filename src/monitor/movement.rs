@@ -19,6 +19,9 @@ use crate::fabric::{Fabric, Guid, Moment, Snapshot};
 /// So many intervals is the longest that a move waits for its discovery.
 const MOST_HOLD: u32 = 8;
 
+/// The pause after a discovery, in multiples of how long it took, before another one for returned links.
+const PAUSE: u32 = 20;
+
 /// What moves in a fabric, as far as it decides when to discover; see the module.
 #[derive(Debug)]
 pub(super) struct Movement {
@@ -50,6 +53,8 @@ pub(super) struct Movement {
     is_stable: bool,
     /// When the latest discovery ended.
     discovered: Moment,
+    /// How long that took.
+    took: Duration,
 }
 
 impl Movement {
@@ -71,6 +76,7 @@ impl Movement {
             returned: HashMap::new(),
             is_stable: false,
             discovered: Moment::default(),
+            took: Duration::ZERO,
         }
     }
 
@@ -90,10 +96,12 @@ impl Movement {
         self.restless && now >= self.held_until
     }
 
-    /// Whether to discover because links are back for good. When hosts return one after the other, as
-    /// they do after a power failure, this leaves an interval between one discovery and the next.
+    /// Whether to discover because links are back for good. Hosts may return one after the other for
+    /// hours, as in a rolling reboot: discoveries for them take at most a twentieth of the time, and are
+    /// at least an interval apart.
     pub(super) fn has_returned(&self, now: Moment) -> bool {
-        self.is_stable && now.since(self.discovered) >= self.interval
+        let pause = self.took.saturating_mul(PAUSE).min(self.longest_hold());
+        self.is_stable && now.since(self.discovered) >= pause.max(self.interval)
     }
 
     /// A discovery was made for a move: the next one has to wait.
@@ -115,7 +123,6 @@ impl Movement {
     pub(super) fn discovering(&mut self) {
         self.restless = false;
         self.is_stable = false;
-        self.returned.values_mut().for_each(|seen| *seen = true);
     }
 
     /// A discovery is at its end. What is behind a gap is not known, and who has no LID yet cannot be
@@ -124,11 +131,13 @@ impl Movement {
     pub(super) fn discovered(
         &mut self,
         now: Moment,
+        took: Duration,
         state_changes: &HashSet<Guid>,
         has_gaps: bool,
     ) {
         self.state_changes.clone_from(state_changes);
-        self.discovered = now;
+        (self.discovered, self.took) = (now, took);
+        self.returned.values_mut().for_each(|seen| *seen = true);
         let usual = self.discovery_interval;
         let rest = if has_gaps { self.gap_interval.min(usual) } else { usual };
         self.gap_interval = if has_gaps { rest.saturating_mul(2) } else { self.interval };

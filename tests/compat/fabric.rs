@@ -15,11 +15,11 @@ use crate::{assert_healthy, prometheus, written};
 const SWEPT: &str = "default";
 const ALONE: &str = "alone";
 
-/// Traffic to count, and nothing that happens: no link is to go down meanwhile. ConnectX-8 answers all causes of
-/// errors; ConnectX-7 announces that it lacks two of them.
+/// Traffic to count, and nothing that happens: no link is to go down meanwhile. Quantum and ConnectX-6 answer all
+/// causes of errors; Quantum-2 and ConnectX-7 announce that they lack some.
 const STORY: &str = "\
 fabric:
-  fat-tree: {levels: 2, hosts: 36, radix: 16, down: 9, up: 6, switch: quantum-2, hca: connectx-8}
+  fat-tree: {levels: 2, hosts: 36, radix: 16, down: 9, up: 6, switch: quantum, hca: connectx-6}
 traffic: {load: 25%}
 ";
 

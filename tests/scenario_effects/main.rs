@@ -6,6 +6,7 @@
 
 mod chance;
 mod clearing;
+#[allow(clippy::float_cmp, reason = "gauges hold whole numbers")]
 mod keys;
 mod links;
 mod load;

@@ -70,7 +70,10 @@ impl Look<'_> {
                 _ => {}
             }
         }
-        let known = memory.losses;
+        // A link that was forgotten meanwhile counts its losses from 1 again.
+        let newest = found.losses.as_deref().and_then(|losses| losses.last());
+        let restarted = newest.is_some_and(|newest| newest.number < memory.losses);
+        let known = if restarted { 0 } else { memory.losses };
         for loss in found.losses.iter().flat_map(|losses| losses.iter()) {
             if loss.number > known {
                 memory.losses = loss.number;
