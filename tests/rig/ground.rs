@@ -142,17 +142,28 @@ impl OnIbsim {
         let is_troubled = site.round_trip > Duration::ZERO || site.loss_permille > 0;
         let proxy =
             is_troubled.then(|| Proxy::between(&ibsim, site.round_trip, site.loss_permille));
-        let mut exporter = match &proxy {
-            Some(proxy) => Exporter::start(proxy, site.flags),
-            None => Exporter::start(&ibsim, site.flags),
-        };
-        exporter.wait_ready();
+        let exporter = Self::start_exporter(&ibsim, proxy.as_ref(), site);
         let known = found.nodes.iter().map(|node| {
             let is_switch = node.kind == Kind::Switch;
             (node.description.clone(), format!("{:#018x}", node.guid), is_switch)
         });
         let nodes = known.collect();
         OnIbsim { exporter, proxy, opensm, ibsim, found, nodes }
+    }
+
+    fn start_exporter(ibsim: &Ibsim, proxy: Option<&Proxy>, site: &Site) -> Exporter {
+        let mut exporter = match proxy {
+            Some(proxy) => Exporter::start(proxy, site.flags),
+            None => Exporter::start(ibsim, site.flags),
+        };
+        exporter.wait_ready();
+        exporter
+    }
+
+    /// Starts the exporter again: it takes the counters as they are, whatever they were before.
+    pub fn restart(&mut self, site: &Site) {
+        assert!(self.exporter.stop().success());
+        self.exporter = Self::start_exporter(&self.ibsim, self.proxy.as_ref(), site);
     }
 
     /// Ends it, and looks at what the exporter sent.
@@ -259,14 +270,23 @@ struct Flags {
 impl InSimulator {
     /// The site in the simulator, from when its first sweep is told of.
     pub fn new(site: &Site) -> Self {
+        Self::with_counters(site, &[])
+    }
+
+    /// The same, with counters that stand so before the first sweep.
+    pub fn with_counters(site: &Site, settings: &[Setting]) -> Self {
         let mut story = at_rest(&site.net);
         let loss = f64::from(site.loss_permille) / 1000.0;
         story.way = Way { round_trip: story.way.round_trip + site.round_trip, loss, ..story.way };
-        Self::of(story, site.flags)
+        Self::begun(story, site.flags, settings)
     }
 
     /// A story, watched with these flags.
     pub fn of(story: Story, flags: &[&str]) -> Self {
+        Self::begun(story, flags, &[])
+    }
+
+    fn begun(story: Story, flags: &[&str], settings: &[Setting]) -> Self {
         let flags = Flags::parse_from([&["test"], flags].concat());
         let interval = flags.fabric.interval.map_or(Duration::from_secs(15), Duration::from);
         let net = &story.net;
@@ -277,6 +297,7 @@ impl InSimulator {
         let nodes = known.collect();
         let simulated = Simulated::with(story, flags.fabric);
         let ground = InSimulator { simulated, step: interval.mul_f64(0.17), nodes };
+        ground.set(settings);
         ground.wait_sweeps(1);
         ground
     }
