@@ -84,6 +84,10 @@ fn a_cable_between_switches_pulled_and_plugged(ground: &mut impl Ground) {
     ground.wait_for("the link to come back", |metrics| {
         ground.port(metrics, "state", "leaf-0-0", 5) == Some(4) && ground.is_whole(metrics)
     });
+    // The discovery that finds it may have to wait for the one before.
+    ground.wait_for("the link to be discovered", |metrics| {
+        changes(metrics, "link_came") == Some(1.0)
+    });
     assert_eq!(changes(&ground.two_sweeps_later(), "link_came"), Some(1.0));
 }
 

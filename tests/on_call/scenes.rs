@@ -27,7 +27,7 @@ const HDR: [&str; 2] = ["quantum", "connectx-6"];
 const SDR: [&str; 2] = ["infiniscale-4", "infinihost-3"];
 
 /// All of them. What is not named stays sound.
-pub const SCENES: [Scene; 11] = [
+pub const SCENES: [Scene; 13] = [
     // A hundred times what a link may have, and then somebody swaps the cable.
     Scene {
         name: "bad-cable",
@@ -100,6 +100,20 @@ pub const SCENES: [Scene; 11] = [
         name: "alone",
         devices: FDR,
         story: "timeline: [{unplug: {at: 2m, link: 'host-0[1]'}}]",
+        flags: &[],
+    },
+    // All ports get an M_Key that the exporter does not have.
+    Scene {
+        name: "m-key",
+        devices: FDR,
+        story: "timeline: [{m-key: {at: 2m, key: 0x1234, level: 2}}]",
+        flags: &[],
+    },
+    // All hosts become limited members of the partition.
+    Scene {
+        name: "limited",
+        devices: FDR,
+        story: "timeline: [{limited-member: {at: 2m}}]",
         flags: &[],
     },
     // Its exporter is stopped.
