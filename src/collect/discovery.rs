@@ -130,6 +130,7 @@ pub struct Discovery {
     keys: Arc<MKeys>,
     own_guid: Option<Guid>,
     own_port: Option<OwnPort>,
+    own_failure: Option<Failure>,
     resting: HashSet<End>,
     unanswered: Vec<End>,
     rested: Vec<End>,
@@ -156,6 +157,8 @@ pub struct Found {
     pub rested: Vec<End>,
     /// What our own port says, if it answered.
     pub own_port: Option<OwnPort>,
+    /// Why our own node did not say who it is; then nothing was found.
+    pub own_failure: Option<Failure>,
 }
 
 /// What our own port says that helps to tell why others do not answer.
@@ -206,6 +209,7 @@ impl Discovery {
             keys: Arc::default(),
             own_guid: None,
             own_port: None,
+            own_failure: None,
             resting: HashSet::new(),
             unanswered: Vec::new(),
             rested: Vec::new(),
@@ -234,6 +238,7 @@ impl Discovery {
                 links: self.links.iter().flatten().map(|cable| (cable.near, cable.far)).collect(),
                 unreached: self.unreached,
                 home: self.home,
+                is_cut_off: self.own_failure.is_some(),
                 duplicates: self.duplicates,
                 ..FoundFabric::default()
             },
@@ -242,6 +247,7 @@ impl Discovery {
             unanswered: self.unanswered,
             rested: self.rested,
             own_port: self.own_port,
+            own_failure: self.own_failure,
         }
     }
 
@@ -437,6 +443,7 @@ impl Discovery {
             _ => self.failures += 1,
         }
         match step.ask {
+            Ask::Who { from: None, .. } => self.own_failure = Some(failure),
             Ask::Who { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
                 tracing::debug!(node = %end.0, port, path = ?step.path, %failure, "the neighbor of a port with a link does not answer");

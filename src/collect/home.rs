@@ -143,7 +143,12 @@ impl Walk for HomeWalk {
                     let lid = port.sm_lid;
                     let told = Err(Failure::Unsent);
                     self.home.manager = Some(Manager { lid, told, node: String::new() });
-                    self.queue.extend([Ask::Manager(lid), Ask::ManagerNode(lid)]);
+                    self.queue.push_back(Ask::Manager(lid));
+                    // Without the key that node would count a violation; which node it is, and so its
+                    // key, is not known. SMInfo is answered without one.
+                    if !self.keys.differ() {
+                        self.queue.push_back(Ask::ManagerNode(lid));
+                    }
                 }
             }
             Ask::Neighbor(_) => {
@@ -201,6 +206,18 @@ mod tests {
         let told = Ok((Some(ManagerState::Standby), 14));
         let manager = Manager { lid: Lid(7), told, node: "head-1".into() };
         assert_eq!(home.manager, Some(manager));
+    }
+
+    #[test]
+    fn where_keys_differ_the_manager_s_node_is_not_asked_without_its_key() {
+        let keys = "0xa 0x0000000000000001\n0xb 0x0000000000000002\n";
+        let keys = MKeys::parse(keys).unwrap();
+        let mut walk = HomeWalk::with_keys(keys, Some(Guid(0xa)));
+        let own = answered(&mut walk, |mad| own_port(7).encode(mad));
+        assert_eq!(own.query.m_key, MKey(1));
+        let manager = answered(&mut walk, |_| ());
+        assert_eq!((manager.to, manager.query), (Address::Lid(Lid(7)), smp::sm_info()));
+        assert!(walk.next(Lane::Smp).is_none(), "no NodeDescription");
     }
 
     #[test]

@@ -38,6 +38,9 @@ impl Life {
 /// So many adapters must have been asked before their silence says something of all.
 const ENOUGH_ADAPTERS: usize = 3;
 
+/// A few adapters are full members of the hosts' partition: the subnet manager's, a storage server's.
+const SILENT_FOR_EACH_HEARD: usize = 9;
+
 /// Which part of the walk asked, in the lowest bits of a question's tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -94,7 +97,7 @@ pub struct Swept {
     pub states_useless: bool,
     /// Ports of which something that was asked for is missing.
     pub failed_ports: usize,
-    /// Switches answer performance management, and no channel adapter but our own does.
+    /// Switches answer performance management, and at most one of ten channel adapters beside our own.
     pub adapters_unheard: bool,
 }
 
@@ -135,21 +138,27 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Whether switches answer performance management, and none of several channel adapters does.
-    /// Of two limited members of a partition an adapter drops what it gets from the other; a switch's
-    /// port 0 is a full member as a rule (IBTA 1.4, 10.9.3).
+    /// Whether switches answer performance management, and nearly no channel adapter does of those that
+    /// answered subnet management in the discovery, which is in no partition. Of two limited members of
+    /// a partition an adapter drops what it gets from the other; a switch's port 0 is a full member as a
+    /// rule (IBTA 1.4, 10.9.3), and so is the subnet manager's host in OpenSM's default partitions.conf
+    /// (ALL=limited, SELF=full).
     fn adapters_unheard(&self) -> bool {
         let home = self.fabric.home.map(|home| self.fabric.port(home).node);
         let count = |kind: NodeKind, life: Life| {
             let nodes = self.fabric.node_indexes().zip(&self.agents_life);
             nodes
                 .filter(|&(node, &of)| {
-                    of == life && Some(node) != home && self.fabric.node(node).identity.kind == kind
+                    let about = self.fabric.node(node);
+                    let is_found = about.presence == Presence::Found;
+                    let is_kind = about.identity.kind == kind && Some(node) != home;
+                    is_kind && of == life && (is_found || life == Life::Heard)
                 })
                 .count()
         };
-        count(NodeKind::Ca, Life::Heard) == 0
-            && count(NodeKind::Ca, Life::Silent) >= ENOUGH_ADAPTERS
+        let silent = count(NodeKind::Ca, Life::Silent);
+        silent >= ENOUGH_ADAPTERS
+            && silent >= SILENT_FOR_EACH_HEARD * count(NodeKind::Ca, Life::Heard)
             && count(NodeKind::Switch, Life::Heard) > 0
     }
 

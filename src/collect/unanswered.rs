@@ -8,10 +8,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::fabric::Moment;
 use crate::fabric::status::state;
-use crate::fabric::topology::End;
+use crate::fabric::topology::{End, NodeKind};
+use crate::fabric::{Guid, Moment};
 use crate::mad::m_key::MKeys;
+use crate::transport::Failure;
 
 use super::discovery::Found;
 
@@ -39,6 +40,10 @@ impl Default for Unanswered {
 /// Why an M_Key is likely to keep a fabric from answering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suspicion {
+    /// Our own port does not answer its own host. The kernel gives a directed-route SMP for the local
+    /// node to the adapter without IB_MAD_IGNORE_MKEY (handle_outgoing_dr_smp in
+    /// drivers/infiniband/core/mad.c), so a protected adapter may drop it.
+    Home,
     /// Our own link is active, so its neighbor runs, but no node beyond it answers.
     FirstHop,
     /// Our own port has M_KeyProtectBits of this value, and no key is known, or the wrong one.
@@ -93,15 +98,39 @@ impl Unanswered {
     }
 }
 
+/// Fewer neighbors that do not answer are no sign of an M_Key where other nodes answer: agents hang.
+const FEW: usize = 3;
+
+/// Whether more than a few neighbors do not answer, and more than half of those of a switch, or of all
+/// channel adapters. M_KeyProtectBits of our own port say little by themselves: with M_Key 0 nothing is
+/// checked (IBTA 1.4, 14.2.4.1).
+fn is_widespread(found: &Found) -> bool {
+    let silent = || found.unanswered.iter().chain(&found.rested);
+    let mut of_node: HashMap<Guid, (usize, usize)> = HashMap::new();
+    silent().for_each(|(node, _)| of_node.entry(*node).or_default().0 += 1);
+    for (node, _) in found.fabric.links.iter().flat_map(|(a, b)| [a, b]) {
+        of_node.entry(*node).or_default().1 += 1;
+    }
+    let home = found.fabric.home.map(|(node, _)| node);
+    let adapters = found.fabric.nodes.iter().map(|node| &node.identity);
+    let heard =
+        adapters.filter(|node| node.kind == NodeKind::Ca && Some(node.guid) != home).count();
+    silent().count() > FEW.max(heard)
+        || of_node.values().any(|&(silent, heard)| silent > FEW.max(heard))
+}
+
 /// Whether an M_Key is the likely cause of what a discovery did not find.
 pub fn suspicion(found: &Found, keys: &MKeys) -> Option<Suspicion> {
+    if let Some(failure) = found.own_failure {
+        return (failure == Failure::TimedOut).then_some(Suspicion::Home);
+    }
     if found.unanswered.is_empty() && found.rested.is_empty() {
         return None;
     }
     let own = found.own_port?;
     let alone = found.fabric.nodes.len() == 1;
     // With keys most nodes answer: one that does not is as likely to hang.
-    if own.m_key_protect >= 2 && (alone || keys.is_empty()) {
+    if own.m_key_protect >= 2 && (alone || keys.is_empty() && is_widespread(found)) {
         return Some(Suspicion::OwnPort(own.m_key_protect));
     }
     // A link that no subnet manager has configured yet is not active: then it may be anything.
@@ -113,8 +142,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::fabric::Guid;
+    use crate::collect::discovery::OwnPort;
     use crate::fabric::assembly::FoundFabric;
+    use crate::fabric::topology::tests::found as node;
 
     fn found(unanswered: Vec<End>, rested: Vec<End>) -> Found {
         Found {
@@ -124,6 +154,7 @@ mod tests {
             unanswered,
             rested,
             own_port: None,
+            own_failure: None,
         }
     }
 
@@ -173,6 +204,63 @@ mod tests {
         answered.fabric.links = asked.iter().map(|end| (*end, (Guid(end.0.0 + 1000), 1))).collect();
         unanswered.settle(&answered, at(300));
         assert!(unanswered.rest(at(315), 3).is_empty());
+    }
+
+    /// A switch with GUID 1 and hosts from 100 on, of which the first is our own; what of the switch's
+    /// ports does not answer; our own M_KeyProtectBits.
+    fn protected(hosts: u64, unanswered: u64, level: u8) -> Found {
+        let silent = (1..=unanswered).map(|port| (Guid(1), 200 + port as u8)).collect();
+        let mut found = found(silent, vec![]);
+        found.own_port = Some(OwnPort { state: state::ACTIVE, m_key_protect: level });
+        found.fabric.home = Some((Guid(100), 1));
+        found.fabric.nodes = (100..100 + hosts).map(|guid| node(guid, NodeKind::Ca, 1)).collect();
+        if hosts > 1 {
+            found.fabric.nodes.push(node(1, NodeKind::Switch, 64));
+            let port = |host: u64| ((Guid(1), host as u8), (Guid(100 + host), 1));
+            found.fabric.links = (0..hosts).map(port).collect();
+        }
+        found
+    }
+
+    #[test]
+    fn a_few_silent_neighbors_are_no_m_key_where_other_nodes_answer() {
+        let none = MKeys::default();
+        let key = MKeys::parse("0x1234").unwrap();
+        for (hosts, unanswered, level, keys, suspected) in [
+            (24, 1, 2, &none, None),
+            (24, 3, 3, &none, None),
+            // Of a switch with 24 other neighbors that answer.
+            (24, 20, 2, &none, None),
+            (4, 3, 2, &none, None),
+            (4, 20, 2, &none, Some(Suspicion::OwnPort(2))),
+            (4, 20, 2, &key, None),
+            (4, 20, 1, &none, None),
+            (1, 1, 2, &none, Some(Suspicion::OwnPort(2))),
+            (1, 1, 3, &key, Some(Suspicion::OwnPort(3))),
+            (1, 1, 0, &none, Some(Suspicion::FirstHop)),
+        ] {
+            let found = protected(hosts, unanswered, level);
+            assert_eq!(suspicion(&found, keys), suspected, "{hosts} {unanswered} {level}");
+        }
+        // All neighbors of one switch, among many adapters elsewhere.
+        let mut leaf = protected(24, 5, 2);
+        leaf.unanswered.iter_mut().for_each(|(node, _)| *node = Guid(2));
+        assert_eq!(suspicion(&leaf, &none), Some(Suspicion::OwnPort(2)));
+    }
+
+    #[test]
+    fn an_own_port_that_does_not_answer_is_likely_protected() {
+        let none = MKeys::default();
+        for (failure, suspected) in [
+            (Failure::TimedOut, Some(Suspicion::Home)),
+            (Failure::Busy, None),
+            (Failure::Status(0x0c), None),
+            (Failure::Unsent, None),
+        ] {
+            let mut found = found(vec![], vec![]);
+            found.own_failure = Some(failure);
+            assert_eq!(suspicion(&found, &none), suspected, "{failure}");
+        }
     }
 
     #[test]

@@ -15,12 +15,12 @@ use crate::fabric::rate::Width;
 use crate::fabric::status::{PortStatus, physical, state};
 use crate::fabric::subnet::ManagerState;
 use crate::monitor::{m_keys_in, names_in};
-use crate::transport::Wire as _;
 use crate::transport::clock::Clock;
 use crate::transport::pace::Pace;
 use crate::transport::transactor::Transactor;
 use crate::transport::umad::{DeviceError, Umad};
 use crate::transport::walk;
+use crate::transport::{Failure, Wire as _};
 
 use super::finding::{Finding, Level, Subject};
 use super::host::{Host, port_name};
@@ -144,7 +144,7 @@ fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
     }
     let home = home.finish();
     let neighbor = home.neighbor.and_then(|it| of_neighbor(&what, it, has_keys));
-    let mut findings = told(host, what.clone(), home);
+    let mut findings = told(host, what.clone(), home, has_keys);
     findings.extend(neighbor);
     if findings.iter().any(|finding| finding.subject == SUBJECT && finding.level == Level::Ok) {
         // A map that cannot be read has a finding of its own.
@@ -153,6 +153,16 @@ fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
         findings.extend(standby::look(&what, (&names, &keys), &mut transactor, &mut wire));
     }
     findings
+}
+
+/// What to do where an M_Key keeps nodes from answering.
+fn m_key_remedy(has_keys: bool) -> &'static str {
+    if has_keys {
+        "compare the key in --fabric.m-key-file with m_key in opensm.conf: this one is refused"
+    } else {
+        "give the M_Key of the subnet manager with --fabric.m-key-file, or set \
+         m_key_protection_level 1 in opensm.conf"
+    }
 }
 
 /// Whether an M_Key keeps the fabric from answering.
@@ -168,12 +178,7 @@ fn of_neighbor(what: &str, neighbor: Neighbor, has_keys: bool) -> Option<Finding
                 "the neighbor of our own port does not answer subnet management, though the link is \
                  active{protected}: likely an M_Key protects it"
             );
-            let remedy = if has_keys {
-                "compare the key in --fabric.m-key-file with m_key in opensm.conf: this one is refused"
-            } else {
-                "give the subnet manager's M_Key with --fabric.m-key-file, or set \
-                 m_key_protection_level 1 in opensm.conf"
-            };
+            let remedy = m_key_remedy(has_keys);
             let wanted = "an answer: else nothing of the fabric is found";
             let what = format!("{what}: M_Key");
             Some(Finding::bad(SUBJECT, what, found).wanted(wanted).mend(remedy))
@@ -206,9 +211,20 @@ fn closed(host: &Host, what: String, error: &DeviceError) -> Finding {
     }
 }
 
-fn told(host: &Host, what: String, home: Home) -> Vec<Finding> {
+fn told(host: &Host, what: String, home: Home, has_keys: bool) -> Vec<Finding> {
     let port = match home.port {
         Ok(port) => port,
+        // An M_Key also makes the port refuse its own host; a removed device could not be sent to.
+        Err(Failure::TimedOut) => {
+            let found = "our own port does not answer subnet management: likely an M_Key protects it \
+                         (level 2 or 3), or the adapter's firmware hangs";
+            let remedy = m_key_remedy(has_keys);
+            let mend = format!("{remedy}; dmesg | tail   # shows an adapter whose firmware hangs");
+            let wanted =
+                "an answer to PortInfo by the empty route: else nothing of the fabric is found";
+            let what = format!("{what}: M_Key");
+            return vec![Finding::bad(SUBJECT, what, found).wanted(wanted).mend(mend)];
+        }
         Err(failure) => {
             let found = format!("our own port does not answer subnet management: {failure}");
             let mend = "name another port with --fabric.hca and --fabric.port; dmesg | tail";
@@ -274,7 +290,6 @@ mod tests {
 
     use super::*;
     use crate::fabric::Lid;
-    use crate::transport::Failure;
 
     #[test]
     fn a_neighbor_that_does_not_answer_is_likely_protected_by_an_m_key() {
@@ -296,16 +311,35 @@ mod tests {
         }
     }
 
+    fn host(procfs: &Path) -> Host {
+        let nowhere = PathBuf::from("/nowhere");
+        let procfs = procfs.to_owned();
+        Host { sysfs: nowhere.clone(), procfs, dev: nowhere, devices: Vec::new() }
+    }
+
+    #[test]
+    fn an_own_port_that_does_not_answer_its_own_host_is_likely_protected_by_an_m_key() {
+        let procfs = tempfile::tempdir().unwrap();
+        let host = host(procfs.path());
+        for (failure, has_keys, says, remedy) in [
+            (Failure::TimedOut, false, "likely an M_Key", "--fabric.m-key-file, or set m_key_pro"),
+            (Failure::TimedOut, true, "likely an M_Key", "compare the key in --fabric.m-key-file"),
+            (Failure::Unsent, false, "could not be sent", "name another port"),
+            (Failure::Status(0x0c), false, "status 0x000c", "name another port"),
+        ] {
+            let home = Home { port: Err(failure), neighbor: None, manager: None };
+            let findings = told(&host, "fabric".into(), home, has_keys);
+            let [finding] = &*findings else { panic!("{findings:?}") };
+            assert_eq!(finding.level, Level::Bad);
+            assert!(finding.found.contains(says), "{finding:?}");
+            assert!(finding.mend.as_ref().unwrap().contains(remedy), "{finding:?}");
+        }
+    }
+
     #[test]
     fn each_answer_of_a_manager_has_its_level() {
         let procfs = tempfile::tempdir().unwrap();
-        let nowhere = PathBuf::from("/nowhere");
-        let host = Host {
-            sysfs: nowhere.clone(),
-            procfs: procfs.path().to_owned(),
-            dev: nowhere,
-            devices: Vec::new(),
-        };
+        let host = host(procfs.path());
         for (told, level, says) in [
             (Ok((Some(ManagerState::Master), 14)), Level::Ok, "answers, priority 14"),
             (Ok((Some(ManagerState::Standby), 0)), Level::Warn, "says to be standby"),

@@ -45,6 +45,8 @@ pub struct FoundFabric {
     pub unreached: Vec<End>,
     /// The port that was walked from; a switch is walked from at its port 0.
     pub home: Option<End>,
+    /// Our own port did not answer, so nothing was asked: all that is known is behind that gap.
+    pub is_cut_off: bool,
     /// Nodes that were left out because another node has their GUID.
     pub duplicates: Vec<DuplicateGuid>,
     /// Names may be the same: a host's devices, of which one takes the other's name.
@@ -173,6 +175,16 @@ impl Fabric {
     /// added to it, and ports of nodes that are there by another port. Tells the nodes that are
     /// hidden there, behind such ports or behind one another.
     fn keep_hidden(&self, found: &mut FoundFabric) -> HashSet<Guid> {
+        if found.is_cut_off {
+            let links = self.links().map(|Link(a, b)| (a, b));
+            let connected =
+                links.filter(|&(a, _)| self.port(a).peer.is_some_and(|peer| peer.connected));
+            found.links.extend(connected.map(|(a, b)| (self.end(a), self.end(b))));
+            found.home = self.home.map(|home| self.end(home));
+            found.duplicates.clone_from(&self.duplicates);
+            let present = self.nodes.iter().filter(|node| node.present());
+            return present.map(|node| node.identity.guid).collect();
+        }
         let places: HashMap<Guid, usize> =
             found.nodes.iter().enumerate().map(|(at, node)| (node.identity.guid, at)).collect();
         // What was found of a cable's other end is truer than what is remembered.
@@ -308,6 +320,22 @@ mod tests {
         }
         let after = Fabric::assemble(taken, &names, Moment(12), Some((&before, Moment(0))));
         assert_eq!(after.lid_of(after.find(end(3, 1)).unwrap()), None);
+    }
+
+    #[test]
+    fn everything_is_hidden_when_our_own_port_does_not_answer() {
+        let nodes = vec![found(1, NodeKind::Ca, 1), found(2, NodeKind::Switch, 2)];
+        let before = fabric(nodes, &[(end(1, 1), end(2, 1))], None);
+        let home = before.find(end(1, 1));
+        let before = Fabric { home, ..before };
+        let cut_off = FoundFabric { is_cut_off: true, ..FoundFabric::default() };
+        let previous = Some((&before, Moment(0)));
+        let after = Fabric::assemble(cut_off, &NodeNames::default(), Moment(11), previous);
+        let presence: Vec<Presence> = after.nodes.iter().map(|node| node.presence).collect();
+        assert_eq!(presence, [Presence::Hidden; 2]);
+        assert_eq!(after.home, home);
+        assert!(after.links().all(|link| after.port(link.0).peer.unwrap().connected));
+        assert_eq!(after.links().count(), 1);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!
 //! Keys come from one of two files. Either it has one key, as `m_key` of opensm.conf does; or it is
 //! `guid2mkey`, which OpenSM keeps in its cache directory: lines `0xPORTGUID 0xMKEY`
-//! (osm_db_pack.c). Where the keys of that file differ, the key of a node that has not answered yet
+//! (osm_db_pack.c, both with 16 digits). Where the keys of that file differ, the key of a node that has not answered yet
 //! depends on which node it is. OpenSM looks that up in its file `neighbors` (osm_req.c), lines
 //! `0xPORTGUID:PORT 0xPORTGUID:PORT`, and so does this.
 
@@ -59,14 +59,20 @@ pub struct MKeysError {
 const WANTED: &str = "it must be one M_Key (0x0123456789abcdef), or a port GUID and its M_Key as in OpenSM's guid2mkey";
 const SEVERAL: &str =
     "a second M_Key without a GUID; the file has one key for all ports, or lines of GUID and M_Key";
+const SHORT: &str = "the M_Key behind a port GUID must have 16 hexadecimal digits, as OpenSM writes it: is the \
+                     file a copy that was cut off?";
 const ZERO: &str = "0 is no M_Key: leave --fabric.m-key-file out where ports have none";
 const EMPTY: &str =
     "the file has no M_Key; write one (0x0123456789abcdef), or name OpenSM's guid2mkey";
 const NEIGHBOR: &str =
     "it must be two ports, as OpenSM writes them: 0xPORTGUID:PORT 0xPORTGUID:PORT";
 
+fn digits(text: &str) -> &str {
+    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text)
+}
+
 fn hex(text: &str) -> Option<u64> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    let digits = digits(text);
     // from_str_radix takes a sign.
     let is_hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_hex.then(|| u64::from_str_radix(digits, 16).ok())?
@@ -95,6 +101,8 @@ impl MKeys {
                     let key = hex(key).map(MKey).ok_or_else(|| fault(WANTED))?;
                     single = Some(if key.is_set() { key } else { return Err(fault(ZERO)) });
                 }
+                // A copy that was cut off has a shorter key, which would be sent and refused.
+                [_, key] if digits(key).len() != 16 => return Err(fault(SHORT)),
                 [guid, key] => {
                     let (guid, key) = hex(guid).zip(hex(key)).ok_or_else(|| fault(WANTED))?;
                     by_port.insert(Guid(guid), MKey(key));
@@ -124,6 +132,11 @@ impl MKeys {
             self.neighbors.insert(near, far.0);
         }
         Ok(self)
+    }
+
+    /// Whether the keys are the same, whatever is known of who is behind which port.
+    pub fn has_same_keys(&self, other: &MKeys) -> bool {
+        self.common == other.common && self.by_port == other.by_port
     }
 
     /// Whether there is any key.
@@ -167,6 +180,12 @@ impl MKeys {
 mod tests {
     use super::*;
 
+    /// As OpenSM writes them.
+    fn keys_of(ports: &[(u64, u64)]) -> MKeys {
+        let line = |(guid, key): &(u64, u64)| format!("{guid:#018x} {key:#018x}\n\n");
+        MKeys::parse(&ports.iter().map(line).collect::<String>()).unwrap()
+    }
+
     #[test]
     fn a_file_has_one_key_or_one_for_each_port_guid() {
         let a = Guid(0xa);
@@ -180,7 +199,7 @@ mod tests {
                 2,
                 7,
             ),
-            ("a 7\r\n", 1, 7),
+            ("a 0000000000000007\r\n", 1, 7),
         ] {
             let keys = MKeys::parse(text).unwrap();
             assert_eq!((keys.len(), keys.differ()), (len, false), "{text:?}");
@@ -193,12 +212,15 @@ mod tests {
 
     #[test]
     fn different_keys_are_sent_only_to_the_ports_that_have_them() {
-        let keys = MKeys::parse("0xa 0x1\n0xb 0x2\n0xc 0x0\n").unwrap();
+        let keys = keys_of(&[(0xa, 1), (0xb, 2), (0xc, 0)]);
         assert_eq!((keys.len(), keys.differ(), keys.is_empty()), (3, true, false));
         assert_eq!([0xa, 0xb, 0xc, 0xd].map(|guid| keys.of(Guid(guid)).0), [1, 2, 0, 0]);
         assert_eq!(keys.of_unknown(), MKey::NONE);
         assert_eq!(keys.behind(Guid(0xa), 3), MKey::NONE, "no file says which node that is");
+        let before = keys.clone();
         let keys = keys.with_neighbors("0x0a:3 0x0b:1\n\n0x0b:1 0x0a:3\n").unwrap();
+        assert!(keys.has_same_keys(&before) && keys != before);
+        assert!(!keys.has_same_keys(&keys_of(&[(0xa, 1), (0xb, 2), (0xc, 3)])));
         assert_eq!(keys.behind(Guid(0xa), 3), MKey(2));
         assert_eq!(keys.behind(Guid(0xb), 1), MKey(1));
         assert_eq!(keys.behind(Guid(0xa), 4), MKey::NONE);
@@ -217,9 +239,12 @@ mod tests {
             ("0x0", 1, "0 is no M_Key"),
             ("0x5ec2e7\n0x5ec2e7", 2, "a second M_Key"),
             ("0x5ec2e7\n0xa 0x5ec2e7", 2, "a second M_Key"),
-            ("0xa 0x5ec2e7\n0x5ec2e7", 2, "a second M_Key"),
+            ("0xa 0x00000000005ec2e7\n0x5ec2e7", 2, "a second M_Key"),
+            // Cut off in a copy.
+            ("0xa 0x00000000005ec2e7\n0xb 0x00000000005ec2e", 2, "16 hexadecimal digits"),
+            ("0xa 0x5ec2e75ec2e75ec2e7", 1, "16 hexadecimal digits"),
             ("0xa 0x5ec2e7 0x5ec2e7", 1, "a port GUID and its M_Key"),
-            ("leaf-1 0x5ec2e7", 1, "a port GUID and its M_Key"),
+            ("leaf-1 0x00000000005ec2e7", 1, "a port GUID and its M_Key"),
         ] {
             let error = MKeys::parse(text).unwrap_err();
             assert_eq!(error.line, line, "{text:?}");
@@ -234,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_key_is_never_shown() {
-        let keys = MKeys::parse("0xa 0x5ec2e7\n0xb 0x5ec2e8").unwrap();
+        let keys = keys_of(&[(0xa, 0x5e_c2e7), (0xb, 0x5e_c2e8)]);
         assert!(!format!("{keys:?}").contains(&0x5e_c2e7_u64.to_string()));
         assert_eq!(format!("{:?} {:?}", MKey(5), MKey::NONE), "MKey(set) MKey(none)");
     }

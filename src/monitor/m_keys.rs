@@ -98,7 +98,7 @@ mod tests {
     fn different_keys_want_the_neighbors_file_of_opensm() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("guid2mkey");
-        written(&path, "0xa 0x1\n0xb 0x2\n", 0o600);
+        written(&path, "0xa 0x0000000000000001\n0xb 0x0000000000000002\n", 0o600);
         let file = m_keys_in(&path).unwrap();
         assert!(file.warnings[0].contains("neighbors cannot be read"), "{:?}", file.warnings);
         assert_eq!(file.keys.behind(Guid(0xa), 1), MKey::NONE);

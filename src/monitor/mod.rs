@@ -44,7 +44,7 @@ use crate::transport::capture::{Capture, Tapped};
 use crate::transport::pulse::{Felt, Pulse};
 use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken};
-use crate::transport::{Wire, WireError};
+use crate::transport::{Failure, Wire, WireError};
 use judging::Judging;
 use m_keys::read_m_keys;
 use movement::{Movement, has_unaddressed};
@@ -269,18 +269,20 @@ impl Monitor {
         self.tally.discovery = Some((anchor, now));
         // Alone on the wire: no link, or the port does not answer its own host.
         self.tally.set_success(Collector::Discovery, !found.fabric.links.is_empty());
-        if found.fabric.nodes.is_empty() {
-            // A live port always answers its own host. Kernels before 5.12 let a descriptor linger
-            // whose device is gone, and refuse each send on it: only opening anew helps.
+        if found.own_failure == Some(Failure::Unsent) {
+            // Kernels before 5.12 keep the descriptor of a removed device and refuse each send on it:
+            // it must be opened again.
             let device = self.settings.name.clone();
-            let problem =
-                "our own port does not answer its own host; if an M_Key protects it, too, give \
-                           the key with --fabric.m-key-file"
-                    .to_owned();
+            let problem = "the kernel refuses to send: the device was removed".to_owned();
             return Err(WireError { device, problem }.into());
         }
-        let new = self.unanswered.settle(&found, now);
-        self.tell_unanswered(&new, suspicion(&found, &self.keys));
+        // Without our own PortInfo no neighbor of ours was asked: what is known of them stays.
+        let (new, suspicion) = match (found.own_failure, found.own_port) {
+            (Some(_), _) => (Vec::new(), suspicion(&found, &self.keys)),
+            (None, None) => (Vec::new(), self.suspicion),
+            (None, Some(_)) => (self.unanswered.settle(&found, now), suspicion(&found, &self.keys)),
+        };
+        self.tell_unanswered(&new, suspicion);
         let state_changes = found.state_changes.clone();
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
@@ -319,7 +321,7 @@ impl Monitor {
         }
         self.suspicion = suspicion;
         let remedy = if self.keys.is_empty() {
-            "give the subnet manager's M_Key with --fabric.m-key-file, or set m_key_protection_level 1 in \
+            "give the M_Key of the subnet manager with --fabric.m-key-file, or set m_key_protection_level 1 in \
              opensm.conf"
         } else {
             "the key of --fabric.m-key-file is not the one that its ports have: compare it with m_key in \
@@ -327,6 +329,12 @@ impl Monitor {
         };
         match suspicion {
             None => tracing::info!(fabric, "an M_Key no longer seems to keep nodes from answering"),
+            Some(Suspicion::Home) => tracing::error!(
+                fabric,
+                "our own port does not answer subnet management from its own host: M_Key protection \
+                 (level 2 or 3) is the likely cause; {remedy}; if counters are not answered either, look \
+                 at dmesg for an error of the adapter"
+            ),
             Some(Suspicion::FirstHop) => tracing::error!(
                 fabric,
                 "no node beyond our own port answers subnet management, though its link is active: M_Key \
@@ -391,7 +399,7 @@ impl Monitor {
         let read = swept.snapshot.readings.iter().flatten().count();
         self.tally.sweeps += 1;
         self.tally.failed_ports = swept.failed_ports;
-        self.tell_partition(swept.adapters_unheard);
+        self.tell_partition(swept.adapters_unheard, wire.in_partition());
         self.tally.set_success(Collector::Perfmgt, read > 0);
         let managers = swept.snapshot.managers.as_deref().unwrap_or_default();
         self.tally.set_success(Collector::Subnet, !managers.is_empty());
@@ -415,13 +423,15 @@ impl Monitor {
         Ok(swept)
     }
 
-    fn tell_partition(&mut self, suspected: bool) {
+    /// `in_partition`: our port has the P_Key that it is to ask with. If not, the carrier has logged it.
+    fn tell_partition(&mut self, adapters_unheard: bool, in_partition: bool) {
         let fabric = &self.settings.name;
-        if suspected && !self.tally.partition_suspected {
+        let suspected = adapters_unheard || !in_partition;
+        if suspected && in_partition && !self.tally.partition_suspected {
             tracing::error!(
                 fabric,
-                "switches answer performance management, and no channel adapter but our own does: our port is \
-                 likely a limited member of their partition, or a member of another; doctor shows its P_Keys, \
+                "switches answer performance management, and at least 9 of 10 channel adapters do not: our port \
+                 is likely a limited member of their partition, or a member of another; doctor shows its P_Keys, \
                  and --fabric.pkey chooses one"
             );
         } else if !suspected && self.tally.partition_suspected {
@@ -458,8 +468,9 @@ impl Monitor {
     fn refresh_m_keys(&mut self) {
         let told = match read_m_keys(self.settings.m_key_file.as_ref()) {
             Ok(MKeyFile { keys, warnings }) => {
-                // Who refused the old key may admit the new one: all are asked at once.
-                if keys != *self.keys {
+                // Who refused the old key may admit the new one: all are asked at once. OpenSM rewrites
+                // its file `neighbors` at each change of the topology, which is no reason to.
+                if !keys.has_same_keys(&self.keys) {
                     self.unanswered = Unanswered::default();
                 }
                 self.keys = Arc::new(keys);

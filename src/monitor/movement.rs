@@ -183,7 +183,9 @@ impl Movement {
         self.is_stable = returned.values().any(|before| *before == Some(false));
         self.returned =
             returned.into_iter().map(|(end, before)| (end, before.unwrap_or(false))).collect();
-        self.unaddressed = !is_addressed(&snapshot.fabric);
+        // Where our own port did not answer at all, the next discovery comes as after any other gap.
+        let fabric = &snapshot.fabric;
+        self.unaddressed = !fabric.nodes.is_empty() && !is_addressed(fabric);
         self.silent = silent;
         self.state_changes.clone_from(&swept.state_changes);
     }

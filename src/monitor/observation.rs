@@ -86,8 +86,8 @@ pub struct Tally {
     pub unanswered_ports: usize,
     /// An M_Key is the likely cause of that.
     pub m_key_suspected: bool,
-    /// In the latest sweep switches answered performance management, and no channel adapter but our
-    /// own did: a partition is the likely cause.
+    /// In the latest sweep switches answered performance management, and at most one of ten channel
+    /// adapters beside our own, or our port lacks the P_Key to ask with: a partition is the likely cause.
     pub partition_suspected: bool,
     /// Ports of which the latest sweep did not get all that it asked for.
     pub failed_ports: usize,

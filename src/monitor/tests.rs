@@ -1,5 +1,6 @@
 //! The loop over a device that goes and comes, and names that change.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc;
 use std::time::Instant;
 
@@ -8,6 +9,8 @@ use crate::config::Settings;
 use crate::config::options::Options;
 use crate::fabric::moment::Anchor;
 use crate::fabric::topology::NodeKind;
+use crate::mad::port_info::PortInfo;
+use crate::mad::smp::NodeInfo;
 use crate::transport::scripted::{Fate, ROUND_TRIP, Scripted, fabric};
 use crate::transport::{Parcel, Received, SendError};
 
@@ -17,6 +20,8 @@ struct Cable {
     breaks: mpsc::Receiver<()>,
     /// What happens to the fabric, as its time goes by.
     story: Box<dyn FnMut(&mut Scripted) + Send>,
+    /// Whether our port has the P_Key to ask with, by the time.
+    in_partition: fn(Moment) -> bool,
 }
 
 impl Cable {
@@ -26,6 +31,7 @@ impl Cable {
             scripted: Scripted::new(fabric(&nodes, &[((0, 1), (1, 1)), ((1, 2), (2, 1))])),
             breaks,
             story: Box::new(|_| {}),
+            in_partition: |_| true,
         }
     }
 }
@@ -39,8 +45,15 @@ impl Wire for Cable {
         self.scripted.anchor()
     }
 
+    fn in_partition(&self) -> bool {
+        (self.in_partition)(self.now())
+    }
+
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
         (self.story)(&mut self.scripted);
+        if !parcel.class.is_smp() && !self.in_partition() {
+            return Err(SendError::Refused(std::io::Error::other("not in the P_Key table")));
+        }
         self.scripted.send(parcel)
     }
 
@@ -122,6 +135,97 @@ fn run_until(script: impl FnOnce(&mut Cable), what: &str, is: impl Fn(&Observati
     wait_for(&seen, what, is);
     stop.store(true, Ordering::Relaxed);
     thread.join().unwrap();
+}
+
+#[test]
+fn a_descriptor_whose_device_was_removed_is_opened_again() {
+    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let stop = Arc::new(AtomicBool::new(false));
+    let monitor = Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let (_never, breaks) = mpsc::channel();
+    let (_nor, later) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let mut later = Some(later);
+        // The kernel keeps the descriptor, and refuses each send.
+        let mut first = Cable::new(breaks);
+        first.scripted.fate = Box::new(|_| Fate::Refused);
+        monitor.run(first, || later.take().map(Cable::new).ok_or("no such device"));
+    });
+    wait_for(&seen, "the device to be opened again", |it| nodes_up(it) == 3);
+    stop.store(true, Ordering::Relaxed);
+    thread.join().unwrap();
+}
+
+#[test]
+fn an_own_port_that_does_not_answer_its_own_host_is_diagnosed_and_asked_less_often() {
+    // `run_until` has no second wire to open.
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    run_until(
+        |cable| {
+            cable.scripted.fate = Box::new(move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+                Fate::Expired
+            });
+        },
+        "two hundred sweeps with few discoveries",
+        |it| {
+            it.tally.sweeps >= 200
+                && it.tally.discoveries * 10 < it.tally.sweeps
+                && it.tally.m_key_suspected
+        },
+    );
+    // 200 sweeps are 50 minutes.
+    let asked = asked.load(Ordering::Relaxed);
+    assert!(asked < 100, "{asked} SMPs to a port that refuses");
+}
+
+#[test]
+fn what_is_known_stays_hidden_while_our_own_port_does_not_answer_subnet_management() {
+    run_until(
+        |cable| {
+            let mut sent = 0;
+            cable.scripted.fate = Box::new(move |parcel| {
+                sent += 1;
+                let refused = sent > 100 && parcel.class.is_smp();
+                if refused { Fate::Expired } else { Fate::Answered(ROUND_TRIP) }
+            });
+        },
+        "a discovery without an answer, and counters of all",
+        |it| it.tally.m_key_suspected && it.tally.discoveries >= 3 && nodes_up(it) == 3,
+    );
+}
+
+#[test]
+fn the_m_key_suspicion_stays_when_our_own_port_info_is_lost() {
+    // The neighbor never answers, and from the third discovery on our own PortInfo is lost.
+    run_until(
+        |cable| {
+            let mut discoveries = 0;
+            cable.scripted.fate = Box::new(move |parcel| {
+                let mad = &parcel.mad;
+                let is_own = mad.is_directed() && mad.path_ports().is_empty();
+                discoveries += usize::from(is_own && mad.attribute() == NodeInfo::ID);
+                let is_lost = is_own && mad.attribute() == PortInfo::ID && discoveries > 2;
+                if is_lost || mad.is_directed() && !is_own {
+                    Fate::Expired
+                } else {
+                    Fate::Answered(ROUND_TRIP)
+                }
+            });
+        },
+        "eight discoveries, and still the suspicion",
+        |it| it.tally.discoveries >= 8 && it.tally.m_key_suspected,
+    );
+}
+
+#[test]
+fn a_p_key_that_vanishes_is_told_as_a_partition_and_not_as_hosts_that_are_gone() {
+    run_until(
+        |cable| cable.in_partition = |now| now.since(Moment(0)) < Duration::from_secs(120),
+        "the partition to be suspected",
+        |it| it.tally.sweeps > 10 && it.tally.partition_suspected,
+    );
 }
 
 #[test]

@@ -236,6 +236,12 @@ pub trait Wire {
         None
     }
 
+    /// Whether our own port has the P_Key to ask general management with. Without it such requests are
+    /// not sent.
+    fn in_partition(&self) -> bool {
+        true
+    }
+
     /// Sends a MAD, without waiting.
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError>;
 

@@ -59,6 +59,10 @@ impl<W: Wire> Wire for Felt<W> {
         self.wire.port_guid()
     }
 
+    fn in_partition(&self) -> bool {
+        self.wire.in_partition()
+    }
+
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
         self.wire.send(parcel)
     }

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::{FabricOptions, Options};
-use fabric_exporter::fabric::Moment;
 use fabric_exporter::fabric::moment::Anchor;
+use fabric_exporter::fabric::{Guid, Moment};
 use fabric_exporter::mad::method;
 use fabric_exporter::monitor::{Board, Monitor, Observation};
 use fabric_exporter::sim::net::PortId;
@@ -90,6 +90,10 @@ impl Wire for Gated {
 
     fn anchor(&self) -> Anchor {
         self.wire.anchor()
+    }
+
+    fn port_guid(&self) -> Option<Guid> {
+        self.wire.port_guid()
     }
 
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {

@@ -16,11 +16,12 @@ pub fn answer(world: &World, at: PortId, request: &Mad) -> Option<Mad> {
 }
 
 /// Whether a node's subnet management agent drops a request for its M_Key. SMInfo is the subnet
-/// manager's, which looks at no M_Key; and a host's own port answers its own host.
+/// manager's, which looks at no M_Key. A port also drops what its own host asks by the empty route:
+/// the kernel passes it on without IB_MAD_IGNORE_MKEY (handle_outgoing_dr_smp in
+/// drivers/infiniband/core/mad.c; mlx4 leaves the check to the firmware, qib checks it itself).
 fn is_refused(world: &World, at: PortId, request: &Mad) -> bool {
-    let from_here = request.is_directed() && request.path_ports().is_empty();
     let protection = world.protection(world.net().port(at).node);
-    let is_checked = request.is_smp() && request.attribute() != SmInfo::ID && !from_here;
+    let is_checked = request.is_smp() && request.attribute() != SmInfo::ID;
     is_checked && !protection.admits(request.m_key())
 }
 

@@ -301,6 +301,8 @@ entries! {
     LimitedMember "limited-member" {
         /// Of this node alone; else all hosts.
         node: Given<String>,
+        /// Not of this host: the subnet manager makes its own a full member.
+        except: Given<String>,
     }
     /// A cable's end is plugged into another port.
     MoveCable "move-cable" {

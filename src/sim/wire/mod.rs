@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use crate::fabric::moment::Anchor;
-use crate::fabric::{Lid, Moment};
+use crate::fabric::{Guid, Lid, Moment};
 use crate::mad::{Mad, status};
 use crate::transport::clock::Clock;
 use crate::transport::{Parcel, Received, SendError, Wire, WireError};
@@ -201,6 +201,10 @@ impl Wire for SimWire {
                 Anchor { moment: self.now, wall: began + self.now.since(Moment::default()) }
             }
         }
+    }
+
+    fn port_guid(&self) -> Option<Guid> {
+        Some(look(&self.world).net().port(self.seat).guid)
     }
 
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {

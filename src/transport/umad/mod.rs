@@ -284,6 +284,10 @@ impl Wire for Umad {
         self.port_guid
     }
 
+    fn in_partition(&self) -> bool {
+        self.partitions.has_wanted()
+    }
+
     fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
         let Some(agent) = self.agents[parcel.class.index()] else {
             return Err(SendError::Refused(io::Error::from_raw_os_error(libc::EPROTONOSUPPORT)));

@@ -69,8 +69,8 @@ impl Partitions {
                 hca,
                 port = number,
                 p_key = %key,
-                "this port is a limited member of the partition of --fabric.pkey: hosts that are limited members, too, \
-                 do not hear it; make it a full member in the subnet manager's partitions.conf"
+                "this port is a limited member of the partition of --fabric.pkey: hosts that are limited members as \
+                 well drop its requests; make it a full member in the subnet manager's partitions.conf"
             );
         }
         tracing::debug!(hca, port = number, p_key = %key, index, "asking in this partition");
@@ -87,12 +87,22 @@ impl Partitions {
     pub(super) fn look_again(&mut self) {
         self.others.clear();
         let Some(wanted) = self.wanted else { return };
-        let found = wanted.place_in(table(&self.directory)).map(|(index, _)| index);
+        let place = wanted.place_in(table(&self.directory)).map(|(index, _)| index);
+        let found = self.usable(place);
         if found == self.index {
             return;
         }
         let (hca, port) = (&self.port.hca, self.port.port);
-        if let Some(index) = found {
+        if let (None, Some(index)) = (found, place) {
+            tracing::error!(
+                hca,
+                port,
+                p_key = %wanted,
+                index,
+                "the P_Key of --fabric.pkey has another place in the table, and this kernel can only send \
+                 with the P_Key at index 0: no counters can be asked for until the subnet manager puts it there"
+            );
+        } else if let Some(index) = found {
             tracing::info!(
                 hca,
                 port,
@@ -114,6 +124,16 @@ impl Partitions {
         self.index = found;
     }
 
+    /// The place, if the header can name it: without the field the kernel takes index 0.
+    fn usable(&self, index: Option<u16>) -> Option<u16> {
+        index.filter(|index| *index == 0 || self.has_field)
+    }
+
+    /// Whether the wanted key can be sent with; without one, index 0 is used whatever it holds.
+    pub(super) fn has_wanted(&self) -> bool {
+        self.index.is_some()
+    }
+
     /// The place of the key to send a request with: that of a redirect, else the wanted one.
     pub(super) fn index(&mut self, redirect: Option<PKey>) -> Option<u16> {
         let Some(key) = redirect else { return self.index };
@@ -130,7 +150,7 @@ impl Partitions {
             }
             found
         });
-        index.filter(|index| *index == 0 || self.has_field)
+        self.usable(index)
     }
 }
 
@@ -177,6 +197,20 @@ mod tests {
             (["0xffff", "0x0000", "0x0000", "0x0002"], None),
             (["0xffff", "0x0000", "0x0000", "0x8001"], Some(3)),
         ] {
+            write(sysfs.path(), &keys);
+            partitions.look_again();
+            assert_eq!(partitions.index(None), place, "{keys:?}");
+            assert_eq!(partitions.has_wanted(), place.is_some(), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn a_short_header_never_sends_with_another_p_key_than_the_wanted_one() {
+        let sysfs = tempfile::tempdir().unwrap();
+        write(sysfs.path(), &["0x8001", "0xffff"]);
+        let mut partitions = opened(sysfs.path(), Some(p_key("0x8001")), Header::Short).unwrap();
+        assert_eq!(partitions.index(None), Some(0));
+        for (keys, place) in [(["0xffff", "0x8001"], None), (["0x8001", "0xffff"], Some(0))] {
             write(sysfs.path(), &keys);
             partitions.look_again();
             assert_eq!(partitions.index(None), place, "{keys:?}");

@@ -176,10 +176,10 @@ families! {
         "Ports with a link whose neighbor answered no subnet management when it was last asked: its agent hangs, or an M_Key protects it."
         => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.unanswered_ports));
     "infiniband_m_key_suspected" Gauge ["fabric"]
-        "Whether M_Key protection is the likely cause that neighbors answer no subnet management: nothing beyond our own port answers, or our own port is protected."
+        "Whether M_Key protection is the likely cause that neighbors answer no subnet management: nothing beyond our own port answers, not even our own port does, or our own port is protected and many neighbors do not answer."
         => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.m_key_suspected));
     "infiniband_partition_suspected" Gauge ["fabric"]
-        "Whether in the latest sweep switches answered performance management and none of three or more channel adapters beside our own did: our port is likely in another partition, or a limited member."
+        "Whether in the latest sweep switches answered performance management and at most one of ten channel adapters beside our own did (three silent ones at least), or our port lacks the P_Key of --fabric.pkey: it is likely in another partition, or a limited member."
         => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.partition_suspected));
     "infiniband_fabric_changes" Counter ["fabric", "kind"]
         "Changes between one discovery and the next, by kind."

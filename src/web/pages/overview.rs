@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use crate::history::clock::Clock;
 use crate::history::model::Told;
 use crate::history::source::Wanted;
-use crate::monitor::Board;
+use crate::monitor::{Board, Tally};
 use crate::web::api;
 use crate::web::api::model::Verdicts;
 use crate::web::api::model::overview::{Fabric, Region, Sweep};
@@ -57,7 +57,9 @@ pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Mark
     html! {
         @if told.fabrics.is_empty() { @if let Some(why) = ask::not_swept(&board.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&told.fabrics, clock)) }
-        @for (place, fabric) in told.fabrics.iter().enumerate() { (section(place, fabric, are_several, clock)) }
+        @for (place, (fabric, seen)) in told.fabrics.iter().zip(&board.fabrics).enumerate() {
+            (section(place, fabric, &seen.tally, are_several, clock))
+        }
         section aria-labelledby="events" {
             h2 #events { "Latest events" }
             (latest(past, clock, words::recorded(board).len() > 1))
@@ -103,13 +105,36 @@ fn by_verdict(of: &Verdicts) -> [(&'static str, usize); 4] {
     [("bad", of.bad), ("watch", of.watch), ("unknown", of.unknown), ("ok", of.ok)]
 }
 
-fn section(place: usize, it: &Fabric, is_one_of_several: bool, clock: &Clock) -> Markup {
+/// Why most of a fabric may be missing here, and the setting that helps.
+fn missing(tally: &Tally) -> Markup {
+    html! {
+        @if tally.m_key_suspected { p .card {
+            strong { "Nodes do not answer subnet management; likely an M_Key protects them." }
+            " They are missing here, or shown as they were last found. Give the M_Key of the subnet manager with "
+            code { "--fabric.m-key-file" } ", or set " code { "m_key_protection_level 1" } " in " code { "opensm.conf" } "."
+        } }
+        @if tally.partition_suspected { p .card {
+            strong { "Hosts do not answer performance management; likely this port is in the wrong partition." }
+            " Their counters are not read. Make this port a full member of a partition that has all hosts, or choose one with "
+            code { "--fabric.pkey" } "; " code { "fabric-exporter doctor" } " shows the P_Keys of this port."
+        } }
+    }
+}
+
+fn section(
+    place: usize,
+    it: &Fabric,
+    tally: &Tally,
+    is_one_of_several: bool,
+    clock: &Clock,
+) -> Markup {
     let id = format!("fabric-{place}");
     html! { section .fabric aria-labelledby=(id) {
         h2 #(id) .unseen[!is_one_of_several] { bdi { (it.fabric) } }
         @match &it.sweep {
             None => p .card { (ask::NOT_YET) },
             Some(sweep) => {
+                (missing(tally))
                 div .glance {
                     (health(it))
                     (nodes(it, clock))
@@ -182,7 +207,8 @@ fn nodes(it: &Fabric, clock: &Clock) -> Markup {
         p .big { @for (place, of) in it.nodes.iter().enumerate() {
             @if place > 0 { ", " } span .whole { (kind(&of.node_type, of.nodes)) }
         } }
-        @if down == 0 { p { "All are up." } } @else {
+        @if it.nodes.is_empty() { p { strong { "None is found." } } }
+        @else if down == 0 { p { "All are up." } } @else {
             p { strong { (several(down, "is", "are")) " not up" } ": "
                 @for (place, node) in it.not_up.iter().enumerate() {
                     @if place > 0 { ", " }
@@ -332,6 +358,21 @@ mod tests {
         assert!(
             written(vec![swept("f", [Verdict::Ok; 2])], &busy).contains("The recorder is busy.")
         );
+    }
+
+    #[test]
+    fn a_suspected_m_key_or_partition_is_said_with_its_setting() {
+        let page = |m_key_suspected, partition_suspected| {
+            let mut seen = Observation::clone(&swept("f", [Verdict::Ok; 2]));
+            seen.tally.m_key_suspected = m_key_suspected;
+            seen.tally.partition_suspected = partition_suspected;
+            written(vec![Arc::new(seen)], &Past::Unrecorded)
+        };
+        for (m_key, partition) in [(false, false), (true, false), (false, true)] {
+            let page = page(m_key, partition);
+            assert_eq!(page.contains("--fabric.m-key-file"), m_key, "{page}");
+            assert_eq!(page.contains("--fabric.pkey"), partition, "{page}");
+        }
     }
 
     #[test]

@@ -172,12 +172,20 @@ pub(super) fn limited_member(
     entry: &LimitedMember,
 ) -> Result<(), Problem> {
     let net = scene.stage.net;
-    let (nodes, told): (Vec<NodeId>, String) = if let Some(name) = &entry.node {
+    let (mut nodes, mut told): (Vec<NodeId>, String) = if let Some(name) = &entry.node {
         (scene.machine(name)?, format!("{} becomes a limited member", name.value))
     } else {
         let hosts = net.node_ids().filter(|node| net.node(*node).kind == NodeKind::Ca);
         (hosts.collect(), "all hosts become limited members".into())
     };
+    if let Some(name) = &entry.except {
+        if entry.node.is_some() {
+            return wrong(name, "except: is for all hosts, not for one node".to_owned());
+        }
+        let full = scene.machine(name)?;
+        nodes.retain(|node| !full.contains(node));
+        told = told.replacen("all hosts", &format!("all hosts but {}", name.value), 1);
+    }
     scene.spend(0, nodes.len())?;
     scene.happens(Action::Membership { nodes, full: false })?;
     scene.tell(format!("{told} of the default partition"));

@@ -140,6 +140,11 @@ fn entries_become_steps_and_sentences() {
             "all hosts become limited members of the default partition",
         ),
         (
+            "limited-member: {except: host-1}",
+            &["0 membership 5 false"],
+            "all hosts but host-1 become limited members of the default partition",
+        ),
+        (
             "limited-member: {at: 5s, node: host-1}",
             &["5000 membership 1 false"],
             "host-1 becomes a limited member of the default partition",
