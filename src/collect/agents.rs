@@ -12,6 +12,7 @@ use crate::mad::m_key::{MKey, MKeys};
 use crate::mad::pma::{self, Details, Extras, Offer, Options, Page};
 
 use super::corrections::Corrections;
+use super::hidden::HiddenNodes;
 use super::sources::Sources;
 
 /// What the agents of the fabric were found to offer.
@@ -20,8 +21,7 @@ pub struct Agents {
     pub(super) plans: Plans,
     pub(super) corrections: Corrections,
     pub(super) keys: Arc<MKeys>,
-    /// Where the next sweep begins to ask nodes that the discovery could not reach.
-    pub(super) hidden_turn: usize,
+    pub(super) hidden: HiddenNodes,
     /// Those that did not let their counters of an attribute be cleared.
     uncleared: HashSet<(End, Attribute)>,
 }
@@ -48,7 +48,7 @@ impl Agents {
             plans: Plans { extras, ..Plans::default() },
             corrections: Corrections::new(extras.fec),
             keys: Arc::default(),
-            hidden_turn: 0,
+            hidden: HiddenNodes::default(),
             uncleared: HashSet::new(),
         }
     }
@@ -83,6 +83,7 @@ impl Agents {
     pub fn keep_present(&mut self, fabric: &Fabric) {
         self.plans.keep_present(fabric);
         self.corrections.keep_present(fabric);
+        self.hidden.keep_hidden(fabric);
         self.uncleared.clear();
     }
 }

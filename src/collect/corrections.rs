@@ -4,14 +4,14 @@
 //! stays as it is. The questions ride virtual lane 15, which has no flow control, and nobody waits for
 //! the answers: of a large fabric only some ports are asked in each sweep.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use crate::fabric::fec::Fec;
 use crate::fabric::rate::{Speed, Width};
 use crate::fabric::snapshot::Fresh;
 use crate::fabric::status::{PortStatus, state};
 use crate::fabric::topology::{End, NodeKind};
-use crate::fabric::{Fabric, PortIndex};
+use crate::fabric::{Fabric, NodeIndex, PortIndex};
 use crate::mad::fec::PortInfoExtended;
 use crate::mad::{Mad, status};
 use crate::transport::Failure;
@@ -100,20 +100,30 @@ impl Corrections {
         fabric.port_indexes().map(known).collect()
     }
 
-    /// The ports to ask in this sweep, of those of which nothing is known.
-    pub fn due(&mut self, fabric: &Fabric, known: &[Known]) -> Vec<PortIndex> {
+    /// The ports to ask in this sweep, of those of which nothing is known. Nodes that are not
+    /// expected to answer are left out.
+    pub fn due(
+        &self,
+        fabric: &Fabric,
+        known: &[Known],
+        is_expected: impl Fn(NodeIndex) -> bool,
+    ) -> VecDeque<PortIndex> {
         let count = fabric.ports.len() as u32;
         let begin = self.turn.min(count);
-        let due: Vec<PortIndex> = (begin..count)
+        (begin..count)
             .chain(0..begin)
             .map(PortIndex)
             .filter(|port| known[port.0 as usize] == Known::Nothing)
             .filter(|&port| self.is_told_of(fabric, port) && fabric.lid_of(port).is_some())
             .filter(|&port| Trained::of(fabric, port).is_some())
+            .filter(|&port| is_expected(fabric.port(port).node))
             .take(MOST_A_SWEEP)
-            .collect();
-        self.turn = due.last().map_or(0, |last| last.0 + 1);
-        due
+            .collect()
+    }
+
+    /// A port is asked: the next sweep begins behind it.
+    pub fn asked(&mut self, port: PortIndex) {
+        self.turn = port.0 + 1;
     }
 
     fn is_told_of(&self, fabric: &Fabric, port: PortIndex) -> bool {

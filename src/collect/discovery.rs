@@ -27,6 +27,11 @@ use cables::{Cable, Dispute, same_device};
 /// 64-port switches takes some 400,000. A device that invents neighbours must not fill the memory.
 const MOST_STEPS: usize = 1 << 21;
 
+/// So many neighbors may be silent in one walk before the others are left to later ones, if more of
+/// them are silent than hosts answer: 5,000 hosts that refuse would else get 15,000 SMPs at once, and
+/// hold up the sweeps for minutes. Switches are no measure: they answer while all hosts refuse.
+const MOST_SILENT: usize = 128;
+
 /// A question and what its answer is for.
 #[derive(Clone, Copy, Debug)]
 struct Step {
@@ -119,7 +124,10 @@ pub struct Discovery {
     by_guid: HashMap<Guid, usize>,
     /// The cables; those that turned out to be none are empty places.
     links: Vec<Option<Cable>>,
+    /// Ports that did not answer: whether they have a link, and to whom, is not known.
     unreached: Vec<End>,
+    /// Ports with a link through which no neighbor was found.
+    unmet: Vec<End>,
     home: Option<End>,
     /// The cable at each end.
     linked: HashMap<End, usize>,
@@ -134,6 +142,8 @@ pub struct Discovery {
     resting: HashSet<End>,
     unanswered: Vec<End>,
     rested: Vec<End>,
+    /// How many neighbors other than switches answered.
+    hosts_met: usize,
 }
 
 impl Default for Discovery {
@@ -200,6 +210,7 @@ impl Discovery {
             by_guid: HashMap::new(),
             links: Vec::new(),
             unreached: Vec::new(),
+            unmet: Vec::new(),
             home: None,
             linked: HashMap::new(),
             disputes: Vec::new(),
@@ -213,6 +224,7 @@ impl Discovery {
             resting: HashSet::new(),
             unanswered: Vec::new(),
             rested: Vec::new(),
+            hosts_met: 0,
         };
         walk.ask(Path::HERE, Ask::Who { from: None, verify: false });
         walk
@@ -231,7 +243,14 @@ impl Discovery {
     }
 
     /// What was found, once the walk is at its end.
-    pub fn finish(self) -> Found {
+    pub fn finish(mut self) -> Found {
+        // A neighbor that was met from its own side is known, whether or not it answered here.
+        let linked = &self.linked;
+        for ends in [&mut self.unmet, &mut self.unanswered, &mut self.rested] {
+            ends.retain(|end| !linked.contains_key(end));
+        }
+        let gaps = self.unmet.len() as u64;
+        self.unreached.append(&mut self.unmet);
         Found {
             fabric: FoundFabric {
                 nodes: self.nodes.into_iter().map(|draft| draft.found).collect(),
@@ -243,7 +262,7 @@ impl Discovery {
                 ..FoundFabric::default()
             },
             state_changes: self.state_changes,
-            failures: self.failures,
+            failures: self.failures + gaps,
             unanswered: self.unanswered,
             rested: self.rested,
             own_port: self.own_port,
@@ -330,6 +349,7 @@ impl Discovery {
             self.ask_port(node, info.local_port, path);
         }
         if let Some((from, port)) = from {
+            self.hosts_met += usize::from(!self.nodes[node].is_switch());
             let near = self.nodes[from].end(port);
             let far = (info.node_guid, info.local_port);
             self.join(Cable::new(near, far, path));
@@ -421,9 +441,7 @@ impl Discovery {
             self.ask(path, Ask::Extended { node, port });
         }
         if leads_on && !known && status.state == state::ACTIVE && self.resting.contains(&end) {
-            self.failures += 1;
-            self.unreached.push(end);
-            self.rested.push(end);
+            self.rest(end);
         } else if leads_on && !known {
             match path.then(port) {
                 Some(path) => {
@@ -434,12 +452,33 @@ impl Discovery {
         }
     }
 
+    /// The neighbor of a port is not asked in this walk.
+    fn rest(&mut self, end: End) {
+        self.unmet.push(end);
+        self.rested.push(end);
+    }
+
+    /// Whether most hosts do not answer, and this is a neighbor that a later walk may ask as well. One
+    /// whose link is not active was not configured yet: it may be anything.
+    fn is_left_to_later(&self, node: usize, port: PortNumber) -> bool {
+        let silent = self.unanswered.len();
+        let mut ports = self.nodes[node].found.ports.iter();
+        silent >= MOST_SILENT
+            && silent > self.hosts_met
+            && ports
+                .find(|found| found.number == port)
+                .and_then(|found| found.status)
+                .is_some_and(|status| status.state == state::ACTIVE)
+    }
+
     fn failed(&mut self, step: Step, failure: Failure) {
         // Many devices do not have Mellanox's attribute, and say so in many ways.
         match step.ask {
             Ask::Extended { .. } | Ask::StillDown { .. } | Ask::Who { verify: true, .. } => return,
             // Silence says that nothing is there any more.
             Ask::Again { dispute } => return self.answered_again(dispute, None),
+            // Counted at the end: it may be met from its own side.
+            Ask::Who { from: Some(_), .. } => {}
             _ => self.failures += 1,
         }
         match step.ask {
@@ -447,7 +486,7 @@ impl Discovery {
             Ask::Who { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
                 tracing::debug!(node = %end.0, port, path = ?step.path, %failure, "the neighbor of a port with a link does not answer");
-                self.unreached.push(end);
+                self.unmet.push(end);
                 if failure.is_silence() {
                     self.unanswered.push(end);
                 }
@@ -475,10 +514,15 @@ impl Walk for Discovery {
             let tag = self.next as u64;
             self.next += 1;
             // In the meantime the far end may have been met from the other side.
-            if let Ask::Who { from: Some((node, port)), verify: false } = step.ask
-                && self.linked.contains_key(&self.nodes[node].end(port))
-            {
-                continue;
+            if let Ask::Who { from: Some((node, port)), verify: false } = step.ask {
+                let end = self.nodes[node].end(port);
+                if self.linked.contains_key(&end) {
+                    continue;
+                }
+                if self.is_left_to_later(node, port) {
+                    self.rest(end);
+                    continue;
+                }
             }
             return Some((
                 Request {

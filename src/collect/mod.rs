@@ -4,6 +4,7 @@ pub mod agents;
 pub mod clear;
 mod corrections;
 pub mod discovery;
+mod hidden;
 pub mod home;
 pub mod host;
 pub mod perfmgt;

@@ -7,9 +7,9 @@
 //! When all that is asked, some ports are asked for their error correction.
 //!
 //! A switch is asked who it is and for its port 0, too: a subnet manager that gives other LIDs shows
-//! there, and what was read by the old ones must not be told. So is a node that the discovery could not
-//! reach: the LID that it had may be another's by now. Of those a few are asked in each sweep, in turn,
-//! for they may be protected by an M_Key, and count each question as a violation.
+//! there, and what was read by the old ones must not be told. A node that the discovery could not reach
+//! is asked who it is before all else, for the LID that it had may be another's by now, or it may be
+//! protected by an M_Key: [`hidden`](super::hidden) says when.
 //!
 //! A fabric may be set up so that its switches answer no subnet management by LID. When a few dozen
 //! switches are silent and none has answered, the rest is left out, and states come from discoveries
@@ -31,10 +31,7 @@ use crate::transport::{Address, Failure, Request};
 
 use super::agents::m_key_of;
 use super::corrections::{Corrections, Known, linked};
-
-/// So many nodes that the discovery could not reach are asked in a sweep; the next ones in the next.
-/// Each refuses or is silent as a rule: at the usual interval that is less than an SMP a second.
-const MOST_HIDDEN: usize = 4;
+use super::hidden::{HiddenNodes, HiddenSweep, MOST_SILENT, Throttled};
 
 /// After so many silent nodes, and no answer from any, nobody else is asked.
 const ENOUGH_SILENCE: usize = 32;
@@ -63,11 +60,17 @@ enum Ask {
 #[derive(Debug)]
 pub struct StateSweep<'a> {
     fabric: &'a Fabric,
+    hidden: HiddenSweep<'a>,
     queue: VecDeque<Ask>,
+    /// Ports to ask for their error correction. Not answering that says nothing of a node, so it may be
+    /// asked again; where many refuse, few are asked in a sweep.
+    due: Throttled,
     asked: Vec<Ask>,
     states: States,
     answered: bool,
+    /// Nodes that the discovery reached, and that did not answer.
     unanswered: HashSet<NodeIndex>,
+    hidden_unanswered: bool,
     corrections: &'a mut Corrections,
     keys: &'a MKeys,
     known: Vec<Known>,
@@ -76,6 +79,7 @@ pub struct StateSweep<'a> {
 
 /// What the states were.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding by itself")]
 pub struct States {
     /// By port index.
     pub statuses: Vec<Fresh>,
@@ -89,18 +93,24 @@ pub struct States {
     pub impostors: HashSet<NodeIndex>,
     /// LIDs are not what they were: answers may have come from others than were meant.
     pub readdressed: bool,
-    /// Many were asked, and nobody answered.
+    /// Some were asked, and none answered: this says nothing of who is there.
+    pub unheard: bool,
+    /// The same of nodes that the discovery reached: they do not answer by LID.
     pub useless: bool,
+    /// Nodes that the discovery could not reach, and that answered by LID when they were last asked.
+    pub hidden_answered: HashSet<NodeIndex>,
 }
 
 /// Whether a port's end of a cable is the one to ask.
-fn speaks_for_its_cable(fabric: &Fabric, port: PortIndex) -> bool {
+fn speaks_for_its_cable(fabric: &Fabric, hidden: &HiddenNodes, port: PortIndex) -> bool {
     let here = fabric.node_of(port).is_switch();
-    let is_asked = |peer: PortIndex| fabric.lid_of(peer).is_some();
+    let is_asked = |peer: PortIndex| {
+        fabric.lid_of(peer).is_some() && hidden.is_expected(fabric, fabric.port(peer).node)
+    };
     match fabric.port(port).peer.filter(|peer| peer.connected).map(|peer| peer.port) {
         // Something may be plugged in; at our own host's port, everything.
         None => true,
-        // Whoever has just come up has no LID yet, and cannot be asked.
+        // A node that has just come up has no LID yet, and cannot be asked; a silent one is no witness.
         Some(peer) if !is_asked(peer) => true,
         Some(peer) if fabric.node_of(peer).is_switch() == here => port <= peer,
         // A switch speaks for its hosts: it is one for many, and always there.
@@ -110,49 +120,31 @@ fn speaks_for_its_cable(fabric: &Fabric, port: PortIndex) -> bool {
 
 impl<'a> StateSweep<'a> {
     /// A sweep over the present nodes of a fabric; with `wanted` false, one that asks nobody.
-    /// `known` is what [`Corrections`] know of the ports. It asks with these keys, and where the turn
-    /// is of the nodes that the discovery could not reach.
+    /// `known` is what [`Corrections`] know of the ports. It asks with these keys.
     pub(super) fn new(
         fabric: &'a Fabric,
         wanted: bool,
         corrections: &'a mut Corrections,
         known: Vec<Known>,
-        (keys, turn): (&'a MKeys, &mut usize),
+        (keys, hidden): (&'a MKeys, &'a mut HiddenNodes),
     ) -> Self {
-        let mut queue = VecDeque::new();
-        let is_hidden = |node: &NodeIndex| fabric.node(*node).presence == Presence::Hidden;
-        let hidden: Vec<NodeIndex> = fabric.node_indexes().filter(is_hidden).collect();
-        let whose_turn = hidden.iter().cycle().skip(*turn % hidden.len().max(1));
-        let whose_turn: HashSet<NodeIndex> =
-            whose_turn.take(hidden.len().min(MOST_HIDDEN)).copied().collect();
-        *turn = (*turn + MOST_HIDDEN) % hidden.len().max(1);
-        let asked = || {
-            let present =
-                fabric.node_indexes().filter(|&node| wanted && fabric.node(node).present());
-            present.filter(|node| !is_hidden(node) || whose_turn.contains(node))
-        };
-        let reached = |node| fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some());
+        let hidden = HiddenSweep::new(fabric, wanted, hidden);
+        let is_found = |node: &NodeIndex| fabric.node(*node).presence == Presence::Found;
+        let found: Vec<NodeIndex> =
+            fabric.node_indexes().filter(|node| wanted && is_found(node)).collect();
         // Each switch once, before any of them is asked for all of its ports.
-        for node in asked() {
-            let hidden = fabric.node(node).presence == Presence::Hidden;
-            let ports = reached(node).filter(|&port| hidden || fabric.port(port).number == 0);
-            let one = if fabric.node(node).is_switch() { 1 } else { usize::MAX };
-            queue.extend(ports.take(one).map(|port| Ask::Identity { node, port }));
-        }
-        for node in asked() {
-            for port in reached(node) {
-                if fabric.port(port).number == 0 {
-                    queue.push_back(Ask::Switch { node, port0: port });
-                    queue.push_back(Ask::Port { port });
-                } else if speaks_for_its_cable(fabric, port) {
-                    queue.push_back(Ask::Port { port });
-                }
-            }
-        }
-        if wanted {
-            let due = corrections.due(fabric, &known);
-            queue.extend(due.into_iter().map(|port| Ask::Correction { port }));
-        }
+        let zeros = found.iter().filter_map(|&node| {
+            let port0 = fabric.ports_of(node).find(|&port| fabric.port(port).number == 0);
+            port0
+                .filter(|&port| fabric.lid_of(port).is_some())
+                .map(|port| Ask::Identity { node, port })
+        });
+        let queue = zeros.collect();
+        let due = if wanted {
+            corrections.due(fabric, &known, |node| hidden.nodes().is_expected(fabric, node))
+        } else {
+            VecDeque::new()
+        };
         let states = States {
             statuses: vec![Fresh::NotAsked; fabric.ports.len()],
             fec: Vec::new(),
@@ -160,25 +152,59 @@ impl<'a> StateSweep<'a> {
             moved: false,
             impostors: HashSet::new(),
             readdressed: false,
+            unheard: false,
             useless: false,
+            hidden_answered: HashSet::new(),
         };
-        StateSweep {
+        let mut sweep = StateSweep {
             fabric,
+            hidden,
             queue,
+            due: Throttled::new(due, MOST_SILENT),
             asked: Vec::new(),
             states,
             answered: false,
             unanswered: HashSet::new(),
+            hidden_unanswered: false,
             corrections,
             keys,
             known,
             told: Vec::new(),
+        };
+        for node in found {
+            sweep.queue_ports_of(node);
         }
+        sweep
+    }
+
+    fn queue_ports_of(&mut self, node: NodeIndex) {
+        let fabric = self.fabric;
+        for port in fabric.ports_of(node).filter(|&port| fabric.lid_of(port).is_some()) {
+            if fabric.port(port).number == 0 {
+                self.queue.push_back(Ask::Switch { node, port0: port });
+                self.queue.push_back(Ask::Port { port });
+            } else if speaks_for_its_cable(fabric, self.hidden.nodes(), port) {
+                self.queue.push_back(Ask::Port { port });
+            }
+        }
+    }
+
+    fn next_ask(&mut self) -> Option<Ask> {
+        let fabric = self.fabric;
+        if let Some(port) = self.hidden.next() {
+            return Some(Ask::Identity { node: fabric.port(port).node, port });
+        }
+        if let Some(ask) = self.queue.pop_front() {
+            return Some(ask);
+        }
+        let port = self.due.next()?;
+        self.corrections.asked(port);
+        Some(Ask::Correction { port })
     }
 
     /// The next question.
     pub fn next_request(&mut self) -> Option<(Request, u64)> {
-        let ask = self.queue.pop_front()?;
+        let ask = self.next_ask()?;
         let (port, query) = match ask {
             Ask::Identity { port, .. } => (port, smp::node_info()),
             Ask::Switch { port0, .. } => (port0, smp::switch_info()),
@@ -196,29 +222,43 @@ impl<'a> StateSweep<'a> {
     /// Takes an outcome in. Tells the port, for its node's sign of life.
     pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>) -> Option<PortIndex> {
         let ask = *self.asked.get(tag as usize)?;
+        let has_answered = outcome.as_ref().map_or_else(|failure| !failure.is_silence(), |_| true);
         let asked = match ask {
             Ask::Switch { port0, .. } => port0,
             Ask::Identity { port, .. } | Ask::Port { port } => port,
             Ask::Correction { port } => {
                 self.told.push((port, Known::from(outcome)));
+                if has_answered {
+                    self.due.answered();
+                }
                 // Who says nothing to this may be well all the same.
                 return outcome.is_ok().then_some(port);
             }
         };
+        let node = self.fabric.port(asked).node;
+        let is_hidden = self.fabric.node(node).presence == Presence::Hidden;
         match outcome {
             Ok(_) => self.answered = true,
-            Err(_) => drop(self.unanswered.insert(self.fabric.port(asked).node)),
+            Err(_) if is_hidden => self.hidden_unanswered = true,
+            Err(_) => drop(self.unanswered.insert(node)),
         }
         if !self.answered && self.unanswered.len() >= ENOUGH_SILENCE {
             self.queue.clear();
+            self.due.stop();
+        }
+        if let Ask::Identity { port, .. } = ask
+            && is_hidden
+        {
+            self.hidden.finished(port, has_answered);
         }
         match (ask, outcome) {
             (Ask::Identity { node, .. }, Ok(mad)) => {
                 if NodeInfo::decode(mad).node_guid != self.fabric.node(node).identity.guid {
                     self.states.impostors.insert(node);
-                    // Of who was not found, this is what the discovery knew last.
-                    let found = self.fabric.node(node).presence == Presence::Found;
-                    self.states.readdressed |= found;
+                    // Of a node that was not found, this is what the discovery knew last.
+                    self.states.readdressed |= !is_hidden;
+                } else if is_hidden {
+                    self.queue_ports_of(node);
                 }
             }
             (Ask::Switch { node, .. }, Ok(mad)) => {
@@ -268,7 +308,9 @@ impl<'a> StateSweep<'a> {
         if is_switch || !status.link_up() {
             *fresh = Fresh::Unknown;
         }
-        if is_switch && self.fabric.lid_of(peer.port).is_some() {
+        let node = self.fabric.port(peer.port).node;
+        let is_expected = self.hidden.nodes().is_expected(self.fabric, node);
+        if is_switch && is_expected && self.fabric.lid_of(peer.port).is_some() {
             self.queue.push_back(Ask::Port { port: peer.port });
         }
     }
@@ -276,9 +318,11 @@ impl<'a> StateSweep<'a> {
     /// What was read, once the walk is at its end.
     pub fn finish(mut self) -> States {
         let useless = !self.answered && !self.unanswered.is_empty();
+        let unheard = useless || !self.answered && self.hidden_unanswered;
+        let hidden_answered = self.hidden.finish();
         let statuses = &self.states.statuses;
         self.corrections.settle(self.fabric, statuses, self.told, &mut self.known);
         let fec = self.known.into_iter().map(Known::fec).collect();
-        States { fec, useless, ..self.states }
+        States { fec, unheard, useless, hidden_answered, ..self.states }
     }
 }

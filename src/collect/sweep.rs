@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::fabric::moment::Anchor;
 use crate::fabric::topology::{NodeKind, Presence};
-use crate::fabric::{Fabric, Guid, Moment, Node, PortIndex, Snapshot};
+use crate::fabric::{Fabric, Guid, Moment, NodeIndex, PortIndex, Snapshot};
 use crate::mad::Mad;
 use crate::transport::walk::Walk;
 use crate::transport::{Failure, Lane, Request};
@@ -109,7 +109,7 @@ impl<'a> Sweep<'a> {
         anchor: Anchor,
         states: bool,
     ) -> Self {
-        let Agents { plans, corrections, keys, hidden_turn, .. } = agents;
+        let Agents { plans, corrections, keys, hidden, .. } = agents;
         let known = corrections.known(fabric);
         let reed_solomon = fabric
             .port_indexes()
@@ -117,7 +117,7 @@ impl<'a> Sweep<'a> {
             .map(|(port, &known)| has_reed_solomon(fabric, port, known))
             .collect();
         Sweep {
-            states: StateSweep::new(fabric, states, corrections, known, (keys, hidden_turn)),
+            states: StateSweep::new(fabric, states, corrections, known, (keys, hidden)),
             counters: CounterSweep::new(fabric, plans, reed_solomon, anchor.moment),
             managers: SubnetSweep::new(fabric).with_keys(Arc::clone(keys)),
             by_lid: states,
@@ -177,16 +177,19 @@ impl<'a> Sweep<'a> {
                 counters.readings[port.0 as usize] = None;
             }
         }
-        let is_silent = |(node, life): (&Node, Life)| match life {
+        let is_silent = |(node, life): (NodeIndex, Life)| match life {
             Life::Heard => false,
             Life::Silent => true,
-            // The discovery got no answer from there either.
-            Life::NotAsked => node.presence == Presence::Hidden,
+            // The discovery got no answer from there either, unless an earlier sweep did.
+            Life::NotAsked => {
+                let is_hidden = self.fabric.node(node).presence == Presence::Hidden;
+                is_hidden && !states.hidden_answered.contains(&node)
+            }
         };
         // Where nobody answers anything it is not the manner of asking that is at fault.
         let heard = counters.readings.iter().any(Option::is_some);
         // Where nobody answers subnet management by LID, nor do managers: they may be there.
-        let is_known = !managers.is_empty() || (self.by_lid && !states.useless);
+        let is_known = !managers.is_empty() || (self.by_lid && !states.unheard);
         Swept {
             snapshot: Snapshot {
                 fabric: Arc::clone(self.fabric),
@@ -195,7 +198,7 @@ impl<'a> Sweep<'a> {
                 ended: self.ended,
                 readings: counters.readings,
                 statuses: states.statuses,
-                silent: self.fabric.nodes.iter().zip(life).map(is_silent).collect(),
+                silent: self.fabric.node_indexes().zip(life).map(is_silent).collect(),
                 ticks: counters.ticks,
                 fec: states.fec,
                 managers: is_known.then_some(managers),

@@ -28,6 +28,7 @@ use crate::transport::{Parcel, Wire};
 mod clear;
 mod corrections;
 mod duplicates;
+mod hidden;
 mod sources;
 mod subnet;
 

@@ -4,7 +4,8 @@
 //! A node that refuses counts an M_Key violation for each Get that it drops, may send a trap to the
 //! subnet manager, and starts the lease after which it drops its protection (IBTA 1.4, 14.2.4). So
 //! those that did not answer the last time share a small budget, whether an M_Key is the cause or
-//! their agent hangs. Neighbors that were not asked before are asked at once.
+//! their agent hangs. Neighbors that were not asked before are asked at once, unless a discovery finds
+//! that most of them refuse.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,15 +26,22 @@ const BURST: u128 = 60 * EACH;
 /// What is remembered of them from discovery to discovery.
 #[derive(Debug)]
 pub struct Unanswered {
-    /// When each was last asked.
+    /// When each was last asked; those that never were have the earliest moment.
     asked: HashMap<End, Moment>,
+    /// Those that the discovery under way asks.
+    tried: HashSet<End>,
     budget: u128,
     filled: Moment,
 }
 
 impl Default for Unanswered {
     fn default() -> Self {
-        Unanswered { asked: HashMap::new(), budget: BURST, filled: Moment::default() }
+        Unanswered {
+            asked: HashMap::new(),
+            tried: HashSet::new(),
+            budget: BURST,
+            filled: Moment::default(),
+        }
     }
 }
 
@@ -68,19 +76,17 @@ impl Unanswered {
         let affordable = usize::try_from(self.budget / each).unwrap_or(usize::MAX);
         let now_asked = affordable.min(known.len());
         self.budget -= now_asked as u128 * each;
-        known.split_off(now_asked).into_iter().map(|(_, end)| end).collect()
+        let rested = known.split_off(now_asked);
+        self.tried = known.into_iter().map(|(_, end)| end).collect();
+        rested.into_iter().map(|(_, end)| end).collect()
     }
 
     /// Updates the list with what a discovery found. Returns those that are new.
     pub fn settle(&mut self, found: &Found, now: Moment) -> Vec<End> {
         let mut new = Vec::new();
         let mut asked = HashMap::new();
-        let rested: HashSet<End> = found.rested.iter().copied().collect();
         let linked: HashSet<End> = found.fabric.links.iter().flat_map(|(a, b)| [*a, *b]).collect();
-        let tried = self.asked.keys().filter(|end| !rested.contains(end));
-        let (tried, recovered) = tried.fold((0_usize, 0_usize), |(tried, recovered), end| {
-            (tried + 1, recovered + usize::from(linked.contains(end)))
-        });
+        let (tried, recovered) = (self.tried.len(), self.tried.intersection(&linked).count());
         for &end in &found.unanswered {
             if !self.asked.contains_key(&end) {
                 new.push(end);
@@ -90,7 +96,7 @@ impl Unanswered {
         // Where most of those whose turn it was answer again, so may all: the next discovery asks them.
         if recovered == 0 || recovered * 2 < tried {
             for end in &found.rested {
-                asked.insert(*end, self.asked.get(end).copied().unwrap_or(now));
+                asked.insert(*end, self.asked.get(end).copied().unwrap_or_default());
             }
         }
         self.asked = asked;

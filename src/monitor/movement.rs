@@ -13,7 +13,7 @@ use crate::collect::sweep::Swept;
 use crate::config::FabricSettings;
 use crate::fabric::snapshot::Fresh;
 use crate::fabric::status::state;
-use crate::fabric::topology::End;
+use crate::fabric::topology::{End, Presence};
 use crate::fabric::{Fabric, Guid, Moment, Snapshot};
 
 /// So many intervals is the longest that a move waits for its discovery.
@@ -156,7 +156,7 @@ impl Movement {
     }
 
     /// Takes a sweep in: a port that is not as it was found, a switch that says that something
-    /// changed, a node that fell silent, each only when that is news.
+    /// changed, a node that fell silent, each only when that is new.
     pub(super) fn swept(&mut self, swept: &Swept) {
         let snapshot = &swept.snapshot;
         let silent: HashSet<Guid> = snapshot
@@ -167,8 +167,15 @@ impl Movement {
             .filter(|(_, silent)| **silent)
             .map(|(node, _)| node.identity.guid)
             .collect();
-        let newly_silent = silent.difference(&self.silent).count();
-        let newly_changed = swept.state_changes.difference(&self.state_changes).count();
+        // A node that the discovery could not reach is behind a gap, which has its own interval: it may be
+        // asked in some sweeps only, and is no news in each of them.
+        let is_found = |guid: &&Guid| {
+            let node = snapshot.fabric.node_by_guid(**guid);
+            node.is_some_and(|node| snapshot.fabric.node(node).presence == Presence::Found)
+        };
+        let newly_silent = silent.difference(&self.silent).filter(is_found).count();
+        let newly_changed =
+            swept.state_changes.difference(&self.state_changes).filter(is_found).count();
         // If LIDs are still changing, there is more to find.
         self.restless |= swept.readdressed;
         if newly_silent > 0 || newly_changed > 0 || swept.moved {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::*;
 use crate::config::Settings;
 use crate::config::options::Options;
+use crate::fabric::Lid;
 use crate::fabric::moment::Anchor;
 use crate::fabric::topology::NodeKind;
 use crate::mad::port_info::PortInfo;
@@ -273,6 +274,43 @@ fn a_flapping_cable_does_not_make_for_a_discovery_each_time() {
         },
         "two hundred sweeps with few discoveries",
         |it| it.tally.sweeps >= 200 && it.tally.discoveries * 4 < it.tally.sweeps,
+    );
+}
+
+#[test]
+fn hidden_aggregation_nodes_do_not_make_for_discoveries() {
+    run_until(
+        |cable| {
+            let (switch, host) = (NodeKind::Switch, (NodeKind::Ca, 1));
+            let mut kinds = vec![host, (switch, 4), (switch, 12)];
+            kinds.extend([host; 8]);
+            let mut links = vec![((0, 1), (1, 1)), ((1, 2), (2, 12))];
+            links.extend((0..8).map(|n| ((2, n as u8 + 1), (3 + n, 1))));
+            let mut nodes = fabric(&kinds, &links);
+            for node in &mut nodes[3..] {
+                node.device_id = 53001;
+            }
+            // PortStateChange stays set at a switch that is hidden: there is no subnet manager.
+            nodes[2].state_change = true;
+            cable.scripted = Scripted::new(nodes);
+            // After the first sweep the SMA of the switch at our port hangs; half of the aggregation
+            // nodes answer by LID.
+            let mut smps = 0;
+            cable.scripted.fate = Box::new(move |parcel| {
+                smps += u32::from(parcel.class.is_smp());
+                let is_directed = parcel.class.is_smp() && parcel.lid == Lid::PERMISSIVE;
+                let is_beyond = is_directed && parcel.mad.u8(7) > 0;
+                let to_leaf = parcel.class.is_smp() && parcel.lid == Lid(2);
+                let to_half = parcel.class.is_smp() && (8..=11).contains(&parcel.lid.0);
+                if smps > 200 && (is_beyond || to_leaf || to_half) {
+                    Fate::Lost
+                } else {
+                    Fate::Answered(ROUND_TRIP)
+                }
+            });
+        },
+        "two hundred sweeps with few discoveries",
+        |it| it.tally.sweeps >= 200 && it.tally.discoveries * 10 < it.tally.sweeps,
     );
 }
 
