@@ -49,10 +49,10 @@ const PROTECTED: &str = "m-key: {key: 0x1234, level: 2}";
 pub fn protected_fabric(run: &Run) {
     let run = &run.simulated;
     run.run_to(MINUTE);
-    assert_eq!(told(run, "infiniband_m_key_suspected"), 1.0);
+    assert_eq!(told(run, "infiniband_mkey_suspected"), 1.0);
     assert_eq!(told(run, "infiniband_nodes_seen"), 0.0, "our own port refuses its own host, too");
     run.run_to(HOUR);
-    assert_eq!(told(run, "infiniband_m_key_suspected"), 1.0);
+    assert_eq!(told(run, "infiniband_mkey_suspected"), 1.0);
     let refused = refused(run);
     assert!((1..360).contains(&refused), "{refused} SMPs to ports that refuse in an hour");
 }
@@ -72,11 +72,11 @@ fn a_protected_fabric_is_diagnosed_where_our_own_port_answers() {
     run.act(Action::Protect { nodes, m_key: MKey(0x1234), level: 2 });
     answering_its_own_host(&story, &run);
     run.run_to(MINUTE);
-    assert_eq!(told(&run, "infiniband_m_key_suspected"), 1.0);
+    assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
     assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 1.0);
     assert_eq!(told(&run, "infiniband_nodes_seen"), 1.0, "our own host");
     run.run_to(HOUR);
-    assert_eq!(told(&run, "infiniband_m_key_suspected"), 1.0);
+    assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
     let refused = refused(&run);
     assert!((1..360).contains(&refused), "{refused} SMPs to ports that refuse in an hour");
 }
@@ -86,7 +86,7 @@ fn one_host_that_hangs_is_no_m_key_where_ports_have_a_protection_level() {
     let run = watched("m-key: {key: 0, level: 2}, silent: {node: host-3}", None);
     run.run_to(MINUTE);
     assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 1.0);
-    assert_eq!(told(&run, "infiniband_m_key_suspected"), 0.0);
+    assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn with_the_m_key_a_protected_fabric_is_whole() {
         assert_eq!(told(&run, "infiniband_nodes_seen"), 29.0);
         assert_eq!(told(&run, "infiniband_nodes_failed"), 0.0);
         assert_eq!(told(&run, "infiniband_discovery_gaps"), 0.0);
-        assert_eq!(told(&run, "infiniband_m_key_suspected"), 0.0);
+        assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
         assert_eq!(told(&run, "infiniband_ports_failed"), 0.0);
         let open = watched("", None);
         open.run_to(HOUR);
@@ -155,11 +155,11 @@ fn a_wrong_m_key_is_diagnosed_and_the_right_one_is_taken_from_the_file_at_once()
     let keys = key_file(folder.path(), "key", "0x4321\n");
     let run = watched(PROTECTED, Some(&keys));
     run.run_to(HOUR);
-    assert_eq!(told(&run, "infiniband_m_key_suspected"), 1.0);
+    assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
     assert!(refused(&run) < 360, "{}", refused(&run));
     key_file(folder.path(), "key", "0x1234\n");
     run.run_for(6 * MINUTE);
-    assert_eq!(told(&run, "infiniband_m_key_suspected"), 0.0);
+    assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
     assert_eq!(told(&run, "infiniband_nodes_seen"), 29.0);
 }
 
@@ -177,10 +177,10 @@ fn a_key_that_changes_while_we_watch_costs_less_than_an_smp_a_second() {
         run.run_to(2 * MINUTE);
         let (found, ports) =
             (told(&run, "infiniband_nodes_seen"), told(&run, "infiniband_ports_seen"));
-        assert_eq!(told(&run, "infiniband_m_key_suspected"), 0.0);
+        assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
         run.act(Action::Protect { nodes, m_key: MKey(0x1234), level: 2 });
         run.run_to(2 * MINUTE + HOUR / 2);
-        assert_eq!(told(&run, "infiniband_m_key_suspected"), 1.0);
+        assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
         let refused = refused(&run);
         assert!(refused < 1800, "{refused} SMPs to ports that refuse in half an hour");
         // Performance management knows no M_Key: what was found stays, and goes on.
@@ -205,13 +205,13 @@ fn many_hosts_that_refuse_are_asked_less_than_once_a_second_and_found_when_they_
     assert_eq!(told(&run, "infiniband_nodes_seen"), switches + 1.0, "switches and our own host");
     assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 159.0);
     // Our own port tells that it is protected.
-    assert_eq!(told(&run, "infiniband_m_key_suspected"), 1.0);
+    assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
     let refused = refused(&run);
     assert!(refused < 1800, "{refused} SMPs to ports that refuse in half an hour");
     run.act(Action::Protect { nodes: hosts, m_key: MKey::NONE, level: 0 });
     run.run_for(11 * MINUTE);
     assert_eq!(told(&run, "infiniband_nodes_seen"), switches + 160.0);
-    assert_eq!(told(&run, "infiniband_m_key_suspected"), 0.0);
+    assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_host_that_hangs_is_not_an_m_key() {
     let run = watched("silent: {node: host-3}", None);
     run.run_to(MINUTE);
     assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 1.0);
-    assert_eq!(told(&run, "infiniband_m_key_suspected"), 0.0);
+    assert_eq!(told(&run, "infiniband_mkey_suspected"), 0.0);
     assert_eq!(told(&run, "infiniband_nodes_seen"), 28.0);
 }
 

@@ -175,7 +175,7 @@ families! {
     "infiniband_discovery_unanswered_ports" Gauge ["fabric"]
         "Ports with a link whose neighbor answered no subnet management when it was last asked: its agent hangs, or an M_Key protects it."
         => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.unanswered_ports));
-    "infiniband_m_key_suspected" Gauge ["fabric"]
+    "infiniband_mkey_suspected" Gauge ["fabric"]
         "Whether M_Key protection is the likely cause that neighbors answer no subnet management: nothing beyond our own port answers, not even our own port does, or our own port is protected and many neighbors do not answer."
         => |about, out| about.each(|it| out.put(&[("fabric", &it.fabric)], it.tally.m_key_suspected));
     "infiniband_partition_suspected" Gauge ["fabric"]
