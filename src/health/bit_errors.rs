@@ -75,9 +75,11 @@ const fn row(speed: Speed, fec: Option<Fec>, symbol: f32, pre_fec: Option<f32>) 
 /// (Field_BER_Thresholds, V06), by what can be asked for in band; which process the ASIC is made in
 /// and whether it retries on the link layer (PLR) cannot, so HDR has the limit of the 16 nm devices
 /// that most of it runs on, and NDR that of devices with PLR. XDR has NDR's until somebody publishes
-/// its own. Where a port tells a code for which no limit before correction is published, there is none,
-/// and no judgement by what is corrected.
-const TABLE: [LimitRow; 19] = [
+/// its own. At HDR the plugin has one limit for 16 nm devices, whatever the correction. At NDR it has
+/// limits by code: where a port tells a code without one, there is none, and no judgement by what is
+/// corrected. With PLR its limit is 1e-6 on copper and 1e-5 on active cables: RS(271,257) with PLR is what
+/// copper runs (186 of 190 ends of a public data set), RS(544,514) what optics run.
+const TABLE: [LimitRow; 20] = [
     row(Speed::Sdr, None, 1e-12, None),
     row(Speed::Ddr, None, 1e-12, None),
     row(Speed::Qdr, None, 1e-12, None),
@@ -96,6 +98,7 @@ const TABLE: [LimitRow; 19] = [
     row(Speed::Ndr, Some(Fec::Adaptive), 1e-14, None),
     row(Speed::Ndr, Some(Fec::Cod), 1e-14, None),
     row(Speed::Ndr, Some(Fec::ZeroLatency), 1e-14, None),
+    row(Speed::Ndr, Some(Fec::Rs271Plr), 1e-14, Some(1e-6)),
     row(Speed::Ndr, None, 1e-14, Some(1e-5)),
     row(Speed::Xdr, None, 1e-14, Some(1e-5)),
 ];

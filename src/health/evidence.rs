@@ -11,6 +11,7 @@ use crate::fabric::{Moment, PortIndex, Snapshot};
 
 use super::bit_errors::{BitErrors, Judgement, Mended};
 use super::congestion::{Cause, Role};
+use super::link::JUDGED_BY;
 use super::outage::Downtime;
 use super::peers::Reference;
 use super::verdict::Reason;
@@ -35,6 +36,7 @@ pub fn of(reason: Reason, link: &LinkFindings, findings: &Findings, snapshot: &S
         Reason::Congested => witness.waits(false),
         Reason::Victim => witness.waits(true),
         Reason::CounterSaturated => witness.saturated(),
+        Reason::ImpossibleValue => witness.impossible(),
         Reason::TooShort => witness.too_short(),
         Reason::Unanswered => witness.unanswered(),
         Reason::Disabled => witness.disabled(),
@@ -211,10 +213,11 @@ impl<'a> Witness<'a> {
         self.each(|port| {
             let marked = self.count(port, Counter::RcvRemotePhysicalErrors);
             let reading = self.snapshot.reading(port)?;
-            // The causes are 16 bits wide, and may have been read some minutes before the rest.
+            // Errors of other kinds, such as buffer overruns, are no broken packets: the total is used
+            // only where the 16 bits of the local ones are absent or full.
             let local = reading.get(Counter::RcvLocalPhysicalErrors);
             let own = local
-                .filter(|&local| local > 0 && !self.is_full(port, Counter::RcvLocalPhysicalErrors))
+                .filter(|_| !self.is_full(port, Counter::RcvLocalPhysicalErrors))
                 .unwrap_or_else(|| self.count(port, Counter::RcvErrors).saturating_sub(marked));
             (own > 0).then(|| format!("{own} packets came broken into {}", self.name(port)))
         })
@@ -232,7 +235,7 @@ impl<'a> Witness<'a> {
             let Mended { ratio, limit, at, stale } = self.port(port)?.bit_errors.mended?;
             let name = self.name(port);
             let old = if stale {
-                format!(", measured {} ago: the counter is full since", self.ago(at))
+                format!(", measured {} ago; the counter has been full since then", self.ago(at))
             } else {
                 String::new()
             };
@@ -319,25 +322,35 @@ impl<'a> Witness<'a> {
             let counting = self.port(port)?.counting;
             let full = TABLE.iter().filter(|row| counting.is_stuck(row.counter));
             let full: Vec<&str> = full.map(|row| row.metric).collect();
-            let last = self.port(port)?.bit_errors.mended.filter(|known| known.stale);
-            let last = last.map(|Mended { ratio, limit, at, .. }| {
-                let ago = self.ago(at);
-                format!(" ({ratio:.1e} of the bits were corrected {ago} ago, limit {limit:e})")
-            });
-            let (last, name) = (last.unwrap_or_default(), self.name(port));
+            let last = match self.port(port)?.bit_errors.mended.filter(|known| known.stale) {
+                Some(Mended { ratio, limit, at, .. }) => {
+                    let ago = self.ago(at);
+                    format!(" ({ratio:.1e} of the bits were corrected {ago} ago, limit {limit:e})")
+                }
+                // As after a restart: the ratio is not kept.
+                None if counting.is_stuck(Counter::FecCorrectedSymbols) => {
+                    " (no ratio of corrected bits is known)".into()
+                }
+                None => String::new(),
+            };
+            let name = self.name(port);
             (!full.is_empty()).then(|| format!("{} is full at {name}{last}", full.join(", ")))
+        })
+    }
+
+    fn impossible(&self) -> Option<String> {
+        self.each(|port| {
+            let counting = self.port(port)?.counting;
+            let rows = JUDGED_BY.iter().filter(|&&counter| counting.is_impossible(counter));
+            let names: Vec<&str> = rows.map(|counter| counter.row().metric).collect();
+            let shows = if names.len() > 1 { "show" } else { "shows" };
+            let (names, name) = (names.join(", "), self.name(port));
+            (!names.is_empty()).then(|| format!("{names} at {name} {shows} an impossible value"))
         })
     }
 
     /// For how long it was watched, and how long it takes: 2.5 errors at the limit.
     fn too_short(&self) -> Option<String> {
-        let impossible = self.each(|port| {
-            let is = self.port(port)?.counting.is_impossible(Counter::SymbolErrors);
-            is.then(|| format!("symbol_errors at {} is an impossible value", self.name(port)))
-        });
-        if impossible.is_some() {
-            return impossible;
-        }
         let directions = self.ends().filter_map(|port| Some(&self.port(port)?.bit_errors));
         let unknown = directions.filter(|errors| errors.judgement == Judgement::Unknown);
         let watched = |errors: &BitErrors| errors.windows.map(|it| it.span()).into_iter().max();

@@ -33,7 +33,7 @@ const INTEGRITY: f32 = 2.0;
 const MISSED: u8 = 3;
 
 /// The counters by which a cable is judged: none of them may be full.
-const JUDGED_BY: [Counter; 6] = [
+pub const JUDGED_BY: [Counter; 6] = [
     Counter::SymbolErrors,
     Counter::LinkErrorRecoveries,
     Counter::LinkDowned,
@@ -172,8 +172,13 @@ impl LinkState {
     }
 
     /// Takes down what it runs at, for a loss of lanes or of speed to show. Once a port is allowed
-    /// something else, another rate is wanted: what it had before says nothing then.
+    /// something else, another rate is wanted: what it had before says nothing then. Nor does it after
+    /// maintenance, in which a slower cable may have been plugged in on purpose.
     fn note_run(&mut self, look: &LinkLook<'_>) {
+        if look.maintenance {
+            self.had = None;
+            return;
+        }
         if look.allowed.is_some() && look.allowed != self.allowed {
             (self.had, self.allowed) = (None, look.allowed);
         }
@@ -181,17 +186,21 @@ impl LinkState {
         // Until it trains again it may run at what it is not allowed any more.
         let is_allowed = run.0 <= best.0 && run.1 <= best.1;
         let is_more = self.had.is_none_or(|had| rate(run) > rate(had));
-        if self.life.up().0 == Some(true) && is_allowed && is_more {
+        if self.is_settled(look.at) && is_allowed && is_more {
             self.had = Some(run);
         }
     }
 
-    /// What it should or could run at, where that is more than it does. Until it has run for a while it
-    /// may still train.
+    /// Whether it has been up for so long that its rate is final: until then it may still train.
+    fn is_settled(&self, at: Moment) -> bool {
+        let (up, since) = self.life.up();
+        up == Some(true) && at.since(since) >= TRAINING
+    }
+
+    /// What it should or could run at, where that is more than it does.
     pub fn reference(&self, look: &LinkLook<'_>) -> Option<Reference> {
         let run = look.run()?;
-        let (up, since) = self.life.up();
-        if up != Some(true) || look.at.since(since) < TRAINING {
+        if !self.is_settled(look.at) {
             return None;
         }
         let past = self.had.filter(|had| rate(run) < rate(*had)).map(Reference::Past);
@@ -249,9 +258,17 @@ impl LinkState {
                 let weight = if is_open { Verdict::Unknown } else { Verdict::Ok };
                 reasons.add(Reason::CounterSaturated, weight);
             }
+            let is_unjudged = end.port.judged == Judgement::Unknown;
+            // Without a valid count of symbol errors the bits cannot be judged; the other counters only
+            // add to what they say.
+            let is_unreadable = is_unjudged && counting.is_impossible(Counter::SymbolErrors);
+            if JUDGED_BY.iter().any(|&counter| counting.is_impossible(counter)) {
+                let weight = if is_unreadable { Verdict::Unknown } else { Verdict::Ok };
+                reasons.add(Reason::ImpossibleValue, weight);
+            }
             if end.away || end.port.missed >= MISSED {
                 reasons.add(Reason::Unanswered, Verdict::Unknown);
-            } else if end.port.judged == Judgement::Unknown && up == Some(true) {
+            } else if is_unjudged && !is_unreadable && up == Some(true) {
                 reasons.add(Reason::TooShort, Verdict::Unknown);
             }
         }

@@ -220,6 +220,10 @@ impl PortState {
             self.mended.turn(gone);
             self.watched.turn(gone);
             self.pre_fec_period = period;
+            // The attribute is not read any more: what is known of it is not true of now.
+            if self.watched.sum() <= 0.0 && !self.is_full(Counter::FecCorrectedSymbols) {
+                self.pre_fec = None;
+            }
         }
     }
 

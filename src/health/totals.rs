@@ -63,7 +63,7 @@ const SETTLED: u8 = 8;
 #[derive(Clone, Copy, Debug)]
 struct Refusal {
     counter: Counter,
-    /// When the latest reading was; `None` if that was in an earlier watch, or is not kept.
+    /// No later than its latest reading; `None` if that was in an earlier watch.
     since: Option<Moment>,
     /// The latest of the impossible values, and when it was read.
     shown: u64,
@@ -92,7 +92,8 @@ pub struct PortTotals {
     remembered: u64,
     /// One bit a counter: the latest reading had it.
     latest: u64,
-    /// When the port was read last.
+    /// When the port was first read in this watch, and when last.
+    began: Moment,
     at: Moment,
     counting: Counting,
 }
@@ -106,6 +107,7 @@ impl Default for PortTotals {
             seen: 0,
             remembered: 0,
             latest: 0,
+            began: Moment::default(),
             at: Moment::default(),
             counting: Counting::default(),
         }
@@ -178,13 +180,21 @@ impl PortTotals {
         let (before, at) = (std::mem::take(&mut self.latest), reading.at);
         let (known, by) = (0, [0; COUNT]);
         let mut growth = Growth { at, seconds, reset: false, known, timed: before, refused: 0, by };
+        if self.seen == 0 {
+            self.began = at;
+        }
         let mut stuck = self.counting.stuck;
+        let mut impossible = 0;
         for counter in Counter::all() {
             let (index, bit) = (counter as usize, 1 << counter as usize);
             let Some(raw) = reading.get(counter) else {
-                // Read on a slower interval: between two reads the last total stands.
-                if reading.is_kept(counter) && self.seen & bit != 0 {
-                    reading.set(counter, self.sum(index));
+                // Read on a slower interval: between two reads the last total stands, or that there is
+                // none because the last value was impossible.
+                if reading.is_kept(counter) {
+                    impossible |= self.counting.impossible & bit;
+                    if self.seen & bit != 0 && impossible & bit == 0 {
+                        reading.set(counter, self.sum(index));
+                    }
                 }
                 continue;
             };
@@ -220,7 +230,7 @@ impl PortTotals {
             reading.set(counter, self.sum(index));
         }
         self.at = reading.at;
-        self.counting.impossible = growth.refused;
+        self.counting.impossible = impossible | growth.refused;
         let refused = growth.refused.count_ones();
         self.counting.impossible_readings =
             self.counting.impossible_readings.saturating_add(refused);
@@ -253,6 +263,8 @@ impl PortTotals {
         let place = self.refused.iter().position(|refusal| refusal.counter == counter);
         let refusal = place.and_then(|place| self.refused.get(place)).copied();
         let since = refusal.map_or(since, |refusal| refusal.since);
+        // A reading was lost, or it is read on a slower interval: it grew in this watch at least.
+        let since = since.or((self.seen & bit != 0).then_some(self.began));
         let most = |since: Option<Moment>| {
             let seconds = since.map_or(UNKNOWN_TIME, |since| at.since(since).as_secs_f64());
             plausible::most(counter, bytes_a_second, seconds)
@@ -508,6 +520,41 @@ mod tests {
         let growth = totals.take(&mut reading(40, 8, false), RATE);
         assert_eq!((growth.of(ERRORS), growth.timed(ERRORS)), (Some(3), None));
         assert!(!growth.is_refused(ERRORS));
+    }
+
+    #[test]
+    fn a_lost_answer_does_not_admit_what_a_year_could_bring() {
+        let mut totals = PortTotals::default();
+        let mut told = |at: u64, raw: Option<u64>| {
+            let mut reading = Reading::empty(Moment(at * 1_000_000_000));
+            if let Some(raw) = raw {
+                reading.set(ERRORS, raw);
+            }
+            totals.take(&mut reading, RATE);
+            reading.get(ERRORS)
+        };
+        let values = [(0, Some(7)), (15, None), (30, Some(1_000_000_000_000_000)), (45, Some(9))];
+        let values = values.map(|(at, raw)| told(at, raw));
+        assert_eq!(values, [Some(7), None, None, Some(9)]);
+    }
+
+    #[test]
+    fn a_counter_stays_impossible_until_it_is_read_again() {
+        let mut totals = PortTotals::default();
+        let mut told = |at: u64, raw: Option<u64>| {
+            let mut reading = Reading::empty(Moment(at * 1_000_000_000));
+            match raw {
+                Some(raw) => reading.set(ERRORS, raw),
+                None => reading.keep(ERRORS),
+            }
+            totals.take(&mut reading, RATE);
+            (reading.get(ERRORS), totals.counting().is_impossible(ERRORS))
+        };
+        assert_eq!(told(0, Some(7)), (Some(7), false));
+        assert_eq!(told(15, None), (Some(7), false));
+        assert_eq!(told(30, Some(NEGATIVE)), (None, true));
+        assert_eq!(told(45, None), (None, true));
+        assert_eq!(told(60, Some(8)), (Some(8), false));
     }
 
     #[test]

@@ -64,7 +64,7 @@ table! {
         Flapping "flapping" "The link went down and up again.";
         NodeFlapping "node_flapping" "The link went down, and one end alone counted it: it was the other end's node.";
         Recoveries "recoveries" "The link retrained by itself, again and again.";
-        Width "width" "It runs on fewer lanes than it had before, or than other links between such devices have.";
+        Width "width" "It runs on fewer lanes than it had before, than its peers have, on one lane of four, or, between switches, on fewer than both ends are allowed.";
         Speed "speed" "It runs at a lower speed than it had before, or than other links between such devices have.";
         Down "down" "It carries nothing, and the nodes at both ends are there.";
         ReceiveErrors "receive_errors" "Packets come in broken.";
@@ -72,8 +72,9 @@ table! {
         Marked "marked" "Packets come in that were spoilt on a link further upstream: the fault is not here.";
         Congested "congested" "Packets wait here first: its receiver is slow, or its link is full.";
         Victim "victim" "Packets wait here because they wait further on.";
-        BelowCapability "below_capability" "Both ends can do more and are allowed to; it never did, and links between such devices do not: usual for HDR100 and NDR200 adapters.";
+        BelowCapability "below_capability" "Both ends can do more and are allowed to; it never did since the exporter started, and links between such devices do not: usual for HDR100 and NDR200 adapters.";
         CounterSaturated "counter_saturated" "A counter of its errors is full and counts no further.";
+        ImpossibleValue "impossible_value" "A counter of its errors shows an impossible value, which is not used.";
         TooShort "too_short" "It was not watched for long enough yet.";
         Unanswered "unanswered" "A node at its end does not answer.";
         Disabled "disabled" "Somebody switched one of its ports off.";

@@ -53,5 +53,5 @@ fn a_full_counter_leaves_the_verdict_and_the_last_ratio_with_its_age() {
     let age = swept.duration_since(measured).unwrap().as_secs() / 60;
     assert!((90 - full_at - 1..=90 - full_at + 1).contains(&age), "{age} min, {full_at} min");
     let because = detail.link.reasons.iter().find(|because| because.reason == "pre_fec").unwrap();
-    assert!(because.evidence.contains("the counter is full since"), "{}", because.evidence);
+    assert!(because.evidence.contains("full since then"), "{}", because.evidence);
 }

@@ -83,9 +83,11 @@ fn each_speed_has_a_limit_and_a_site_may_have_its_own() {
         (Speed::Edr, Fec::MellanoxLowLatency, Some(1e-12)),
         (Speed::Edr, Fec::Adaptive, None),
         (Speed::Hdr, Fec::Adaptive, Some(1e-5)),
+        (Speed::Hdr, Fec::StrongReedSolomon, Some(1e-5)),
         (Speed::Hdr, Fec::Rs544Plr, Some(1e-7)),
         (Speed::Ndr, Fec::ReedSolomon2, Some(1e-5)),
-        (Speed::Ndr, Fec::Rs271Plr, Some(1e-5)),
+        // On copper.
+        (Speed::Ndr, Fec::Rs271Plr, Some(1e-6)),
         // None is published.
         (Speed::Ndr, Fec::ZeroLatency, None),
     ] {

@@ -189,6 +189,20 @@ fn packets_that_are_broken_here_and_elsewhere() {
         count(snapshot, leaf, Counter::RcvRemotePhysicalErrors, 4);
     });
     assert_eq!(here, "6 packets came broken into leaf port 1");
+    // 100 buffer overruns and one packet that came broken.
+    for (local, full, says) in [
+        (1, false, "1 packets came broken into leaf port 1"),
+        (0, false, "packets come in broken"),
+        (65_535, true, "100 packets came broken into leaf port 1"),
+    ] {
+        let told = told(Reason::ReceiveErrors, |snapshot, findings, leaf, _| {
+            count(snapshot, leaf, Counter::RcvErrors, 100);
+            count(snapshot, leaf, Counter::RcvLocalPhysicalErrors, local);
+            let found = &mut findings.ports[leaf.0 as usize];
+            found.counting = saturated(Counter::RcvLocalPhysicalErrors, full);
+        });
+        assert_eq!(told, says, "{local}");
+    }
     let elsewhere = told(Reason::Marked, |snapshot, findings, _, host| {
         count(snapshot, host, Counter::RcvRemotePhysicalErrors, 4);
         findings.links[0].upstream = Some(port(snapshot, 1, 2));
@@ -272,8 +286,20 @@ fn what_is_not_known_and_why() {
     );
     assert_eq!(
         stale(Reason::PreFec),
-        "2.0e-5 of the bits into leaf port 1 are corrected, limit 1e-5, measured 10m ago: the counter is full since"
+        "2.0e-5 of the bits into leaf port 1 are corrected, limit 1e-5, measured 10m ago; the counter has been full since then"
     );
+    let unmeasured = told(Reason::CounterSaturated, |_, findings, leaf, _| {
+        let found = &mut findings.ports[leaf.0 as usize];
+        found.counting = saturated(Counter::FecCorrectedSymbols, true);
+    });
+    assert_eq!(
+        unmeasured,
+        "fec_corrected_symbols is full at leaf port 1 (no ratio of corrected bits is known)"
+    );
+    let impossible = told(Reason::ImpossibleValue, |_, findings, _, host| {
+        findings.ports[host.0 as usize].counting.impossible = 1 << Counter::RcvErrors as usize;
+    });
+    assert_eq!(impossible, "receive_errors at host-a port 1 shows an impossible value");
     let short = told(Reason::TooShort, |_, findings, leaf, host| {
         for (port, seconds) in [(leaf, 75.0), (host, 90.0)] {
             let errors = &mut findings.ports[port.0 as usize].bit_errors;

@@ -7,6 +7,7 @@ use crate::fabric::status::PortStatus;
 use crate::fabric::status::tests::up;
 use crate::fabric::topology::PortRole;
 use crate::fabric::topology::tests::{end, fabric, found};
+use crate::health::settings::NodeRef;
 use crate::health::{Reason, Verdict};
 
 /// Switch 1 with host 2 at its port 1.
@@ -304,6 +305,7 @@ fn an_impossible_value_is_no_evidence_against_a_link() {
     let found = story.sweep();
     assert_eq!(weight(&found, "receive_errors"), None, "{:?}", found.reasons);
     assert_eq!(found.verdict, Verdict::Ok, "judged by its other counters");
+    assert_eq!(weight(&found, "impossible_value"), Some(Verdict::Ok), "{:?}", found.reasons);
     // Back to sense: what was counted since the latest valid reading counts.
     story.received[0] = 30;
     assert_eq!(weight(&story.sweep(), "receive_errors"), Some(Verdict::Watch));
@@ -356,6 +358,49 @@ fn a_link_that_lost_lanes_or_speed_is_no_longer_as_it_was_built() {
 }
 
 #[test]
+fn a_rate_that_a_link_has_only_while_it_trains_is_none_that_it_can_lose() {
+    let mut story = Story::running(Width::X4, Speed::Ndr);
+    story.far = story.told;
+    story.sweep();
+    story.told = Some(running(Width::X4, Speed::Hdr));
+    story.far = story.told;
+    let found = story.sweeps(60);
+    assert_eq!(weight(&found, "speed"), None, "{:?}", found.reasons);
+}
+
+#[test]
+fn a_slower_cable_that_was_plugged_in_during_maintenance_is_no_loss() {
+    let mut story = Story::running(Width::X4, Speed::Ndr);
+    story.far = story.told;
+    story.sweeps(60);
+    story.told = Some(running(Width::X4, Speed::Hdr));
+    story.far = story.told;
+    assert_eq!(weight(&story.sweeps(4), "speed"), Some(Verdict::Watch));
+    let node = NodeRef::new("0x0000000000000001");
+    story.judge.set_work(vec![Work { node, port: Some(1), from: None, until: None }]);
+    story.sweeps(4);
+    story.judge.set_work(Vec::new());
+    let found = story.sweeps(60);
+    assert_eq!(weight(&found, "speed"), None, "{:?}", found.reasons);
+    assert_eq!(found.verdict, Verdict::Ok);
+}
+
+#[test]
+fn a_ratio_of_corrected_bits_that_is_not_read_any_more_is_not_kept() {
+    let mut story = Story::running(Width::X4, Speed::Ndr);
+    for sweep in 0..30 {
+        // Twice the limit.
+        story.corrected = Some(120_000_000 * sweep);
+        story.sweep();
+    }
+    assert_eq!(weight(&story.sweep(), "pre_fec"), Some(Verdict::Watch));
+    story.corrected = None;
+    // Two periods of 2 minutes.
+    let found = story.sweeps(17);
+    assert_eq!(weight(&found, "pre_fec"), None, "{:?}", found.reasons);
+}
+
+#[test]
 fn lanes_for_speed_at_the_same_rate_are_no_loss() {
     let mut story = Story::running(Width::X4, Speed::Edr);
     story.far = story.told;
@@ -400,7 +445,8 @@ fn a_bad_link_is_not_acquitted_by_impossible_symbol_errors() {
     let known = std::mem::replace(&mut story.symbols, 1 << 63);
     let found = story.sweeps(4 * 30);
     assert_eq!(found.verdict, Verdict::Bad, "{:?}", found.reasons);
-    assert_eq!(weight(&found, "too_short"), Some(Verdict::Unknown));
+    assert_eq!(weight(&found, "impossible_value"), Some(Verdict::Unknown));
+    assert_eq!(weight(&found, "too_short"), None, "{:?}", found.reasons);
     // And of a good one nothing is known until there are valid values again.
     story.symbols = known;
     assert_eq!(story.sweeps(4 * 300).verdict, Verdict::Ok);
