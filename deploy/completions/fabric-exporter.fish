@@ -72,7 +72,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details-interval -d 'Otherwise read them at this interval, of devices that announce them; 0 for never [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.details-interval -d 'Interval at which PortRcvErrorDetails and PortXmitDiscardDetails are read without --fabric.details, from devices that announce them in PortSamplesControl; 0 for never [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.fec -d 'Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.clear-saturated -d 'Clear counters of fewer than 64 bits that are over three quarters full; other tools that read the same ports see them fall to zero [default: false]' -r -f -a "true\t''
@@ -111,7 +111,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details-interval -d 'Otherwise read them at this interval, of devices that announce them; 0 for never [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.details-interval -d 'Interval at which PortRcvErrorDetails and PortXmitDiscardDetails are read without --fabric.details, from devices that announce them in PortSamplesControl; 0 for never [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.fec -d 'Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.clear-saturated -d 'Clear counters of fewer than 64 bits that are over three quarters full; other tools that read the same ports see them fall to zero [default: false]' -r -f -a "true\t''
@@ -168,7 +168,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details-interval -d 'Otherwise read them at this interval, of devices that announce them; 0 for never [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.details-interval -d 'Interval at which PortRcvErrorDetails and PortXmitDiscardDetails are read without --fabric.details, from devices that announce them in PortSamplesControl; 0 for never [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.fec -d 'Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.clear-saturated -d 'Clear counters of fewer than 64 bits that are over three quarters full; other tools that read the same ports see them fall to zero [default: false]' -r -f -a "true\t''
@@ -337,7 +337,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details -d 'Read PortRcvErrorDetails and PortXmitDiscardDetails in each sweep, of all devices that have them: two more MADs per port [default: false]' -r -f -a "true\t''
 false\t''"
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details-interval -d 'Otherwise read them at this interval, of devices that announce them; 0 for never [default: 2m]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.details-interval -d 'Interval at which PortRcvErrorDetails and PortXmitDiscardDetails are read without --fabric.details, from devices that announce them in PortSamplesControl; 0 for never [default: 2m]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.fec -d 'Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]' -r -f -a "true\t''
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.clear-saturated -d 'Clear counters of fewer than 64 bits that are over three quarters full; other tools that read the same ports see them fall to zero [default: false]' -r -f -a "true\t''
