@@ -106,7 +106,7 @@ fn a_cable_that_is_pulled_and_put_back_is_one_flap_with_its_length(ground: &mut 
     assert!(2.0 < least && least < most && most < 60.0, "{least} to {most} s");
     assert_eq!(metrics.get("infiniband_link_outage_seconds_count", &id), Some(1.0));
     let middle = metrics.get("infiniband_link_outage_seconds_sum", &id).unwrap();
-    assert!((middle - (least + most) / 2.0).abs() < 0.01, "{middle} s");
+    assert!((middle - f64::midpoint(least, most)).abs() < 0.01, "{middle} s");
     assert_eq!(verdict(&metrics, &link), ("flapping".into(), 2.0));
     assert_eq!(at_least(&metrics, 2.0), [&*link]);
 }
