@@ -9,7 +9,7 @@
 //! A switch is asked who it is and for its port 0, too: a subnet manager that gives other LIDs shows
 //! there, and what was read by the old ones must not be told. A node that the discovery could not reach
 //! is asked who it is before all else, for the LID that it had may be another's by now, or it may be
-//! protected by an M_Key: [`hidden`](super::hidden) says when.
+//! protected by an M_Key: `hidden` says when.
 //!
 //! A fabric may be set up so that its switches answer no subnet management by LID. When a few dozen
 //! switches are silent and none has answered, the rest is left out, and states come from discoveries
