@@ -356,7 +356,7 @@ fn unknown_paths_and_hostile_requests() {
 fn an_m_key_file_with_a_mistake_is_refused_with_its_line_and_without_the_key() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("m_key");
-    std::fs::write(&file, "0x0002c90300000001 0x5ec2e7\n0x5ec2e7\n").unwrap();
+    std::fs::write(&file, "0x0002c90300000001 0x00000000005ec2e7\n0x5ec2e7\n").unwrap();
     let config = folder.path().join("config.yml");
     std::fs::write(&config, format!("fabric: {{m-key-file: {}}}\n", file.display())).unwrap();
     let output = alone(&["check", &format!("--config.file={}", config.display())]);
