@@ -58,19 +58,12 @@ pub fn protected_fabric(run: &Run) {
 }
 
 /// Some adapters answer their own host whatever the key: such a one tells its protection level, and
-/// nothing beyond it answers.
-fn answering_its_own_host(story: &Story, run: &Simulated) {
-    let seat = story.net.port(story.seats[0]).node;
-    run.act(Action::Protect { nodes: vec![seat], m_key: MKey::NONE, level: 2 });
-}
+/// nothing beyond it answers. The exporter sits on host-0.
+const ANSWERS_ITS_OWN_HOST: &str = "m-key: {key: 0, level: 2, node: host-0}";
 
 #[test]
 fn a_protected_fabric_is_diagnosed_where_our_own_port_answers() {
-    let story = story("traffic: {pattern: none}");
-    let nodes = story.net.node_ids().collect();
-    let run = Simulated::with(story.clone(), FabricOptions::default());
-    run.act(Action::Protect { nodes, m_key: MKey(0x1234), level: 2 });
-    answering_its_own_host(&story, &run);
+    let run = watched(&format!("{PROTECTED}, {ANSWERS_ITS_OWN_HOST}"), None);
     run.run_to(MINUTE);
     assert_eq!(told(&run, "infiniband_mkey_suspected"), 1.0);
     assert_eq!(told(&run, "infiniband_discovery_unanswered_ports"), 1.0);
@@ -191,14 +184,16 @@ fn a_key_that_changes_while_we_watch_costs_less_than_an_smp_a_second() {
 
 #[test]
 fn many_hosts_that_refuse_are_asked_less_than_once_a_second_and_found_when_they_answer() {
-    let text = "fabric: {fat-tree: {hosts: 160, radix: 64}}\ntraffic: {pattern: none}";
-    let story = story(text);
+    let fabric = "fabric: {fat-tree: {hosts: 160, radix: 64}}\ntraffic: {pattern: none}";
+    let mut text = format!("{fabric}\ntimeline:\n- {ANSWERS_ITS_OWN_HOST}\n");
+    for host in 1..160 {
+        let _ = writeln!(text, "- m-key: {{key: 0x7, level: 2, node: host-{host}}}");
+    }
+    let story = story(&text);
     let hosts: Vec<NodeId> =
         story.net.node_ids().filter(|node| story.net.node(*node).is_host()).collect();
     let switches = (story.net.nodes.len() - hosts.len()) as f64;
     let run = Simulated::with(story.clone(), FabricOptions::default());
-    run.act(Action::Protect { nodes: hosts.clone(), m_key: MKey(7), level: 2 });
-    answering_its_own_host(&story, &run);
     for minute in 1..=30 {
         run.run_to(minute * MINUTE);
     }
