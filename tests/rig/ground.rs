@@ -9,7 +9,7 @@ use fabric_exporter::config::options::FabricOptions;
 use fabric_exporter::fabric::counter::TABLE;
 use fabric_exporter::fabric::topology::NodeKind;
 use fabric_exporter::sim::net::{Net, NodeId, PortId};
-use fabric_exporter::sim::scenario::{Action, Manner, Overrides, Scenario, Story, Way};
+use fabric_exporter::sim::scenario::{Action, Manner, Overrides, Scenario, Step, Story, Way};
 
 use super::counters::{Setting, of_metric};
 use super::diags::{Discovery, Kind};
@@ -267,6 +267,25 @@ struct Flags {
     fabric: FabricOptions,
 }
 
+impl Setting {
+    fn action(&self, net: &Net) -> Action {
+        let row = TABLE.iter().find(|row| row.metric == self.counter.metric);
+        let row = row.unwrap_or_else(|| panic!("no row {}", self.counter.metric));
+        let port = port_in(net, &self.node, self.port);
+        Action::Set { port, counter: row.counter, value: self.value }
+    }
+}
+
+fn node_in(net: &Net, node: &str) -> NodeId {
+    let found = net.node_ids().find(|&id| net.node(id).id == node);
+    found.unwrap_or_else(|| panic!("no node {node}"))
+}
+
+fn port_in(net: &Net, node: &str, port: u8) -> PortId {
+    let found = net.port_of(node_in(net, node), port);
+    found.unwrap_or_else(|| panic!("no port {node}[{port}]"))
+}
+
 impl InSimulator {
     /// The site in the simulator, from when its first sweep is told of.
     pub fn new(site: &Site) -> Self {
@@ -278,15 +297,15 @@ impl InSimulator {
         let mut story = at_rest(&site.net);
         let loss = f64::from(site.loss_permille) / 1000.0;
         story.way = Way { round_trip: story.way.round_trip + site.round_trip, loss, ..story.way };
-        Self::begun(story, site.flags, settings)
+        // In the story: the first sweep may be over at moment 0, before a test can act.
+        let set = settings.iter().map(|setting| setting.action(&story.net));
+        let set: Vec<Step> = set.map(|action| Step { at: Duration::ZERO, action }).collect();
+        story.steps.splice(0..0, set);
+        Self::of(story, site.flags)
     }
 
     /// A story, watched with these flags.
     pub fn of(story: Story, flags: &[&str]) -> Self {
-        Self::begun(story, flags, &[])
-    }
-
-    fn begun(story: Story, flags: &[&str], settings: &[Setting]) -> Self {
         let flags = Flags::parse_from([&["test"], flags].concat());
         let interval = flags.fabric.interval.map_or(Duration::from_secs(15), Duration::from);
         let net = &story.net;
@@ -297,7 +316,6 @@ impl InSimulator {
         let nodes = known.collect();
         let simulated = Simulated::with(story, flags.fabric);
         let ground = InSimulator { simulated, step: interval.mul_f64(0.17), nodes };
-        ground.set(settings);
         ground.wait_sweeps(1);
         ground
     }
@@ -317,14 +335,11 @@ impl InSimulator {
     }
 
     fn node_id(&self, node: &str) -> NodeId {
-        let net = &self.simulated.story().net;
-        let found = net.node_ids().find(|&id| net.node(id).id == node);
-        found.unwrap_or_else(|| panic!("no node {node}"))
+        node_in(&self.simulated.story().net, node)
     }
 
     fn port_id(&self, node: &str, port: u8) -> PortId {
-        let found = self.simulated.story().net.port_of(self.node_id(node), port);
-        found.unwrap_or_else(|| panic!("no port {node}[{port}]"))
+        port_in(&self.simulated.story().net, node, port)
     }
 
     fn signal(&self, node: &str, port: u8, up: bool) {
@@ -363,11 +378,8 @@ impl Ground for InSimulator {
     }
 
     fn set(&self, settings: &[Setting]) {
-        for Setting { node, port, counter, value } in settings {
-            let row = TABLE.iter().find(|row| row.metric == counter.metric);
-            let row = row.unwrap_or_else(|| panic!("no row {}", counter.metric));
-            let port = self.port_id(node, *port);
-            self.simulated.act(Action::Set { port, counter: row.counter, value: *value });
+        for setting in settings {
+            self.simulated.act(setting.action(&self.simulated.story().net));
         }
     }
 
