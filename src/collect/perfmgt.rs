@@ -332,8 +332,8 @@ impl<'a> CounterSweep<'a> {
             let second = plan.iter().find(|page| page.is_second);
             let details = || plan.iter().filter(|page| page.is_detail());
             for page in details() {
-                let mut asked = agent.ports.iter().map(|port| port.0 as usize);
-                let asked = asked.by_ref().filter(|&port| self.detailed[port]);
+                let ports = agent.ports.iter().map(|port| port.0 as usize);
+                let asked = ports.filter(|&port| self.detailed[port]);
                 let readings: Vec<_> =
                     asked.filter_map(|port| self.readings[port].as_ref()).collect();
                 let has = |reading: &&Reading| {

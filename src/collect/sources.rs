@@ -63,23 +63,18 @@ impl Sources {
                     let Some((narrow, value @ 1..)) = classic else { continue };
                     let before = self.doubted.insert((port, counter), value);
                     if before.is_some_and(|before| value > before) {
+                        self.doubted.remove(&(port, counter));
                         source.wide &= !bit;
                         source.narrow |= bit;
-                        reading.set(counter, value);
+                        reading.copy(counter, narrow);
                         reading.rebase(counter);
-                        if narrow.is_stuck(counter) {
-                            reading.set_stuck(counter);
-                        }
                     }
                 }
                 wide => match classic {
                     Some((_, 0)) if wide.is_some() => {}
-                    Some((narrow, value)) if wide.is_some() || source.narrow & bit != 0 => {
+                    Some((narrow, _)) if wide.is_some() || source.narrow & bit != 0 => {
                         source.narrow |= bit;
-                        reading.set(counter, value);
-                        if narrow.is_stuck(counter) {
-                            reading.set_stuck(counter);
-                        }
+                        reading.copy(counter, narrow);
                     }
                     _ => reading.remove(counter),
                 },

@@ -51,6 +51,16 @@ impl Reading {
         self.stuck >> counter as usize & 1 == 1
     }
 
+    /// Takes a counter's value over from another reading, and whether its field is full there.
+    pub fn copy(&mut self, counter: Counter, from: &Reading) {
+        if let Some(value) = from.get(counter) {
+            self.set(counter, value);
+        }
+        if from.is_stuck(counter) {
+            self.set_stuck(counter);
+        }
+    }
+
     /// Removes a counter's value: absent, as if the counter had not been read.
     pub fn remove(&mut self, counter: Counter) {
         self.values[counter as usize] = 0;
