@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fabric_exporter::web::api::model::node::{Node, NodeDetail, Nodes};
-use fabric_exporter::web::api::model::port::LinkDetail;
+use fabric_exporter::web::api::model::port::{Congestion, LinkDetail};
 use fabric_exporter::web::api::model::topology::{Topologies, Topology};
 use fabric_exporter::web::api::topology::topology;
 use rig::{Exporter, Simulated, wait_until};
@@ -166,6 +166,58 @@ fn what_goes_wrong_is_on_the_pages_and_in_the_api() {
     assert!(!told.contains("leaf-0-3 port 1"), "{told}");
     says(&page(&exporter, "/events?page=400", 200), &["there is no page 400"]);
     assert!(exporter.stop().success());
+}
+
+/// Most hosts send to one that takes in a third: its leaf discards what waits for too long, and all cables are sound.
+const INCAST: &str = "
+about: One host takes in too little
+fabric: {fat-tree: {hosts: 32, radix: 16}}
+traffic: {pattern: none}
+timeline:
+  - burst: {at: 10s, from: 24, to: host-3, load: 20%}
+  - slow-receiver: {at: 10s, host: host-3, takes: 30%}
+";
+
+#[test]
+fn a_port_has_the_same_errors_and_discards_on_each_page_and_congestion_shows_on_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let story = scenario(dir.path(), INCAST);
+    let mut exporter = Exporter::demo_uncaptured(&[&story, "--clock=30"]);
+    exporter.wait_ready();
+    let leaf = node(&exporter, "leaf-0-0").node.guid;
+    let is_root = |part: &Option<Congestion>| part.as_ref().is_some_and(|part| part.role == "root");
+    let root = wait_until(LIMIT, "a root that discards packets", || {
+        let node: NodeDetail = json(&exporter, &format!("/api/v1/nodes/{leaf}"));
+        let root = node.ports.into_iter().find(|port| is_root(&port.congestion))?;
+        root.discards.is_some_and(|discards| discards > 0).then_some(root)
+    });
+    let (id, number) = (root.link.clone().unwrap(), root.name.port);
+    // Counters grow: both answers have to be of one sweep.
+    let (node, link) = wait_until(LIMIT, "both answers from one sweep", || {
+        let node: NodeDetail = json(&exporter, &format!("/api/v1/nodes/{leaf}"));
+        let link: LinkDetail = json(&exporter, &format!("/api/v1/links/{id}"));
+        (node.swept_at == link.swept_at).then_some((node, link))
+    });
+    let of_node = node.ports.iter().find(|port| port.name.port == number).unwrap();
+    let of_link = link.ports.iter().find(|port| port.name == of_node.name).unwrap();
+    assert_eq!((of_node.errors, of_node.discards), (of_link.errors, of_link.discards));
+    let end = link.link.ends.iter().find(|end| end.guid == leaf).unwrap();
+    assert_eq!(end.counters.get("transmit_discards").copied(), of_link.discards);
+
+    let face = [
+        "congestion root",
+        "packets discarded",
+        "Link errors</abbr>",
+        "Discards</th>",
+        "root: slow receiver",
+    ];
+    says(&page(&exporter, &format!("/node/{leaf}"), 200), &face);
+    let ends = ["Link errors", "Discards", "transmit discards", "root: slow receiver"];
+    says(&page(&exporter, &format!("/link/{id}"), 200), &ends);
+    let wiring: Topologies = json(&exporter, "/api/v1/topology");
+    let switch = wiring.fabrics[0].switches.iter().find(|switch| switch.guid == leaf).unwrap();
+    assert_eq!((switch.host_congestion.roots, switch.worst.as_deref() == Some("bad")), (1, false));
+    says(&page(&exporter, "/topology", 200), &["Congestion: 1 root", "path class=\"congested\""]);
 }
 
 #[test]

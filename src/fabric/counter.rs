@@ -187,6 +187,28 @@ const fn correction(byte: u16) -> Place {
     at(Attribute::PortExtendedSpeedsCounters, byte, 32, Needs::RsFec)
 }
 
+/// The counters whose sum is called link errors, wherever a port has one number for its errors: in the
+/// order of links, on pages, in plots and in reports. Packets that are discarded, refused by a rule or
+/// marked bad upstream say nothing against the link and have numbers of their own. The causes of receive
+/// errors are parts of [`Counter::RcvErrors`] and would count twice.
+pub const LINK_ERRORS: [Counter; 7] = [
+    Counter::SymbolErrors,
+    Counter::LinkErrorRecoveries,
+    Counter::LinkDowned,
+    Counter::RcvErrors,
+    Counter::LocalLinkIntegrityErrors,
+    Counter::ExcessiveBufferOverrunErrors,
+    Counter::FecUncorrectableBlocks,
+];
+
+/// A port's link errors, from its counters: the sum of [`LINK_ERRORS`] without the packets that were marked
+/// bad upstream, which a port counts as receive errors as well.
+pub fn link_errors(count: impl Fn(Counter) -> u64) -> u64 {
+    let sum = LINK_ERRORS.into_iter().map(&count).fold(0, u64::saturating_add);
+    let marked = count(Counter::RcvRemotePhysicalErrors).min(count(Counter::RcvErrors));
+    sum.saturating_sub(marked)
+}
+
 macro_rules! counters {
     ($($counter:ident $ibta:literal $metric:literal $kind:ident x $scale:literal
        [$($place:expr),+] [$($file:literal),*] $help:literal;)+) => {
@@ -337,6 +359,11 @@ impl Counter {
     /// Its row in the table.
     pub fn row(self) -> &'static Row {
         &TABLE[self as usize]
+    }
+
+    /// Whether it counts a packet that could not be sent. The causes are parts of the sum, and no addition to it.
+    pub fn is_discard(self) -> bool {
+        self == Counter::XmitDiscards
     }
 
     /// Whether a value that comes without its width fills the narrowest field that the counter may

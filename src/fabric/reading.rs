@@ -35,6 +35,11 @@ impl Reading {
         (self.present >> index & 1 == 1).then(|| self.values[index])
     }
 
+    /// The sum of its link errors; what was not read adds nothing.
+    pub fn link_errors(&self) -> u64 {
+        counter::link_errors(|counter| self.get(counter).unwrap_or(0))
+    }
+
     /// Takes down a raw value.
     pub fn set(&mut self, counter: Counter, value: u64) {
         self.values[counter as usize] = value;

@@ -1,10 +1,11 @@
 //! What a cable went through in a window: what its ends counted, and what happened to it.
 
 use crate::fabric::Counter;
+use crate::fabric::counter::LINK_ERRORS;
 use crate::fabric::topology::LinkId;
 
-use super::file::tier::Tier;
-use super::model::{Port, Series, Told};
+use super::columns;
+use super::model::{Port, Series, Told, Window};
 
 /// A cable's course.
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +20,42 @@ pub struct Course<'a> {
     pub events: &'a [Told],
 }
 
+/// What one end of a cable counted, in columns of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lane<'a> {
+    /// The end.
+    pub port: &'a Port,
+    /// Link errors, as [`link_errors`](crate::fabric::counter::link_errors) adds them up.
+    pub link_errors: Vec<f64>,
+    /// Packets that were discarded instead of sent.
+    pub discards: Vec<f64>,
+}
+
 impl<'a> Course<'a> {
-    /// Its ends that counted errors, each with the courses of these.
-    pub fn lanes(self) -> impl Iterator<Item = (&'a Port, Vec<&'a Series>)> {
-        self.link.ends().into_iter().filter_map(move |end| {
-            let of_end = self.series.iter().filter(|series| series.port.end() == end);
-            let errors: Vec<&Series> =
-                of_end.filter(|series| Tier::of(series.counter) == Tier::Rare).collect();
-            Some((&errors.first()?.port, errors))
-        })
+    /// Its ends that counted link errors or discards in a window.
+    pub fn lanes(self, window: Window, count: usize) -> Vec<Lane<'a>> {
+        let ends = self.link.ends().into_iter();
+        let lanes = ends.filter_map(|end| {
+            let of_end = || self.series.iter().filter(move |series| series.port.end() == end);
+            let columns = |is_wanted: &dyn Fn(Counter) -> bool| {
+                let steps = of_end().filter(|series| is_wanted(series.counter));
+                columns::spread(steps.flat_map(|series| &series.steps), window, count)
+            };
+            let mut link_errors = columns(&|counter| LINK_ERRORS.contains(&counter));
+            let received = columns(&|counter| counter == Counter::RcvErrors);
+            let marked = columns(&|counter| counter == Counter::RcvRemotePhysicalErrors);
+            for (errors, (received, marked)) in
+                link_errors.iter_mut().zip(received.iter().zip(marked))
+            {
+                *errors = (*errors - received.min(marked)).max(0.0);
+            }
+            let discards = columns(&Counter::is_discard);
+            let counted = |columns: &[f64]| columns.iter().any(|value| *value > 0.0);
+            let has_any = counted(&link_errors) || counted(&discards);
+            let port = &of_end().next().filter(|_| has_any)?.port;
+            Some(Lane { port, link_errors, discards })
+        });
+        lanes.collect()
     }
 
     /// What went through one of its ends: sent and received, in bytes.

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fabric::counter::TABLE;
+use crate::fabric::counter::{TABLE, link_errors};
 use crate::fabric::label;
 use crate::fabric::topology::{End, LinkId};
 use crate::fabric::{Counter, Guid, PortNumber};
@@ -128,6 +128,16 @@ pub struct Moved {
     pub peer: Option<Port>,
     /// Counter by counter; those that did not move are left out.
     pub sums: Vec<Sum>,
+}
+
+impl Moved {
+    /// The link errors among it.
+    pub fn link_errors(&self) -> u64 {
+        link_errors(|counter| {
+            let grown = self.sums.iter().filter(|sum| sum.counter == counter);
+            grown.fold(0, |all: u64, sum| all.saturating_add(sum.by))
+        })
+    }
 }
 
 /// What a counter came to in a window.

@@ -5,14 +5,13 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
-use crate::fabric::counter::Kind as CounterKind;
 use crate::fabric::label::shortened;
 
 use super::Kind;
 use super::clock::Clock;
 use super::columns;
 use super::course::Course;
-use super::model::{Series, Told, Window};
+use super::model::{Told, Window};
 
 /// How wide the part with time in it is, in the picture's units.
 const WIDE: f64 = 640.0;
@@ -48,7 +47,10 @@ pub fn of(course: Course<'_>, window: Window, clock: &Clock) -> Option<Markup> {
         return None;
     }
     let bottom = GAP * 2.0 + lanes.len() as f64 * (HIGH + GAP);
-    let about = format!("The course of {}: errors, traffic and events over time", course.place);
+    let about = format!(
+        "The course of {}: link errors, discards, traffic and events over time",
+        course.place
+    );
     Some(html! {
         svg .plot viewBox={ "0 0 " (LEFT + WIDE + 10.0) " " (bottom + 24.0) } role="img" aria-label=(about) {
             @for event in course.events { (mark(event, window, bottom, clock)) }
@@ -62,34 +64,25 @@ pub fn of(course: Course<'_>, window: Window, clock: &Clock) -> Option<Markup> {
 }
 
 fn lanes(course: Course<'_>, window: Window) -> Vec<Lane> {
-    let columns = |series: &[&Series]| {
-        let steps = series.iter().flat_map(|series| &series.steps);
-        columns::spread(steps, window, COLUMNS)
-    };
     let mut lanes: Vec<Lane> = Vec::new();
-    for (port, errors) in course.lanes() {
-        // That an end lost its link is told by a mark; beside it errors would be lost from sight.
-        let errors: Vec<&Series> = (errors.into_iter())
-            .filter(|series| series.counter.row().kind != CounterKind::Link)
-            .collect();
-        let columns = columns(&errors);
-        let most = columns.iter().copied().fold(0.0, f64::max);
-        if most > 0.0 {
-            let title = port.label();
-            lanes.push(Lane {
-                title,
-                unit: format!("errors, at most {most:.0}"),
-                class: "bad",
-                columns,
-            });
+    for end in course.lanes(window, COLUMNS) {
+        let sums = [("link errors", "bad", end.link_errors), ("discards", "watch", end.discards)];
+        for (what, class, columns) in sums {
+            let most = columns.iter().copied().fold(0.0, f64::max);
+            if most > 0.0 {
+                let unit = format!("{what}, at most {most:.0}");
+                lanes.push(Lane { title: end.port.label(), unit, class, columns });
+            }
         }
     }
     let a_column = window.length().as_secs_f64() / COLUMNS as f64;
     if let Some((port, directions)) = course.traffic() {
         for (series, way) in directions.into_iter().zip(["sent", "received"]) {
             let Some(series) = series else { continue };
-            let rates: Vec<f64> =
-                columns(&[series]).iter().map(|bytes| bytes / a_column / 1e9).collect();
+            let rates: Vec<f64> = columns::spread(&series.steps, window, COLUMNS)
+                .iter()
+                .map(|bytes| bytes / a_column / 1e9)
+                .collect();
             let most = rates.iter().copied().fold(0.0, f64::max);
             let title = format!("{} {way}", port.label());
             let unit = format!("at most {most:.3} GB/s");

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use crate::history::clock::Clock;
 use crate::history::columns;
-use crate::history::model::{Series, Step};
 
 use super::{Report, Suspect, suspects};
 
@@ -49,7 +48,10 @@ fn page(out: &mut String, report: &Report, clock: &Clock) -> std::fmt::Result {
         writeln!(out, "{} more events are left out.\n", report.more_events)?;
     }
     if !report.others.is_empty() {
-        writeln!(out, "## Errors at ports that are not suspect\n\n| port | counted |\n|---|---|")?;
+        writeln!(
+            out,
+            "## Counters of ports that are not suspect\n\n| port | counted |\n|---|---|"
+        )?;
         for moved in &report.others {
             let counted = suspects::counted(moved, &|at| clock.tell(at));
             writeln!(out, "| {} | {} |", text(&moved.port.label()), text(&counted))?;
@@ -96,11 +98,13 @@ fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &Clock) -> s
         writeln!(out, "- To try first: {repair}")?;
     }
     writeln!(out)?;
-    for (port, errors) in suspect.course().lanes() {
-        let steps = errors.iter().flat_map(|series: &&Series| &series.steps);
-        let steps: Vec<&Step> = steps.collect();
-        let columns = columns::spread(steps, report.window, COLUMNS);
-        writeln!(out, "`{}` errors at {}\n", columns::bars(&columns), text(&port.label()))?;
+    for end in suspect.course().lanes(report.window, COLUMNS) {
+        for (what, columns) in [("link errors", end.link_errors), ("discards", end.discards)] {
+            if columns.iter().any(|value| *value > 0.0) {
+                let place = text(&end.port.label());
+                writeln!(out, "`{}` {what} at {place}\n", columns::bars(&columns))?;
+            }
+        }
     }
     Ok(())
 }

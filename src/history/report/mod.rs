@@ -120,7 +120,8 @@ fn shapes(before: &[Then], after: &[Then]) -> BTreeMap<String, [Option<Shape>; 2
     shapes
 }
 
-/// The ports with errors that are at no suspect's cable, the most first.
+/// The ports that counted something and are at no suspect's cable, those with the most link errors first, and
+/// by all that they counted among equals.
 fn others(moved: Vec<Moved>, suspects: &[Suspect]) -> (Vec<Moved>, usize) {
     let is_suspect = |moved: &Moved| {
         suspects.iter().any(|suspect| {
@@ -129,7 +130,8 @@ fn others(moved: Vec<Moved>, suspects: &[Suspect]) -> (Vec<Moved>, usize) {
     };
     let mut others: Vec<Moved> = moved.into_iter().filter(|moved| !is_suspect(moved)).collect();
     let sum = |moved: &Moved| moved.sums.iter().map(|sum| u128::from(sum.by)).sum::<u128>();
-    others.sort_by(|a, b| sum(b).cmp(&sum(a)).then_with(|| a.port.cmp(&b.port)));
+    let rank = |moved: &Moved| std::cmp::Reverse((moved.link_errors(), sum(moved)));
+    others.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.port.cmp(&b.port)));
     let more = others.len().saturating_sub(MOST_OTHERS);
     others.truncate(MOST_OTHERS);
     (others, more)

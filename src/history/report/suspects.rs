@@ -116,8 +116,8 @@ pub(super) fn of(
     ranked.into_iter().map(|(_, suspect)| suspect).collect()
 }
 
-/// How grave it is: the verdict, losses, errors.
-type Rank = (Verdict, usize, u128);
+/// How grave it is: the verdict, losses, link errors.
+type Rank = (Verdict, usize, u64);
 
 impl File<'_> {
     fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &&Told> {
@@ -135,8 +135,8 @@ impl File<'_> {
     }
 
     fn rank(&self) -> Rank {
-        let errors = self.moved.iter().flat_map(|moved| &moved.sums).map(|sum| u128::from(sum.by));
-        (self.weight(), self.of_kind(Kind::Flap).count(), errors.sum())
+        let errors = self.moved.iter().map(|moved| moved.link_errors());
+        (self.weight(), self.of_kind(Kind::Flap).count(), errors.fold(0, u64::saturating_add))
     }
 
     fn suspect(

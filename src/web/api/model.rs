@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fabric::counter::link_errors;
 use crate::fabric::label;
 use crate::health::Verdict;
 
@@ -161,7 +162,7 @@ pub struct End {
     pub node_type: Word,
     /// The bits that came in here.
     pub bit_errors: BitErrors,
-    /// Counters of errors and of the link that are not zero, by their metrics' names.
+    /// Counters of errors, of discards and of the link that are not zero, by their metrics' names.
     pub counters: BTreeMap<Word, u64>,
     /// Counters whose fields were full at least once: their totals are lower bounds.
     pub saturated: Vec<Word>,
@@ -194,17 +195,6 @@ pub struct InWindow {
     /// The ratio, if that was long enough to tell.
     pub ratio: Option<f64>,
 }
-
-/// What a link counts that is its own fault, at whichever end. Some are not in every version's table.
-pub(super) const LOCAL: [&str; 7] = [
-    "symbol_errors",
-    "link_error_recoveries",
-    "link_downed",
-    "receive_errors",
-    "local_link_integrity_errors",
-    "excessive_buffer_overrun_errors",
-    "fec_uncorrectable_blocks",
-];
 
 /// Where a cable stands among others: the greater, the worse.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -284,13 +274,9 @@ impl End {
     }
 }
 
-/// How many errors a port counted that are of its link.
-pub(super) fn local_errors(counters: &BTreeMap<Word, u64>) -> u64 {
-    let of = |name: &str| counters.get(name).copied().unwrap_or(0);
-    let sum = LOCAL.into_iter().map(of).fold(0, u64::saturating_add);
-    // Packets that were marked upstream count as received with an error, too.
-    let marked = of("receive_remote_physical_errors").min(of("receive_errors"));
-    sum.saturating_sub(marked)
+/// The link errors among a port's counters, by their metrics' names. A writer may be older and leave some out.
+fn local_errors(counters: &BTreeMap<Word, u64>) -> u64 {
+    link_errors(|counter| counters.get(counter.row().metric).copied().unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 use crate::fabric::counter::TABLE;
 use crate::fabric::status::{PortStatus, physical, state};
 use crate::fabric::topology::{Link as Cable, LinkId};
-use crate::fabric::{NodeIndex, PortIndex};
+use crate::fabric::{Counter, NodeIndex, PortIndex, Reading};
 use crate::health::congestion::{Cause, Role};
 use crate::health::{LinkFindings, PortFindings, Verdict};
 
 use super::links::{Of, bit_errors};
-use super::model::local_errors;
 use super::model::port::{Congestion, LinkDetail, Mended, Peer, Port, PortName};
 
 /// The cable of this id in a fabric, as it is now.
@@ -48,7 +47,7 @@ pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkFindings>) -> Port
     });
     let counters = counted.collect();
     let best = || status?.best_rate_with(snapshot.status(known.peer?.port)?);
-    let named = |full: &dyn Fn(crate::fabric::Counter) -> bool| {
+    let named = |full: &dyn Fn(Counter) -> bool| {
         let rows = TABLE.iter().filter(|row| full(row.counter));
         rows.map(|row| row.metric.into()).collect()
     };
@@ -69,7 +68,8 @@ pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkFindings>) -> Port
             .map(|_| judged.map_or(Verdict::Unknown, |judged| judged.verdict).label().into()),
         reasons: judged.map(gravest_first).unwrap_or_default(),
         read_at: reading.and_then(|reading| of.time(reading.at)),
-        errors: local_errors(&counters),
+        errors: reading.map_or(0, Reading::link_errors),
+        discards: reading.and_then(|reading| reading.get(Counter::XmitDiscards)),
         counters,
         saturated: named(&|counter| counting.was_saturated(counter)),
         stuck: named(&|counter| counting.is_stuck(counter)),

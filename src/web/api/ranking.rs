@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::fabric::counter::{Counter, TABLE};
 use crate::fabric::topology::Link as Cable;
-use crate::fabric::{Node, NodeIndex, PortIndex, Snapshot};
+use crate::fabric::{Node, NodeIndex, PortIndex, Reading, Snapshot};
 use crate::health::bit_errors::Window;
 use crate::health::{Findings, LinkFindings, Verdict};
 use crate::monitor::Observation;
 
 use super::links::{Of, all};
-use super::model::{LOCAL, Link, Rank};
+use super::model::{Link, Rank};
 
 /// Which cables are wanted. What is empty wants all.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +38,6 @@ pub fn ranked(
     after: usize,
     most: usize,
 ) -> Ranked {
-    let scale = Scale::new();
     let mut standing = Vec::new();
     for observation in fabrics {
         let Some(snapshot) = &observation.snapshot else { continue };
@@ -55,7 +53,7 @@ pub fn ranked(
             };
             let is_wanted = wanted.verdicts.is_empty() || wanted.verdicts.contains(&verdict);
             if is_wanted && (is_named(cable.0) || is_named(cable.1)) {
-                let rank = scale.rank(verdict, cable, snapshot, &observation.findings);
+                let rank = rank(verdict, cable, snapshot, &observation.findings);
                 standing.push(Standing { rank, observation, snapshot, cable, judged });
             }
         }
@@ -107,45 +105,26 @@ fn named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
     (!text.is_empty()).then(|| snapshot.fabric.nodes.iter().map(has).collect())
 }
 
-/// What ranks are made of.
-struct Scale {
-    local: Vec<Counter>,
-}
-
-impl Scale {
-    fn new() -> Self {
-        let known = TABLE.iter().filter(|row| LOCAL.contains(&row.metric));
-        Scale { local: known.map(|row| row.counter).collect() }
-    }
-
-    /// The same as [`Link::rank`], from what the cable would be told from.
-    fn rank(&self, verdict: Verdict, cable: Cable, of: &Snapshot, findings: &Findings) -> Rank {
-        let Cable(near, far) = cable;
-        let ratio = |port: PortIndex| {
-            let errors = findings.ports.get(port.0 as usize).map(|port| &port.bit_errors);
-            let windows = errors.into_iter().flat_map(|errors| {
-                let watched = |window: &Window| !errors.windows[*window as usize].span().is_zero();
-                let watched = Window::ALL.into_iter().filter(watched);
-                watched.filter_map(|window| errors.ratio(window))
-            });
-            windows.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max)
-        };
-        let errors = self.errors(of, near).saturating_add(self.errors(of, far));
-        Rank::new(verdict, ratio(near).max(ratio(far)), errors)
-    }
-
-    fn errors(&self, snapshot: &Snapshot, port: PortIndex) -> u64 {
-        let count = |counter| snapshot.reading(port).and_then(|reading| reading.get(counter));
-        let of = |counter| count(counter).unwrap_or(0);
-        let sum = self.local.iter().map(|&counter| of(counter)).fold(0, u64::saturating_add);
-        let marked = of(Counter::RcvRemotePhysicalErrors).min(of(Counter::RcvErrors));
-        sum.saturating_sub(marked)
-    }
+/// The same as [`Link::rank`], from what the API's link would be made from.
+fn rank(verdict: Verdict, cable: Cable, of: &Snapshot, findings: &Findings) -> Rank {
+    let Cable(near, far) = cable;
+    let ratio = |port: PortIndex| {
+        let errors = findings.ports.get(port.0 as usize).map(|port| &port.bit_errors);
+        let windows = errors.into_iter().flat_map(|errors| {
+            let watched = |window: &Window| !errors.windows[*window as usize].span().is_zero();
+            let watched = Window::ALL.into_iter().filter(watched);
+            watched.filter_map(|window| errors.ratio(window))
+        });
+        windows.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max)
+    };
+    let errors = |port| of.reading(port).map_or(0, Reading::link_errors);
+    Rank::new(verdict, ratio(near).max(ratio(far)), errors(near).saturating_add(errors(far)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::Counter;
     use crate::health::evidence::tests::{count, fine, over, port, snapshot};
     use crate::web::api::links::{Ask, links};
 
@@ -172,7 +151,7 @@ mod tests {
         let mut ranks = Vec::new();
         for ((cable, judged), link) in all(&board[0]).zip(told) {
             let verdict = judged.unwrap().verdict;
-            let rank = Scale::new().rank(verdict, cable, snapshot, &board[0].findings);
+            let rank = rank(verdict, cable, snapshot, &board[0].findings);
             assert_eq!(rank, link.rank());
             ranks.push(rank);
         }

@@ -8,12 +8,13 @@ use crate::fabric::label::{Piece, natural};
 use crate::fabric::levels::Levels;
 use crate::fabric::topology::{Link as Cable, NodeKind};
 use crate::fabric::{Fabric, NodeIndex};
+use crate::health::congestion::Role;
 use crate::health::{Verdict, evidence};
 use crate::monitor::Observation;
 
 use super::links::Of;
 use super::model::Verdicts;
-use super::model::topology::{Apart, Bundle, Suspect, Switch, Topologies, Topology};
+use super::model::topology::{Apart, Bundle, Congested, Suspect, Switch, Topologies, Topology};
 
 /// How many cables are told one by one, of those between two switches or to a switch's hosts.
 const MOST_SUSPECTS: usize = 8;
@@ -37,17 +38,35 @@ pub fn topology(observation: &Observation) -> Topology {
 /// A cable that was judged.
 type Judged = (Cable, Verdict);
 
+/// Whether a cable is congested, at either end.
+fn congested(of: Of<'_>, cable: Cable) -> Congested {
+    let ends = [cable.0, cable.1].into_iter();
+    let waiting = ends
+        .filter_map(|port| of.findings.ports.get(port.0 as usize))
+        .filter(|port| port.role.is_some());
+    let one = waiting.map(|port| Congested {
+        roots: usize::from(matches!(port.role, Some(Role::Root))),
+        victims: usize::from(matches!(port.role, Some(Role::Victim { .. }))),
+        most_wait: port.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+    });
+    let both = one.fold(Congested::default(), |sum, end| sum.and(&end));
+    let roots = both.roots.min(1);
+    Congested { roots, victims: both.victims.min(1 - roots), ..both }
+}
+
 /// Cables that are told as one.
 #[derive(Clone, Debug, Default)]
 struct Strand {
     verdicts: Verdicts,
     /// Those that want a look. Unknown ones are many after a start, and say nothing one by one.
     suspects: Vec<Judged>,
+    congestion: Congested,
 }
 
 impl Strand {
-    fn add(&mut self, (cable, verdict): Judged) {
+    fn add(&mut self, of: Of<'_>, (cable, verdict): Judged) {
         self.verdicts.add(verdict);
+        self.congestion = self.congestion.and(&congested(of, cable));
         if verdict >= Verdict::Watch {
             self.suspects.push((cable, verdict));
         }
@@ -83,10 +102,10 @@ impl<'a> Wiring<'a> {
             let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
             match (places.get(&near), places.get(&far)) {
                 (Some(&a), Some(&b)) if a != b => {
-                    between.entry((a.min(b), a.max(b))).or_default().add(judged);
+                    between.entry((a.min(b), a.max(b))).or_default().add(of, judged);
                 }
-                (Some(&switch), None) if is_host(fabric, far) => hosts[switch].add(judged),
-                (None, Some(&switch)) if is_host(fabric, near) => hosts[switch].add(judged),
+                (Some(&switch), None) if is_host(fabric, far) => hosts[switch].add(of, judged),
+                (None, Some(&switch)) if is_host(fabric, near) => hosts[switch].add(of, judged),
                 (None, None) => apart.push(without_switch(of, judged)),
                 _ => {}
             }
@@ -159,6 +178,7 @@ impl<'a> Wiring<'a> {
             }
             for place in [a, b] {
                 all[place] = all[place].and(strand.verdicts);
+                switches[place].congestion = switches[place].congestion.and(&strand.congestion);
             }
         }
         for (switch, all) in switches.iter_mut().zip(all) {
@@ -169,6 +189,7 @@ impl<'a> Wiring<'a> {
             b: pair.1,
             verdicts: strand.verdicts,
             suspects: self.suspects(strand),
+            congestion: strand.congestion.clone(),
         });
         Topology {
             fabric: self.of.name.to_owned(),
@@ -191,6 +212,8 @@ impl<'a> Wiring<'a> {
             hosts: hosts.verdicts.count(),
             to_hosts: hosts.verdicts,
             host_suspects: self.suspects(hosts),
+            host_congestion: hosts.congestion.clone(),
+            congestion: hosts.congestion.clone(),
             ..Switch::default()
         }
     }

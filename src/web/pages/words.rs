@@ -5,12 +5,13 @@ use std::time::{Duration, SystemTime};
 use maud::{Markup, html};
 
 use crate::config::HOST_FABRIC;
-use crate::fabric::Guid;
+use crate::fabric::{Counter, Guid};
 pub use crate::health::evidence::grouped as count;
+use crate::health::verdict::Reason;
 use crate::history::clock::Clock;
 use crate::history::model::Told;
 use crate::monitor::Board;
-use crate::web::api::model::port::PortName;
+use crate::web::api::model::port::{Congestion, Port, PortName};
 use crate::web::api::model::{Link, Verdicts};
 
 use super::address;
@@ -150,6 +151,53 @@ pub fn port(fabric: &str, port: &PortName) -> Markup {
 pub fn port_number(fabric: &str, port: &PortName) -> Markup {
     let Ok(guid) = port.guid.parse::<Guid>() else { return html! { "port " (port.port) } };
     html! { a href=(address::port_of_node(fabric, (guid, port.port))) { "port " (port.port) } }
+}
+
+/// A port's part in a congestion, and the way to the root that it waits for.
+pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
+    html! {
+        @match (&*part.role, &part.of) {
+            ("victim", Some(root)) => { "victim of " (port(fabric, root)) }
+            _ => {
+                "root"
+                @match part.cause.as_deref() {
+                    Some("slow_receiver") => ": slow receiver",
+                    Some("full_link") => ": link is full",
+                    _ => "",
+                }
+            }
+        }
+    }
+}
+
+/// The part in a congestion of the other end of a port's cable, as the cable's reasons have it.
+pub fn far_congestion(port: &Port) -> Option<&'static str> {
+    let has = |reason: Reason| port.reasons.iter().any(|it| it == reason.label());
+    let is_own = |role: &str| port.congestion.as_ref().is_some_and(|part| part.role == role);
+    [(Reason::Congested, "root"), (Reason::Victim, "victim")]
+        .into_iter()
+        .find(|(reason, role)| has(*reason) && !is_own(role))
+        .map(|(_, role)| role)
+}
+
+/// The heading of a column of link errors: what is in the sum.
+pub fn link_errors() -> Markup {
+    html! { abbr title="Symbol errors, receive errors without those marked upstream, link integrity errors, buffer overruns, uncorrectable FEC blocks, retrainings and link downs" { "Link errors" } }
+}
+
+/// A sum of a port's counters, if it was read. It is a lower bound where one of them was full.
+pub fn summed(port: &Port, of: &[Counter], sum: Option<u64>) -> Markup {
+    let is_least = of.iter().any(|part| port.saturated.iter().any(|it| it == part.row().metric));
+    html! {
+        @match sum.filter(|_| port.read_at.is_some()) {
+            None => span .quiet { "not read" },
+            Some(0) => span .quiet { "0" },
+            Some(sum) => {
+                @if is_least { abbr title="A counter field was full at least once: the sum is a lower bound." { "≥ " } }
+                (count(sum))
+            }
+        }
+    }
 }
 
 /// How many cables have which verdict, the worst first: `1 bad, 12 ok`.

@@ -99,8 +99,12 @@ pub struct Port {
     pub resets: u32,
     /// When that was seen last (RFC 3339).
     pub last_reset: Option<String>,
-    /// Errors that are of this port's link: not those that were marked upstream.
+    /// Link errors: symbol errors, receive errors without those marked upstream, local link integrity errors,
+    /// buffer overruns, uncorrectable FEC blocks, retrainings and link downs.
     pub errors: u64,
+    /// Packets that the port discarded instead of sending them; null where that was not read.
+    #[serde(default)]
+    pub discards: Option<u64>,
     /// The bits that came in here.
     pub bit_errors: BitErrors,
     /// What error correction had to correct, if it tells.

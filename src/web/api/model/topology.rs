@@ -58,6 +58,42 @@ pub struct Switch {
     pub worst: Option<Word>,
     /// The cables to hosts that are `watch` or `bad`, at most eight, the worst first.
     pub host_suspects: Vec<Suspect>,
+    /// Congestion on the cables to its hosts.
+    #[serde(default)]
+    pub host_congestion: Congested,
+    /// Congestion on all of its cables.
+    #[serde(default)]
+    pub congestion: Congested,
+}
+
+/// How congested some cables are: their ports that wait to send for at least 5 % of the time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Congested {
+    /// Cables with a congestion root at one of their ends: where a congestion starts.
+    pub roots: usize,
+    /// Cables with a victim at one of their ends, which waits for a root elsewhere, and no root.
+    pub victims: usize,
+    /// The greatest share of time that one of their ports waits; null where none is a root or a victim.
+    pub most_wait: Option<f32>,
+}
+
+impl Congested {
+    /// That of several cables together.
+    #[must_use]
+    pub fn and(&self, other: &Congested) -> Congested {
+        let waits = [self.most_wait, other.most_wait];
+        Congested {
+            roots: self.roots + other.roots,
+            victims: self.victims + other.victims,
+            most_wait: waits.into_iter().flatten().reduce(f32::max),
+        }
+    }
+
+    /// Whether one of them is congested.
+    pub fn is_any(&self) -> bool {
+        self.roots + self.victims > 0
+    }
 }
 
 /// All cables between two switches.
@@ -72,6 +108,9 @@ pub struct Bundle {
     pub verdicts: Verdicts,
     /// Those that are `watch` or `bad`, at most eight, the worst first.
     pub suspects: Vec<Suspect>,
+    /// Congestion on them.
+    #[serde(default)]
+    pub congestion: Congested,
 }
 
 /// A cable that is `watch` or `bad`.

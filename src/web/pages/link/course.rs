@@ -98,7 +98,7 @@ fn drawn(trend: &Trend, id: LinkId, clock: &Clock) -> Markup {
         @match plot::of(course, trend.window, clock) {
             Some(picture) => {
                 div .wide tabindex="0" role="group" aria-label="Course" { (picture) }
-                p .quiet { "Times are of " (clock.zone()) "." @if course.lanes().next().is_none() { " Neither end counted errors in this window." } }
+                p .quiet { "Times are of " (clock.zone()) "." @if course.lanes(trend.window, 1).is_empty() { " Neither end counted link errors or discards in this window." } }
             }
             None => p .quiet { "Nothing is recorded of it in this window." },
         }

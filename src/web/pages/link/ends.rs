@@ -4,17 +4,19 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
+use crate::fabric::Counter;
+use crate::fabric::counter::LINK_ERRORS;
 use crate::health::evidence;
 use crate::health::outage::Downtime;
 use crate::history::clock::Clock;
-use crate::web::api::model::port::{Congestion, LinkDetail, Port};
+use crate::web::api::model::port::{LinkDetail, Port};
 use crate::web::pages::words;
 
 /// A line of the table: what it says, and what of an end.
 type Line = (&'static str, fn(&Port, &str) -> Option<Markup>);
 
 /// The table; lines that say nothing of either end are left out.
-const LINES: [Line; 10] = [
+const LINES: [Line; 12] = [
     ("Port", |port, fabric| {
         Some(html! {
             (words::node(fabric, &port.name.guid, &port.name.node)) ", " (words::kind(&port.name.node_type))
@@ -43,14 +45,21 @@ const LINES: [Line; 10] = [
         })
     }),
     ("Error correction", |port, _| port.fec.as_deref().map(|fec| html! { (fec) })),
+    ("Link errors", |port, _| {
+        port.read_at.as_ref().map(|_| words::summed(port, &LINK_ERRORS, Some(port.errors)))
+    }),
+    ("Discards", |port, _| {
+        port.discards.map(|_| words::summed(port, &[Counter::XmitDiscards], port.discards))
+    }),
     ("Waits to send", |port, _| {
         port.wait_ratio.map(|ratio| html! {
             (words::share(ratio)) " of the time"
             @if !port.tick_told { " " span .quiet { "(the device does not tell how long its tick is)" } }
         })
     }),
-    ("In a congestion", |port, fabric| {
-        port.congestion.as_ref().map(|part| congestion(part, fabric))
+    ("Congestion", |port, fabric| match &port.congestion {
+        Some(part) => Some(words::congestion(part, fabric)),
+        None => port.wait_ratio.map(|_| html! { "none" }),
     }),
     ("Impossible values", |port, _| {
         (port.impossible_readings > 0).then(|| {
@@ -91,22 +100,6 @@ pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
             } }
         } }
         (outages(detail, clock))
-    }
-}
-
-fn congestion(part: &Congestion, fabric: &str) -> Markup {
-    html! {
-        @match (&*part.role, &part.of) {
-            ("victim", Some(root)) => { "victim of " (words::port(fabric, root)) }
-            _ => {
-                "root"
-                @match part.cause.as_deref() {
-                    Some("slow_receiver") => ": its receiver is slow",
-                    Some("full_link") => ": its link is full",
-                    _ => "",
-                }
-            }
-        }
     }
 }
 

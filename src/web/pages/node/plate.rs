@@ -60,6 +60,22 @@ impl Look {
     }
 }
 
+/// How a port in a congestion is marked: its class, its sign, and what it means. Its link may be sound, so
+/// this stands beside its look.
+const CONGESTION: [(&str, &str, &str); 2] = [
+    ("root", "◆", "congestion root"),
+    ("victim", "◇", "congestion victim: waits for a root elsewhere"),
+];
+
+/// The mark of a port whose cable is congested, at either end: so a plate has as many marks as the topology
+/// counts congested cables.
+fn congested(port: &Port) -> Option<(&'static str, &'static str, &'static str)> {
+    let roles = [port.congestion.as_ref().map(|part| &*part.role), words::far_congestion(port)];
+    let role =
+        if roles.contains(&Some("root")) { "root" } else { roles.into_iter().flatten().next()? };
+    CONGESTION.into_iter().find(|(class, ..)| *class == role)
+}
+
 /// The plate, and what its signs mean.
 pub(super) fn section(detail: &NodeDetail) -> Markup {
     let shown: Vec<&Port> = detail.ports.iter().filter(|port| port.name.port > 0).collect();
@@ -74,6 +90,10 @@ pub(super) fn section(detail: &NodeDetail) -> Markup {
             @for (look, class, sign, means) in LOOKS {
                 @let count = looks.iter().filter(|has| **has == look).count();
                 @if count > 0 { li { span class={ "sign " (class) } aria-hidden="true" { (sign) } " " (count) " " (means) } }
+            }
+            @for mark in CONGESTION {
+                @let count = shown.iter().filter(|port| congested(port) == Some(mark)).count();
+                @if count > 0 { li { span .congested aria-hidden="true" { (mark.1) } " " (count) " " (mark.2) } }
             }
         }
     }
@@ -91,12 +111,13 @@ fn socket(detail: &NodeDetail, port: &Port) -> Markup {
     };
     html! {
         a class={ "socket " (class) " v-" (verdict) } href=(to) title=(label) aria-label=(label) {
-            span { (port.name.port) } b { (sign) }
+            span { (port.name.port) }
+            b { (sign) @if let Some((_, mark, _)) = congested(port) { span .congested { (mark) } } }
         }
     }
 }
 
-/// A port in a sentence: `port 7: to host-3 port 1, bad: bit errors`.
+/// A port in a sentence: `port 7: to host-3 port 1, bad: bit errors; congestion root, waits 32 % of the time`.
 pub(super) fn label(port: &Port) -> String {
     let number = port.name.port;
     let (_, _, means) = Look::of(port).row();
@@ -108,13 +129,24 @@ pub(super) fn label(port: &Port) -> String {
         Look::Down | Look::Off => format!("{means}, "),
         _ => String::new(),
     };
-    format!("port {number}: to {}, {now}{verdict}{why}", peer.name.label())
+    let mut parts = vec![format!("port {number}: to {}, {now}{verdict}{why}", peer.name.label())];
+    if let Some(part) = &port.congestion {
+        let waits = port.wait_ratio.map(|it| format!(", waits {} of the time", words::share(it)));
+        parts.push(format!("congestion {}{}", part.role, waits.unwrap_or_default()));
+    }
+    if let Some(role) = words::far_congestion(port) {
+        parts.push(format!("the other end is a congestion {role}"));
+    }
+    if let Some(discards) = port.discards.filter(|discards| *discards > 0) {
+        parts.push(format!("{} packets discarded", words::count(discards)));
+    }
+    parts.join("; ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::api::model::port::{Peer, PortName};
+    use crate::web::api::model::port::{Congestion, Peer, PortName};
 
     fn port(verdict: Option<&'static str>, physical: Option<&'static str>) -> Port {
         let name = PortName { node: "host-3".into(), port: 1, ..PortName::default() };
@@ -150,6 +182,30 @@ mod tests {
         }
         let why = Port { reasons: vec!["bit_errors".into()], ..port(Some("bad"), Some("LinkUp")) };
         assert_eq!(label(&why), "port 7: to host-3 port 1, bad: bit errors");
+    }
+
+    #[test]
+    fn congestion_and_discards_show_at_a_port_whose_cable_is_ok() {
+        let part = |role: &'static str| Congestion { role: role.into(), ..Congestion::default() };
+        let root = Port {
+            congestion: Some(part("root")),
+            wait_ratio: Some(0.32),
+            discards: Some(217_838),
+            ..port(Some("ok"), Some("LinkUp"))
+        };
+        let text = "port 7: to host-3 port 1, ok; congestion root, waits 32 % of the time; 217,838 packets discarded";
+        assert_eq!(label(&root), text);
+        let victim = Port { congestion: Some(part("victim")), ..port(Some("ok"), Some("LinkUp")) };
+        let detail =
+            NodeDetail { ports: vec![root, victim.clone(), victim], ..NodeDetail::default() };
+        let page = section(&detail).into_string();
+        for wanted in [
+            "◆</span> 1 congestion root",
+            "◇</span> 2 congestion victim",
+            "✓<span class=\"congested\">◆</span>",
+        ] {
+            assert!(page.contains(wanted), "{wanted}: {page}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use maud::{Markup, html};
 
+use crate::fabric::Counter;
+use crate::fabric::counter::LINK_ERRORS;
 use crate::fabric::topology::LinkId;
 use crate::web::api::model::node::NodeDetail;
 use crate::web::api::model::port::Port;
@@ -14,7 +16,8 @@ pub(super) fn section(detail: &NodeDetail) -> Markup {
         div .wide tabindex="0" role="group" aria-label="Ports" { table .ports {
             thead { tr {
                 th .n scope="col" { "Port" } th scope="col" { "Leads to" } th scope="col" { "State" } th scope="col" { "Runs at" }
-                th scope="col" { "Verdict" } th .n scope="col" { "Errors" } th .n scope="col" { "Waits" }
+                th scope="col" { "Verdict" } th .n scope="col" { (words::link_errors()) } th .n scope="col" { "Discards" }
+                th scope="col" { "Congestion" } th .n scope="col" { "Waits to send" }
             } }
             tbody { @for port in &detail.ports { (line(detail, port)) } }
         } }
@@ -42,7 +45,12 @@ fn line(detail: &NodeDetail, port: &Port) -> Markup {
             }
             td { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
             td { (judged(detail, port)) }
-            td .n { (errors(port)) }
+            td .n { (words::summed(port, &LINK_ERRORS, Some(port.errors))) }
+            td .n { (words::summed(port, &[Counter::XmitDiscards], port.discards)) }
+            td {
+                @if let Some(part) = &port.congestion { (words::congestion(part, &detail.fabric)) }
+                @else if let Some(role) = words::far_congestion(port) { span .quiet { "other end: " (role) } }
+            }
             td .n { @if let Some(ratio) = port.wait_ratio { (words::share(ratio)) } }
         }
     }
@@ -55,19 +63,6 @@ fn judged(detail: &NodeDetail, port: &Port) -> Markup {
         @if let (Some(verdict), Some(link)) = (&port.verdict, link) {
             a href=(address::link(&detail.fabric, link)) { (words::verdict(verdict)) }
             @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
-        }
-    }
-}
-
-fn errors(port: &Port) -> Markup {
-    html! {
-        @match (&port.read_at, port.errors) {
-            (None, _) => span .quiet { "not read" },
-            (_, 0) => span .quiet { "0" },
-            (_, errors) => {
-                @if !port.saturated.is_empty() { abbr title="A field was full at least once: the sum is a lower bound." { "≥ " } }
-                (words::count(errors))
-            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::health::Verdict;
 use crate::web::api::model::Verdicts;
-use crate::web::api::model::topology::{Suspect, Switch, Topology};
+use crate::web::api::model::topology::{Congested, Suspect, Switch, Topology};
 
 /// How many boxes a row has at the most: names beneath one another's neighbours can be read so.
 pub(super) const WIDEST: usize = 20;
@@ -47,6 +47,7 @@ pub(super) struct Line<'a> {
     pub(super) verdicts: Verdicts,
     /// Some of those that want a look, the worst first.
     pub(super) suspects: Vec<&'a Suspect>,
+    pub(super) congestion: Congested,
 }
 
 /// The worst of a switch's cables, read back.
@@ -85,7 +86,9 @@ impl<'a> Layout<'a> {
                 ends,
                 verdicts: Verdicts::default(),
                 suspects: Vec::new(),
+                congestion: Congested::default(),
             });
+            line.congestion = line.congestion.and(&bundle.congestion);
             line.verdicts = line.verdicts.and(bundle.verdicts);
             line.suspects.extend(&bundle.suspects);
         }
@@ -188,6 +191,7 @@ mod tests {
             b,
             verdicts: Verdicts { ok: 2, bad, ..Verdicts::default() },
             suspects: vec![suspect.clone(); bad],
+            ..Bundle::default()
         };
         let topology = Topology {
             switches: switches(&[(1, 40, 20), (2, 2, 9)]),

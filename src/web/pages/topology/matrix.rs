@@ -230,6 +230,7 @@ mod tests {
             b,
             verdicts: Verdicts { ok: 1, ..Verdicts::default() },
             suspects: Vec::new(),
+            ..Bundle::default()
         };
         Topology {
             switches: levels.iter().map(switch).collect(),

@@ -70,7 +70,7 @@ fn section(topology: &Topology) -> Markup {
         (gist(topology))
         @if !topology.switches.is_empty() {
             div .wide tabindex="0" role="group" aria-label="Picture" { (picture::drawn(topology, &layout)) }
-            (legend())
+            (legend(topology.switches.iter().any(|switch| switch.congestion.is_any())))
         }
         (apart(topology))
         (faults(topology))
@@ -93,7 +93,7 @@ fn gist(topology: &Topology) -> Markup {
     }
 }
 
-fn legend() -> Markup {
+fn legend(is_congested: bool) -> Markup {
     html! {
         ul .legend {
             @for (verdict, means) in [("ok", "all ok"), ("unknown", "some unknown"), ("watch", "some to watch"), ("bad", "some bad")] {
@@ -104,6 +104,12 @@ fn legend() -> Markup {
             }
             li { "A line is all cables between two boxes. Signs beneath a box are cables to its hosts: "
                 span .sign.bad { "✕" } " bad, " span .sign.watch { "!" } " watch." }
+            @if is_congested {
+                li {
+                    svg .key width="28" height="12" viewBox="0 0 28 12" aria-hidden="true" { path .congested d="M1 6L27 6" {} }
+                    " congested. Above a box, its congested cables: ◆ with a root, ◇ with a victim"
+                }
+            }
         }
     }
 }
@@ -183,7 +189,7 @@ fn table(topology: &Topology) -> Markup {
         div .wide tabindex="0" role="group" aria-label="All switches" { table {
             thead { tr {
                 th scope="col" { "Switch" } th scope="col" { "Level" } th .n scope="col" { "Cables up" } th .n scope="col" { "Aside" }
-                th .n scope="col" { "Down" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" }
+                th .n scope="col" { "Down" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" } th scope="col" { "Congestion" }
             } }
             tbody { @for switch in &topology.switches { (line(&topology.fabric, switch, top)) } }
         } }
@@ -201,6 +207,7 @@ fn line(fabric: &str, switch: &Switch, top: Option<u8>) -> Markup {
             td { (picture::called(switch.level, top)) }
             (number(switch.up_links)) (number(switch.side_links)) (number(switch.down_links)) (number(switch.hosts))
             td { @if let Some(worst) = &switch.worst { (words::verdict(worst)) } }
+            td { @if switch.congestion.is_any() { (picture::congestion(&switch.congestion)) } }
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::fabric::label::shortened;
 use crate::fabric::topology::LinkId;
 use crate::health::Verdict;
 use crate::web::api::model::Verdicts;
-use crate::web::api::model::topology::{Suspect, Switch, Topology};
+use crate::web::api::model::topology::{Congested, Suspect, Switch, Topology};
 use crate::web::pages::{address, words};
 
 use super::layout::{Cell, Layout, Line, Row};
@@ -66,7 +66,8 @@ pub(super) fn called(level: Option<u8>, top: Option<u8>) -> &'static str {
 
 /// Where each row begins.
 fn tops(layout: &Layout<'_>) -> Vec<f64> {
-    let mut top = 4.0;
+    // Signs of congestion stand above a box.
+    let mut top = 16.0;
     let mut tops = Vec::new();
     for row in 0..layout.rows.len() {
         if layout.has_arcs(row) {
@@ -121,6 +122,7 @@ impl Drawing<'_> {
                     text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (shortened(line, if place > 0 { letters * 6 / 5 } else { letters })) }
                 }
             }
+            (congested(of, middle + half, top - 4.0))
             (troubled(&self.topology.fabric, of, cell, middle, half, top + BOX.1 + 12.0))
         }
     }
@@ -155,9 +157,15 @@ impl Drawing<'_> {
         let [above, below] = line.ends.map(|(row, place)| {
             name(&self.topology.switches[self.layout.rows[row].boxes[place].members.clone()])
         });
-        let about = format!("{above} to {below}: {}", tally(&line.verdicts));
-        let drawn =
-            html! { path class={ "cable " (worst.label()) } d=(path) { title { (about) } } };
+        let mut about = format!("{above} to {below}: {}", tally(&line.verdicts));
+        if line.congestion.is_any() {
+            about += "; congestion: ";
+            about += &congestion(&line.congestion);
+        }
+        let drawn = html! {
+            @if line.congestion.is_any() { path .congested d=(path) {} }
+            path class={ "cable " (worst.label()) } d=(path) { title { (about) } }
+        };
         match line.suspects.first().filter(|_| worst >= Verdict::Watch).and_then(|it| link(it)) {
             Some(id) => html! {
                 a href=(address::link(&self.topology.fabric, id)) aria-label=(about) { (drawn) }
@@ -165,6 +173,31 @@ impl Drawing<'_> {
             None => drawn,
         }
     }
+}
+
+/// The signs above a box whose cables are congested, and how many are: of hosts' cables, too, which have no line.
+fn congested(of: &[Switch], right: f64, y: f64) -> Markup {
+    let all = of.iter().fold(Congested::default(), |sum, switch| sum.and(&switch.congestion));
+    html! {
+        @if all.is_any() {
+            text .congestion x=(tenth(right)) y=(tenth(y)) {
+                title { "Congestion: " (congestion(&all)) }
+                @if all.roots > 0 { "◆" (all.roots) } @if all.victims > 0 { "◇" (all.victims) }
+            }
+        }
+    }
+}
+
+/// How congested some cables are: `1 root, 3 victims, waits up to 32 % of the time`.
+pub(super) fn congestion(of: &Congested) -> String {
+    let counts = [(of.roots, "root", "roots"), (of.victims, "victim", "victims")];
+    let there = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let mut parts: Vec<String> =
+        there.map(|(count, one, many)| words::several(count, one, many)).collect();
+    if let Some(share) = of.most_wait {
+        parts.push(format!("waits up to {} of the time", words::share(share)));
+    }
+    parts.join(", ")
 }
 
 /// The cables to hosts that want a look, as signs beneath a box that lead to them.
@@ -212,6 +245,10 @@ fn about(of: &[Switch], cell: &Cell, name: &str) -> String {
     if cell.hosts > 0 {
         told = format!("{told}; to hosts: {}", tally(&cell.to_hosts));
     }
+    let all = of.iter().fold(Congested::default(), |sum, switch| sum.and(&switch.congestion));
+    if all.is_any() {
+        told = format!("{told}; congestion: {}", congestion(&all));
+    }
     match cell.worst {
         Some(worst) => format!("{told}; worst link: {}", worst.label()),
         None => told,
@@ -255,12 +292,36 @@ mod tests {
         };
         let topology = Topology {
             switches: vec![switch(1, 1, &suspects), switch(2, 2, &[])],
-            bundles: vec![Bundle { a: 0, b: 1, verdicts, suspects: suspects.clone() }],
+            bundles: vec![Bundle { b: 1, verdicts, suspects, ..Bundle::default() }],
             ..Topology::default()
         };
         let page = drawn(&topology, &Layout::of(&topology)).into_string();
         assert_eq!(page.matches(&format!("href=\"/link/{link}\"")).count(), 2, "{page}");
         assert!(page.contains("4 cables (1 bad, 3 ok)") && page.contains("Leaves"), "{page}");
         assert!(!page.contains("<script>"), "{page}");
+    }
+
+    #[test]
+    fn congestion_shows_at_boxes_and_lines_whose_cables_are_ok() {
+        let waiting = Congested { roots: 1, victims: 2, most_wait: Some(0.32) };
+        let switch = |guid: u64, level, congestion: &Congested| Switch {
+            guid: Guid(guid).to_string(),
+            level: Some(level),
+            congestion: congestion.clone(),
+            ..Switch::default()
+        };
+        let verdicts = Verdicts { ok: 3, ..Verdicts::default() };
+        let topology = |congestion: Congested| Topology {
+            switches: vec![switch(1, 1, &congestion), switch(2, 2, &Congested::default())],
+            bundles: vec![Bundle { b: 1, verdicts, congestion, ..Bundle::default() }],
+            ..Topology::default()
+        };
+        let page = |topology: &Topology| drawn(topology, &Layout::of(topology)).into_string();
+        let busy = page(&topology(waiting));
+        let told = "congestion: 1 root, 2 victims, waits up to 32 % of the time";
+        assert_eq!(busy.matches(told).count(), 2, "a box and a line: {busy}");
+        assert!(busy.contains("◆1◇2") && busy.contains("class=\"congested\""), "{busy}");
+        let quiet = page(&topology(Congested::default()));
+        assert!(!quiet.contains("ongest") && !quiet.contains('◆'), "{quiet}");
     }
 }
