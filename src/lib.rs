@@ -14,6 +14,7 @@ pub mod history;
 pub mod mad;
 pub mod metric;
 pub mod monitor;
+pub mod query;
 pub mod remote;
 pub mod service;
 pub mod sim;

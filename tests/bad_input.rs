@@ -4,6 +4,8 @@
 
 mod rig;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -348,6 +350,102 @@ fn unknown_paths_and_hostile_requests() {
                 "{header}: {value}"
             );
         }
+    }
+    assert!(exporter.stop().success());
+}
+
+/// Asks a demo that has been swept once for each of these; each is to be refused with one line that says
+/// so much.
+fn refusals(cases: &[(&str, u16, &str)]) {
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    for (path, status, says) in cases {
+        let answer = exporter.get(path, &[]);
+        let text = answer.text();
+        assert_eq!(answer.status, *status, "{path}: {text:.300}");
+        assert!(text.contains(says), "{path}: {says:?} is not in: {text}");
+        // A page says it in its own words, and has as many lines as it needs.
+        assert!(text.starts_with("<!DOCTYPE") || text.lines().count() == 1, "{path}: {text}");
+    }
+    assert!(exporter.stop().success());
+}
+
+#[test]
+fn a_wrong_parameter_is_named_with_what_it_takes() {
+    let window = "from=2026-11-21T03:12:00Z&to=2026-11-21T03:13:00Z";
+    let events = format!("/api/v1/history/events?{window}");
+    let asked = |rest: &str| format!("{events}&{rest}");
+    let series = format!("/api/v1/history/series?{window}");
+    refusals(&[
+        ("/api/v1/links?suspect=maybe", 400, "suspect: \"maybe\": must be true or false\n"),
+        ("/api/v1/links?suspect=true&suspect=true", 400, "suspect: is there twice\n"),
+        ("/api/v1/links?fabric=x", 400, "fabric: no fabric is called \"x\"; there are: default\n"),
+        ("/api/v1/links?suspects=true", 400, "\"suspects\": there are: fabric, suspect\n"),
+        ("/api/v1/nodes?kind=hub", 400, "kind: \"hub\": must be one of: switch, ca, router, "),
+        ("/api/v1/nodes?fabric=x", 400, "fabric: no fabric is called \"x\"; there are: default\n"),
+        ("/api/v1/topology?x=1", 400, "unknown parameter \"x\": there are: fabric\n"),
+        ("/api/v1/overview?x=1", 400, "unknown parameter \"x\": there are none\n"),
+        ("/api/v1/search", 400, "q: is missing\n"),
+        ("/api/v1/search?query=x", 400, "unknown parameter \"query\": there are: q\n"),
+        ("/api/v1/history/span?x=1", 400, "unknown parameter \"x\": there are none\n"),
+        ("/api/v1/history/dump?from=noon", 400, "from: \"noon\": must be a time such as 2026-"),
+        (&asked("kind=party"), 400, "kind: \"party\": must be one of: exporter_start, "),
+        (&asked("node=x"), 400, "node: \"x\": must be a GUID such as 0x"),
+        (&asked("port=0x1"), 400, "port: \"0x1\": must be a port such as 0x"),
+        (&asked("knd=flap"), 400, "unknown parameter \"knd\": there are: from, to, kind, "),
+        (&format!("{series}&detail=most"), 400, "detail: \"most\": must be errors or all\n"),
+        ("/links?verdict=worse", 400, "verdict: &quot;worse&quot;: must be one of: "),
+        ("/links?page=0", 400, "page: &quot;0&quot;: must be a number from 1 on."),
+        ("/events?kind=party", 400, "kind: &quot;party&quot;: must be one of: exporter_start, "),
+        ("/events?page=501", 400, "page: &quot;501&quot;: must be a number from 1 to 500."),
+        ("/events?window=2y", 400, "window: &quot;2y&quot;: must be one of: 1h, 6h, 24h, 7d, 30d."),
+    ]);
+}
+
+#[test]
+fn a_scrape_cannot_choose_collectors_and_may_say_anything_else() {
+    let none = "there are no collectors to choose from: each scrape has all metrics\n";
+    refusals(&[
+        ("/metrics?collect[]=nosuch", 400, &format!("collect[]: \"nosuch\": {none}")),
+        ("/metrics?collect%5B%5D=port", 400, &format!("collect[]: \"port\": {none}")),
+        ("/metrics?exclude[]=port", 400, &format!("exclude[]: \"port\": {none}")),
+    ]);
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    assert_eq!(exporter.get("/metrics?module=default&collect=x", &[]).status, 200);
+    assert!(exporter.stop().success());
+}
+
+/// RFC 9112, 3.2.
+#[test]
+fn a_request_has_one_host() {
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    for (head, status, says) in [
+        ("GET /-/healthy HTTP/1.1\r\nHost: monitor:10315", "200", "healthy\n"),
+        ("GET /-/healthy HTTP/1.0", "200", "healthy\n"),
+        ("GET /-/healthy HTTP/1.1", "400", "the Host header is missing\n"),
+        ("GET /nowhere HTTP/1.1", "400", "the Host header is missing\n"),
+        ("GET /metrics HTTP/1.1\r\nHost: a\r\nHost: b", "400", "the Host header is there twice\n"),
+        ("GET /metrics HTTP/1.1\r\nHost: a/b", "400", "the Host header must be a host, "),
+        // And no refusal is without a word.
+        (
+            "POST /metrics HTTP/1.1\r\nHost: a",
+            "405",
+            "POST is not allowed at /metrics: GET and HEAD are\n",
+        ),
+        ("PUT /api/v1/links HTTP/1.1\r\nHost: a", "405", "PUT is not allowed at /api/v1/links: "),
+        ("POST / HTTP/1.1\r\nHost: a", "405", "POST is not allowed at /: GET and HEAD are\n"),
+    ] {
+        let mut stream = TcpStream::connect(exporter.address()).unwrap();
+        write!(stream, "{head}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (top, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert_eq!(top.split(' ').nth(1), Some(status), "{head:?}: {answer}");
+        assert!(body.starts_with(says) && body.lines().count() == 1, "{head:?}: {answer}");
+        let allow = top.to_lowercase().contains("\r\nallow: get,head");
+        assert_eq!(allow, status == "405", "{head:?}: {answer}");
     }
     assert!(exporter.stop().success());
 }

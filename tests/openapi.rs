@@ -54,7 +54,8 @@ fn answers_are_as_the_description_says() {
             continue;
         }
         let answer = told(&address);
-        assert!(!answer.as_array().is_some_and(Vec::is_empty), "{address} shows nothing");
+        let list = answer.get("events").unwrap_or(&answer);
+        assert!(!list.as_array().is_some_and(Vec::is_empty), "{address} shows nothing");
         answers.push(json!({"path": path, "answer": answer}));
     }
     assert!(answers.len() > 12, "{}", answers.len());

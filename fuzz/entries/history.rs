@@ -68,7 +68,7 @@ pub fn run(bytes: &[u8]) {
             let _ = reader.frames(tier);
         }
         if flags & 2 != 0 {
-            let _ = reader.dump(always(), &folder.path().join("copy.db"), 0);
+            let _ = reader.dump_unnamed(always(), 0);
         }
     }
     if flags & 4 != 0 {

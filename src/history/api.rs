@@ -11,8 +11,9 @@ use crate::remote::Access;
 use super::HistoryError;
 use super::http::{Address, line};
 use super::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
+use super::page::{Cursor, Events, Page};
 use super::question::{self, DUMP, PATH, Question};
-use super::source::{AskError, Detail, Source, Wanted};
+use super::source::{AskError, Detail, Paged, Source, Wanted};
 
 /// How many ports are asked for at once: proxies take addresses of 8 KiB.
 const AT_ONCE: usize = 200;
@@ -51,6 +52,22 @@ impl Api {
 }
 
 impl Api {
+    /// All events that are wanted, page after page.
+    fn pages(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
+        let (mut told, mut after) = (Vec::new(), None::<Cursor>);
+        loop {
+            let Events { events, next } = self.page(wanted, Page::largest(after))?;
+            told.extend(events);
+            if next.is_none() {
+                return Ok(told);
+            }
+            if next <= after {
+                return Err(self.address.problem("tells the same page of events again and again"));
+            }
+            after = next;
+        }
+    }
+
     /// Has a copy of a window made there, and writes it into a file here.
     pub fn dump(&self, window: Window, file: &Path) -> Result<(), AskError> {
         let failed = |error| HistoryError::Io { path: file.into(), doing: "write it", error };
@@ -77,6 +94,12 @@ fn is_ours(body: &[u8]) -> bool {
     !text.is_empty() && text.lines().count() == 1 && !text.starts_with(['<', '{'])
 }
 
+impl Paged for Api {
+    fn page(&self, wanted: &Wanted, page: Page) -> Result<Events, AskError> {
+        self.ask(&Question::Events(wanted.clone(), page))
+    }
+}
+
 impl Source for Api {
     fn name(&self) -> String {
         self.address.name()
@@ -92,7 +115,7 @@ impl Source for Api {
 
     fn events(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
         if wanted.ports.len() + wanted.nodes.len() <= AT_ONCE {
-            return self.ask(&Question::Events(wanted.clone()));
+            return self.pages(wanted);
         }
         let mut told: Vec<Told> = Vec::new();
         let blank = Wanted { nodes: Vec::new(), ports: Vec::new(), ..wanted.clone() };
@@ -108,7 +131,7 @@ impl Source for Api {
                 .problem("nodes and ports are too many to be asked for at once"));
         }
         for some in nodes.chain(ports) {
-            told.extend(self.ask::<Vec<Told>>(&Question::Events(some))?);
+            told.extend(self.pages(&some)?);
         }
         // What is about two of the ports was told twice.
         told.sort_by_key(|event| event.at);

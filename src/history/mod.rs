@@ -15,6 +15,7 @@ pub mod export;
 pub mod file;
 mod http;
 pub mod model;
+pub mod page;
 pub mod plot;
 pub mod prometheus;
 pub mod question;
@@ -73,6 +74,12 @@ pub enum HistoryError {
         free: u64,
         /// How many have to stay so.
         least: u64,
+    },
+    /// The answer would be larger than is allowed.
+    #[error("more than {most} readings in one answer: ask for fewer ports or a shorter time")]
+    TooMuch {
+        /// How many readings an answer may have.
+        most: usize,
     },
     /// The system does not let us.
     #[error("{path}: cannot {doing}: {error}")]

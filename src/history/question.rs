@@ -1,15 +1,18 @@
 //! The questions that a [`Source`] answers, as an address has them. One table writes and reads them,
 //! so that the exporter's API and whoever asks it cannot mean different things.
 
-use std::fmt::Display;
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::SystemTime;
 
+use crate::fabric::Guid;
 use crate::fabric::topology::End;
+use crate::query::Query;
 
 use super::Kind;
 use super::model::{Window, time};
-use super::source::{AskError, Detail, Source, Wanted};
+use super::page::{self, Page};
+use super::source::{AskError, Detail, Paged, Wanted};
 
 /// Below which path an exporter answers them.
 pub const PATH: &str = "/api/v1/history";
@@ -24,9 +27,7 @@ pub fn window(window: Window) -> Vec<(&'static str, String)> {
 
 /// Reads what [`window`] has written.
 pub fn read_window(pairs: &[(String, String)]) -> Result<Window, String> {
-    let said = Said { pairs };
-    said.ensure_known(&["from", "to"])?;
-    said.window()
+    Said { query: Query::new(pairs, &["from", "to"])? }.window()
 }
 
 /// How many ports may be named at once: what each of them counted in three hours, sweep by sweep, is
@@ -36,21 +37,21 @@ const MOST_PORTS: usize = 256;
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// [`Source::span`].
+    /// [`Source::span`](super::Source::span).
     Span,
-    /// [`Source::ports`].
+    /// [`Source::ports`](super::Source::ports).
     Ports(String),
-    /// [`Source::events`].
-    Events(Wanted),
-    /// [`Source::cables`].
+    /// [`Paged::page`].
+    Events(Wanted, Page),
+    /// [`Source::cables`](super::Source::cables).
     Cables(Vec<End>, Window),
-    /// [`Source::moved`].
+    /// [`Source::moved`](super::Source::moved).
     Moved(Window),
-    /// [`Source::series`].
+    /// [`Source::series`](super::Source::series).
     Series(Vec<End>, Detail, Window),
-    /// [`Source::fabrics`].
+    /// [`Source::fabrics`](super::Source::fabrics).
     Fabrics(SystemTime),
-    /// [`Source::cover`].
+    /// [`Source::cover`](super::Source::cover).
     Cover(Window),
 }
 
@@ -58,7 +59,7 @@ pub enum Question {
 pub const NAMES: [(&str, &[&str]); 8] = [
     ("span", &[]),
     ("ports", &["called"]),
-    ("events", &["from", "to", "kind", "node", "port"]),
+    ("events", &["from", "to", "kind", "node", "port", "limit", "after"]),
     ("cables", &["from", "to", "port"]),
     ("moved", &["from", "to"]),
     ("series", &["from", "to", "port", "detail"]),
@@ -81,7 +82,7 @@ impl Question {
         match self {
             Question::Span => "span",
             Question::Ports(_) => "ports",
-            Question::Events(_) => "events",
+            Question::Events(..) => "events",
             Question::Cables(..) => "cables",
             Question::Moved(_) => "moved",
             Question::Series(..) => "series",
@@ -99,11 +100,13 @@ impl Question {
         match self {
             Question::Span => {}
             Question::Ports(called) => pairs.push(("called", called.clone())),
-            Question::Events(wanted) => {
+            Question::Events(wanted, page) => {
                 span(&wanted.window);
                 pairs.extend(wanted.kinds.iter().map(|kind| ("kind", kind.label().to_owned())));
                 pairs.extend(wanted.nodes.iter().map(|guid| ("node", guid.to_string())));
                 pairs.extend(wanted.ports.iter().map(written));
+                pairs.push(("limit", page.limit.to_string()));
+                pairs.extend(page.after.map(|after| ("after", after.to_string())));
             }
             Question::Cables(ports, window) => {
                 span(window);
@@ -128,16 +131,16 @@ impl Question {
                 format!("no question is called {name:?}; there are: {}", known.join(", "));
             return Err(NoQuestion::Name(problem));
         };
-        let said = Said { pairs };
-        said.ensure_known(keys).and_then(|()| said.question(name)).map_err(NoQuestion::Words)
+        let said = Query::new(pairs, keys).map(|query| Said { query });
+        said.and_then(|said| said.question(name)).map_err(NoQuestion::Words)
     }
 
     /// What a source says to it, as JSON; of what cannot be written, why not.
-    pub fn answer(&self, source: &dyn Source) -> Result<serde_json::Result<Vec<u8>>, AskError> {
+    pub fn answer(&self, source: &dyn Paged) -> Result<serde_json::Result<Vec<u8>>, AskError> {
         Ok(match self {
             Question::Span => serde_json::to_vec(&source.span()?),
             Question::Ports(called) => serde_json::to_vec(&source.ports(called)?),
-            Question::Events(wanted) => serde_json::to_vec(&source.events(wanted)?),
+            Question::Events(wanted, page) => serde_json::to_vec(&source.page(wanted, *page)?),
             Question::Cables(ports, window) => serde_json::to_vec(&source.cables(ports, *window)?),
             Question::Moved(window) => serde_json::to_vec(&source.moved(*window)?),
             Question::Series(ports, detail, window) => {
@@ -151,21 +154,27 @@ impl Question {
 
 /// What an address says.
 struct Said<'a> {
-    pairs: &'a [(String, String)],
+    query: Query<'a>,
 }
 
 impl Said<'_> {
     fn question(&self, name: &str) -> Result<Question, String> {
+        let query = &self.query;
         Ok(match name {
             "span" => Question::Span,
-            "ports" => Question::Ports(self.one("called")?.to_owned()),
-            "events" => Question::Events(Wanted {
-                window: self.window()?,
-                kinds: self
-                    .all("kind", |label| Kind::from_label(label).ok_or("is no kind of event"))?,
-                nodes: self.all("node", str::parse)?,
-                ports: self.ports()?,
-            }),
+            "ports" => Question::Ports(query.required("called")?.to_owned()),
+            "events" => {
+                let wanted = Wanted {
+                    window: self.window()?,
+                    kinds: query.read_all("kind", kind)?,
+                    nodes: query.read_all("node", |text| {
+                        text.parse::<Guid>()
+                            .map_err(|_| "must be a GUID such as 0x00aa000000000001")
+                    })?,
+                    ports: self.ports()?,
+                };
+                Question::Events(wanted, self.page()?)
+            }
             "cables" => Question::Cables(self.ports()?, self.window()?),
             "moved" => Question::Moved(self.window()?),
             "series" => Question::Series(self.ports()?, self.detail()?, self.window()?),
@@ -174,65 +183,53 @@ impl Said<'_> {
         })
     }
 
-    fn ensure_known(&self, keys: &[&str]) -> Result<(), String> {
-        match self.pairs.iter().find(|(key, _)| !keys.contains(&key.as_str())) {
-            None => Ok(()),
-            Some((key, _)) => Err(format!("{key:?} means nothing here: {}", keys.join(", "))),
-        }
-    }
-
-    fn values(&self, key: &str) -> impl Iterator<Item = &str> {
-        self.pairs.iter().filter(move |(has, _)| has == key).map(|(_, value)| value.as_str())
-    }
-
-    fn one(&self, key: &str) -> Result<&str, String> {
-        let mut values = self.values(key);
-        match (values.next(), values.next()) {
-            (Some(value), None) => Ok(value),
-            (None, _) => Err(format!("{key}: is missing")),
-            _ => Err(format!("{key}: is there twice")),
-        }
-    }
-
-    fn all<T, E: Display>(
-        &self,
-        key: &str,
-        read: impl Fn(&str) -> Result<T, E>,
-    ) -> Result<Vec<T>, String> {
-        let wrong = |value: &str, error: E| format!("{key}: {value:?}: {error}");
-        self.values(key).map(|value| read(value).map_err(|error| wrong(value, error))).collect()
-    }
-
     fn ports(&self) -> Result<Vec<End>, String> {
-        if self.values("port").count() > MOST_PORTS {
+        if self.query.values("port").count() > MOST_PORTS {
             return Err(format!("port: more than {MOST_PORTS} at once"));
         }
-        self.all("port", |text| {
+        self.query.read_all("port", |text| {
             let end = text
                 .rsplit_once(':')
                 .and_then(|(guid, number)| Some((guid.parse().ok()?, u8::from_str(number).ok()?)));
-            end.ok_or("is no port such as 0x00aa000000000001:5")
+            end.ok_or("must be a port such as 0x00aa000000000001:5")
         })
     }
 
+    fn page(&self) -> Result<Page, String> {
+        let limit = self.query.read("limit", |text| {
+            let limit = NonZeroUsize::from_str(text).ok().filter(|limit| *limit <= page::MOST);
+            limit.ok_or_else(|| format!("must be a number from 1 to {}", page::MOST))
+        })?;
+        let after = self.query.read("after", str::parse)?;
+        Ok(Page { limit: limit.unwrap_or(page::USUAL), after })
+    }
+
     fn detail(&self) -> Result<Detail, String> {
-        match self.one("detail")? {
+        let name = "detail";
+        match self.query.required(name)? {
             "errors" => Ok(Detail::Errors),
             "all" => Ok(Detail::All),
-            other => Err(format!("detail: {other:?}: is neither errors nor all")),
+            other => Err(format!("{name}: {other:?}: must be errors or all")),
         }
     }
 
-    fn time(&self, key: &str) -> Result<SystemTime, String> {
-        let text = self.one(key)?;
+    fn time(&self, name: &str) -> Result<SystemTime, String> {
+        let text = self.query.required(name)?;
         humantime::parse_rfc3339(text)
-            .map_err(|_| format!("{key}: {text:?}: is no time such as 2026-11-21T03:12:00Z"))
+            .map_err(|_| format!("{name}: {text:?}: must be a time such as 2026-11-21T03:12:00Z"))
     }
 
     fn window(&self) -> Result<Window, String> {
         let window = Window { from: self.time("from")?, to: self.time("to")? };
         if window.from > window.to { Err("to: is before from".into()) } else { Ok(window) }
     }
+}
+
+fn kind(label: &str) -> Result<Kind, String> {
+    Kind::from_label(label).ok_or_else(|| {
+        let labels: Vec<&str> = Kind::ALL.iter().map(|kind| kind.label()).collect();
+        format!("must be one of: {}", labels.join(", "))
+    })
 }
 
 fn written((guid, number): &End) -> (&'static str, String) {
@@ -277,8 +274,8 @@ mod tests {
         for question in [
             Question::Span,
             Question::Ports("leaf & Söhne[3]".into()),
-            Question::Events(Wanted::all(window)),
-            Question::Events(wanted),
+            Question::Events(Wanted::all(window), Page::default()),
+            Question::Events(wanted, Page::largest("5f-2a".parse().ok())),
             Question::Cables(ports.clone(), window),
             Question::Cables(Vec::new(), window),
             Question::Moved(window),
@@ -316,12 +313,47 @@ mod tests {
             ("ports", vec![], "called: is missing"),
             ("moved", vec![from.clone()], "to: is missing"),
             ("moved", vec![from.clone(), from.clone(), to.clone()], "from: is there twice"),
-            ("moved", vec![from.clone(), to.clone(), ("kind", "flap".into())], "\"kind\" means"),
-            ("moved", vec![("from", "noon".into()), to.clone()], "from: \"noon\": is no time"),
-            ("events", vec![from.clone(), to.clone(), ("kind", "party".into())], "is no kind"),
-            ("events", vec![from.clone(), to.clone(), ("port", "0x1".into())], "is no port"),
-            ("events", vec![from.clone(), to.clone(), ("node", "x".into())], "node: \"x\""),
-            ("series", vec![from.clone(), to.clone(), ("detail", "most".into())], "neither"),
+            (
+                "moved",
+                vec![from.clone(), to.clone(), ("kind", "flap".into())],
+                "unknown parameter \"kind\": there are: from, to",
+            ),
+            ("moved", vec![("from", "noon".into()), to.clone()], "from: \"noon\": must be a time"),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("kind", "party".into())],
+                "kind: \"party\": must be one of: exporter_start, ",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("port", "0x1".into())],
+                "port: \"0x1\": must be a port",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("node", "x".into())],
+                "node: \"x\": must be a GUID",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("limit", "0".into())],
+                "limit: \"0\": must be a number from 1 to 10000",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("limit", "10001".into())],
+                "from 1 to 10000",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("after", "2".into())],
+                "after: \"2\": must be the \"next\"",
+            ),
+            (
+                "series",
+                vec![from.clone(), to.clone(), ("detail", "most".into())],
+                "detail: \"most\": must be errors or all",
+            ),
             ("cover", vec![from, ("to", "2020-01-01T00:00:00Z".into())], "to: is before from"),
         ] {
             let (NoQuestion::Name(said) | NoQuestion::Words(said)) =

@@ -8,6 +8,7 @@ use crate::fabric::Guid;
 use crate::fabric::topology::End;
 
 use super::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
+use super::page::{Events, Page};
 use super::{HistoryError, Kind};
 
 /// Why a source does not answer.
@@ -91,6 +92,13 @@ pub trait Source {
 
     /// What is known of a window.
     fn cover(&self, window: Window) -> Result<Cover, AskError>;
+}
+
+/// A source that tells events page by page, too: however many there are, no more are in memory than a page
+/// has.
+pub trait Paged: Source {
+    /// A page of the events that are wanted, the earliest first.
+    fn page(&self, wanted: &Wanted, page: Page) -> Result<Events, AskError>;
 }
 
 /// The window without what lies in the future.

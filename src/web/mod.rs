@@ -8,6 +8,7 @@ pub mod certificate;
 pub mod config;
 mod connections;
 pub mod exposition;
+mod host;
 pub mod inspection;
 pub mod limits;
 pub mod listen;

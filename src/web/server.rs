@@ -3,21 +3,24 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Router, middleware};
 
-use super::archive::Archive;
+use super::archive::{Archive, Said};
 use super::body::{Packed, Unpacked};
 use super::exposition::Latest;
 use super::exposition::process::Process;
 use super::pages::page::problem;
 use super::pages::{self, Desk};
-use super::refusal::refused;
-use super::{api, negotiate};
+use super::refusal::{refused, wrong};
+use super::{api, host, negotiate};
+
+/// The parameters by which other exporters choose among their collectors (node_exporter).
+const CHOICES: [&str; 2] = ["collect[]", "exclude[]"];
 
 /// What the handlers share.
 #[derive(Clone, Debug)]
@@ -52,6 +55,9 @@ impl Site {
             .merge(api)
             .merge(pages::router(desk))
             .fallback(nowhere)
+            // Of all routes above.
+            .method_not_allowed_fallback(not_allowed)
+            .layer(middleware::from_fn(host::require))
     }
 }
 
@@ -64,6 +70,12 @@ async fn nowhere(uri: Uri) -> Response {
     problem(StatusCode::NOT_FOUND, "No such page", &what)
 }
 
+/// axum adds the header Allow.
+async fn not_allowed(method: Method, uri: Uri) -> Response {
+    let problem = format!("{method} is not allowed at {}: GET and HEAD are", uri.path());
+    refused(StatusCode::METHOD_NOT_ALLOWED, &problem)
+}
+
 async fn ready(State(site): State<Site>) -> (StatusCode, &'static str) {
     if site.latest.borrow().is_ready() {
         (StatusCode::OK, "ready\n")
@@ -72,7 +84,15 @@ async fn ready(State(site): State<Site>) -> (StatusCode, &'static str) {
     }
 }
 
-async fn metrics(State(site): State<Site>, headers: HeaderMap) -> Response {
+async fn metrics(State(site): State<Site>, said: Said, headers: HeaderMap) -> Response {
+    // Whoever asks for a part must not get the whole instead. Other parameters are ignored: a scrape
+    // configuration may have its own (`params`).
+    let pairs = said.map(|Query(pairs)| pairs).unwrap_or_default();
+    if let Some((name, value)) = pairs.iter().find(|(name, _)| CHOICES.contains(&&**name)) {
+        return wrong(&format!(
+            "{name}: {value:?}: there are no collectors to choose from: each scrape has all metrics"
+        ));
+    }
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let format = negotiate::format(text(header::ACCEPT));
     let exposition = Arc::clone(&site.latest.borrow());

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::HistorySettings;
 use fabric_exporter::history::export::Asked;
+use fabric_exporter::history::file::dump::Existing;
 use fabric_exporter::history::model::{Port, Window};
+use fabric_exporter::history::page::Page;
 use fabric_exporter::history::question::{DUMP, Question, window as said};
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Kind, Reader, Source};
@@ -33,14 +35,15 @@ fn questions(reader: &Reader, window: Window) -> Vec<Question> {
     let ends: Vec<_> =
         reader.ports("leaf-0-1").unwrap().iter().map(Port::end).chain([port.end()]).collect();
     let all = Wanted::all(window);
+    let events = |wanted| Question::Events(wanted, Page::largest(None));
     vec![
         Question::Ports("leaf-0-0[9]".into()),
         Question::Ports("host-3".into()),
         Question::Ports("nobody".into()),
-        Question::Events(all.clone()),
-        Question::Events(Wanted { kinds: vec![Kind::LinkDown], ..all.clone() }),
-        Question::Events(Wanted { nodes: vec![port.guid], ..all.clone() }),
-        Question::Events(Wanted { ports: ends.clone(), ..all }),
+        events(all.clone()),
+        events(Wanted { kinds: vec![Kind::LinkDown], ..all.clone() }),
+        events(Wanted { nodes: vec![port.guid], ..all.clone() }),
+        events(Wanted { ports: ends.clone(), ..all }),
         Question::Cables(ends.clone(), window),
         Question::Moved(window),
         Question::Series(ends.clone(), Detail::All, window),
@@ -69,7 +72,7 @@ fn nothing_is_beside(copy: &Path) {
     }
     let names = std::fs::read_dir(copy.parent().unwrap()).unwrap();
     let names: Vec<_> = names.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
-    assert!(!names.iter().any(|name| name.contains(".part")), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("-copy-")), "{names:?}");
 }
 
 #[test]
@@ -92,7 +95,7 @@ fn a_copy_tells_what_the_original_tells() {
     ] {
         let copy = beside(&file, name);
         let window = Window { from: wall(from), to: wall(to) };
-        let dumped = Reader::open(&file).unwrap().dump(window, &copy, 0).unwrap();
+        let dumped = Reader::open(&file).unwrap().dump(window, &copy, Existing::Keep, 0).unwrap();
         assert!(dumped.sweeps > 100 && dumped.bytes > 10_000, "{dumped:?}");
         nothing_is_beside(&copy);
         answers_are_the_same(&copy, &file, window);
@@ -114,7 +117,7 @@ fn a_copy_can_be_recorded_in() {
     taped.run_to(minutes(20));
     let before = Wanted::all(Window { from: wall(Duration::ZERO), to: wall(minutes(20)) });
     let copy = beside(&file, "copy.db");
-    Reader::open(&file).unwrap().dump(before.window, &copy, 0).unwrap();
+    Reader::open(&file).unwrap().dump(before.window, &copy, Existing::Keep, 0).unwrap();
     let memory = taped.recorder.memory("default");
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(copy.clone()) };
     taped.recorder = fabric_exporter::history::Recorder::new(settings, taped.account.clone());
@@ -137,10 +140,32 @@ fn the_disk_keeps_what_it_has_to() {
     taped.run_to(minutes(2));
     let window = Window { from: wall(Duration::ZERO), to: wall(minutes(2)) };
     let copy = beside(&file, "copy.db");
-    let error = Reader::open(&file).unwrap().dump(window, &copy, u64::MAX).unwrap_err();
+    let reader = Reader::open(&file).unwrap();
+    let error = reader.dump(window, &copy, Existing::Replace, u64::MAX).unwrap_err();
     assert!(error.to_string().contains("are left alone"), "{error}");
     assert!(!copy.exists());
+    let error = reader.dump_unnamed(window, u64::MAX).unwrap_err();
+    assert!(error.to_string().contains("are left alone"), "{error}");
     nothing_is_beside(&copy);
+}
+
+/// Also one that came to be there while the copy was made.
+#[test]
+fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut taped = Taped::new(STORY, &file);
+    taped.run_to(minutes(2));
+    let window = Window { from: wall(Duration::ZERO), to: wall(minutes(2)) };
+    let copy = beside(&file, "copy.db");
+    std::fs::write(&copy, "mine").unwrap();
+    let reader = Reader::open(&file).unwrap();
+    let error = reader.dump(window, &copy, Existing::Keep, 0).unwrap_err();
+    assert!(error.to_string().contains("File exists"), "{error}");
+    assert_eq!(std::fs::read(&copy).unwrap(), b"mine");
+    nothing_is_beside(&copy);
+    reader.dump(window, &copy, Existing::Replace, 0).unwrap();
+    answers_are_the_same(&copy, &file, window);
 }
 
 fn run(args: &[&str]) -> (bool, String, String) {

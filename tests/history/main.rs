@@ -21,6 +21,7 @@ mod restarted;
 #[path = "../rig/mod.rs"]
 mod rig;
 mod scraped;
+mod served;
 mod shot;
 mod states;
 mod steady;

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::history::model::Window;
+use fabric_exporter::history::page::Page;
 use fabric_exporter::history::question::{PATH, Question};
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Api, Kind, Reader, Source};
@@ -53,14 +54,15 @@ fn an_exporter_answers_what_its_file_says() {
         series.iter().flat_map(|it| &it.steps).any(|step| step.from > window.to).then_some(())
     });
     let all = Wanted::all(window);
+    let events = |wanted| Question::Events(wanted, Page::default());
     let questions = [
         Question::Ports("leaf-0-0[9]".into()),
         Question::Ports("host-3".into()),
         Question::Ports("nobody".into()),
-        Question::Events(all.clone()),
-        Question::Events(Wanted { kinds: vec![Kind::LinkDown, Kind::Rate], ..all.clone() }),
-        Question::Events(Wanted { nodes: vec![port.guid], ..all.clone() }),
-        Question::Events(Wanted { ports: vec![port.end()], ..all.clone() }),
+        events(all.clone()),
+        events(Wanted { kinds: vec![Kind::LinkDown, Kind::Rate], ..all.clone() }),
+        events(Wanted { nodes: vec![port.guid], ..all.clone() }),
+        events(Wanted { ports: vec![port.end()], ..all.clone() }),
         Question::Cables(vec![port.end()], window),
         Question::Moved(window),
         Question::Series(vec![port.end()], Detail::All, window),
@@ -108,10 +110,10 @@ fn an_exporter_answers_what_its_file_says() {
 fn refusals(exporter: &Exporter) {
     for (ask, status, says) in [
         ("party", 404, "no question is called"),
-        ("events?from=noon&to=noon", 400, "is no time such as"),
+        ("events?from=noon&to=noon", 400, "must be a time such as"),
         ("events", 400, "from: is missing"),
         ("ports?called=x&called=y", 400, "is there twice"),
-        ("moved?form=x", 400, "means nothing here"),
+        ("moved?form=x", 400, "unknown parameter \"form\": there are: from, to"),
     ] {
         let answer = exporter.get(&format!("{PATH}/{ask}"), &[]);
         assert_eq!((answer.status, answer.text().lines().count()), (status, 1), "{ask}");

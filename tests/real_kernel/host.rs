@@ -260,8 +260,9 @@ fn the_history_has_losses_at_the_moments_that_ports_told() {
     let always = "from=2000-01-01T00:00:00Z&to=2100-01-01T00:00:00Z";
     let path = format!("/api/v1/history/events?{always}&kind=link_down&kind=link_up&kind=flap");
     let events = wait_until(LIMIT, "the last event in the history", || {
-        let events = watch.exporter.get(&path, &[]).text().to_owned();
-        let events: Vec<serde_json::Value> = serde_json::from_str(&events).ok()?;
+        let page = watch.exporter.get(&path, &[]).text().to_owned();
+        let page: serde_json::Value = serde_json::from_str(&page).ok()?;
+        let events = page["events"].as_array()?.clone();
         (events.last()?["kind"] == "link_up").then_some(events)
     });
     let last = |kind: &str| {

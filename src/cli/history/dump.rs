@@ -1,13 +1,14 @@
 //! `history dump`: a copy of a window, to be taken elsewhere.
 
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tempfile::NamedTempFile;
 
+use crate::history::Reader;
 use crate::history::clock::Clock;
+use crate::history::file::dump::{Existing, temporary_beside};
 use crate::history::model::Window;
-use crate::history::{HistoryError, Reader};
 
 use super::origin::{File, OriginArgs};
 use super::window::WindowArgs;
@@ -32,23 +33,17 @@ pub(super) fn run(ask: &DumpArgs, origin: OriginArgs, clock: &Clock) -> Result<S
     ask.ensure_free()?;
     let origin = origin.file("dump")?;
     let window = ask.window.window(clock, origin.source())?;
-    let reader = match origin {
-        File::Here(reader) => {
-            reader.dump(window, file, 0).map_err(|error| unreadable(error.into()))?;
-            Reader::open(file)
-        }
+    let existing = if ask.force { Existing::Replace } else { Existing::Keep };
+    let written = match origin {
+        File::Here(reader) => reader.dump(window, file, existing, 0).map(drop),
         File::There(api) => {
-            let part = Scratch::beside(file);
+            let part = temporary_beside(file).map_err(|error| unreadable(error.into()))?;
             api.dump(window, part.path()).map_err(unreadable)?;
             // What is no history must not take the place of a file.
-            Reader::open(part.path()).and_then(|_| {
-                let failed =
-                    |error| HistoryError::Io { path: file.into(), doing: "write it", error };
-                std::fs::rename(part.path(), file).map_err(failed)?;
-                Reader::open(file)
-            })
+            Reader::open(part.path()).and_then(|_| existing.give(part, file).map(drop))
         }
     };
+    let reader = written.and_then(|()| Reader::open(file));
     let reader = reader.map_err(|error| unreadable(error.into()))?;
     let (sweeps, events) = reader.counts().map_err(|error| unreadable(error.into()))?;
     let bytes = std::fs::metadata(file).map_or(0, |data| data.len());
@@ -83,44 +78,18 @@ impl DumpArgs {
     }
 }
 
-/// A file for a while.
-pub(super) struct Scratch(PathBuf);
-
-impl Scratch {
-    /// Beside another, so that it can be given its name.
-    fn beside(file: &Path) -> Self {
-        let mut name = file.as_os_str().to_owned();
-        name.push(format!(".part-{}", std::process::id()));
-        Scratch(name.into())
-    }
-
-    /// A new one where others may write, too: what somebody else put there under its name is an error.
-    fn made() -> std::io::Result<Self> {
-        let name = format!("fabric-exporter-{}.db", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::File::options().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Scratch(path))
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It may have another name by now.
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 /// The file to export from: that of a running exporter is fetched for it, and kept as long as the
 /// second is.
-pub(super) fn reader(origin: File, window: Window) -> Result<(Reader, Option<Scratch>), Fatal> {
+pub(super) fn reader(
+    origin: File,
+    window: Window,
+) -> Result<(Reader, Option<NamedTempFile>), Fatal> {
     match origin {
         File::Here(reader) => Ok((reader, None)),
         File::There(api) => {
-            let copy = Scratch::made().map_err(|error| {
+            // Where others may write, too: its name is random, and it is readable by its owner alone.
+            let made = tempfile::Builder::new().prefix("fabric-exporter-").suffix(".db").tempfile();
+            let copy = made.map_err(|error| {
                 let folder = std::env::temp_dir();
                 let problem = format!("cannot make a file in {}: {error}", folder.display());
                 Fatal::new(Exit::Failed, problem)

@@ -9,11 +9,11 @@ use crate::fabric::Counter;
 use crate::fabric::topology::End;
 use crate::history::model::{Moved, Series, Step, Sum, Window};
 use crate::history::source::Detail;
-use crate::history::{micros_of, time_of};
+use crate::history::{HistoryError, micros_of, time_of};
 
 use super::digest::Span;
 use super::frame::{Entry, Frame};
-use super::reader::Reader;
+use super::reader::{Place, Reader};
 use super::rows::{Hour, between};
 use super::tier::{Tier, part_of};
 
@@ -26,6 +26,7 @@ struct Steps<'a> {
     reader: &'a Reader,
     window: Window,
     by: BTreeMap<(u32, Counter), Vec<Step>>,
+    count: usize,
 }
 
 impl Steps<'_> {
@@ -33,9 +34,17 @@ impl Steps<'_> {
         let (from, to) = between(span, entry);
         if self.window.has(to) {
             for (counter, by) in self.reader.values(frame, entry) {
-                self.by.entry((entry.port, counter)).or_default().push(Step { from, to, by });
+                self.count = self.count.saturating_add(1);
+                if self.count <= self.reader.most_steps {
+                    self.by.entry((entry.port, counter)).or_default().push(Step { from, to, by });
+                }
             }
         }
+    }
+
+    fn ensure_few(&self) -> Result<(), HistoryError> {
+        let most = self.reader.most_steps;
+        if self.count > most { Err(HistoryError::TooMuch { most }) } else { Ok(()) }
     }
 }
 
@@ -45,7 +54,25 @@ impl Reader {
         ends: &[End],
         detail: Detail,
         window: Window,
-    ) -> rusqlite::Result<Vec<Series>> {
+    ) -> Result<Vec<Series>, HistoryError> {
+        let mut steps = Steps { reader: self, window, by: BTreeMap::new(), count: 0 };
+        let places = self.collect_steps(ends, detail, &mut steps).map_err(self.failed())?;
+        steps.ensure_few()?;
+        let of: HashMap<u32, _> = places.into_iter().map(|place| (place.id, place.port)).collect();
+        let series = steps.by.into_iter().filter_map(|((port, counter), mut steps)| {
+            steps.sort_by_key(|step| step.to);
+            Some(Series { port: of.get(&port)?.clone(), counter, steps })
+        });
+        Ok(series.collect())
+    }
+
+    fn collect_steps(
+        &self,
+        ends: &[End],
+        detail: Detail,
+        steps: &mut Steps<'_>,
+    ) -> rusqlite::Result<Vec<Place>> {
+        let window = steps.window;
         let places = self.at(ends)?;
         if places.is_empty() {
             return Ok(Vec::new());
@@ -55,7 +82,6 @@ impl Reader {
             parts.entry(part_of(place.id)).or_default().push(place.id);
         }
         let hours = self.hours(window)?;
-        let mut steps = Steps { reader: self, window, by: BTreeMap::new() };
         for (part, ports) in &parts {
             self.digested(Tier::Rare, &hours, Some(*part), ports, &mut |span, frame, entry| {
                 steps.see(span, frame, entry);
@@ -76,12 +102,7 @@ impl Reader {
                 self.framed(Tier::Busy, window, Some(*part), &told, ports, see)?;
             }
         }
-        let of: HashMap<u32, _> = places.into_iter().map(|place| (place.id, place.port)).collect();
-        let series = steps.by.into_iter().filter_map(|((port, counter), mut steps)| {
-            steps.sort_by_key(|step| step.to);
-            Some(Series { port: of.get(&port)?.clone(), counter, steps })
-        });
-        Ok(series.collect())
+        Ok(places)
     }
 
     /// The hours of which traffic is told as a whole: those that lie in the window, if it is long, and

@@ -3,13 +3,18 @@
 //! It is read in one transaction, so that it is of one moment, and nobody who writes waits for it. Rows
 //! are copied as they are, so that what is damaged stays so and is told of; hours that are digested are
 //! copied whole. Totals are written as they were with the last sweep.
+//!
+//! A copy is written to a file with a random name, which is created and never opened over another one.
+//! Nothing else in its folder is removed, written or renamed.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
+use tempfile::NamedTempFile;
 
 use crate::history::model::Window;
 use crate::history::{HistoryError, micros_of};
@@ -18,7 +23,7 @@ use super::frame::Frame;
 use super::reader::Reader;
 use super::stretch::Reach;
 use super::tier::{Tier, part_of};
-use super::{free, schema, with_suffix};
+use super::{free, schema};
 
 /// What stands in the catalog, which is copied whole: names take little room.
 const CATALOG: [(&str, &str); 7] = [
@@ -34,6 +39,9 @@ const CATALOG: [(&str, &str); 7] = [
 /// After so many rows it is looked whether there is room for more: of 60,000 ports' traffic that is 6 MB.
 const LOOK_EVERY: usize = 256;
 
+/// How the names of files begin that are written and not whole yet.
+const PREFIX: &str = ".fabric-exporter-copy-";
+
 /// What was copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dumped {
@@ -45,72 +53,136 @@ pub struct Dumped {
     pub events: usize,
 }
 
-/// A copy in the making. What was not finished is removed.
+/// What becomes of a file that has the name of the copy already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and the copy fails.
+    Keep,
+    /// The copy takes its place.
+    Replace,
+}
+
+/// A copy in the making.
 struct Copy<'a> {
     from: &'a Connection,
     source: &'a Path,
     to: Connection,
-    part: PathBuf,
+    /// What errors name: the file that the copy becomes, or the folder of one without a name.
+    place: PathBuf,
+    /// The name under which it was created.
+    empty: PathBuf,
     /// So many bytes stay free.
     least_free: u64,
-    is_done: bool,
 }
 
-impl Drop for Copy<'_> {
-    fn drop(&mut self) {
-        if !self.is_done {
-            // Somebody may have removed it already.
-            let _ = std::fs::remove_file(&self.part);
-        }
+impl Existing {
+    /// Gives a file that is written its name.
+    pub fn give(self, written: NamedTempFile, name: &Path) -> Result<File, HistoryError> {
+        let given = written.as_file().sync_all().and_then(|()| match self {
+            Existing::Keep => Ok(written.persist_noclobber(name)?),
+            Existing::Replace => Ok(written.persist(name)?),
+        });
+        given.map_err(unmade(name))
     }
 }
 
 impl Reader {
-    /// Copies a window into a file, which takes the place of one of that name. So many bytes of its disk
-    /// stay free.
+    /// Copies a window into a file. So many bytes of its disk stay free.
     pub fn dump(
         &self,
         window: Window,
         file: &Path,
+        existing: Existing,
         least_free: u64,
     ) -> Result<Dumped, HistoryError> {
-        let mut copy = Copy::begin(&self.db, self.path(), file, least_free)?;
+        let temporary = temporary_beside(file)?;
+        let dumped = self.copy(window, temporary.path(), file, least_free, || Ok(()))?;
+        let copy = existing.give(temporary, file)?;
+        let bytes = copy.metadata().map_err(unmade(file))?.len();
+        Ok(Dumped { bytes, ..dumped })
+    }
+
+    /// Copies a window into a file without a name, in the folder of the history. The name is removed as
+    /// soon as SQLite has the file open: a process that is killed while it writes leaves nothing behind.
+    pub fn dump_unnamed(
+        &self,
+        window: Window,
+        least_free: u64,
+    ) -> Result<(Dumped, File), HistoryError> {
+        let folder = folder_of(self.path());
+        let temporary = temporary_beside(self.path())?;
+        let path = temporary.path().to_owned();
+        let (file, name) = temporary.into_parts();
+        let dumped = self.copy(window, &path, folder, least_free, || name.close())?;
+        let bytes = file.metadata().map_err(unmade(folder))?.len();
+        Ok((Dumped { bytes, ..dumped }, file))
+    }
+
+    /// Copies a window into an empty file. `opened` is called once SQLite has it open.
+    fn copy(
+        &self,
+        window: Window,
+        empty: &Path,
+        place: &Path,
+        least_free: u64,
+        opened: impl FnOnce() -> std::io::Result<()>,
+    ) -> Result<Dumped, HistoryError> {
+        let to = Connection::open(empty);
+        opened().map_err(unmade(place))?;
+        let mut copy = Copy {
+            from: &self.db,
+            source: self.path(),
+            to: to.and_then(begun).map_err(unwritten(place))?,
+            place: place.into(),
+            empty: empty.into(),
+            least_free,
+        };
         copy.ensure_room()?;
         let dumped = self.at_once(|| copy.all(self, window))?;
-        copy.finish(file)?;
-        let bytes = std::fs::metadata(file).map_or(0, |data| data.len());
-        Ok(Dumped { bytes, ..dumped })
+        copy.to.execute_batch("COMMIT").map_err(unwritten(place))?;
+        copy.to.close().map_err(|(_, error)| unwritten(place)(error))?;
+        Ok(dumped)
     }
 }
 
-impl<'a> Copy<'a> {
-    fn begin(
-        from: &'a Connection,
-        source: &'a Path,
-        file: &Path,
-        least_free: u64,
-    ) -> Result<Self, HistoryError> {
-        let part = with_suffix(file, &format!(".part-{}", std::process::id()));
-        let make = || File::options().write(true).create(true).truncate(true).open(&part);
-        make().map_err(|error| HistoryError::Io { path: file.into(), doing: "make it", error })?;
-        let open = || {
-            let mut db = Connection::open(&part)?;
-            // Before there is any table, or it is too late.
-            db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-            // Nobody reads it before it is whole, and what is not whole is thrown away.
-            db.pragma_update(None, "journal_mode", "OFF")?;
-            db.pragma_update(None, "synchronous", "OFF")?;
-            schema::migrate(&mut db)?;
-            db.execute_batch("BEGIN")?;
-            Ok(db)
-        };
-        let to = open().map_err(|error| {
-            let _ = std::fs::remove_file(&part);
-            HistoryError::Database { path: file.into(), doing: "make it", error }
-        })?;
-        Ok(Copy { from, source, to, part, least_free, is_done: false })
-    }
+/// An empty file with a random name in the folder of another one. It is created, and never opened over a
+/// file that is there; it is removed when it is dropped.
+pub fn temporary_beside(file: &Path) -> Result<NamedTempFile, HistoryError> {
+    let mut builder = tempfile::Builder::new();
+    // As files are usually created: the umask takes away what it has to.
+    builder.prefix(PREFIX).permissions(Permissions::from_mode(0o666));
+    builder.tempfile_in(folder_of(file)).map_err(unmade(file))
+}
 
+fn folder_of(file: &Path) -> &Path {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Makes an empty file a history, in a transaction that goes on.
+fn begun(mut db: Connection) -> rusqlite::Result<Connection> {
+    // Nobody reads it before it is whole, and what is not whole is thrown away. With a journal SQLite would
+    // refuse to write a file whose name is removed (SQLITE_READONLY_DBMOVED).
+    db.pragma_update(None, "journal_mode", "OFF")?;
+    db.pragma_update(None, "synchronous", "OFF")?;
+    // Before there is any table, or it is too late.
+    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    schema::migrate(&mut db)?;
+    db.execute_batch("BEGIN")?;
+    Ok(db)
+}
+
+fn unmade(place: &Path) -> impl FnOnce(std::io::Error) -> HistoryError + use<> {
+    let path = place.to_owned();
+    move |error| HistoryError::Io { path, doing: "write the copy", error }
+}
+
+fn unwritten(place: &Path) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
+    let path = place.to_owned();
+    move |error| HistoryError::Database { path, doing: "write the copy", error }
+}
+
+impl Copy<'_> {
     fn all(&mut self, reader: &Reader, window: Window) -> Result<Dumped, HistoryError> {
         let mut dumped = Dumped::default();
         for (table, columns) in CATALOG {
@@ -184,7 +256,7 @@ impl<'a> Copy<'a> {
         }
         for (part, frame) in parts.iter().enumerate().filter(|(_, frame)| !frame.is_empty()) {
             let packed = frame.pack().map_err(|error| HistoryError::Io {
-                path: self.part.clone(),
+                path: self.place.clone(),
                 doing: "pack what is in it",
                 error,
             })?;
@@ -243,22 +315,12 @@ impl<'a> Copy<'a> {
     }
 
     fn ensure_room(&self) -> Result<(), HistoryError> {
-        let (path, least) = (&self.part, self.least_free);
-        let free = free(path)?;
+        let (free, least) = (free(&self.empty)?, self.least_free);
         if free < least {
-            Err(HistoryError::Full { path: path.clone(), free, least })
+            Err(HistoryError::Full { path: self.place.clone(), free, least })
         } else {
             Ok(())
         }
-    }
-
-    fn finish(&mut self, file: &Path) -> Result<(), HistoryError> {
-        self.to.execute_batch("COMMIT").map_err(self.unwritten())?;
-        let failed = |error| HistoryError::Io { path: file.into(), doing: "write it", error };
-        File::open(&self.part).and_then(|part| part.sync_all()).map_err(failed)?;
-        std::fs::rename(&self.part, file).map_err(failed)?;
-        self.is_done = true;
-        Ok(())
     }
 
     fn unread(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
@@ -267,7 +329,6 @@ impl<'a> Copy<'a> {
     }
 
     fn unwritten(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
-        let path = self.part.clone();
-        move |error| HistoryError::Database { path, doing: "write it", error }
+        unwritten(&self.place)
     }
 }

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
+use rusqlite::{Connection, InterruptHandle, OpenFlags, OptionalExtension, Row, params_from_iter};
 
 use crate::fabric::topology::{End, LinkId};
 use crate::fabric::{Guid, PortNumber};
 use crate::history::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
-use crate::history::source::{AskError, Detail, Source, Wanted};
+use crate::history::page::{Cursor, Events, Page};
+use crate::history::source::{AskError, Detail, Paged, Source, Wanted};
 use crate::history::{HistoryError, micros_of, time_of};
 
 use super::numbers::{Numbers, guid_bits, numbers};
@@ -23,6 +24,8 @@ pub struct Reader {
     pub(super) db: Connection,
     path: PathBuf,
     pub(super) numbers: Numbers,
+    /// How many readings an answer may have.
+    pub(super) most_steps: usize,
 }
 
 /// A port as the file knows it.
@@ -34,10 +37,12 @@ pub(in crate::history) struct Place {
     pub port: Port,
 }
 
+/// By a CROSS JOIN SQLite goes through the events in the order of their index and joins the rest to each
+/// (sqlite.org/optoverview.html, 9.1): a page does not sort all that is behind it.
 const EVENT: &str = "
     SELECT at, fabrics.name, events.kind, nodes.guid, ports.number, place, text, detail,
-        low_node.guid, low.number, high_node.guid, high.number
-    FROM events JOIN fabrics ON fabrics.id = events.fabric
+        low_node.guid, low.number, high_node.guid, high.number, events.id
+    FROM events CROSS JOIN fabrics ON fabrics.id = events.fabric
     LEFT JOIN nodes ON nodes.id = events.node
     LEFT JOIN ports ON ports.id = events.port
     LEFT JOIN links ON links.id = events.link
@@ -46,7 +51,31 @@ const EVENT: &str = "
     WHERE at BETWEEN ? AND ?";
 
 /// The order in which events are told.
-const IN_ORDER: &str = " ORDER BY at, events.id";
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    EarliestFirst,
+    LatestFirst,
+}
+
+impl Order {
+    fn sql(self) -> &'static str {
+        match self {
+            Order::EarliestFirst => " ORDER BY at, events.id",
+            Order::LatestFirst => " ORDER BY at DESC, events.id DESC",
+        }
+    }
+}
+
+/// Some of the events in an order.
+struct Part<'a> {
+    order: Order,
+    /// Of those that are meant,
+    means: &'a dyn Fn(&Told) -> bool,
+    /// after so many
+    skip: usize,
+    /// so many at most.
+    most: usize,
+}
 
 const PLACE: &str = "
     SELECT ports.id, guid, coalesce(
@@ -73,7 +102,13 @@ impl Reader {
         }
         schema::look_beside(&db).map_err(failed)?;
         let numbers = numbers(&db).map_err(failed)?;
-        Ok(Reader { db, path: path.into(), numbers })
+        Ok(Reader { db, path: path.into(), numbers, most_steps: usize::MAX })
+    }
+
+    /// The same, whose answers have so many readings at most: who asks for more gets an error.
+    #[must_use]
+    pub fn limited(self, most_steps: usize) -> Self {
+        Reader { most_steps, ..self }
     }
 
     /// Asks something: whatever is written and dropped meanwhile, all of the answer is of one moment.
@@ -135,7 +170,7 @@ impl Reader {
         see: &mut dyn FnMut(Told) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = |error| E::from(self.failed()(error));
-        let (sql, values) = asked(wanted);
+        let (sql, values) = asked(wanted, Order::EarliestFirst, None);
         let mut statement = self.db.prepare(&sql).map_err(failed)?;
         let mut rows = statement.query(params_from_iter(values)).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
@@ -153,34 +188,43 @@ impl Reader {
         skip: usize,
         most: usize,
     ) -> Result<(Vec<Told>, bool), HistoryError> {
-        self.ask(|| {
-            let (sql, values) = asked(wanted);
-            let backwards = sql.replace(IN_ORDER, " ORDER BY at DESC, events.id DESC");
-            let mut statement = self.db.prepare(&backwards)?;
-            let mut rows = statement.query(params_from_iter(values))?;
-            let (mut events, mut passed) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
-                let event = told(row)?;
-                if !means(&event) {
-                    continue;
-                }
-                if events.len() == most {
-                    return Ok((events, true));
-                }
-                if passed < skip {
-                    passed += 1;
-                } else {
-                    events.push(event);
-                }
-            }
-            Ok((events, false))
-        })
+        let part = Part { order: Order::LatestFirst, means, skip, most };
+        let Events { events, next } = self.ask(|| self.part(wanted, None, &part))?;
+        Ok((events, next.is_some()))
     }
 
-    fn told(&self, wanted: &Wanted) -> rusqlite::Result<Vec<Told>> {
-        let (sql, values) = asked(wanted);
+    /// Some events after another one. What is not told is not kept.
+    fn part(
+        &self,
+        wanted: &Wanted,
+        after: Option<Cursor>,
+        part: &Part<'_>,
+    ) -> rusqlite::Result<Events> {
+        let (sql, values) = asked(wanted, part.order, after);
         let mut statement = self.db.prepare(&sql)?;
-        statement.query_map(params_from_iter(values), told)?.collect()
+        let mut rows = statement.query(params_from_iter(values))?;
+        let (mut events, mut last, mut passed) = (Vec::new(), None, 0);
+        while let Some(row) = rows.next()? {
+            let event = told(row)?;
+            if !(part.means)(&event) {
+                continue;
+            }
+            if events.len() == part.most {
+                return Ok(Events { events, next: last });
+            }
+            if passed < part.skip {
+                passed += 1;
+            } else {
+                events.push(event);
+                last = Some(Cursor { at: row.get(0)?, id: row.get(12)? });
+            }
+        }
+        Ok(Events { events, next: None })
+    }
+
+    /// Ends a question that goes on, from another thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        self.db.get_interrupt_handle()
     }
 
     fn called(&self, called: &str) -> rusqlite::Result<Vec<Place>> {
@@ -228,6 +272,14 @@ impl Reader {
     }
 }
 
+impl Paged for Reader {
+    fn page(&self, wanted: &Wanted, page: Page) -> Result<Events, AskError> {
+        let order = Order::EarliestFirst;
+        let part = Part { order, means: &|_| true, skip: 0, most: page.limit.get() };
+        Ok(self.ask(|| self.part(wanted, page.after, &part))?)
+    }
+}
+
 impl Source for Reader {
     fn name(&self) -> String {
         self.path.display().to_string()
@@ -243,7 +295,14 @@ impl Source for Reader {
     }
 
     fn events(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
-        Ok(self.ask(|| self.told(wanted))?)
+        self.at_once(|| {
+            let mut events = Vec::new();
+            self.tell(wanted, &mut |event| {
+                events.push(event);
+                Ok::<_, AskError>(())
+            })?;
+            Ok(events)
+        })
     }
 
     fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, AskError> {
@@ -260,7 +319,7 @@ impl Source for Reader {
         detail: Detail,
         window: Window,
     ) -> Result<Vec<Series>, AskError> {
-        Ok(self.ask(|| self.read_series(ports, detail, window))?)
+        Ok(self.at_once(|| self.read_series(ports, detail, window))?)
     }
 
     fn fabrics(&self, at: SystemTime) -> Result<Vec<Then>, AskError> {
@@ -272,13 +331,24 @@ impl Source for Reader {
     }
 }
 
-/// The events that are wanted, as SQL with its values.
-fn asked(wanted: &Wanted) -> (String, Vec<Value>) {
+/// The events that are wanted after another one, as SQL with its values.
+fn asked(wanted: &Wanted, order: Order, after: Option<Cursor>) -> (String, Vec<Value>) {
     let mut sql = EVENT.to_owned();
-    let Window { from, to } = wanted.window;
-    let mut values: Vec<Value> = vec![micros_of(from).into(), micros_of(to).into()];
-    if !wanted.kinds.is_empty() {
+    let [mut from, mut to] = [wanted.window.from, wanted.window.to].map(micros_of);
+    // The index is searched from the other event on: a late page costs no more than an early one.
+    match (after, order) {
+        (None, _) => {}
+        (Some(Cursor { at, .. }), Order::EarliestFirst) => from = from.max(at),
+        (Some(Cursor { at, .. }), Order::LatestFirst) => to = to.min(at),
+    }
+    let mut values: Vec<Value> = vec![from.into(), to.into()];
+    if let Some(Cursor { at, id }) = after {
+        let beyond = if order == Order::EarliestFirst { '>' } else { '<' };
         // Writing to a string cannot fail.
+        let _ = write!(sql, " AND (at {beyond} ? OR events.id {beyond} ?)");
+        values.extend([at, id].map(Value::from));
+    }
+    if !wanted.kinds.is_empty() {
         let _ = write!(sql, " AND events.kind IN ({})", marks(wanted.kinds.len(), "?"));
         values.extend(wanted.kinds.iter().map(|kind| Value::from(kind.label().to_owned())));
     }
@@ -307,7 +377,7 @@ fn asked(wanted: &Wanted) -> (String, Vec<Value>) {
         }
         values.extend(wanted.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
     }
-    sql += IN_ORDER;
+    sql += order.sql();
     (sql, values)
 }
 
@@ -364,4 +434,35 @@ fn told(row: &Row<'_>) -> rusqlite::Result<Told> {
         text: row.get(6)?,
         detail: detail.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Kind;
+
+    /// A page that had to sort what is behind it would hold all of it.
+    #[test]
+    fn events_are_found_in_their_order() {
+        let mut db = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut db).unwrap();
+        let window = Window { from: time_of(0), to: time_of(1 << 50) };
+        let all = Wanted::all(window);
+        let after = Some(Cursor { at: 5, id: 7 });
+        for wanted in [
+            Wanted { kinds: vec![Kind::Flap, Kind::LinkUp], ..all.clone() },
+            Wanted { nodes: vec![Guid(1), Guid(2)], ..all.clone() },
+            Wanted { ports: vec![(Guid(1), 2)], ..all.clone() },
+            all,
+        ] {
+            for order in [Order::EarliestFirst, Order::LatestFirst] {
+                let (sql, values) = asked(&wanted, order, after);
+                let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+                let steps = plan.query_map(params_from_iter(values), |row| row.get(3)).unwrap();
+                let steps: Vec<String> = steps.map(Result::unwrap).collect();
+                assert!(steps[0].contains("events USING INDEX events_by_time"), "{steps:#?}");
+                assert!(!steps.iter().any(|step| step.contains("TEMP")), "{steps:#?}");
+            }
+        }
+    }
 }

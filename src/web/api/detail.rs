@@ -4,21 +4,22 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::fabric::Guid;
 use crate::fabric::topology::LinkId;
 use crate::monitor::Observation;
+use crate::query::Query;
+use crate::web::archive::Said;
 use crate::web::exposition::Latest;
 use crate::web::refusal::{refused, wrong};
 
 use super::links::Of;
-use super::{nodes, ports, topology};
+use super::{asked, nodes, ports, topology};
 
 /// Where a cable is told.
 pub const LINK: &str = "/api/v1/links/{id}";
@@ -30,14 +31,17 @@ pub const NODE: &str = "/api/v1/nodes/{guid}";
 pub const TOPOLOGY: &str = "/api/v1/topology";
 
 /// Which fabric is asked for.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default)]
 struct Ask {
     fabric: Option<String>,
 }
 
-/// What an address asks for, if it can be read.
-type Asked<T> = Result<Query<T>, QueryRejection>;
+impl Ask {
+    fn read(pairs: &[(String, String)]) -> Result<Self, String> {
+        let fabric = Query::new(pairs, &["fabric"])?.optional("fabric")?.map(str::to_owned);
+        Ok(Ask { fabric })
+    }
+}
 
 /// The routes.
 pub(super) fn router(latest: Latest) -> Router {
@@ -60,14 +64,14 @@ pub fn unknown_fabric(fabrics: &[Arc<Observation>], asked: Option<&str>) -> Opti
     (!names.contains(&asked)).then(|| format!("no fabric is called {asked:?}; {others}"))
 }
 
-async fn link(State(latest): State<Latest>, Path(id): Path<String>, ask: Asked<Ask>) -> Response {
+async fn link(State(latest): State<Latest>, Path(id): Path<String>, said: Said) -> Response {
     let id: LinkId = match id.parse() {
         Ok(id) => id,
         Err(problem) => return refused(StatusCode::NOT_FOUND, &format!("{id:?}: {problem}")),
     };
     answer(
         latest,
-        ask,
+        asked(said, Ask::read),
         |ask| ask.fabric.as_deref(),
         move |fabrics, ask| {
             let found = in_fabrics(fabrics, ask.fabric.as_deref(), |of| {
@@ -79,14 +83,14 @@ async fn link(State(latest): State<Latest>, Path(id): Path<String>, ask: Asked<A
     .await
 }
 
-async fn node(State(latest): State<Latest>, Path(text): Path<String>, ask: Asked<Ask>) -> Response {
+async fn node(State(latest): State<Latest>, Path(text): Path<String>, said: Said) -> Response {
     let Ok(guid) = text.parse::<Guid>() else {
         let problem = format!("{text:?}: no GUID such as 0x00aa000000000001");
         return refused(StatusCode::NOT_FOUND, &problem);
     };
     answer(
         latest,
-        ask,
+        asked(said, Ask::read),
         |ask| ask.fabric.as_deref(),
         move |fabrics, ask| {
             let found = in_fabrics(fabrics, ask.fabric.as_deref(), |of| nodes::node(of, guid));
@@ -96,20 +100,16 @@ async fn node(State(latest): State<Latest>, Path(text): Path<String>, ask: Asked
     .await
 }
 
-async fn all_nodes(State(latest): State<Latest>, ask: Asked<nodes::Ask>) -> Response {
-    if let Ok(Query(ask)) = &ask
-        && let Some(problem) = nodes::unknown_kind(ask)
-    {
-        return wrong(&problem);
-    }
+async fn all_nodes(State(latest): State<Latest>, said: Said) -> Response {
+    let ask = asked(said, nodes::Ask::read);
     answer(latest, ask, |ask| ask.fabric.as_deref(), |fabrics, ask| Ok(nodes::nodes(fabrics, ask)))
         .await
 }
 
-async fn wiring(State(latest): State<Latest>, ask: Asked<Ask>) -> Response {
+async fn wiring(State(latest): State<Latest>, said: Said) -> Response {
     answer(
         latest,
-        ask,
+        asked(said, Ask::read),
         |ask| ask.fabric.as_deref(),
         |fabrics, ask| Ok(topology::topologies(fabrics, ask.fabric.as_deref())),
     )
@@ -129,7 +129,7 @@ pub fn in_fabrics<T>(
 /// Tells something as JSON, or why not. Not on a thread that serves others, too: some of it is large.
 async fn answer<A, T>(
     latest: Latest,
-    ask: Asked<A>,
+    ask: Result<A, Response>,
     fabric: impl Fn(&A) -> Option<&str>,
     tell: impl FnOnce(&[Arc<Observation>], &A) -> Result<T, String> + Send + 'static,
 ) -> Response
@@ -138,12 +138,12 @@ where
     T: Serialize,
 {
     let ask = match ask {
-        Ok(Query(ask)) => ask,
-        Err(rejection) => return wrong(&rejection.body_text()),
+        Ok(ask) => ask,
+        Err(refusal) => return refusal,
     };
     let exposition = Arc::clone(&latest.borrow());
     if let Some(problem) = unknown_fabric(&exposition.board().fabrics, fabric(&ask)) {
-        return wrong(&problem);
+        return wrong(&format!("fabric: {problem}"));
     }
     let written = move || {
         let told = tell(&exposition.board().fabrics, &ask);

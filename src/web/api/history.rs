@@ -1,7 +1,8 @@
 //! `/api/v1/history/…`: what is asked of the history's file, from elsewhere.
 //!
 //! Whatever a question costs, a scrape does not wait for it: it is answered on a thread of its own,
-//! by a reader of its own, and few are answered at once.
+//! by a reader of its own, and few are answered at once. Answers are bounded: events are told page by page,
+//! and a course has so many readings at most.
 
 use std::time::Duration;
 
@@ -11,11 +12,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::history::Reader;
 use crate::history::question::{DUMP, NoQuestion, PATH, Question};
 
 use super::dump;
-use crate::web::archive::{Archive, Said, status_of};
+use crate::web::archive::{self, Archive, Said, status_of};
 use crate::web::refusal::{busy, refused, wrong};
 
 /// How long one waits for others.
@@ -43,12 +43,11 @@ async fn ask(State(archive): State<Archive>, Name(name): Name<String>, pairs: Sa
     let Ok(Ok(seat)) = seat else {
         return busy("too many ask the history at once: try again");
     };
-    // Who asked may be gone before the answer is there: the seat is taken until then all the same.
-    let answer = move || {
+    let answer = archive::answer(file, move |reader| {
         let _seat = seat;
-        question.answer(&Reader::open(&file)?)
-    };
-    match tokio::task::spawn_blocking(answer).await {
+        question.answer(reader)
+    });
+    match answer.await {
         Ok(Ok(Ok(json))) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
         Ok(Err(error)) => refused(status_of(&error), &error.to_string()),
         _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::fabric::counter::{Kind, TABLE};
 use crate::fabric::moment::Anchor;
@@ -13,19 +13,28 @@ use crate::fabric::{Moment, PortIndex, Snapshot};
 use crate::health::bit_errors::Window;
 use crate::health::{Findings, LinkFindings, PortFindings, Verdict, bit_errors, evidence};
 use crate::monitor::Observation;
+use crate::query::Query;
 
 use super::model::{
     Because, BitErrors, End, FabricLinks, InWindow, Link, Links, ToTry, Verdicts, Word,
 };
 
 /// Which cables are asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
     /// Those that are worth a look, and no others.
     pub suspect: bool,
     /// Those of this fabric.
     pub fabric: Option<String>,
+}
+
+impl Ask {
+    /// Reads an address; the error names the parameter that is wrong.
+    pub(super) fn read(pairs: &[(String, String)]) -> Result<Self, String> {
+        let query = Query::new(pairs, &["fabric", "suspect"])?;
+        let fabric = query.optional("fabric")?.map(str::to_owned);
+        Ok(Ask { suspect: query.flag("suspect")?, fabric })
+    }
 }
 
 /// What is known of the cables that are asked for. No fabric may have the name that is.

@@ -17,17 +17,17 @@ pub mod topology;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::archive::Archive;
+use crate::query;
+
+use super::archive::{Archive, Said};
 use super::exposition::Latest;
 use super::refusal::{refused, wrong};
 use links::Ask;
-use serde::Deserialize;
 
 /// Where the cables are told.
 pub const LINKS: &str = "/api/v1/links";
@@ -55,25 +55,32 @@ pub fn router(latest: Latest, archive: Archive) -> Router {
 
 const JSON: &str = "application/json";
 
-async fn get_overview(State(latest): State<Latest>) -> Response {
+/// What an address asks for, or the refusal of one that is wrong: a parameter that is not known is refused,
+/// for a mistyped one would widen the answer without a word.
+#[expect(clippy::result_large_err, reason = "a response, once a request")]
+fn asked<T>(
+    said: Said,
+    read: impl FnOnce(&[(String, String)]) -> Result<T, String>,
+) -> Result<T, Response> {
+    let Query(pairs) = said.map_err(|rejection| wrong(&rejection.body_text()))?;
+    read(&pairs).map_err(|problem| wrong(&problem))
+}
+
+async fn get_overview(State(latest): State<Latest>, said: Said) -> Response {
+    if let Err(refusal) = asked(said, |pairs| query::Query::new(pairs, &[]).map(drop)) {
+        return refusal;
+    }
     let exposition = Arc::clone(&latest.borrow());
     told(move || serde_json::to_vec(&overview::overview(exposition.board()))).await
 }
 
-/// What is searched for.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Sought {
-    q: String,
-}
-
-async fn get_search(
-    State(latest): State<Latest>,
-    sought: Result<Query<Sought>, QueryRejection>,
-) -> Response {
-    let text = match sought {
-        Ok(Query(Sought { q })) => q,
-        Err(rejection) => return wrong(&rejection.body_text()),
+async fn get_search(State(latest): State<Latest>, said: Said) -> Response {
+    let read = |pairs: &[(String, String)]| {
+        query::Query::new(pairs, &["q"])?.required("q").map(str::to_owned)
+    };
+    let text = match asked(said, read) {
+        Ok(text) => text,
+        Err(refusal) => return refusal,
     };
     let exposition = Arc::clone(&latest.borrow());
     told(move || serde_json::to_vec(&search::search(exposition.board(), &text))).await
@@ -87,18 +94,15 @@ async fn told(tell: impl FnOnce() -> serde_json::Result<Vec<u8>> + Send + 'stati
     }
 }
 
-async fn get_links(
-    State(latest): State<Latest>,
-    ask: Result<Query<Ask>, QueryRejection>,
-) -> Response {
-    let ask = match ask {
-        Ok(Query(ask)) => ask,
-        Err(rejection) => return wrong(&rejection.body_text()),
+async fn get_links(State(latest): State<Latest>, said: Said) -> Response {
+    let ask = match asked(said, Ask::read) {
+        Ok(ask) => ask,
+        Err(refusal) => return refusal,
     };
     let exposition = Arc::clone(&latest.borrow());
     let fabrics = &exposition.board().fabrics;
     if let Some(problem) = detail::unknown_fabric(fabrics, ask.fabric.as_deref()) {
-        return wrong(&problem);
+        return wrong(&format!("fabric: {problem}"));
     }
     // 60,000 ports are half a second: too long for a thread that serves others, too.
     told(move || links::json(&exposition.board().fabrics, &ask)).await

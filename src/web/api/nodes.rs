@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use crate::fabric::topology::{NodeKind, Presence};
 use crate::fabric::{Guid, NodeIndex, device};
 use crate::health::Verdict;
 use crate::monitor::Observation;
+use crate::query::Query;
 
 use super::links::Of;
 use super::model::Verdicts;
@@ -15,25 +14,30 @@ use super::model::node::{FabricNodes, Node, NodeDetail, Nodes};
 use super::ports;
 
 /// Which nodes are asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
     /// Those of this fabric.
     pub fabric: Option<String>,
     /// Those of this kind: `switch`, `ca`, `router` or `aggregation_node`.
-    pub kind: Option<String>,
+    pub kind: Option<&'static str>,
+}
+
+impl Ask {
+    /// Reads an address; the error names the parameter that is wrong.
+    pub(super) fn read(pairs: &[(String, String)]) -> Result<Self, String> {
+        let query = Query::new(pairs, &["fabric", "kind"])?;
+        let labels = KINDS.map(NodeKind::label);
+        let kind = query.read("kind", |label| {
+            let known = labels.into_iter().find(|known| *known == label);
+            known.ok_or_else(|| format!("must be one of: {}", labels.join(", ")))
+        })?;
+        Ok(Ask { fabric: query.optional("fabric")?.map(str::to_owned), kind })
+    }
 }
 
 /// Kinds of nodes, in the order in which one speaks of them.
 pub(super) const KINDS: [NodeKind; 4] =
     [NodeKind::Switch, NodeKind::Ca, NodeKind::Router, NodeKind::AggregationNode];
-
-/// Why a kind that is asked for is none.
-pub(super) fn unknown_kind(ask: &Ask) -> Option<String> {
-    let (kind, labels) = (ask.kind.as_deref()?, KINDS.map(NodeKind::label));
-    (!labels.contains(&kind))
-        .then(|| format!("no kind of node is called {kind:?}; there are: {}", labels.join(", ")))
-}
 
 /// What is known of the nodes that are asked for. No fabric may have the name that is.
 pub fn nodes(fabrics: &[Arc<Observation>], ask: &Ask) -> Nodes {
@@ -44,7 +48,7 @@ pub fn nodes(fabrics: &[Arc<Observation>], ask: &Ask) -> Nodes {
         FabricNodes {
             fabric: observation.fabric.clone(),
             swept_at: of.and_then(|of| of.time(of.snapshot.ended)),
-            nodes: of.map(|of| of_kind(of, ask.kind.as_deref())).unwrap_or_default(),
+            nodes: of.map(|of| of_kind(of, ask.kind)).unwrap_or_default(),
         }
     });
     Nodes { fabrics: told.collect() }

@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::fabric::topology::NodeKind;
 use crate::history::Kind;
-use crate::history::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told};
+use crate::history::model::{Cable, Cover, Moved, Port, Series, Span, Then};
+use crate::history::page::{self, Events};
 use crate::history::question::{DUMP, NAMES, PATH};
 use crate::monitor::Board;
 use crate::web::archive::Archive;
@@ -59,6 +60,12 @@ fn parameter(key: &str, place: &str) -> Value {
         "detail" => {
             ("Errors, or traffic and waits, too.", json!({"enum": ["errors", "all"]}), true)
         }
+        "limit" => (
+            "How many there are on a page at most.",
+            json!({"type": "integer", "minimum": 1, "maximum": page::MOST, "default": page::USUAL}),
+            false,
+        ),
+        "after" => ("The page after the one that has this `next`.", text, false),
         other => panic!("nothing is known of {other}"),
     };
     let place = if place.contains(&format!("{{{key}}}")) { "path" } else { "query" };
@@ -128,7 +135,7 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
         let (about, content) = match name {
             "span" => ("The time of which anything is recorded", of::<Span>(make)),
             "ports" => ("The ports that are called so", of::<Vec<Port>>(make)),
-            "events" => ("What happened", of::<Vec<Told>>(make)),
+            "events" => ("What happened, the earliest first, page by page", of::<Events>(make)),
             "cables" => ("The cables that led to ports", of::<Vec<Cable>>(make)),
             "moved" => ("What ports counted of errors", of::<Vec<Moved>>(make)),
             "series" => ("The course of ports' counters", of::<Vec<Series>>(make)),

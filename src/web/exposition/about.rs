@@ -1,15 +1,8 @@
 //! The small part of the exposition: the exporter's account of itself, fresh at each scrape.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
-
-use prometheus_client::collector::Collector as Source;
-use prometheus_client::encoding::text::encode_registry;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
 
 use crate::fabric::change;
 use crate::mad::Class;
@@ -19,7 +12,7 @@ use crate::transport::stats::{Outcome, ROUND_TRIP_BOUNDS};
 use crate::web::reload::Reload;
 
 use super::Format;
-use super::family::{Family, Head, Kind};
+use super::family::{Family, Head, Kind, push_label};
 use super::process::{Numbers, Process};
 
 /// What the families are told from.
@@ -62,24 +55,21 @@ impl From<f64> for Value {
     }
 }
 
-/// Where a family's samples go. Encoding goes to memory and so does not fail.
-struct Samples<'a, 'b> {
-    encoder: &'a mut MetricEncoder<'b>,
-    kind: Kind,
+/// Where a family's samples go. Its header stands before the first: a family without samples has none.
+struct Samples<'a> {
+    text: &'a mut Vec<u8>,
+    family: Family,
+    format: Format,
+    has_begun: bool,
 }
 
-impl Samples<'_, '_> {
+impl Samples<'_> {
     fn put(&mut self, labels: &[(&str, &str)], value: impl Into<Value>) {
-        let labels = labels.to_vec();
-        let Ok(encoder) = self.encoder.encode_family(&labels) else { return };
-        let _ = match (self.kind, value.into()) {
-            (Kind::Counter, Value::Whole(value)) => ConstCounter::new(value).encode(encoder),
-            (Kind::Counter, Value::Real(value)) => ConstCounter::new(value).encode(encoder),
-            (_, Value::Whole(value)) => ConstGauge::new(value).encode(encoder),
-            (_, Value::Real(value)) => ConstGauge::new(value).encode(encoder),
-        };
+        let suffix = if self.family.kind == Kind::Counter { "_total" } else { "" };
+        self.sample(suffix, labels, value.into());
     }
 
+    /// Buckets are counts of their own here, and sums of all up to them in the text.
     fn put_histogram(
         &mut self,
         labels: &[(&str, &str)],
@@ -87,15 +77,40 @@ impl Samples<'_, '_> {
         count: u64,
         buckets: &[(f64, u64)],
     ) {
-        let labels = labels.to_vec();
-        if let Ok(mut encoder) = self.encoder.encode_family(&labels) {
-            let _ = encoder.encode_histogram::<NoLabelSet>(sum, count, buckets, None);
+        self.sample("_sum", labels, sum.into());
+        self.sample("_count", labels, count.into());
+        let mut up_to = 0;
+        for (bound, count) in buckets {
+            up_to += count;
+            let bound = if bound.is_infinite() { "+Inf".to_owned() } else { bound.to_string() };
+            self.sample("_bucket", &[labels, &[("le", &bound)]].concat(), up_to.into());
         }
+    }
+
+    fn sample(&mut self, suffix: &str, labels: &[(&str, &str)], value: Value) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let mut head = String::new();
+            Head::from(self.family).write(&mut head, self.format);
+            self.text.extend_from_slice(head.as_bytes());
+        }
+        self.text.extend_from_slice(self.family.name.as_bytes());
+        self.text.extend_from_slice(suffix.as_bytes());
+        for (at, (name, value)) in labels.iter().enumerate() {
+            push_label(self.text, if at == 0 { b'{' } else { b',' }, name, value);
+        }
+        if !labels.is_empty() {
+            self.text.push(b'}');
+        }
+        // Writing to a vector does not fail.
+        let _ = match value {
+            Value::Whole(value) => writeln!(self.text, " {value}"),
+            Value::Real(value) => writeln!(self.text, " {value:?}"),
+        };
     }
 }
 
 /// A family and how its samples are told.
-type Told = (Family, fn(&About, &mut Samples<'_, '_>));
+type Told = (Family, fn(&About, &mut Samples<'_>));
 
 macro_rules! families {
     ($($name:literal $kind:ident [$($label:literal),*] $help:literal => $tell:expr;)+) => {
@@ -275,7 +290,7 @@ families! {
         => |about, out| about.process(|it| out.put(&[], it.threads));
     "process_start_time_seconds" Gauge []
         "When the process began, in seconds since 1970."
-        => |about, out| about.process(|it| out.put(&[], it.start_seconds));
+        => |about, out| about.process(|it| if let Some(start) = it.start_seconds { out.put(&[], start) });
     "process_open_fds" Gauge []
         "File descriptors that the process has open."
         => |about, out| about.process(|it| if let Some(open) = it.open_files { out.put(&[], open) });
@@ -319,59 +334,18 @@ impl About {
     }
 }
 
-impl Source for About {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        for (family, tell) in FAMILIES {
-            let kind = match family.kind {
-                Kind::Counter => MetricType::Counter,
-                Kind::Gauge => MetricType::Gauge,
-                Kind::Histogram => MetricType::Histogram,
-            };
-            let mut encoder = encoder.encode_descriptor(family.name, family.help, None, kind)?;
-            tell(self, &mut Samples { encoder: &mut encoder, kind: family.kind });
-        }
-        Ok(())
-    }
-}
-
 /// Renders this part in a format.
-pub fn render(board: &Board, took: Duration, process: &Process, format: Format) -> String {
-    let mut registry = Registry::default();
+pub fn render(board: &Board, took: Duration, process: &Process, format: Format) -> Vec<u8> {
     let about = About {
         board: board.clone(),
         render: took,
         process: Numbers::read(process),
         web_config: process.web_config().cloned(),
     };
-    registry.register_collector(Box::new(about));
-    let mut text = String::new();
-    // Writing to a string does not fail.
-    let _ = encode_registry(&mut text, &registry);
-    with_headers_of(&text, format)
-}
-
-/// Puts each family's header in the format that is wanted: prometheus-client writes OpenMetrics
-/// alone, without units, and headers of families without samples. The samples are the same in both.
-fn with_headers_of(text: &str, format: Format) -> String {
-    let mut out = String::with_capacity(text.len() + 1024);
-    let mut next = None;
-    for line in text.lines() {
-        if let Some(name) = line.strip_prefix("# HELP ").and_then(|rest| rest.split(' ').next()) {
-            next = FAMILIES.iter().map(|(family, _)| *family).find(|family| family.name == name);
-        } else if !line.starts_with('#') {
-            if let Some(family) = next.take() {
-                Head::from(family).write(&mut out, format);
-            }
-            // What has no labels is written with empty braces.
-            let (name, rest) =
-                line.split_once("{} ").map_or((line, None), |(name, rest)| (name, Some(rest)));
-            out.push_str(name);
-            if let Some(rest) = rest {
-                out.push(' ');
-                out.push_str(rest);
-            }
-            out.push('\n');
-        }
+    let mut text = Vec::new();
+    for (family, tell) in FAMILIES {
+        let mut samples = Samples { text: &mut text, family: *family, format, has_begun: false };
+        tell(&about, &mut samples);
     }
-    out
+    text
 }

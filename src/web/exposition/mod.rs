@@ -86,7 +86,7 @@ impl Exposition {
     pub fn document(&self, format: Format, process: &process::Process) -> Document {
         let about = about::render(&self.board, self.took, process, format);
         let mut document = Document { pieces: VecDeque::new(), trailer: Trailer::default() };
-        document.push(&Block::deflate(about.as_bytes()));
+        document.push(&Block::deflate(&about));
         let packed = &self.packed[format as usize];
         for block in packed.get_or_init(|| part::join(&self.fabrics, &self.host, format)) {
             document.push(block);

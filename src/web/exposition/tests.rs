@@ -153,6 +153,23 @@ fn several_fabrics_share_each_family() {
     }
 }
 
+/// Also braces, which are nothing special within a label's value.
+#[test]
+fn a_fabric_has_the_same_name_in_every_family() {
+    let name = "a{} b\"c";
+    let observation = Observation { fabric: name.into(), ..(*board().fabrics[0]).clone() };
+    let text = text_of(vec![Arc::new(observation)].into());
+    let named: Vec<&str> = text.lines().filter(|line| line.contains("fabric=\"")).collect();
+    assert!(named.iter().any(|line| line.starts_with("infiniband_port_symbol_errors_total{")));
+    assert!(named.iter().any(|line| line.starts_with("infiniband_sweeps_total{")));
+    assert!(named.iter().any(|line| line.starts_with("infiniband_mad_round_trip_seconds_bucket{")));
+    for line in named {
+        assert!(line.contains("fabric=\"a{} b\\\"c\""), "{line}");
+    }
+    assert!(text.contains("le=\"0.00001\"}") && text.contains("le=\"+Inf\"}"));
+    assert!(text.contains("\nfabric_exporter_render_duration_seconds "));
+}
+
 #[test]
 fn gzip_unpacks_to_the_plain_text() {
     let exposition = Exposition::render(board());

@@ -31,6 +31,16 @@ impl Asked {
         values.into_iter().find(|value| !value.is_empty())
     }
 
+    /// What it says for a key, read; the error names the key and the value.
+    pub fn read<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, String> {
+        let problem = |value: &str, error: String| format!("{key}: {value:?}: {error}.");
+        self.value(key).map(|value| read(value).map_err(|error| problem(value, error))).transpose()
+    }
+
     /// The fabric that it names.
     pub fn fabric(&self) -> Option<&str> {
         self.value("fabric")

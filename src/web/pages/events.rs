@@ -48,19 +48,21 @@ struct Found {
 
 impl Ask {
     fn read(asked: &Asked) -> Result<Self, String> {
-        let kind = asked.value("kind").map(|kind| {
-            Kind::from_label(kind).ok_or_else(|| format!("No kind of event is called {kind:?}."))
-        });
-        let page = asked.value("page").map(|page| {
+        let kind = asked.read("kind", |kind| {
+            let labels =
+                || Kind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
+            Kind::from_label(kind).ok_or_else(|| format!("must be one of: {}", labels()))
+        })?;
+        let page = asked.read("page", |page| {
             let page = page.parse().ok().filter(|page| (1..=MOST_PAGES).contains(page));
-            page.ok_or_else(|| format!("Pages have numbers from 1 to {MOST_PAGES}."))
-        });
+            page.ok_or_else(|| format!("must be a number from 1 to {MOST_PAGES}"))
+        })?;
         Ok(Ask {
             fabric: asked.fabric().map(str::to_owned),
-            kind: kind.transpose()?,
+            kind,
             sought: asked.value("q").unwrap_or_default().to_owned(),
             window: Choice::asked(asked, USUAL)?,
-            page: page.transpose()?.unwrap_or(1),
+            page: page.unwrap_or(1),
         })
     }
 

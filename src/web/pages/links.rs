@@ -2,20 +2,19 @@
 
 use std::num::NonZeroUsize;
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use crate::health::Verdict;
 use crate::history::clock::Clock;
 use crate::monitor::Board;
 use crate::web::api::model::Link;
 use crate::web::api::ranking::{Ranked, Wanted, ranked};
+use crate::web::archive::Said;
 
-use super::ask::{not_swept, unknown_fabric, written};
+use super::ask::{Asked, not_swept, unknown_fabric, written};
 use super::page::{Page, problem};
 use super::words::{self, cable, count, rate, several, verdict};
 use super::{Desk, address};
@@ -24,16 +23,32 @@ use super::{Desk, address};
 const A_PAGE: usize = 100;
 
 /// Which are wanted.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Ask {
+#[derive(Clone, Debug, Default)]
+struct Ask {
     fabric: String,
-    verdict: String,
+    verdict: Option<Verdict>,
     text: String,
     page: Option<NonZeroUsize>,
 }
 
 impl Ask {
+    fn read(asked: &Asked) -> Result<Self, String> {
+        let verdict = asked.read("verdict", |label| {
+            let known = Verdict::ALL.into_iter().find(|verdict| verdict.label() == label);
+            let labels = || Verdict::ALL.map(Verdict::label).join(", ");
+            known.ok_or_else(|| format!("must be one of: {}", labels()))
+        })?;
+        let page = asked.read("page", |page| {
+            page.parse().map_err(|_| "must be a number from 1 on".to_owned())
+        })?;
+        let text = |name| asked.value(name).unwrap_or_default().to_owned();
+        Ok(Ask { fabric: text("fabric"), verdict, text: text("text"), page })
+    }
+
+    fn verdict(&self) -> &'static str {
+        self.verdict.map_or("", Verdict::label)
+    }
+
     /// The fabric that it names.
     fn fabric(&self) -> Option<&str> {
         Some(&*self.fabric).filter(|name| !name.is_empty())
@@ -48,7 +63,7 @@ impl Ask {
         let number = if page == 1 { String::new() } else { page.to_string() };
         let pairs = [
             ("fabric", &*self.fabric),
-            ("verdict", &self.verdict),
+            ("verdict", self.verdict()),
             ("text", &self.text),
             ("page", &number),
         ];
@@ -56,20 +71,12 @@ impl Ask {
     }
 }
 
-pub(super) async fn get(
-    State(desk): State<Desk>,
-    ask: Result<Query<Ask>, QueryRejection>,
-) -> Response {
+pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
     let title = "Links";
-    let ask = match ask {
-        Ok(Query(ask)) => ask,
-        Err(rejection) => return problem(StatusCode::BAD_REQUEST, title, &rejection.body_text()),
+    let ask = match Ask::read(&Asked::from(said)) {
+        Ok(ask) => ask,
+        Err(what) => return problem(StatusCode::BAD_REQUEST, title, &what),
     };
-    let known = Verdict::ALL.into_iter().find(|verdict| verdict.label() == ask.verdict);
-    if known.is_none() && !ask.verdict.is_empty() {
-        let what = format!("No verdict is called {:?}.", ask.verdict);
-        return problem(StatusCode::BAD_REQUEST, title, &what);
-    }
     let exposition = desk.exposition();
     let fabrics = &exposition.board().fabrics;
     if let Some(refusal) = unknown_fabric(fabrics, ask.fabric()) {
@@ -77,7 +84,8 @@ pub(super) async fn get(
     }
     written(move || {
         let board = exposition.board();
-        let wanted = Wanted { fabric: &ask.fabric, verdicts: known.as_slice(), text: &ask.text };
+        let wanted =
+            Wanted { fabric: &ask.fabric, verdicts: ask.verdict.as_slice(), text: &ask.text };
         let after = (ask.page() - 1).saturating_mul(A_PAGE);
         let listed = ranked(&board.fabrics, &wanted, after, A_PAGE);
         Page::new(title, address::LINKS, page(&ask, board, &listed)).answer()
@@ -114,7 +122,7 @@ fn form(ask: &Ask, names: &[&str]) -> Markup {
         p {
             label for="verdict" { "Verdict" }
             select #verdict name="verdict" { @for (value, name) in verdicts {
-                option value=(value) selected[ask.verdict == value] { (name) }
+                option value=(value) selected[ask.verdict() == value] { (name) }
             } }
         }
         @if names.len() > 1 { p {

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use crate::history::model::Window;
 use crate::history::source::AskError;
 use crate::history::{Reader, Source};
-use crate::web::archive::Archive;
+use crate::web::archive::{self, Archive};
 
 use super::address;
 use super::ask::Asked;
@@ -38,11 +38,12 @@ impl Choice {
 
     /// The one that an address names, or this one if it names none.
     pub fn asked(asked: &Asked, usual: Choice) -> Result<Self, String> {
-        let Some(name) = asked.value("window") else { return Ok(usual) };
-        Choice::ALL.into_iter().find(|choice| choice.name == name).ok_or_else(|| {
-            let names = Choice::ALL.map(|choice| choice.name).join(", ");
-            format!("{name:?} is no window of time. There are: {names}.")
-        })
+        let chosen = asked.read("window", |name| {
+            let names = || Choice::ALL.map(|choice| choice.name).join(", ");
+            let chosen = Choice::ALL.into_iter().find(|choice| choice.name == name);
+            chosen.ok_or_else(|| format!("must be one of: {}", names()))
+        })?;
+        Ok(chosen.unwrap_or(usual))
     }
 
     /// The window until now. A simulated clock may be ahead of ours.
@@ -74,12 +75,11 @@ pub async fn ask<T: Send + 'static>(
     let Ok(Ok(seat)) = seat else {
         return Past::Silent("Too many ask the history at once. Load this page again.".into());
     };
-    // Who asked may be gone before the answer is there: the seat is taken until then all the same.
-    let answer = move || {
+    let answer = archive::answer(file, move |reader| {
         let _seat = seat;
-        question(&Reader::open(&file)?)
-    };
-    match tokio::task::spawn_blocking(answer).await {
+        question(reader)
+    });
+    match answer.await {
         Ok(Ok(told)) => Past::Told(told),
         Ok(Err(error)) => Past::Silent(format!("The history cannot be read: {error}.")),
         Err(_) => {

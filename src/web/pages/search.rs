@@ -1,36 +1,21 @@
 //! `/search`: what goes by a name, a GUID or a LID. If it is one thing, its page is shown at once.
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
-use axum::http::StatusCode;
+use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use crate::web::api::model::search::{Hit, Search};
 use crate::web::api::search::search;
+use crate::web::archive::Said;
 
-use super::ask::{not_swept, written};
-use super::page::{Page, problem};
+use super::ask::{Asked, not_swept, written};
+use super::page::Page;
 use super::words::several;
 use super::{Desk, address};
 
-/// What is searched for.
-#[derive(Debug, Deserialize)]
-pub(super) struct Sought {
-    #[serde(default)]
-    q: String,
-}
-
-pub(super) async fn get(
-    State(desk): State<Desk>,
-    sought: Result<Query<Sought>, QueryRejection>,
-) -> Response {
+pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
     let title = "Search";
-    let text = match sought {
-        Ok(Query(Sought { q })) => q,
-        Err(rejection) => return problem(StatusCode::BAD_REQUEST, title, &rejection.body_text()),
-    };
+    let text = Asked::from(said).value("q").unwrap_or_default().to_owned();
     written(move || {
         let exposition = desk.exposition();
         let told = search(exposition.board(), &text);
