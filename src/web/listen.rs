@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn a_name_is_listened_on_at_all_its_addresses() {
-        // 192.0.2.0/24 is nobody's (RFC 5737).
+        // 192.0.2.0/24 and 198.51.100.0/24 are for documentation (RFC 5737).
         let named = addresses(&["127.0.0.1:0", "192.0.2.1:0", "127.0.0.2:0"]);
         let bound = bind(&named).unwrap();
         let bound: Vec<_> = bound.iter().map(|it| it.local_addr().unwrap().ip()).collect();
         assert_eq!(bound, [named[0].ip(), named[2].ip()]);
 
-        let error = bind(&addresses(&["192.0.2.1:0", "192.0.2.2:0"])).unwrap_err().to_string();
-        assert!(error.starts_with("cannot listen on 192.0.2.2:0: "), "{error}");
+        let error = bind(&addresses(&["192.0.2.1:0", "198.51.100.1:0"])).unwrap_err().to_string();
+        assert!(error.starts_with("cannot listen on 198.51.100.1:0: "), "{error}");
         let taken = TcpListener::bind("127.0.0.2:0").unwrap();
         let port = taken.local_addr().unwrap().port();
         let named = [format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}")];
