@@ -104,7 +104,10 @@ fn are_readable_without(held: CapabilitySets, files: &[PathBuf]) -> Result<bool,
     if !held.permitted.intersects(reading) {
         return Ok(true);
     }
-    set_capabilities(None, CapabilitySets { effective: held.effective.difference(reading), ..held })?;
+    set_capabilities(
+        None,
+        CapabilitySets { effective: held.effective.difference(reading), ..held },
+    )?;
     let readable = files.iter().all(|file| match open(file) {
         Err(Errno::ACCESS) => false,
         Err(Errno::NOENT) => open(existing(file.parent().unwrap_or(file))) != Err(Errno::ACCESS),

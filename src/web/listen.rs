@@ -56,9 +56,11 @@ fn remedy(address: SocketAddr, error: &Error) -> String {
              port there, or name another with --web.listen-address"
                 .into()
         }
-        _ if is_not_here(error) => "this host does not have that address (`ip addr` shows those that it \
+        _ if is_not_here(error) => {
+            "this host does not have that address (`ip addr` shows those that it \
                                     has): name one of them with --web.listen-address"
-            .into(),
+                .into()
+        }
         _ => "name another address with --web.listen-address".into(),
     }
 }

@@ -65,7 +65,8 @@ impl Server {
     pub fn new(security: Arc<Security>, limits: Limits) -> Self {
         let connections = Arc::new(Connections::new(limits));
         let made = Arc::new(Semaphore::new(limits.made));
-        let shared = Arc::new(Shared { security, connections, made, log: Throttle::default(), limits });
+        let shared =
+            Arc::new(Shared { security, connections, made, log: Throttle::default(), limits });
         let (stopper, mut stop) = watch::channel(false);
         let watched = Arc::clone(&shared);
         tokio::spawn(async move {

@@ -43,6 +43,9 @@ mod tests {
         };
         assert_eq!([due("a", 0), due("a", 1), due("a", 9)], [Some(0), None, None]);
         assert_eq!([due("b", 9), due("b", 18)], [Some(0), None], "kinds are apart");
-        assert_eq!([due("a", 10), due("a", 11), due("a", 20), due("a", 90)], [Some(2), None, Some(1), Some(0)]);
+        assert_eq!(
+            [due("a", 10), due("a", 11), due("a", 20), due("a", 90)],
+            [Some(2), None, Some(1), Some(0)]
+        );
     }
 }

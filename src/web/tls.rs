@@ -67,7 +67,9 @@ pub fn refusal(error: &std::io::Error) -> Option<&'static str> {
             }
             _ => "its certificate is not accepted",
         },
-        Error::PeerIncompatible(_) => "it has no TLS version, cipher suite or group in common with us",
+        Error::PeerIncompatible(_) => {
+            "it has no TLS version, cipher suite or group in common with us"
+        }
         Error::AlertReceived(_) => "it does not accept our certificate, or ended the handshake",
         _ => "it does not speak TLS as it should",
     })

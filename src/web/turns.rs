@@ -47,7 +47,8 @@ impl State {
         }
         self.queues.retain(|(_, queue)| !queue.is_empty());
         let of_this = self.queues.iter().position(|(address, _)| *address == share);
-        let own = of_this.and_then(|index| self.queues.get(index)).map_or(0, |(_, queue)| queue.len());
+        let own =
+            of_this.and_then(|index| self.queues.get(index)).map_or(0, |(_, queue)| queue.len());
         if own >= WAITING_OF_ONE {
             return None;
         }
@@ -154,8 +155,7 @@ mod tests {
 
     fn first(turns: &Arc<Turns>) -> Turn {
         let taken = Arc::clone(turns);
-        let mut taking: Taking =
-            Box::pin(async move { taken.take([192, 0, 2, 9].into()).await });
+        let mut taking: Taking = Box::pin(async move { taken.take([192, 0, 2, 9].into()).await });
         let Poll::Ready(Some(turn)) = poll(&mut taking) else { panic!("nobody has the turn") };
         turn
     }

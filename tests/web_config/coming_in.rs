@@ -58,8 +58,7 @@ fn answered(stream: &mut TcpStream) -> Option<u16> {
 #[test]
 fn one_that_guesses_delays_nobody_else() {
     let slow = hash("x").replace("$04$", "$18$");
-    let site =
-        Site::new(&format!("basic_auth_users:\n  alice: {}\n  slow: {slow}\n", hash("a")));
+    let site = Site::new(&format!("basic_auth_users:\n  alice: {}\n  slow: {slow}\n", hash("a")));
     let exporter = site.exporter();
     let (guesser, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
     let mut guesses: Vec<_> =

@@ -74,8 +74,9 @@ pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<U
     let mut hashes = BTreeMap::new();
     for (user, hash) in section {
         let key = format!("basic_auth_users.{user}");
-        let wrong =
-            |problem: &str| Err(at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one")));
+        let wrong = |problem: &str| {
+            Err(at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one")))
+        };
         // The hash itself is not told: it is a secret, too.
         let cost = match hash.value.parse::<HashParts>() {
             Ok(parts) if COSTS.contains(&parts.get_cost()) => parts.get_cost(),
@@ -128,7 +129,8 @@ mod tests {
 
     #[test]
     fn an_unknown_user_costs_no_more_than_usual() {
-        for (costs, cost) in [(&[4][..], 4), (&[4, 10], 10), (&[10, 18], 10), (&[12], 10), (&[31], 10)]
+        for (costs, cost) in
+            [(&[4][..], 4), (&[4, 10], 10), (&[10, 18], 10), (&[12], 10), (&[31], 10)]
         {
             let (users, _) = users(costs);
             let unknown = users.checked("nobody");
@@ -142,8 +144,13 @@ mod tests {
         let (users, warnings) = users(&[10, 14, 15, 18, 21, 31]);
         let slow = [10, 14, 15, 18].map(|cost| users.checked(&format!("user-{cost}")).is_slow);
         assert_eq!(slow, [false, false, true, true]);
-        let told: Vec<_> = ["15 keeps a processor busy for about 2 s", "18 keeps a processor busy for about 15 s",
-            "21 keeps a processor busy for about 2 min", "31 keeps a processor busy for about 35 h"].into();
+        let told: Vec<_> = [
+            "15 keeps a processor busy for about 2 s",
+            "18 keeps a processor busy for about 15 s",
+            "21 keeps a processor busy for about 2 min",
+            "31 keeps a processor busy for about 35 h",
+        ]
+        .into();
         assert_eq!(warnings.len(), told.len(), "{warnings:#?}");
         for (warning, told) in warnings.iter().zip(told) {
             assert!(warning.contains(&format!("a bcrypt cost of {told}")), "{warning}");
