@@ -30,7 +30,7 @@ const KNOWN: ABI = ABI::V6;
 pub struct Needs {
     /// Files and folders that are read.
     pub read: Vec<PathBuf>,
-    /// Files in them that are read time and again, and may belong to anybody.
+    /// Files in these folders that are read again, whoever owns them.
     pub files: Vec<PathBuf>,
     /// Folders in which files are made, written, renamed and removed.
     pub write: Vec<PathBuf>,

@@ -121,9 +121,10 @@ async fn accept(
                     tokio::spawn(converse(stream, peer, router, shared, place, stop.clone()));
                 }
                 None => {
-                    if let Some(left_out) = shared.log.due("crowd", CROWDED_EVERY, Instant::now()) {
+                    if let Some(suppressed) = shared.log.due("crowd", CROWDED_EVERY, Instant::now())
+                    {
                         let most = shared.limits.connections;
-                        tracing::warn!(%peer, most, left_out, "too many connections: one is turned away");
+                        tracing::warn!(%peer, most, suppressed, "too many connections: one is turned away");
                     }
                 }
             },
@@ -161,7 +162,7 @@ async fn converse(
             return talk(stream, (peer, false), router, &shared, &place, stop).await;
         };
         if speaks_plainly(&stream).await {
-            shared.log_refused(peer, "it speaks HTTP where HTTPS is spoken", None);
+            shared.log_refused(peer, "HTTP where HTTPS is spoken", None);
             return refuse_plain(stream).await;
         }
         let accepted = TlsAcceptor::from(tls).accept(stream).await;
@@ -308,9 +309,9 @@ async fn answer(
 impl Shared {
     /// Logs now and then that a client did not come as far as a request.
     fn log_refused(&self, peer: SocketAddr, reason: &'static str, error: Option<&io::Error>) {
-        if let Some(left_out) = self.log.due(reason, REFUSED_EVERY, Instant::now()) {
+        if let Some(suppressed) = self.log.due(reason, REFUSED_EVERY, Instant::now()) {
             let error = error.map(tracing::field::display);
-            tracing::info!(%peer, reason, error, left_out, "a client is refused before it asked");
+            tracing::info!(%peer, reason, error, suppressed, "client refused");
         }
     }
 

@@ -1,10 +1,10 @@
-//! Log lines that clients can cause: one of a kind in a while, with the number of those left out.
+//! Log lines that clients can cause: one of a kind in a while, with the number of those suppressed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// When each kind of line was logged, and how many were left out since.
+/// When each kind of line was logged, and how many were suppressed since.
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
     kinds: Mutex<HashMap<&'static str, (Instant, u64)>>,
@@ -12,18 +12,18 @@ pub(super) struct Throttle {
 
 impl Throttle {
     /// Whether a line of this kind is due, that is whether the last one is at least so long ago. If so,
-    /// the number of those left out since then; if not, this one is left out.
+    /// the number of those suppressed since then; if not, this one is suppressed.
     pub fn due(&self, kind: &'static str, every: Duration, now: Instant) -> Option<u64> {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         match kinds.get_mut(kind) {
-            Some((last, left_out)) if now.saturating_duration_since(*last) < every => {
-                *left_out = left_out.saturating_add(1);
+            Some((last, suppressed)) if now.saturating_duration_since(*last) < every => {
+                *suppressed = suppressed.saturating_add(1);
                 None
             }
             known => {
-                let left_out = known.map_or(0, |(_, left_out)| *left_out);
+                let suppressed = known.map_or(0, |(_, suppressed)| *suppressed);
                 kinds.insert(kind, (now, 0));
-                Some(left_out)
+                Some(suppressed)
             }
         }
     }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_a_kind_in_a_while_with_the_number_of_those_left_out() {
+    fn one_of_a_kind_in_a_while_with_the_number_of_those_suppressed() {
         let throttle = Throttle::default();
         let began = Instant::now();
         let due = |kind, seconds| {

@@ -57,21 +57,21 @@ pub fn refusal(error: &std::io::Error) -> Option<&'static str> {
     use CertificateError as Bad;
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     Some(match error {
-        Error::NoCertificatesPresented => "it shows no certificate",
+        Error::NoCertificatesPresented => "no client certificate",
         Error::InvalidCertificate(bad) => match bad {
-            Bad::UnknownIssuer => "its certificate is of no CA in client_ca_file",
-            Bad::Expired | Bad::ExpiredContext { .. } => "its certificate has expired",
-            Bad::NotValidYet | Bad::NotValidYetContext { .. } => "its certificate is not valid yet",
-            Bad::ApplicationVerificationFailure => {
-                "its certificate has no name of client_allowed_sans"
+            Bad::UnknownIssuer => "client certificate is of no CA in client_ca_file",
+            Bad::Expired | Bad::ExpiredContext { .. } => "client certificate has expired",
+            Bad::NotValidYet | Bad::NotValidYetContext { .. } => {
+                "client certificate is not valid yet"
             }
-            _ => "its certificate is not accepted",
+            Bad::ApplicationVerificationFailure => {
+                "client certificate has no name of client_allowed_sans"
+            }
+            _ => "client certificate is not valid",
         },
-        Error::PeerIncompatible(_) => {
-            "it has no TLS version, cipher suite or group in common with us"
-        }
-        Error::AlertReceived(_) => "it does not accept our certificate, or ended the handshake",
-        _ => "it does not speak TLS as it should",
+        Error::PeerIncompatible(_) => "no TLS version, cipher suite or group in common",
+        Error::AlertReceived(_) => "client rejects our certificate, or ended the handshake",
+        _ => "no TLS, or malformed TLS",
     })
 }
 

@@ -60,9 +60,9 @@ fn one_that_guesses_delays_nobody_else() {
     let slow = hash("x").replace("$04$", "$18$");
     let site = Site::new(&format!("basic_auth_users:\n  alice: {}\n  slow: {slow}\n", hash("a")));
     let exporter = site.exporter();
-    let (guesser, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
+    let (attacker, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
     let mut guesses: Vec<_> =
-        (0..40).map(|guess| asks(&exporter, guesser, "slow", &guess.to_string())).collect();
+        (0..40).map(|guess| asks(&exporter, attacker, "slow", &guess.to_string())).collect();
     // One is being checked and eight wait.
     let mut refused = 0;
     wait_until(Duration::from_secs(30), "the guesses to be refused", || {
@@ -88,7 +88,7 @@ fn one_that_guesses_delays_nobody_else() {
     // Who goes away leaves the place to others, and nothing of what it asked is done.
     drop(guesses);
     wait_until(Duration::from_secs(30), "a free place", || {
-        let guess = asks(&exporter, guesser, "slow", "again");
+        let guess = asks(&exporter, attacker, "slow", "again");
         guess.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         guess.peek(&mut [0; 16]).is_err().then_some(())
     });
@@ -180,7 +180,7 @@ fn other_policies_on_certificates() {
 fn without_a_ca_a_certificate_is_not_wanted_and_none_is_accepted() {
     let site = Site::new(&tls_with("  client_auth_type: VerifyClientCertIfGiven\n"));
     let exporter = site.exporter();
-    let warning = "client_ca_file is missing: a client without a certificate comes in";
+    let warning = "client_ca_file is missing: clients without a certificate are accepted";
     assert_eq!(exporter.log().matches(warning).count(), 1, "{}", exporter.log());
     let ours = Some(site.ca.client(&[], 2999));
     clients(&exporter, &site.ca, &[("none", None, true), ("any", ours, false)]);
@@ -205,22 +205,22 @@ fn a_client_that_is_refused_is_in_the_log_with_the_reason() {
     for _ in 0..3 {
         clients(&exporter, &site.ca, none);
     }
-    let line = refused("it shows no certificate");
-    for says in ["level=info", "peer=127.0.0.1:", "left_out=0"] {
+    let line = refused("no client certificate");
+    for says in ["level=info", "peer=127.0.0.1:", "suppressed=0"] {
         assert!(line.contains(says), "{says:?}: {line}");
     }
     let foreign = Some(Ca::new("foreign").client(&[], 2999));
     clients(&exporter, &site.ca, &[("foreign", foreign, false)]);
-    refused("its certificate is of no CA in client_ca_file");
+    refused("client certificate is of no CA in client_ca_file");
     assert_eq!(raw::greet(exporter.address(), 0x0302), Greeted::Alert(70));
-    refused("it has no TLS version, cipher suite or group in common");
+    refused("no TLS version, cipher suite or group in common");
     curl(&site, &format!("http://{}/", exporter.address()), &[]);
-    refused("it speaks HTTP where HTTPS is spoken");
+    refused("HTTP where HTTPS is spoken");
     // A probe that connects and leaves is not refused.
     drop(raw::connect(exporter.address()));
     clients(&exporter, &site.ca, &[("ours", Some(site.ca.client(&[], 2999)), true)]);
     let log = exporter.log();
-    assert_eq!(log.matches("a client is refused before it asked").count(), 4, "{log}");
+    assert_eq!(log.matches("client refused").count(), 4, "{log}");
 }
 
 #[test]

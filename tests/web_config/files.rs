@@ -278,7 +278,7 @@ fn what_a_start_warns_of_check_warns_of() {
     let (told, code) = check(&site, &tls_with("  client_auth_type: VerifyClientCertIfGiven\n"));
     assert_eq!(code, Some(0), "{told}");
     let says = "warning web config file web.yml: line 4: tls_server_config.client_auth_type: \
-                client_ca_file is missing: a client without a certificate comes in";
+                client_ca_file is missing: clients without a certificate are accepted";
     assert!(told.starts_with(says), "{told}");
 
     // At a start, and when the file is read anew.

@@ -313,8 +313,8 @@ fn client_auth(
             Err(at(written, KEY, "client_ca_file is missing: whose certificates are good?"))
         }
         None if auth.verifies() => {
-            let problem = "client_ca_file is missing: a client without a certificate comes in, and one \
-                           that shows any is refused; set client_ca_file, or NoClientCert";
+            let problem = "client_ca_file is missing: clients without a certificate are accepted, and \
+                           those that show one are refused; set client_ca_file, or NoClientCert";
             warnings.push(at(written, KEY, problem));
             Ok(*auth)
         }
