@@ -150,6 +150,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_works_with_one_of_its_addresses() {
+        use crate::doctor::finding::Level;
+        // 198.51.100.0/24 is for documentation (RFC 5737).
+        let [here, missing] = ["127.0.0.1:0", "198.51.100.1:0"].map(|it| it.parse().unwrap());
+        let levels = |names: &[Vec<SocketAddr>]| {
+            check(names, "/metrics").iter().map(|finding| finding.level).collect::<Vec<_>>()
+        };
+        assert_eq!(levels(&[vec![missing, here]]), [Level::Note, Level::Ok]);
+        assert_eq!(levels(&[vec![missing], vec![here]]), [Level::Bad, Level::Ok]);
+    }
+
+    #[test]
     fn the_version_is_that_of_build_info() {
         let text = "# HELP x\nfabric_exporter_build_info{revision=\"\",version=\"0.1.0\"} 1\n";
         assert_eq!(version(text).as_deref(), Some("0.1.0"));

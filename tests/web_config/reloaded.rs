@@ -151,7 +151,7 @@ fn a_key_of_another_owner_is_read_again() {
     };
     let site = Site::new(TLS);
     renew(&site);
-    let exporter = site.exporter();
+    let exporter = site.prompt_exporter();
     std::fs::remove_file(site.path().join("server.key")).unwrap();
     renew(&site);
     wait_until(LIMIT, "the new key", || {
