@@ -1,7 +1,8 @@
 //! Turns at work that one may do at a time, shared out fairly among client addresses.
 //!
 //! Addresses take turns, whoever asks more often. So one that guesses passwords without end delays the
-//! first login of another by one check, and not by all that it asked for before.
+//! first login of another by two checks at most, the one that runs and its next one, and not by all that
+//! it asked for before.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
