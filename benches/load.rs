@@ -1,5 +1,8 @@
 //! Whether sweeps are on time while clients do what they can: the exporter on a fabric of 60,000 ports,
-//! scraped by 200 at once, held up by 1,000 that neither ask nor read in earnest, and shouted at.
+//! scraped by 200 at once, held up by 1,000 that neither ask nor read in earnest, shouted at, and asked by
+//! 1,000 a second with names and passwords that are guessed.
+//!
+//! One situation alone: `cargo bench --bench load -- --only logins`, or `scrapes`, `slow`, `noise`.
 //!
 //! The exporter, its simulated fabric included, has processor 1 for itself, and the clients processor 0,
 //! so that what is measured is what serving takes from sweeping, and not what the clients take.
@@ -10,12 +13,16 @@ mod measure;
 mod rig;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use measure::{median, pin, sweeps};
 use rig::Exporter;
+use rig::certs::login;
+use rustix::net::{AddressFamily, SocketType};
 
 /// 60,000 connected ports: each host has one, and each of three levels as many again at both ends of its
 /// cables. Fewer by `cargo bench --bench load -- --hosts 500`.
@@ -30,6 +37,18 @@ const SWEEPS: usize = 12;
 const SCRAPERS: usize = 200;
 const SLOW: usize = 1_000;
 const SHOUTERS: usize = 8;
+
+/// Connections that guess, and how many guesses a second they make together. Each guess has a name that no
+/// other had, so that nothing of it is remembered.
+const GUESSERS: usize = 128;
+const GUESSES: u64 = 1_000;
+
+/// Where those come from, and where everybody else does: the turns at checking are shared by address.
+const GUESSER: [u8; 4] = [127, 0, 0, 2];
+const OTHERS: [u8; 4] = [127, 0, 0, 1];
+
+/// How many users may log in for the first time while guesses come in; one does each second.
+const NEWCOMERS: usize = 2_000;
 
 /// How a trouble went.
 struct Phase {
@@ -151,20 +170,159 @@ fn shout(exporter: &Exporter, thread: usize) -> u64 {
     u64::from(matches!(stream.read(&mut answer), Ok(1..)))
 }
 
+/// Makes logins necessary: a user who scrapes, those who come once, and one whose hash takes 15 s to check.
+fn demand_logins(exporter: &Exporter, file: &Path) {
+    // What a hash is checked with is its cost: the users may have one hash, and the slow one any.
+    let hash = bcrypt::hash("right", 10).unwrap();
+    let slow = format!("basic_auth_users:\n  slow: $2b$18${}\n", ".".repeat(53));
+    let newcomers = (0..NEWCOMERS).map(|newcomer| format!("  user-{newcomer}: {hash}\n"));
+    let users = [slow, format!("  prometheus: {hash}\n")].into_iter().chain(newcomers);
+    let users = users.collect::<String>();
+    std::fs::write(file, users).unwrap();
+    rig::wait_until(Duration::from_secs(30), "logins to be necessary", || {
+        (exporter.get("/-/healthy", &[]).status == 401).then_some(())
+    });
+}
+
+/// A connection from an address of the loopback.
+fn connect_from(own: [u8; 4], exporter: &Exporter) -> Option<TcpStream> {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).ok()?;
+    rustix::net::bind(&socket, &SocketAddr::from((own, 0))).ok()?;
+    rustix::net::connect(&socket, &exporter.address().parse::<SocketAddr>().unwrap()).ok()?;
+    let stream = TcpStream::from(socket);
+    stream.set_nodelay(true).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
+    Some(stream)
+}
+
+/// The status of the answer to a login, read to its end; the connection stays.
+fn log_in(stream: &mut TcpStream, user: &str, password: &str) -> Option<u16> {
+    let login = login(user, password);
+    let request = format!("GET /-/healthy HTTP/1.1\r\nHost: x\r\nAuthorization: {login}\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let (mut answer, mut chunk) = (String::new(), [0; 1024]);
+    loop {
+        let bytes = stream.read(&mut chunk).ok().filter(|bytes| *bytes > 0)?;
+        answer.push_str(std::str::from_utf8(&chunk[..bytes]).ok()?);
+        let Some((head, body)) = answer.split_once("\r\n\r\n") else { continue };
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
+        if body.len() >= length.parse().ok()? {
+            return head.get(9..12)?.parse().ok();
+        }
+    }
+}
+
+/// How long logins of valid users took, and how many were answered otherwise than they should be.
+#[derive(Default)]
+struct Waited {
+    seconds: Mutex<Vec<f64>>,
+    refused: AtomicU64,
+}
+
+impl Waited {
+    /// One login by a connection of its own.
+    fn log_in(&self, exporter: &Exporter, user: &str) {
+        let began = Instant::now();
+        let status = connect_from(OTHERS, exporter)
+            .and_then(|mut stream| log_in(&mut stream, user, "right"));
+        if status == Some(200) {
+            self.seconds.lock().unwrap().push(began.elapsed().as_secs_f64());
+        } else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn tell(&self, who: &str) {
+        let mut seconds = self.seconds.lock().unwrap().clone();
+        seconds.sort_by(f64::total_cmp);
+        let at = |percent: usize| seconds[(seconds.len() - 1) * percent / 100];
+        println!(
+            "    {who}: {} answered, p50 {:.3} s, p99 {:.3} s, max {:.3} s; {} refused",
+            seconds.len(),
+            at(50),
+            at(99),
+            at(100),
+            self.refused.load(Ordering::Relaxed)
+        );
+    }
+}
+
+/// Guesses at logins by many, and beside them valid logins: remembered ones, and the first ones of users.
+struct Logins {
+    began: Instant,
+    guesses: AtomicU64,
+    newcomers: AtomicU64,
+    remembered: Waited,
+    first: Waited,
+}
+
+impl Logins {
+    fn new() -> Self {
+        Logins {
+            began: Instant::now(),
+            guesses: AtomicU64::new(0),
+            newcomers: AtomicU64::new(0),
+            remembered: Waited::default(),
+            first: Waited::default(),
+        }
+    }
+
+    fn act(&self, exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
+        match thread {
+            0 => {
+                self.remembered.log_in(exporter, "prometheus");
+                std::thread::sleep(Duration::from_millis(100));
+                0
+            }
+            1 => {
+                let newcomer = self.newcomers.fetch_add(1, Ordering::Relaxed);
+                assert!(newcomer < NEWCOMERS as u64, "more users are needed");
+                self.first.log_in(exporter, &format!("user-{newcomer}"));
+                std::thread::sleep(Duration::from_secs(1));
+                0
+            }
+            _ => self.guess(exporter, over),
+        }
+    }
+
+    /// Guesses by one connection for as long as it lasts. When is up to the clock, and not to the answers.
+    fn guess(&self, exporter: &Exporter, over: &AtomicBool) -> u64 {
+        let Some(mut stream) = connect_from(GUESSER, exporter) else { return 0 };
+        let mut done = 0;
+        while !over.load(Ordering::Relaxed) {
+            let guess = self.guesses.fetch_add(1, Ordering::Relaxed);
+            let due = self.began + Duration::from_secs(1) * guess as u32 / GUESSES as u32;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            match log_in(&mut stream, &format!("guess-{guess}"), "wrong") {
+                Some(401 | 503) => done += 1,
+                _ => return done,
+            }
+        }
+        done
+    }
+}
+
 fn main() {
     // `cargo test --benches` asks for a list of tests; there are none here.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
         return;
     }
-    let hosts = std::env::args().skip_while(|arg| arg != "--hosts").nth(1);
+    let option = |name: &str| std::env::args().skip_while(|arg| arg != name).nth(1);
+    let only = option("--only");
+    let wanted = |situation: &str| only.as_ref().is_none_or(|only| only == situation);
+    let hosts = option("--hosts");
     let hosts = hosts.map_or(HOSTS, |hosts| hosts.parse().unwrap());
     let scenario =
         format!("about: Load\nfabric: {{fat-tree: {{levels: 3, hosts: {hosts}, radix: 40}}}}\n");
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), scenario).unwrap();
     let scenario = format!("--scenario={}", file.path().display());
+    // Nobody has to log in until there are users in it.
+    let web = tempfile::NamedTempFile::new().unwrap();
+    let config = format!("--web.config.file={}", web.path().display());
     pin(1);
-    let mut exporter = Exporter::demo_uncaptured(&[&scenario, INTERVAL, "--log.level=debug"]);
+    let flags = [&scenario, &config, INTERVAL, "--log.level=debug"];
+    let mut exporter = Exporter::demo_uncaptured(&flags);
     pin(0);
     exporter.wait_ready();
     let ports = exporter.metrics().get("infiniband_ports_seen", &[]).unwrap_or_default();
@@ -187,12 +345,27 @@ fn main() {
         );
     };
     row("at rest", &rest);
-    let scraped = phase(&exporter, SCRAPERS, &|thread, over| scrape(&exporter, thread, over));
-    row("200 scrapes at once, gzip and plain", &scraped);
-    let slow = phase(&exporter, SLOW, &|thread, over| dawdle(&exporter, thread, over));
-    row("1,000 clients that trickle or do not read", &slow);
-    let noise = phase(&exporter, SHOUTERS, &|thread, _| shout(&exporter, thread));
-    row("malformed requests, as many as there can be", &noise);
+    if wanted("scrapes") {
+        let scraped = phase(&exporter, SCRAPERS, &|thread, over| scrape(&exporter, thread, over));
+        row("200 scrapes at once, gzip and plain", &scraped);
+    }
+    if wanted("slow") {
+        let slow = phase(&exporter, SLOW, &|thread, over| dawdle(&exporter, thread, over));
+        row("1,000 clients that trickle or do not read", &slow);
+    }
+    if wanted("noise") {
+        let noise = phase(&exporter, SHOUTERS, &|thread, _| shout(&exporter, thread));
+        row("malformed requests, as many as there can be", &noise);
+    }
+    if wanted("logins") {
+        demand_logins(&exporter, web.path());
+        let logins = Logins::new();
+        let act = |thread, over: &AtomicBool| logins.act(&exporter, thread, over);
+        row("1,000 logins a second, by unknown users", &phase(&exporter, 2 + GUESSERS, &act));
+        logins.remembered.tell("the logins of a user who is known");
+        logins.first.tell("the first logins of users");
+        println!("    wanted: at most 1 s each");
+    }
     row("at rest again", &phase(&exporter, 0, &|_, _| 0));
     println!(
         "  wanted: a ratio of at most 1.10; the most memory ever was {:.0} MiB",

@@ -174,7 +174,11 @@ fn a_demo_that_cannot_be_shown() {
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = format!("--web.listen-address={}", taken.local_addr().unwrap());
-    refused_demo(&[&listen], NO_LISTENER, &["cannot listen on 127.0.0.1", "--web.listen-address"]);
+    let says = ["cannot listen on 127.0.0.1", "has the port (`ss ", "--web.listen-address"];
+    refused_demo(&[&listen], NO_LISTENER, &says);
+    // 192.0.2.0/24 is nobody's (RFC 5737).
+    let says = ["cannot listen on 192.0.2.1:0: ", "does not have that address (`ip addr` "];
+    refused_demo(&["--web.listen-address=192.0.2.1:0"], NO_LISTENER, &says);
 }
 
 #[test]

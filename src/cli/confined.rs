@@ -32,7 +32,8 @@ pub fn needs(settings: &Settings, web: Option<&Sources>, goes: Option<&Path>) ->
         [&fabric.node_name_map, &fabric.m_key_file, &fabric.maintenance_file].into_iter().flatten()
     });
     let files = files.map(PathBuf::as_path).chain(web.into_iter().flat_map(Sources::paths));
-    read.extend(files.flat_map(|file| [folders_of(file), folders_of_links(file)].concat()));
+    let files: Vec<PathBuf> = files.map(Path::to_owned).collect();
+    read.extend(files.iter().flat_map(|file| [folders_of(file), folders_of_links(file)].concat()));
     let mut devices = Vec::new();
     let events = settings.host.as_ref().is_some_and(|host| host.events);
     read.push(settings.sysfs.clone());
@@ -47,7 +48,7 @@ pub fn needs(settings: &Settings, web: Option<&Sources>, goes: Option<&Path>) ->
     let history = settings.history.iter();
     let write = history.flat_map(|history| folders_of(&history.file)).collect();
     let empty = goes.and_then(Path::parent).map(Path::to_owned).into_iter().collect();
-    Needs { read, write, empty, devices }
+    Needs { read, files, write, empty, devices }
 }
 
 /// The folders of those folders on the way to a file that are links, as in `certs/current/server.pem`: such

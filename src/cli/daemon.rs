@@ -275,7 +275,8 @@ fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, listen::ListenErro
     if settings.systemd_socket {
         listen::handed_over()
     } else {
-        settings.listen.iter().map(|&address| listen::bind(address)).collect()
+        let bound = settings.listen.iter().map(|addresses| listen::bind(addresses));
+        Ok(bound.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 }
 

@@ -31,8 +31,8 @@ use options::{
 /// Settings that no part of the program has to check again.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where to listen.
-    pub listen: Vec<SocketAddr>,
+    /// Where to listen: of each name all addresses that it has.
+    pub listen: Vec<Vec<SocketAddr>>,
     /// To listen on the sockets that systemd hands over instead.
     pub systemd_socket: bool,
     /// To give up, once all is open, what is not needed.
@@ -211,17 +211,21 @@ fn is_free_path(path: &str) -> bool {
         && !TAKEN.contains(&path.split('/').nth(1).unwrap_or_default())
 }
 
-/// `HOST:PORT`, or `:PORT` for all addresses.
-fn listen_address(text: &str) -> Result<SocketAddr, ConfigError> {
+/// `HOST:PORT`, or `:PORT` for all addresses. A host can have several: `localhost` is `::1`, too.
+fn listen_address(text: &str) -> Result<Vec<SocketAddr>, ConfigError> {
     let full = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
-    let found = full.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
-    found.map_or_else(
-        || {
-            let problem = "is not an address and port, such as :10315 or 127.0.0.1:10315";
-            invalid("--web.listen-address", format!("{text:?} {problem}"))
-        },
-        Ok,
-    )
+    let mut found: Vec<SocketAddr> = Vec::new();
+    for address in full.to_socket_addrs().into_iter().flatten() {
+        // `/etc/hosts` may have a name twice, and a second bind would find the port taken.
+        if !found.contains(&address) {
+            found.push(address);
+        }
+    }
+    if found.is_empty() {
+        let problem = "is not an address and port, such as :10315 or 127.0.0.1:10315";
+        return invalid("--web.listen-address", format!("{text:?} {problem}"));
+    }
+    Ok(found)
 }
 
 /// A length of time that is not less than `least`; `usual` is in seconds.

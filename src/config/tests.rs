@@ -20,7 +20,7 @@ fn merged(flags: &[&str], text: &str) -> Result<Settings, String> {
 #[test]
 fn nothing_set_is_the_defaults() {
     let settings = merged(&[], "# nothing\n").unwrap();
-    assert_eq!(settings.listen, ["[::]:10315".parse().unwrap()]);
+    assert_eq!(settings.listen, [["[::]:10315".parse().unwrap()]]);
     assert_eq!(settings.telemetry_path, "/metrics");
     let [fabric] = &settings.fabrics[..] else { panic!("one fabric") };
     assert_eq!((fabric.name.as_str(), fabric.interval), ("default", Duration::from_secs(15)));

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::web::listen::try_bind;
+use crate::web::listen::{is_not_here, try_bind};
 
 use super::finding::{Finding, Subject};
 
@@ -26,12 +26,20 @@ pub fn handed_over() -> Finding {
         .mend("systemctl list-sockets   # shows where")
 }
 
-/// Looks at each address.
-pub fn check(addresses: &[SocketAddr], telemetry_path: &str) -> Vec<Finding> {
-    addresses.iter().map(|address| of_address(*address, telemetry_path)).collect()
+/// Looks at each address of each name.
+pub fn check(names: &[Vec<SocketAddr>], telemetry_path: &str) -> Vec<Finding> {
+    let of_name = |addresses: &Vec<SocketAddr>| {
+        let is_here =
+            |address: &SocketAddr| !try_bind(*address).is_err_and(|error| is_not_here(&error));
+        let serves = addresses.iter().any(is_here);
+        let found = addresses.iter().map(|address| of_address(*address, telemetry_path, serves));
+        found.collect::<Vec<_>>()
+    };
+    names.iter().flat_map(of_name).collect()
 }
 
-fn of_address(address: SocketAddr, telemetry_path: &str) -> Finding {
+/// Looks at an address; `serves` says whether its name has one that this host has.
+fn of_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Finding {
     let what = address.to_string();
     let firewall = if address.ip().is_loopback() {
         "; only this host reaches it there"
@@ -65,6 +73,10 @@ fn of_address(address: SocketAddr, telemetry_path: &str) -> Finding {
             Finding::bad(SUBJECT, what, format!("may not be listened on: {error}"))
                 .wanted("a port above 1023, or the capability for those below")
                 .mend("--web.listen-address=:10315, or AmbientCapabilities=CAP_NET_BIND_SERVICE")
+        }
+        _ if serves && is_not_here(&error) => {
+            let found = format!("passed over, for the name has another address: {error}");
+            Finding::note(SUBJECT, what, found)
         }
         _ => Finding::bad(SUBJECT, what, format!("cannot be listened on: {error}"))
             .wanted("an address of this host")
@@ -136,6 +148,18 @@ fn version(metrics: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_works_with_one_of_its_addresses() {
+        use crate::doctor::finding::Level;
+        // 198.51.100.0/24 is for documentation (RFC 5737).
+        let [here, missing] = ["127.0.0.1:0", "198.51.100.1:0"].map(|it| it.parse().unwrap());
+        let levels = |names: &[Vec<SocketAddr>]| {
+            check(names, "/metrics").iter().map(|finding| finding.level).collect::<Vec<_>>()
+        };
+        assert_eq!(levels(&[vec![missing, here]]), [Level::Note, Level::Ok]);
+        assert_eq!(levels(&[vec![missing], vec![here]]), [Level::Bad, Level::Ok]);
+    }
 
     #[test]
     fn the_version_is_that_of_build_info() {

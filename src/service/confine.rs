@@ -14,6 +14,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
@@ -29,6 +30,8 @@ const KNOWN: ABI = ABI::V6;
 pub struct Needs {
     /// Files and folders that are read.
     pub read: Vec<PathBuf>,
+    /// Files in these folders that are read again, whoever owns them.
+    pub files: Vec<PathBuf>,
     /// Folders in which files are made, written, renamed and removed.
     pub write: Vec<PathBuf>,
     /// Folders in which empty folders are removed.
@@ -60,16 +63,20 @@ pub fn confine(needs: &Needs) {
     }
 }
 
-/// Root's user id alone opens root's devices and files. Files of others, in folders of others, it
+/// Root's user id alone opens root's devices and files. Files of others, and in folders of others, it
 /// opens by a capability.
 fn drop_capabilities(needs: &Needs) -> Result<(), Errno> {
     let held = capabilities(None)?;
     let folders = needs.write.iter().map(|folder| existing(folder));
-    let kept = if folders.into_iter().all(is_own) {
-        CapabilitySet::empty()
+    let needed = if !folders.into_iter().all(is_own) {
+        CapabilitySet::DAC_OVERRIDE
+    } else if !are_readable_without(held, &needs.files)? {
+        // It reads, and does not write, whatever the file's mode.
+        CapabilitySet::DAC_READ_SEARCH
     } else {
-        held.permitted & CapabilitySet::DAC_OVERRIDE
+        CapabilitySet::empty()
     };
+    let kept = held.permitted & needed;
     if (held.permitted | held.inheritable).difference(kept).is_empty() {
         return Ok(());
     }
@@ -87,6 +94,33 @@ fn is_own(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let user = rustix::process::geteuid().as_raw();
     std::fs::metadata(folder).map_or(true, |folder| folder.uid() == user)
+}
+
+/// Whether this thread can read these files, or the folders of those that are not there yet, without a
+/// capability. It is tried, for what counts is more than the owner: the file's mode and lists, and those
+/// of each folder on the way.
+fn are_readable_without(held: CapabilitySets, files: &[PathBuf]) -> Result<bool, Errno> {
+    let reading = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+    if !held.permitted.intersects(reading) {
+        return Ok(true);
+    }
+    set_capabilities(
+        None,
+        CapabilitySets { effective: held.effective.difference(reading), ..held },
+    )?;
+    let readable = files.iter().all(|file| match open(file) {
+        Err(Errno::ACCESS) => false,
+        Err(Errno::NOENT) => open(existing(file.parent().unwrap_or(file))) != Err(Errno::ACCESS),
+        _ => true,
+    });
+    set_capabilities(None, held)?;
+    Ok(readable)
+}
+
+/// Opens a file for reading, and does not wait for the other end of a pipe.
+fn open(path: &Path) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).map(drop)
 }
 
 fn restrict(needs: &Needs) -> Result<RulesetStatus, RulesetError> {

@@ -2,6 +2,7 @@
 //!
 //! It is done before any thread is started: what binds low ports may be given up afterwards.
 
+use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
 
 use listenfd::ListenFd;
@@ -11,14 +12,12 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum ListenError {
     /// An address that cannot be bound.
-    #[error(
-        "cannot listen on {address}: {error}: free the port, or name another with --web.listen-address"
-    )]
+    #[error("cannot listen on {address}: {error}: {}", remedy(*address, error))]
     Address {
         /// The address.
         address: SocketAddr,
         /// Why.
-        error: std::io::Error,
+        error: Error,
     },
     /// Nothing was handed over.
     #[error(
@@ -35,15 +34,65 @@ pub enum ListenError {
         /// Its place among those handed over, from 1.
         number: usize,
         /// Why not.
-        error: std::io::Error,
+        error: Error,
     },
 }
 
-/// Binds to an address, to serve there.
-pub fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    try_bind(address)
-        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-        .map_err(|error| ListenError::Address { address, error })
+/// What to do about an address that cannot be bound.
+fn remedy(address: SocketAddr, error: &Error) -> String {
+    let port = address.port();
+    match error.kind() {
+        ErrorKind::AddrInUse => format!(
+            "another program has the port (`ss -ltnp 'sport = :{port}'` shows it): end it, or name \
+             another port with --web.listen-address"
+        ),
+        ErrorKind::PermissionDenied if port < 1024 => {
+            "a port below 1024 needs the capability CAP_NET_BIND_SERVICE: name a port above with \
+             --web.listen-address"
+                .into()
+        }
+        ErrorKind::PermissionDenied => {
+            "a security policy (SELinux, seccomp, systemd's SocketBindDeny=) forbids it: allow the \
+             port there, or name another with --web.listen-address"
+                .into()
+        }
+        _ if is_not_here(error) => {
+            "this host does not have that address (`ip addr` shows those that it \
+                                    has): name one of them with --web.listen-address"
+                .into()
+        }
+        _ => "name another address with --web.listen-address".into(),
+    }
+}
+
+/// Whether an address cannot be bound because this host does not have it, or no such family.
+pub fn is_not_here(error: &Error) -> bool {
+    error.kind() == ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(libc::EAFNOSUPPORT)
+}
+
+/// Binds to all addresses of a name, to serve there. Those that this host does not have are passed over
+/// if there is another: `localhost` is `::1`, too, on a host without IPv6. A port that is taken on one
+/// of them is an error all the same, for clients would reach the other program there.
+pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ListenError> {
+    let (mut bound, mut missing) = (Vec::new(), Vec::new());
+    for &address in addresses {
+        let listener = try_bind(address)
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+        match listener {
+            Ok(listener) => bound.push(listener),
+            Err(error) if is_not_here(&error) => missing.push((address, error)),
+            Err(error) => return Err(ListenError::Address { address, error }),
+        }
+    }
+    if bound.is_empty()
+        && let Some((address, error)) = missing.pop()
+    {
+        return Err(ListenError::Address { address, error });
+    }
+    for (address, error) in missing {
+        tracing::warn!(%address, %error, "this address of the name is not listened on");
+    }
+    Ok(bound)
 }
 
 /// Binds to an address. All addresses means IPv4 alone on a host without IPv6.
@@ -65,7 +114,7 @@ pub fn handed_over() -> Result<Vec<TcpListener>, ListenError> {
     let count = sockets.len();
     let take = |index| {
         let number = index + 1;
-        let gone = || std::io::Error::other("it is taken already");
+        let gone = || Error::other("it is taken already");
         sockets
             .take_tcp_listener(index)
             .and_then(|listener| listener.ok_or_else(gone))
@@ -78,4 +127,48 @@ pub fn handed_over() -> Result<Vec<TcpListener>, ListenError> {
     };
     let listeners = (0..count).map(take).collect::<Result<Vec<_>, _>>()?;
     if listeners.is_empty() { Err(ListenError::NoSocket) } else { Ok(listeners) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(text: &[&str]) -> Vec<SocketAddr> {
+        text.iter().map(|address| address.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_name_is_listened_on_at_all_its_addresses() {
+        // 192.0.2.0/24 and 198.51.100.0/24 are for documentation (RFC 5737).
+        let named = addresses(&["127.0.0.1:0", "192.0.2.1:0", "127.0.0.2:0"]);
+        let bound = bind(&named).unwrap();
+        let bound: Vec<_> = bound.iter().map(|it| it.local_addr().unwrap().ip()).collect();
+        assert_eq!(bound, [named[0].ip(), named[2].ip()]);
+
+        let error = bind(&addresses(&["192.0.2.1:0", "198.51.100.1:0"])).unwrap_err().to_string();
+        assert!(error.starts_with("cannot listen on 198.51.100.1:0: "), "{error}");
+        let taken = TcpListener::bind("127.0.0.2:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let named = [format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}")];
+        let error = bind(&addresses(&[&named[0], &named[1]])).unwrap_err().to_string();
+        assert!(error.contains(" on 127.0.0.") && error.contains("has the port"), "{error}");
+    }
+
+    #[test]
+    fn what_helps_is_up_to_the_error() {
+        for (address, errno, says) in [
+            ("192.0.2.1:80", libc::EADDRINUSE, "'sport = :80'"),
+            ("127.0.0.1:443", libc::EACCES, "CAP_NET_BIND_SERVICE"),
+            ("127.0.0.1:8443", libc::EACCES, "SELinux"),
+            ("192.0.2.1:80", libc::EADDRNOTAVAIL, "`ip addr`"),
+            ("[::1]:80", libc::EAFNOSUPPORT, "`ip addr`"),
+            ("127.0.0.1:80", libc::EMFILE, "--web.listen-address"),
+        ] {
+            let (address, error) = (address.parse().unwrap(), Error::from_raw_os_error(errno));
+            let told = ListenError::Address { address, error }.to_string();
+            assert!(told.contains(says) && told.contains("--web.listen-address"), "{told}");
+            assert_eq!(told.contains("has the port"), errno == libc::EADDRINUSE, "{told}");
+            assert!(!told.contains('\n') && !told.contains("  "), "{told}");
+        }
+    }
 }

@@ -2,8 +2,10 @@
 //!
 //! A password is held against its bcrypt hash, which takes a twentieth of a second and more on purpose;
 //! so that a scrape does not, what came out is remembered, under a digest with a key that nobody knows.
+//! What is not known yet is checked in turns, which client addresses share out fairly.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::HeaderValue;
@@ -11,16 +13,13 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};
-use tokio::sync::Semaphore;
 
-use super::config::Users;
+use super::config::{Checked, Users};
+use super::turns::Turns;
 
 /// So many passwords that were wrong are remembered, and so many that were right. Each takes 100 bytes
 /// or so, and a user has one password; apart, so that guesses do not make us forget who is welcome.
 const REMEMBERED: usize = 1_000;
-
-/// So many wait for their password to be looked at; with the usual cost that is two seconds.
-const WAITING: usize = 32;
 
 /// What becomes of somebody who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub enum Login {
     Welcome,
     /// Has to say who it is.
     Unknown,
-    /// Too many others are being looked at.
+    /// Too many logins wait: of the same address, or of all.
     Busy,
 }
 
@@ -67,9 +66,10 @@ impl Known {
 pub struct Logins {
     key: hmac::Key,
     known: Mutex<Known>,
-    /// One is looked at at a time: all that guessers can have is a part of one processor.
-    turn: Arc<Semaphore>,
-    waiting: Semaphore,
+    /// One password is checked at a time: all that guessers can have is a part of one processor.
+    turns: Arc<Turns>,
+    /// Hashes of a high cost have turns of their own: such a check takes seconds or minutes.
+    slow_turns: Arc<Turns>,
 }
 
 /// There was no randomness to make a key of.
@@ -85,31 +85,37 @@ impl Logins {
         Ok(Logins {
             key: hmac::Key::new(hmac::HMAC_SHA256, &key),
             known: Mutex::default(),
-            turn: Arc::new(Semaphore::new(1)),
-            waiting: Semaphore::new(WAITING),
+            turns: Arc::default(),
+            slow_turns: Arc::default(),
         })
     }
 
-    /// Looks at what somebody says in the header `Authorization`.
-    pub async fn check(self: &Arc<Self>, users: &Users, said: Option<&HeaderValue>) -> Login {
+    /// Looks at what a client of this address says in the header `Authorization`.
+    pub async fn check(
+        self: &Arc<Self>,
+        users: &Users,
+        said: Option<&HeaderValue>,
+        peer: IpAddr,
+    ) -> Login {
         if users.is_empty() {
             return Login::Welcome;
         }
         let Some((user, password)) = said.and_then(credentials) else { return Login::Unknown };
-        let (hash, exists) = users.hash(&user);
+        let Checked { hash, exists, is_slow } = users.checked(&user);
         let tag = self.tag(&[user.as_bytes(), hash.as_bytes(), &password]);
         if let Some(outcome) = self.remembered(&tag) {
             return outcome;
         }
-        let Ok(_place) = self.waiting.try_acquire() else { return Login::Busy };
-        let Ok(turn) = Arc::clone(&self.turn).acquire_owned().await else { return Login::Busy };
+        let turns = if is_slow { &self.slow_turns } else { &self.turns };
+        let Some(turn) = turns.take(peer).await else { return Login::Busy };
         // The same may have been asked by many at once.
         if let Some(outcome) = self.remembered(&tag) {
             return outcome;
         }
         let (logins, hash) = (Arc::clone(self), hash.to_owned());
         let looked = tokio::task::spawn_blocking(move || {
-            // As long as it takes: who has gone away meanwhile does not make room for another.
+            // As long as it takes: a check cannot be broken off, so a client that goes away meanwhile
+            // makes no room for another.
             let _turn = turn;
             let right = bcrypt::verify(&password, &hash).unwrap_or(false) && exists;
             logins.known.lock().unwrap_or_else(PoisonError::into_inner).remember(tag, right);
@@ -213,14 +219,15 @@ mod tests {
             HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(pair))).unwrap()
         };
         let [right, wrong, stranger, another] = ["a:b", "a:c", "b:b", "a:d"].map(said);
-        let check = async |users: &Users, said| logins.check(users, Some(said)).await;
+        let peer = IpAddr::from([192, 0, 2, 1]);
+        let check = async |users: &Users, said| logins.check(users, Some(said), peer).await;
         let expected =
             [(&right, Login::Welcome), (&wrong, Login::Unknown), (&stranger, Login::Unknown)];
         for (said, login) in expected {
             assert_eq!(check(&before, said).await, login);
         }
         // Nobody's turn comes any more: what is known is known all the same, and what is not has to wait.
-        let _turn = logins.turn.acquire().await.unwrap();
+        let _turn = logins.turns.take(peer).await.unwrap();
         for (said, login) in expected {
             assert_eq!(check(&before, said).await, login);
         }
@@ -229,9 +236,29 @@ mod tests {
         // A new hash is another question, for the same password, too.
         let after = users(&format!("basic_auth_users:\n  a: {}\n", hash("e")));
         assert!(tokio::time::timeout(limit, check(&after, &right)).await.is_err());
-        // Those who wait are not too many.
-        let _waiting = logins.waiting.acquire_many(WAITING as u32).await.unwrap();
-        assert_eq!(check(&after, &right).await, Login::Busy);
-        assert_eq!(logins.check(&Users::default(), None).await, Login::Welcome);
+        assert_eq!(logins.check(&Users::default(), None, peer).await, Login::Welcome);
+    }
+
+    #[tokio::test]
+    async fn a_check_that_takes_long_delays_nobody_with_a_usual_hash() {
+        // Nobody has the time to check this one: its turn stays taken.
+        let text = format!(
+            "basic_auth_users:\n  a: {}\n  slow: $2b$18${}\n",
+            bcrypt::hash("b", 4).unwrap(),
+            ".".repeat(53)
+        );
+        let users = users(&text);
+        let logins = Arc::new(Logins::new().unwrap());
+        let check = async |pair: &str, last| {
+            let said = format!("Basic {}", BASE64_STANDARD.encode(pair));
+            let said = HeaderValue::try_from(said).unwrap();
+            logins.check(&users, Some(&said), [192, 0, 2, last].into()).await
+        };
+        let _turn = logins.slow_turns.take([192, 0, 2, 1].into()).await.unwrap();
+        let limit = std::time::Duration::from_millis(50);
+        assert!(tokio::time::timeout(limit, check("slow:x", 1)).await.is_err(), "it waits");
+        assert_eq!(check("a:b", 1).await, Login::Welcome);
+        assert_eq!(check("a:x", 2).await, Login::Unknown);
+        assert_eq!(check("nobody:x", 2).await, Login::Unknown);
     }
 }

@@ -21,5 +21,7 @@ pub mod reload;
 pub mod security;
 pub mod server;
 pub mod serving;
+mod throttle;
 pub mod tls;
+mod turns;
 mod watched;

@@ -3,6 +3,7 @@
 //! The file and those that it names are looked at while we run. What is new counts for the next
 //! connection and the next request; what is broken is told once, and what was before stays.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -136,8 +137,8 @@ impl Security {
         self.tls
     }
 
-    /// Answers a request, or lets it be answered.
-    pub async fn answer<B, F, A>(&self, request: Request<B>, answer: F) -> Response
+    /// Answers a request of a client of this address, or lets it be answered.
+    pub async fn answer<B, F, A>(&self, request: Request<B>, peer: IpAddr, answer: F) -> Response
     where
         F: FnOnce(Request<B>) -> A,
         A: Future<Output = Response>,
@@ -148,13 +149,13 @@ impl Security {
             return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n").into_response();
         }
         let said = request.headers().get(header::AUTHORIZATION);
-        let mut response = match self.logins.check(&armed.users, said).await {
+        let mut response = match self.logins.check(&armed.users, said, peer).await {
             Login::Welcome => answer(request).await,
             Login::Unknown => {
                 let ask = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
                 (StatusCode::UNAUTHORIZED, ask, "unauthorized\n").into_response()
             }
-            Login::Busy => busy("too many log in at once: try again"),
+            Login::Busy => busy("too many logins are waiting to be checked: try again"),
         };
         for (name, value) in &armed.headers {
             response.headers_mut().insert(name, value.clone());

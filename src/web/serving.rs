@@ -25,16 +25,21 @@ use super::connections::{Connections, Place};
 use super::limits::Limits;
 use super::refusal::busy;
 use super::security::Security;
+use super::throttle::Throttle;
+use super::tls;
 use super::watched::{Answer, Watched};
 use crate::history::question::DUMP;
 
 /// How long nobody is taken in when there are no descriptors left: some are closed meanwhile.
 const BREATH: Duration = Duration::from_millis(200);
 
-/// How often it is told at most that there are too many connections, or no descriptors.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+/// How often it is logged at most that there are too many connections, or no descriptors.
+const CROWDED_EVERY: Duration = Duration::from_secs(60);
 
-/// The same for what goes by a record's first byte: a TLS handshake (RFC 8446, 5.1).
+/// How often it is logged at most, for each reason, that a handshake failed.
+const REFUSED_EVERY: Duration = Duration::from_secs(10);
+
+/// The first byte of a TLS handshake (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;
 
 /// A server on any number of listeners, which share its limits.
@@ -50,6 +55,8 @@ struct Shared {
     connections: Arc<Connections>,
     /// Places of what is made for who asks.
     made: Arc<Semaphore>,
+    /// What clients can cause to be logged.
+    log: Throttle,
     limits: Limits,
 }
 
@@ -58,7 +65,8 @@ impl Server {
     pub fn new(security: Arc<Security>, limits: Limits) -> Self {
         let connections = Arc::new(Connections::new(limits));
         let made = Arc::new(Semaphore::new(limits.made));
-        let shared = Arc::new(Shared { security, connections, made, limits });
+        let shared =
+            Arc::new(Shared { security, connections, made, log: Throttle::default(), limits });
         let (stopper, mut stop) = watch::channel(false);
         let watched = Arc::clone(&shared);
         tokio::spawn(async move {
@@ -101,7 +109,6 @@ async fn accept(
     stop: watch::Receiver<bool>,
 ) {
     let mut stopping = stop.clone();
-    let mut told = Told::default();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -113,15 +120,20 @@ async fn accept(
                     let (shared, router) = (Arc::clone(&shared), router.clone());
                     tokio::spawn(converse(stream, peer, router, shared, place, stop.clone()));
                 }
-                None => told.tell(|| {
-                    let most = shared.limits.connections;
-                    tracing::warn!(%peer, most, "too many connections: one is turned away");
-                }),
+                None => {
+                    if let Some(suppressed) = shared.log.due("crowd", CROWDED_EVERY, Instant::now())
+                    {
+                        let most = shared.limits.connections;
+                        tracing::warn!(%peer, most, suppressed, "too many connections: one is turned away");
+                    }
+                }
             },
             // The client has gone before it came in.
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
-                told.tell(|| tracing::warn!(%error, "nobody can be taken in for the moment"));
+                if shared.log.due("accept", CROWDED_EVERY, Instant::now()).is_some() {
+                    tracing::warn!(%error, "nobody can be taken in for the moment");
+                }
                 tokio::time::sleep(BREATH).await;
             }
         }
@@ -131,19 +143,6 @@ async fn accept(
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
-}
-
-/// Tells something now and then.
-#[derive(Default)]
-struct Told(Option<Instant>);
-
-impl Told {
-    fn tell(&mut self, tell: impl FnOnce()) {
-        if self.0.is_none_or(|last| last.elapsed() > TELL_EVERY) {
-            tell();
-            self.0 = Some(Instant::now());
-        }
-    }
 }
 
 /// Speaks with a client until one of both has enough.
@@ -160,14 +159,20 @@ async fn converse(
     let connection = Arc::clone(&place.connection);
     let talk = async {
         let Some(tls) = shared.security.tls() else {
-            return talk(stream, false, router, &shared, &place, stop).await;
+            return talk(stream, (peer, false), router, &shared, &place, stop).await;
         };
         if speaks_plainly(&stream).await {
+            shared.log_refused(peer, "HTTP where HTTPS is spoken", None);
             return refuse_plain(stream).await;
         }
-        let stream = TlsAcceptor::from(tls).accept(stream).await?;
+        let accepted = TlsAcceptor::from(tls).accept(stream).await;
+        let stream = accepted.inspect_err(|error| {
+            if let Some(reason) = tls::refusal(error) {
+                shared.log_refused(peer, reason, Some(error));
+            }
+        })?;
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        talk(stream, http2, router, &shared, &place, stop).await
+        talk(stream, (peer, http2), router, &shared, &place, stop).await
     };
     tokio::select! {
         result = talk => if let Err(error) = result {
@@ -205,7 +210,7 @@ type Broken = Box<dyn std::error::Error + Send + Sync>;
 
 async fn talk<S>(
     stream: S,
-    is_http2: bool,
+    (peer, is_http2): (SocketAddr, bool),
     router: Router,
     shared: &Arc<Shared>,
     place: &Place,
@@ -223,7 +228,7 @@ where
         let begun = shared.connections.begin(&place.connection, Instant::now(), whole);
         async move {
             let (response, made) = match &begun {
-                Some(_) => answer(request, &router, &shared).await,
+                Some(_) => answer(request, peer, &router, &shared).await,
                 None => (busy("too many requests are being answered: try again"), None),
             };
             Ok::<_, Infallible>(response.map(|body| Answer::new(body, begun, made)))
@@ -272,6 +277,7 @@ fn is_copy(request: &Request<Incoming>) -> bool {
 /// Answers a request, in time, with what has to be kept until the answer is taken.
 async fn answer(
     request: Request<Incoming>,
+    peer: SocketAddr,
     router: &TowerToHyperService<Router>,
     shared: &Shared,
 ) -> (Response, Option<OwnedSemaphorePermit>) {
@@ -284,7 +290,8 @@ async fn answer(
     }
     let limit = if is_copy(&request) { limits.copying } else { limits.answering };
     let mut made = None;
-    let answered = shared.security.answer(request, async |request: Request<Incoming>| {
+    let security = &shared.security;
+    let answered = security.answer(request, peer.ip(), async |request: Request<Incoming>| {
         if request.uri().path().starts_with("/api/") {
             made = shared.place_to_make().await;
         }
@@ -300,6 +307,14 @@ async fn answer(
 }
 
 impl Shared {
+    /// Logs now and then that a client did not come as far as a request.
+    fn log_refused(&self, peer: SocketAddr, reason: &'static str, error: Option<&io::Error>) {
+        if let Some(suppressed) = self.log.due(reason, REFUSED_EVERY, Instant::now()) {
+            let error = error.map(tracing::field::display);
+            tracing::info!(%peer, reason, error, suppressed, "client refused");
+        }
+    }
+
     /// A place of what is made for who asks, once there is one.
     async fn place_to_make(&self) -> Option<OwnedSemaphorePermit> {
         let made = &self.made;

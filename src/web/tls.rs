@@ -52,11 +52,34 @@ pub fn server_config(tls: &TlsSettings, http2: bool) -> Result<ServerConfig, Tls
     Ok(config)
 }
 
+/// Why a client is refused whose handshake failed, in one of few ways; `None` if it went away by itself.
+pub fn refusal(error: &std::io::Error) -> Option<&'static str> {
+    use CertificateError as Bad;
+    let error = error.get_ref()?.downcast_ref::<Error>()?;
+    Some(match error {
+        Error::NoCertificatesPresented => "no client certificate",
+        Error::InvalidCertificate(bad) => match bad {
+            Bad::UnknownIssuer => "client certificate is of no CA in client_ca_file",
+            Bad::Expired | Bad::ExpiredContext { .. } => "client certificate has expired",
+            Bad::NotValidYet | Bad::NotValidYetContext { .. } => {
+                "client certificate is not valid yet"
+            }
+            Bad::ApplicationVerificationFailure => {
+                "client certificate has no name of client_allowed_sans"
+            }
+            _ => "client certificate is not valid",
+        },
+        Error::PeerIncompatible(_) => "no TLS version, cipher suite or group in common",
+        Error::AlertReceived(_) => "client rejects our certificate, or ended the handshake",
+        _ => "no TLS, or malformed TLS",
+    })
+}
+
 /// Looks at the certificates of clients.
 #[derive(Debug)]
 struct Verifier {
     settings: ClientAuth,
-    /// Who they are of, where that counts.
+    /// Whose certificates are accepted, where that counts.
     authority: Option<Arc<dyn ClientCertVerifier>>,
     allowed_sans: Vec<String>,
     algorithms: rustls::crypto::WebPkiSupportedAlgorithms,
@@ -65,10 +88,11 @@ struct Verifier {
 impl Verifier {
     fn new(tls: &TlsSettings) -> Result<Self, VerifierBuilderError> {
         let (roots, provider) = (Arc::clone(&tls.client_cas), Arc::clone(&tls.provider));
+        let verifies = tls.client_auth.verifies() && !roots.is_empty();
         let authority = || WebPkiClientVerifier::builder_with_provider(roots, provider).build();
         Ok(Verifier {
             settings: tls.client_auth,
-            authority: if tls.client_auth.verifies() { Some(authority()?) } else { None },
+            authority: verifies.then(authority).transpose()?,
             allowed_sans: tls.allowed_sans.clone(),
             algorithms: tls.provider.signature_verification_algorithms,
         })
@@ -92,6 +116,9 @@ impl ClientCertVerifier for Verifier {
     ) -> Result<ClientCertVerified, Error> {
         if let Some(authority) = &self.authority {
             authority.verify_client_cert(certificate, intermediates, now)?;
+        } else if self.settings.verifies() {
+            // There is no CA that it could be of.
+            return Err(CertificateError::UnknownIssuer.into());
         }
         if !self.allowed_sans.is_empty() {
             let facts = Facts::read(certificate).map_err(|_| CertificateError::BadEncoding)?;

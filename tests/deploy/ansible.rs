@@ -124,7 +124,7 @@ fn the_exporter_takes_what_the_role_writes() {
     assert_eq!(names, ["compute"]);
     assert_eq!(sweeps.fabrics[0].interval.as_secs(), 30);
     assert!(sweeps.history.is_some());
-    assert_eq!(sweeps.listen[0].port(), 10316);
+    assert_eq!(sweeps.listen[0][0].port(), 10316);
     settings(&rails);
 
     assert_eq!(flags.lines().last(), Some("ARGS=\"--log.level=debug\""));

@@ -85,6 +85,31 @@ fn it_gives_up_capabilities_and_the_files_of_others() {
 }
 
 #[test]
+fn it_goes_on_to_read_what_another_user_keeps_for_himself() {
+    let mut named = Named::start("others", &[]);
+    named.exporter.stop();
+    let (dir, guid) = (named.dir.clone(), named.guid.clone());
+    let map = format!("--fabric.node-name-map={dir}/names/map");
+    let give = |name: &str| {
+        let entry = format!("echo '{guid} \"{name}\"' >names/new");
+        Guest::get().must(&format!(
+            "cd {dir}; {entry}; chown 65534 names/new; chmod 400 names/new; mv names/new names/map"
+        ));
+    };
+    give("before");
+    let often = ["--fabric.interval=1s", "--fabric.discovery-interval=1s"];
+    named.exporter = GuestExporter::demo(&[&often[..], &[&*map]].concat());
+    let rights = named.rights();
+    for kept in ["CapPrm", "CapEff", "CapBnd"] {
+        // CAP_DAC_READ_SEARCH, capabilities(7), and no other.
+        assert!(rights.contains(&format!("{kept}:\t0000000000000004")), "{rights}");
+    }
+    wait_until(LIMIT, "the name", || named.is_called("before").then_some(()));
+    give("after");
+    wait_until(LIMIT, "the new name", || named.is_called("after").then_some(()));
+}
+
+#[test]
 fn it_keeps_all_that_if_it_is_told_to() {
     let named = Named::start("free", &["--process.confine=false"]);
     let rights = named.rights();

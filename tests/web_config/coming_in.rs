@@ -1,5 +1,7 @@
 //! Who comes in by TLS, with which certificate, and with which password.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
@@ -31,6 +33,65 @@ fn a_password_has_to_be_right_everywhere() {
         let response = get(&agent, &exporter, path, Some(&right)).unwrap();
         assert_eq!(response.status, if path == "/nowhere" { 404 } else { 200 }, "{path}");
     }
+}
+
+/// A request with a login, by a connection from an address of the loopback.
+fn asks(exporter: &Exporter, own: [u8; 4], user: &str, password: &str) -> TcpStream {
+    let mut stream = raw::connect_from(own, exporter.address());
+    let login = login(user, password);
+    let request = format!(
+        "GET /-/healthy HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: {login}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+/// The status of the answer that comes, if one has come by now.
+fn answered(stream: &mut TcpStream) -> Option<u16> {
+    stream.set_nonblocking(true).unwrap();
+    let is_there = matches!(stream.peek(&mut [0; 16]), Ok(1..));
+    stream.set_nonblocking(false).unwrap();
+    is_there.then(|| raw::status(&raw::rest(stream)).unwrap())
+}
+
+/// What the one address is answered while the other guesses at a hash that takes a minute to check.
+#[test]
+fn one_that_guesses_delays_nobody_else() {
+    let slow = hash("x").replace("$04$", "$18$");
+    let site = Site::new(&format!("basic_auth_users:\n  alice: {}\n  slow: {slow}\n", hash("a")));
+    let exporter = site.prompt_exporter();
+    let (attacker, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
+    let mut guesses: Vec<_> =
+        (0..40).map(|guess| asks(&exporter, attacker, "slow", &guess.to_string())).collect();
+    // One is being checked and eight wait.
+    let mut refused = 0;
+    wait_until(Duration::from_secs(30), "the guesses to be refused", || {
+        guesses.retain_mut(|guess| match answered(guess) {
+            Some(status) => {
+                assert_eq!(status, 503);
+                refused += 1;
+                false
+            }
+            None => true,
+        });
+        (refused >= 7).then_some(())
+    });
+    // Another's first login, and an unknown user's, come to an end meanwhile.
+    for (user, status) in [("alice", 200), ("nobody", 401)] {
+        let answer = raw::rest(&mut asks(&exporter, other, user, "a"));
+        assert_eq!(raw::status(&answer), Some(status), "{user}");
+    }
+    wait_until(Duration::from_secs(30), "all but nine to be refused", || {
+        guesses.retain_mut(|guess| answered(guess).is_none());
+        (guesses.len() == 9).then_some(())
+    });
+    // Who goes away leaves the place to others, and nothing of what it asked is done.
+    drop(guesses);
+    wait_until(Duration::from_secs(30), "a free place", || {
+        let guess = asks(&exporter, attacker, "slow", "again");
+        guess.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        guess.peek(&mut [0; 16]).is_err().then_some(())
+    });
 }
 
 /// What becomes of clients with these certificates.
@@ -112,6 +173,60 @@ fn other_policies_on_certificates() {
                 ("ours", ours, true),
             ],
         );
+    }
+}
+
+#[test]
+fn without_a_ca_a_certificate_is_not_wanted_and_none_is_accepted() {
+    let site = Site::new(&tls_with("  client_auth_type: VerifyClientCertIfGiven\n"));
+    let exporter = site.exporter();
+    let warning = "client_ca_file is missing: clients without a certificate are accepted";
+    assert_eq!(exporter.log().matches(warning).count(), 1, "{}", exporter.log());
+    let ours = Some(site.ca.client(&[], 2999));
+    clients(&exporter, &site.ca, &[("none", None, true), ("any", ours, false)]);
+}
+
+#[test]
+fn a_client_that_is_refused_is_in_the_log_with_the_reason() {
+    let site = Site::new(&tls_with(
+        "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n",
+    ));
+    let exporter = site.prompt_exporter();
+    let refused = |reason: &str| {
+        wait_until(Duration::from_secs(30), reason, || {
+            let log = exporter.log();
+            let line =
+                log.lines().find(|line| line.contains("client refused") && line.contains(reason));
+            line.map(str::to_owned)
+        })
+    };
+    for _ in 0..20 {
+        clients(&exporter, &site.ca, &[("no certificate", None, false)]);
+    }
+    let reasons = [
+        "no client certificate",
+        "client certificate is of no CA in client_ca_file",
+        "no TLS version, cipher suite or group in common",
+        "HTTP where HTTPS is spoken",
+    ];
+    let line = refused(reasons[0]);
+    for says in ["level=info", "peer=127.0.0.1:", "suppressed=0"] {
+        assert!(line.contains(says), "{says:?}: {line}");
+    }
+    // One in ten seconds: far fewer than there were.
+    assert!(exporter.log().matches(reasons[0]).count() < 10, "{}", exporter.log());
+    let foreign = Some(Ca::new("foreign").client(&[], 2999));
+    clients(&exporter, &site.ca, &[("foreign", foreign, false)]);
+    assert_eq!(raw::greet(exporter.address(), 0x0302), Greeted::Alert(70));
+    curl(&site, &format!("http://{}/", exporter.address()), &[]);
+    // A probe that connects and leaves is not refused.
+    drop(raw::connect(exporter.address()));
+    clients(&exporter, &site.ca, &[("ours", Some(site.ca.client(&[], 2999)), true)]);
+    for reason in reasons {
+        refused(reason);
+    }
+    for line in exporter.log().lines().filter(|line| line.contains("client refused")) {
+        assert!(reasons.iter().any(|reason| line.contains(reason)), "{line}");
     }
 }
 

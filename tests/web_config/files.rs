@@ -1,9 +1,11 @@
 //! Files that are as they have to be, and those that are not: what `check` says of them, and a start.
 
 use std::process::Command;
+use std::time::Duration;
 
 use crate::rig::certs::{Ca, hash};
 use crate::rig::exporter::PROGRAM;
+use crate::rig::wait_until;
 use crate::{Site, TLS, tls_with};
 
 /// What `check` says of a web config file, and its exit code.
@@ -253,6 +255,45 @@ fn a_certificate_that_is_at_its_end_is_told_of() {
     let says = "warning web config file web.yml: line 1: tls_server_config.cert_file: server.pem: the certificate \
                 expired at 2001-12-31T00:00:00Z";
     assert!(told.contains(says), "{told}");
+}
+
+#[test]
+fn what_a_start_warns_of_check_warns_of() {
+    let site = Site::new(TLS);
+    let slow = format!("basic_auth_users:\n  ann: {}\n  bob: {0}\n", hash("x"))
+        .replacen("$04$", "$18$", 1);
+    let (told, code) = check(&site, &slow);
+    assert_eq!(code, Some(0), "{told}");
+    let [warning, ok] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
+    for says in [
+        "warning web config file web.yml: line 2: basic_auth_users.ann: a bcrypt cost of 18 ",
+        "about 15 s at each new login",
+        "`htpasswd -nBC 10 NAME`",
+    ] {
+        assert!(warning.contains(says), "{says:?} is not in: {warning}");
+    }
+    assert!(!warning.contains("$2b$"), "a secret: {warning}");
+    assert_eq!(ok, "ok web config file web.yml: no TLS; 2 users");
+
+    let (told, code) = check(&site, &tls_with("  client_auth_type: VerifyClientCertIfGiven\n"));
+    assert_eq!(code, Some(0), "{told}");
+    let says = "warning web config file web.yml: line 4: tls_server_config.client_auth_type: \
+                client_ca_file is missing: clients without a certificate are accepted";
+    assert!(told.starts_with(says), "{told}");
+
+    // At a start, and when the file is read anew.
+    site.write(&slow);
+    let exporter = site.exporter();
+    let warned = |user: &str| {
+        wait_until(Duration::from_secs(30), user, || {
+            let says = format!("basic_auth_users.{user}: a bcrypt cost of 18");
+            let log = exporter.log();
+            log.lines().find(|line| line.contains(&says)).map(str::to_owned)
+        })
+    };
+    assert!(warned("ann").contains("level=warn") && warned("ann").contains("web.yml"));
+    site.write(&slow.replace("ann", "eve"));
+    assert!(warned("eve").contains("level=warn"));
 }
 
 #[test]

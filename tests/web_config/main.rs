@@ -15,6 +15,7 @@ use std::path::Path;
 use rig::Exporter;
 use rig::certs::Ca;
 use rig::exporter::{Response, response};
+use rig::sysfs::Tree;
 
 /// A directory with `server.pem`, `server.key` and `ca.pem`, and a web config file.
 struct Site {
@@ -46,8 +47,16 @@ impl Site {
     }
 
     fn exporter_with(&self, flags: &[&str]) -> Exporter {
-        let flag = format!("--web.config.file={}", self.path().join("web.yml").display());
-        Exporter::demo(&[&[flag.as_str()], flags].concat())
+        Exporter::demo(&[&[self.flag().as_str()], flags].concat())
+    }
+
+    /// One without a fabric: its threads do not stand back behind whatever else a busy machine does.
+    fn prompt_exporter(&self) -> Exporter {
+        Exporter::on_host(&Tree::empty(), &[&self.flag()])
+    }
+
+    fn flag(&self) -> String {
+        format!("--web.config.file={}", self.path().join("web.yml").display())
     }
 }
 

@@ -1,12 +1,25 @@
 //! Bytes as no library would send them.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketType};
 
 /// A connection that does not wait for ever.
 pub fn connect(address: &str) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
+    patient(TcpStream::connect(address).unwrap())
+}
+
+/// The same from an address of the loopback, such as 127.0.0.2.
+pub fn connect_from(own: [u8; 4], address: &str) -> TcpStream {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddr::from((own, 0))).unwrap();
+    rustix::net::connect(&socket, &address.parse::<SocketAddr>().unwrap()).unwrap();
+    patient(socket.into())
+}
+
+fn patient(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
     stream

@@ -1,5 +1,6 @@
 //! The file and those that it names may change while requests come in: none is lost.
 
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -131,4 +132,32 @@ fn what_is_broken_is_told_once_and_what_was_before_stays() {
     for once in ["key_file is missing", "switched off", "cannot read"] {
         assert_eq!(exporter.log().matches(once).count(), 1, "{once}: {}", exporter.log());
     }
+}
+
+/// Nobody's, on Debian and elsewhere.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn a_key_of_another_owner_is_read_again() {
+    // Root reads the files of others, and gives nearly all of that up. Another user has its own files.
+    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    let renew = |site: &Site| {
+        site.ca.server().write(site.path(), "server");
+        let key = site.path().join("server.key");
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o400)).unwrap();
+        if is_root {
+            std::os::unix::fs::chown(&key, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    };
+    let site = Site::new(TLS);
+    renew(&site);
+    let exporter = site.prompt_exporter();
+    std::fs::remove_file(site.path().join("server.key")).unwrap();
+    renew(&site);
+    wait_until(LIMIT, "the new key", || {
+        let log = exporter.log();
+        assert!(!log.contains("Permission denied"), "{log}");
+        (reads(&exporter) > 0).then_some(())
+    });
+    assert_eq!(get(&site.ca.agent(None), &exporter, "/-/healthy", None).unwrap().status, 200);
 }

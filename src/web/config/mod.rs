@@ -24,7 +24,7 @@ use tls::Validate as _;
 pub use rate::Rate;
 pub use sources::Sources;
 pub use tls::{ClientAuth, TlsSettings};
-pub use users::Users;
+pub use users::{Checked, Users};
 
 /// What a web config file says.
 #[derive(Debug)]

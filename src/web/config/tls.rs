@@ -220,7 +220,8 @@ impl Validate for Spanned<Section> {
         if let Some(leaf) = certified.cert.first() {
             warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
         }
-        let client_auth = client_auth(section.client_auth_type.as_ref(), client_ca.as_ref())?;
+        let client_auth =
+            client_auth(section.client_auth_type.as_ref(), client_ca.as_ref(), warnings)?;
         let mut client_cas = RootCertStore::empty();
         if let Some(ca) = &client_ca {
             for certificate in ca.certificates()? {
@@ -281,7 +282,11 @@ fn dates(leaf: &CertificateDer<'_>, now: SystemTime) -> Option<String> {
     }
 }
 
-fn client_auth(written: Option<&Spanned<String>>, ca: Option<&Pem>) -> Result<ClientAuth, String> {
+fn client_auth(
+    written: Option<&Spanned<String>>,
+    ca: Option<&Pem>,
+    warnings: &mut Vec<String>,
+) -> Result<ClientAuth, String> {
     const KEY: &str = "tls_server_config.client_auth_type";
     let Some(written) = written.filter(|written| !written.value.is_empty()) else {
         return match ca {
@@ -304,8 +309,14 @@ fn client_auth(written: Option<&Spanned<String>>, ca: Option<&Pem>) -> Result<Cl
             Err(format!("{}: has no use with client_auth_type NoClientCert", ca.place))
         }
         // Go would take the system's CAs: whoever has any certificate of the internet's would come in.
-        None if auth.verifies() => {
+        None if auth.verifies() && auth.requires() => {
             Err(at(written, KEY, "client_ca_file is missing: whose certificates are good?"))
+        }
+        None if auth.verifies() => {
+            let problem = "client_ca_file is missing: clients without a certificate are accepted, and \
+                           those that show one are refused; set client_ca_file, or NoClientCert";
+            warnings.push(at(written, KEY, problem));
+            Ok(*auth)
         }
         _ => Ok(*auth),
     }
