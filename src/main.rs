@@ -26,7 +26,9 @@ fn main() -> ExitCode {
                 reason = "the last line is for whoever started the program"
             )]
             {
-                eprintln!("fabric-exporter: {}", fatal.message);
+                for line in fatal.message.lines() {
+                    eprintln!("fabric-exporter: {line}");
+                }
             }
             ExitCode::from(fatal.exit as u8)
         }

@@ -334,12 +334,11 @@ fn what_was_read_by_old_lids_is_dropped_and_read_anew_at_once() {
 fn a_name_map_with_a_mistake_is_refused_at_the_start() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "0x1 \"one\"\nnonsense\n").unwrap();
-    let error = read_names(Some(&file.path().to_owned())).unwrap_err().to_string();
+    let mut settings = settings();
+    settings.node_name_map = Some(file.path().to_owned());
+    let board = Arc::new(watch::channel(Board::default()).0);
+    let error = Monitor::new(settings, None, board, 0, Arc::default()).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("node-name-map"), "{error}");
     std::fs::write(file.path(), b"0x1 \"caf\xe9\"\n").unwrap();
-    assert_eq!(
-        read_names(Some(&file.path().to_owned())).unwrap().len(),
-        1,
-        "not UTF-8 is no mistake"
-    );
+    assert_eq!(names_in(file.path()).unwrap().len(), 1, "not UTF-8 is no mistake");
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use bcrypt::HashParts;
-use serde_saphyr::Spanned;
-
 use super::at;
+use crate::config::yaml::Spanned;
 
 /// What bcrypt itself allows.
 const COSTS: std::ops::RangeInclusive<u32> = 4..=31;
@@ -39,19 +38,25 @@ impl Users {
     }
 }
 
-pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<Users, String> {
-    let mut hashes = BTreeMap::new();
+pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<Users, Vec<String>> {
+    let (mut hashes, mut mistakes) = (BTreeMap::new(), Vec::new());
     let mut highest = 10;
     for (user, hash) in section {
-        let wrong = |problem: &str| {
+        let mut wrong = |problem: &str| {
             let key = format!("basic_auth_users.{user}");
-            Err(at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one")))
+            mistakes.push(at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one")));
         };
         // The hash itself is not told: it is a secret, too.
         let cost = match hash.value.parse::<HashParts>() {
             Ok(parts) if COSTS.contains(&parts.get_cost()) => parts.get_cost(),
-            Ok(_) => return wrong("the cost of the bcrypt hash is not between 4 and 31"),
-            Err(_) => return wrong("is not a bcrypt hash"),
+            Ok(_) => {
+                wrong("the cost of the bcrypt hash is not between 4 and 31");
+                continue;
+            }
+            Err(_) => {
+                wrong("is not a bcrypt hash");
+                continue;
+            }
         };
         if user.contains(':') {
             // RFC 7617, 2: in a login the name ends there.
@@ -60,6 +65,9 @@ pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<U
         }
         highest = highest.max(cost);
         hashes.insert(user, hash.value);
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
     }
     Ok(Users { hashes, decoy: format!("$2b${highest:02}${}", ".".repeat(53)) })
 }
