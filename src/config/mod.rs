@@ -171,7 +171,8 @@ impl Settings {
             mistakes.either(by_flag.then_some(flag), &["collector"], problem);
         }
         let listed = file.fabrics.len();
-        if listed > 1 && flags.fabric.names_one() {
+        let names_one = listed > 1 && flags.fabric.names_one();
+        if names_one {
             let flag = "--fabric.name, --fabric.hca, --fabric.port, --fabric.capture";
             let problem = "they name one fabric, and the config file lists several: set them there";
             mistakes.either(Some(flag), &[], problem);
@@ -181,7 +182,8 @@ impl Settings {
             .into_iter()
             .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).settings())
             .collect();
-        for (index, problem) in fabric::tell_apart(&fabrics) {
+        let same = if names_one { Vec::new() } else { fabric::tell_apart(&fabrics) };
+        for (index, problem) in same {
             mistakes.either(None, &[&format!("fabrics[{index}]"), "fabrics"], problem);
         }
         let history = flags.history.over(file.history).settings();

@@ -1,5 +1,7 @@
 //! Flags, files, and what is wrong with them.
 
+use std::time::Duration;
+
 use super::*;
 use crate::fabric::rate::Speed;
 use crate::transport::pace::Pace;
@@ -115,7 +117,7 @@ fn each_mistake_is_one_line_that_names_its_place() {
         (&[], "colector: {}", "colector"),
         (&[], "fabric: {interval: soon}", "soon"),
         (&[], "fabric: [", "f.yml: line 1, column 9: fabric: the bracket [ is not closed"),
-        (&[], "fabrics: [{name: a, hca: x}, {name: a, hca: y}]", "two of them have the name \"a\""),
+        (&[], "fabrics: [{name: a, hca: x}, {name: a, hca: y}]", "two of the fabrics have the name \"a\""),
         (&[], "fabrics: [{name: a, hca: x}, {name: b}]", "\"b\" names no hca"),
         (&[], "fabrics: [{name: a, hca: x, port: 1}, {name: b, hca: x}]", "the same port"),
         (&["--history.file=h"], "fabric: {name: host}", "\"host\" is what the history calls"),

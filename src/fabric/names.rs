@@ -128,10 +128,18 @@ mod tests {
         for (text, line, problem) in
             [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "have no end")]
         {
-            let error = NodeNames::parse(text).unwrap_err();
+            let errors = NodeNames::parse(text).unwrap_err();
+            let [error] = &errors[..] else { panic!("one line: {errors:?}") };
             assert_eq!(error.line, line, "{text:?}");
             assert!(error.problem.contains(problem), "{text:?}: {error}");
         }
+    }
+
+    #[test]
+    fn all_bad_lines_are_named() {
+        let errors = NodeNames::parse("leaf \"a\"\n0x1 \"good\"\n\n0x2 \"leaf\n").unwrap_err();
+        assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [1, 4]);
+        assert_eq!(NodeNames::parse(&"x\n".repeat(500)).unwrap_err().len(), MOST_FAULTS);
     }
 
     #[test]

@@ -169,8 +169,11 @@ impl<'d> At<'d> {
         let text = self.scalar()?;
         let number = whole(text).filter(|number| (least..=most).contains(number));
         number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
-            let range = format!("a whole number between {least} and {most}");
-            Wrong::new(format!("{} is not {range}", quoted(text)))
+            let range = match (least, most > u32::MAX.into()) {
+                (0, true) => "that is not negative".to_owned(),
+                _ => format!("between {least} and {most}"),
+            };
+            Wrong::new(format!("{} is not a whole number {range}", quoted(text)))
         })
     }
 }
@@ -368,7 +371,11 @@ impl<'de> Deserializer<'de> for At<'_> {
                     children.iter().enumerate().filter(|(_, child)| !child.removed);
                 match (given.next(), given.next()) {
                     (Some((index, _)), None) => visitor.visit_enum(Variant { at: self, index }),
-                    (None, _) => Err(Wrong::new(format!("has to be one of: {}", known.join(", ")))),
+                    (None, _) if children.is_empty() => {
+                        Err(Wrong::new(format!("has to be one of: {}", known.join(", "))))
+                    }
+                    // Its one key was wrong: that was told.
+                    (None, _) => Err(Wrong::missing_field("name")),
                     (_, Some((index, _))) => {
                         let wrong = Wrong::new(
                             "one key too many: here stands one thing, with all its keys behind its name",

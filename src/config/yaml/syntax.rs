@@ -53,8 +53,7 @@ pub(super) fn problem(kind: &ErrorKind) -> String {
         Kind::MappingValueNotAllowed
         | Kind::InvalidColonPlacement
         | Kind::FlowMappingValueAdjacentCollection => {
-            "a colon cannot stand here: quote a text that has one, and begin each key in a line of \
-             its own"
+            "a colon cannot stand here: quote a text that has one; or a colon is missing in the line before"
         }
         Kind::SimpleKeyExpected | Kind::InvalidSimpleKey => {
             "a colon is missing behind a key: write \"key: value\", in one line"

@@ -95,8 +95,11 @@ impl Document {
                     }
                 }
                 Err(error) => {
-                    let (marker, key) = (error.marker(), builder.path());
-                    let place = place_of(*marker);
+                    let place = place_of(*error.marker());
+                    // In a list it is not sure that an entry has begun.
+                    let path = builder.path();
+                    let key = path.strip_suffix(']').and_then(|path| path.rsplit_once('['));
+                    let key = key.map_or(path.clone(), |(list, _)| list.to_owned());
                     builder.wrong(place, key, syntax::problem(error.kind()));
                     // Half of a file is not what somebody wrote.
                     builder.document = Document::default();
