@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::options::Span;
-use super::yaml::{Document, Mistake, in_a_line};
+use super::yaml::{Document, MOST_MISTAKES, Mistake, in_a_line};
 
 /// All that is wrong with a file or with the settings: a line each, and one at least.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -104,6 +104,11 @@ impl<'a> Mistakes<'a> {
     /// All that was found, if anything was.
     pub(super) fn end(&mut self) -> Result<(), ConfigError> {
         self.file.sort_by_key(|mistake| (mistake.line, mistake.column));
+        let more = self.file.len().saturating_sub(MOST_MISTAKES);
+        if more > 0 {
+            self.flags.push(format!("config file {}: {more} more mistakes than these", self.path));
+            self.file.truncate(MOST_MISTAKES);
+        }
         let in_file = |mistake: &Mistake| format!("config file {}: {mistake}", self.path);
         let lines: Vec<String> = self
             .flags

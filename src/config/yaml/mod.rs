@@ -16,7 +16,7 @@ use reader::{At, Kind};
 pub use tree::Document;
 
 /// More mistakes than this are not listed: the file is of another kind.
-const MOST_MISTAKES: usize = 100;
+pub(crate) const MOST_MISTAKES: usize = 100;
 
 /// One mistake of a file. Its text is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +131,13 @@ fn collect<T: DeserializeOwned + Default>(
         if !is_echo {
             mistakes.push(wrong.mistake(document));
         }
-        if mistakes.len() >= MOST_MISTAKES || !wrong.remove(document) {
+        if mistakes.len() >= MOST_MISTAKES {
+            let (line, column) = mistakes.last().map_or((1, 1), |last| (last.line, last.column));
+            let problem = format!("more mistakes may follow: these are the first {MOST_MISTAKES}");
+            mistakes.push(Mistake { line, column, key: String::new(), problem });
+            return T::default();
+        }
+        if !wrong.remove(document) {
             return T::default();
         }
     }
