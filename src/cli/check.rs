@@ -67,11 +67,15 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
         match Settings::load(options, Some(path)) {
             Ok(settings) => {
                 line("ok", format_args!("config file {}", path.display()));
-                files::examine(&settings).into_iter().for_each(|file| told.file(file));
+                for file in files::examine(&settings) {
+                    told.file(file);
+                }
             }
             Err(error) => {
                 told.wrong(error.lines());
-                web.iter().for_each(|path| told.file(files::web_config(path)));
+                if let Some(path) = &web {
+                    told.file(files::web_config(path));
+                }
             }
         }
     } else if let Some(path) = &web {
@@ -80,7 +84,8 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
     match told.wrong {
         0 => Ok(()),
         wrong => {
-            let problem = format!("{} in the files; the lines above have each", count(wrong, "mistake"));
+            let problem =
+                format!("{} in the files; the lines above have each", count(wrong, "mistake"));
             Err(Fatal::new(Exit::Usage, problem))
         }
     }

@@ -43,9 +43,8 @@ type Look = Result<(String, Vec<String>), Vec<String>>;
 
 fn in_time(kind: &str, path: &Path, look: impl FnOnce(&Path) -> Look + Send + 'static) -> Examined {
     let of = path.to_owned();
-    let looked = within(PATIENCE, move || look(&of)).unwrap_or_else(|error| {
-        Err(ConfigError::in_file(kind, path, [error]).lines().to_vec())
-    });
+    let looked = within(PATIENCE, move || look(&of))
+        .unwrap_or_else(|error| Err(ConfigError::in_file(kind, path, [error]).lines().to_vec()));
     match looked {
         Ok((about, warnings)) => Examined { result: Ok(about), warnings },
         Err(lines) => Examined { result: Err(lines), warnings: Vec::new() },

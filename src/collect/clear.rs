@@ -71,7 +71,15 @@ impl<'a> Clearing<'a> {
         jobs.truncate(MOST_A_SWEEP);
         let queue = (0..jobs.len()).map(|job| (job, Step::Look)).collect();
         let jobs = jobs.into_iter().map(|(_, job)| job).collect();
-        Clearing { swept, agents, jobs, queue, busy: HashSet::new(), cleared: Vec::new(), refusals: Vec::new() }
+        Clearing {
+            swept,
+            agents,
+            jobs,
+            queue,
+            busy: HashSet::new(),
+            cleared: Vec::new(),
+            refusals: Vec::new(),
+        }
     }
 
     /// Where nothing can be cleared, a line each.

@@ -325,7 +325,10 @@ impl Discovery {
         if !self.overflowed {
             self.overflowed = true;
             let steps = self.most_steps;
-            self.gap(path, format!("the fabric seems to have no end: discovery stops after {steps} questions"));
+            self.gap(
+                path,
+                format!("the fabric seems to have no end: discovery stops after {steps} questions"),
+            );
         }
         self.failures += 1;
     }
@@ -367,7 +370,10 @@ impl Discovery {
     fn who(&mut self, path: Path, from: Option<(usize, PortNumber)>, info: NodeInfo) {
         let Some(identity) = info.identity() else {
             let (guid, node_type) = (info.node_guid, info.node_type);
-            self.gap(path, format!("node {guid} has the unknown node type {node_type}: it is left out"));
+            self.gap(
+                path,
+                format!("node {guid} has the unknown node type {node_type}: it is left out"),
+            );
             self.failures += 1;
             return;
         };

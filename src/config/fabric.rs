@@ -102,9 +102,8 @@ impl FabricOptions {
 
     pub(super) fn settings(self) -> FabricSettings {
         let usual = Pace::default();
-        let seconds = |value: Option<Span>, usual| {
-            value.map_or(Duration::from_secs(usual), Duration::from)
-        };
+        let seconds =
+            |value: Option<Span>, usual| value.map_or(Duration::from_secs(usual), Duration::from);
         let pace = Pace {
             smp_window: self.smp_window.unwrap_or(usual.smp_window),
             gmp_window: self.gmp_window.unwrap_or(usual.gmp_window),
@@ -113,12 +112,11 @@ impl FabricOptions {
             timeout: self.timeout.map_or(usual.timeout, Duration::from),
             retries: self.retries.unwrap_or(usual.retries),
         };
-        let details =
-            match (self.details.unwrap_or(false), seconds(self.details_interval, 120)) {
-                (true, _) => Details::EachSweep,
-                (false, Duration::ZERO) => Details::Never,
-                (false, interval) => Details::Every(interval),
-            };
+        let details = match (self.details.unwrap_or(false), seconds(self.details_interval, 120)) {
+            (true, _) => Details::EachSweep,
+            (false, Duration::ZERO) => Details::Never,
+            (false, interval) => Details::Every(interval),
+        };
         FabricSettings {
             name: self.name.unwrap_or_else(|| DEFAULT_FABRIC.into()),
             hca: self.hca,

@@ -36,10 +36,8 @@ pub fn stamp(path: &Path) -> Option<Stamp> {
 /// Reads a regular file of at most `most` bytes. A pipe or a device is an error at once: to open or
 /// read one may take for ever.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)?;
+    let file =
+        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let kind = file.metadata()?.file_type();
     if !kind.is_file() {
         let what = if kind.is_dir() {
@@ -72,7 +70,8 @@ pub fn within<T: Send + 'static>(
         let _ = done.send(read());
     })?;
     result.recv_timeout(limit).map_err(|_| {
-        let problem = format!("it could not be read within {limit:?}: does its file system answer?");
+        let problem =
+            format!("it could not be read within {limit:?}: does its file system answer?");
         io::Error::new(io::ErrorKind::TimedOut, problem)
     })
 }

@@ -47,8 +47,8 @@ impl HistoryOptions {
     pub(super) fn mistakes(&self) -> Vec<Wrong> {
         let minute = Duration::from_secs(60);
         let size = self.size.filter(|Bytes(size)| *size < LEAST);
-        let size = size
-            .map(|Bytes(size)| wrong("size", format!("{size} bytes are less than 16MiB")));
+        let size =
+            size.map(|Bytes(size)| wrong("size", format!("{size} bytes are less than 16MiB")));
         let times = [
             too_short("traffic-for", self.traffic_for, minute),
             too_short("rare-for", self.rare_for, minute),

@@ -50,9 +50,8 @@ impl HostOptions {
     }
 
     pub(super) fn settings(self, sysfs: PathBuf, rails: Rails) -> HostSettings {
-        let seconds = |value: Option<Span>, usual| {
-            value.map_or(Duration::from_secs(usual), Duration::from)
-        };
+        let seconds =
+            |value: Option<Span>, usual| value.map_or(Duration::from_secs(usual), Duration::from);
         let patterns = (self.device_include.as_deref(), self.device_exclude.as_deref());
         HostSettings {
             sysfs,

@@ -52,8 +52,7 @@ pub(super) fn wrong(key: impl Into<String>, problem: impl Into<String>) -> Wrong
 pub(super) fn too_short(key: &str, value: Option<Span>, least: Duration) -> Option<Wrong> {
     let value = Duration::from(value?);
     let shown = humantime::format_duration;
-    (value < least)
-        .then(|| wrong(key, format!("{} is less than {}", shown(value), shown(least))))
+    (value < least).then(|| wrong(key, format!("{} is less than {}", shown(value), shown(least))))
 }
 
 /// What was found while flags and file are brought together.
@@ -84,12 +83,7 @@ impl<'a> Mistakes<'a> {
     }
 
     /// What a flag says, if one is given, or else the first of these keys that the file has.
-    pub(super) fn either(
-        &mut self,
-        flag: Option<&str>,
-        keys: &[&str],
-        problem: impl Into<String>,
-    ) {
+    pub(super) fn either(&mut self, flag: Option<&str>, keys: &[&str], problem: impl Into<String>) {
         let problem = problem.into();
         let in_file = |key: &&str| self.document.mistake(key, problem.clone());
         match (flag, keys.iter().find_map(in_file)) {

@@ -120,14 +120,14 @@ impl Settings {
     pub fn load(flags: Options, file: Option<&Path>) -> Result<Settings, ConfigError> {
         let Some(path) = file else { return Settings::merge(flags, "", "") };
         let name = path.display().to_string();
-        let unreadable = |problem: String| ConfigError::new(format!("config file {name}: {problem}"));
+        let unreadable =
+            |problem: String| ConfigError::new(format!("config file {name}: {problem}"));
         let opened = path.to_owned();
         let read = move || file::read(&opened, file::MOST_BYTES);
         let bytes = file::within(file::PATIENCE, read)
             .and_then(|bytes| bytes)
             .map_err(|error| unreadable(error.to_string()))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|error| unreadable(yaml::not_utf8(&error)))?;
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(yaml::not_utf8(&error)))?;
         Settings::merge(flags, &text, &name)
     }
 
@@ -170,14 +170,14 @@ impl Settings {
             let problem = "there is no other collector: nothing would be watched";
             mistakes.either(by_flag.then_some(flag), &["collector"], problem);
         }
-        let listed = file.fabrics.len();
-        let names_one = listed > 1 && flags.fabric.names_one();
+        let in_file = file.fabrics.len();
+        let names_one = in_file > 1 && flags.fabric.names_one();
         if names_one {
             let flag = "--fabric.name, --fabric.hca, --fabric.port, --fabric.capture";
             let problem = "they name one fabric, and the config file lists several: set them there";
             mistakes.either(Some(flag), &[], problem);
         }
-        let entries = if listed == 0 { vec![FabricOptions::default()] } else { file.fabrics };
+        let entries = if in_file == 0 { vec![FabricOptions::default()] } else { file.fabrics };
         let mut fabrics: Vec<FabricSettings> = entries
             .into_iter()
             .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).settings())
@@ -243,11 +243,8 @@ fn site_files(fabrics: &[FabricSettings]) -> Vec<(SiteFileKind, PathBuf)> {
             (SiteFileKind::Maintenance, fabric.maintenance_file.clone()),
         ]
     };
-    let mut files: Vec<_> = fabrics
-        .iter()
-        .flat_map(of)
-        .filter_map(|(kind, path)| Some((kind, path?)))
-        .collect();
+    let mut files: Vec<_> =
+        fabrics.iter().flat_map(of).filter_map(|(kind, path)| Some((kind, path?))).collect();
     files.sort();
     files.dedup();
     files

@@ -47,11 +47,7 @@ pub fn meant<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String
         .take(3)
         .map(|(_, name)| format!("{name:?}"))
         .collect();
-    if names.is_empty() {
-        String::new()
-    } else {
-        format!(" (did you mean {}?)", either(&names))
-    }
+    if names.is_empty() { String::new() } else { format!(" (did you mean {}?)", either(&names)) }
 }
 
 /// `a, b or c`.

@@ -117,7 +117,11 @@ fn each_mistake_is_one_line_that_names_its_place() {
         (&[], "colector: {}", "colector"),
         (&[], "fabric: {interval: soon}", "soon"),
         (&[], "fabric: [", "f.yml: line 1, column 9: fabric: the bracket [ is not closed"),
-        (&[], "fabrics: [{name: a, hca: x}, {name: a, hca: y}]", "two of the fabrics have the name \"a\""),
+        (
+            &[],
+            "fabrics: [{name: a, hca: x}, {name: a, hca: y}]",
+            "two of the fabrics have the name \"a\"",
+        ),
         (&[], "fabrics: [{name: a, hca: x}, {name: b}]", "\"b\" names no hca"),
         (&[], "fabrics: [{name: a, hca: x, port: 1}, {name: b, hca: x}]", "the same port"),
         (&["--history.file=h"], "fabric: {name: host}", "\"host\" is what the history calls"),
@@ -133,15 +137,36 @@ fn each_mistake_is_one_line_that_names_its_place() {
 fn a_value_of_the_file_that_is_out_of_range_is_told_by_its_line_and_key_and_not_by_a_flag() {
     for (text, says) in [
         ("host: {interval: 0s}", "line 1, column 18: host.interval: 0s is less than 1s"),
-        ("host:\n  device-include: '['", "line 2, column 19: host.device-include: \"[\" is not a regular"),
-        ("web:\n  telemetry-path: metrics", "line 2, column 19: web.telemetry-path: \"metrics\" is no path"),
-        ("web:\n  telemetry-path: /api", "line 2, column 19: web.telemetry-path: \"/api\" is taken"),
-        ("web: {listen-address: [':1', host]}", "line 1, column 30: web.listen-address[1]: \"host\" is not an"),
-        ("fabric: {gmp-window: 0}", "line 1, column 22: fabric.gmp-window: 0 is not between 1 and "),
+        (
+            "host:\n  device-include: '['",
+            "line 2, column 19: host.device-include: \"[\" is not a regular",
+        ),
+        (
+            "web:\n  telemetry-path: metrics",
+            "line 2, column 19: web.telemetry-path: \"metrics\" is no path",
+        ),
+        (
+            "web:\n  telemetry-path: /api",
+            "line 2, column 19: web.telemetry-path: \"/api\" is taken",
+        ),
+        (
+            "web: {listen-address: [':1', host]}",
+            "line 1, column 30: web.listen-address[1]: \"host\" is not an",
+        ),
+        (
+            "fabric: {gmp-window: 0}",
+            "line 1, column 22: fabric.gmp-window: 0 is not between 1 and ",
+        ),
         ("fabric: {name: ''}", "line 1, column 16: fabric.name: it must not be empty"),
-        ("fabric: {timeout: 2h}", "line 1, column 19: fabric.timeout: 2h is not between 1ms and 1m"),
+        (
+            "fabric: {timeout: 2h}",
+            "line 1, column 19: fabric.timeout: 2h is not between 1ms and 1m",
+        ),
         ("fabric: {retries: 11}", "line 1, column 19: fabric.retries: 11 is not between 0 and 10"),
-        ("history: {size: 1MiB}", "line 1, column 17: history.size: 1048576 bytes are less than 16MiB"),
+        (
+            "history: {size: 1MiB}",
+            "line 1, column 17: history.size: 1048576 bytes are less than 16MiB",
+        ),
         (
             "health:\n  limits:\n  - {speed: NDX, symbol: 1e-13}",
             "line 3, column 13: health.limits[0].speed: \"NDX\" is none of: ",
@@ -154,12 +179,30 @@ fn a_value_of_the_file_that_is_out_of_range_is_told_by_its_line_and_key_and_not_
             "fabrics:\n- {name: a, hca: x}\n- {name: b, hca: y, interval: 1ms}",
             "line 3, column 31: fabrics[1].interval: 1ms is less than 1s",
         ),
-        ("fabrics: [{name: a, hca: x}, {name: a, hca: y}]", "line 1, column 30: fabrics[1]: two of"),
-        ("collector: {fabric: false, host: false}", "line 1, column 12: collector: there is no other"),
-        ("fabric: {name: host}\nhistory: {file: h}", "line 1, column 16: fabric.name: \"host\" is what"),
-        ("log: {level: trace}", "line 1, column 14: log.level: \"trace\" is none of: error, warn, info, debug"),
-        ("fabric: {port: 300}", "line 1, column 16: fabric.port: \"300\" is not a whole number between 0 and 255"),
-        ("fabric: {pkey: 8001}", "line 1, column 16: fabric.pkey: \"8001\" is not a P_Key such as 0x8001"),
+        (
+            "fabrics: [{name: a, hca: x}, {name: a, hca: y}]",
+            "line 1, column 30: fabrics[1]: two of",
+        ),
+        (
+            "collector: {fabric: false, host: false}",
+            "line 1, column 12: collector: there is no other",
+        ),
+        (
+            "fabric: {name: host}\nhistory: {file: h}",
+            "line 1, column 16: fabric.name: \"host\" is what",
+        ),
+        (
+            "log: {level: trace}",
+            "line 1, column 14: log.level: \"trace\" is none of: error, warn, info, debug",
+        ),
+        (
+            "fabric: {port: 300}",
+            "line 1, column 16: fabric.port: \"300\" is not a whole number between 0 and 255",
+        ),
+        (
+            "fabric: {pkey: 8001}",
+            "line 1, column 16: fabric.pkey: \"8001\" is not a P_Key such as 0x8001",
+        ),
     ] {
         let error = merged(&[], text).map(|_| ()).expect_err(text);
         assert!(error.starts_with(&format!("config file f.yml: {says}")), "{text:?}: {error}");
@@ -212,8 +255,10 @@ fn files_that_fabrics_name_are_known_also_where_no_fabric_is_watched() {
     let text = "fabric: {node-name-map: names}\nhealth: {maintenance-file: work.yml}";
     for flags in [&[][..], &["--no-collector.fabric"]] {
         let files = merged(flags, text).unwrap().site_files;
-        let names: Vec<_> = files.iter().map(|(kind, path)| (kind.name(), path.display().to_string())).collect();
-        let says = [("node-name-map", "names".to_owned()), ("maintenance file", "work.yml".to_owned())];
+        let names: Vec<_> =
+            files.iter().map(|(kind, path)| (kind.name(), path.display().to_string())).collect();
+        let says =
+            [("node-name-map", "names".to_owned()), ("maintenance file", "work.yml".to_owned())];
         assert_eq!(names, says, "{flags:?}");
     }
 }

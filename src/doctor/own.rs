@@ -34,12 +34,18 @@ pub fn check(own: &Own) -> Vec<Finding> {
     findings.extend(of_site_file(fabrics, "--fabric.node-name-map", |fabric| {
         let path = fabric.node_name_map.as_ref()?;
         let read = names_in(path);
-        Some((path.clone(), read.map(|names| names.len()).map_err(|error| error.lines().join("; "))))
+        Some((
+            path.clone(),
+            read.map(|names| names.len()).map_err(|error| error.lines().join("; ")),
+        ))
     }));
     findings.extend(of_site_file(fabrics, M_KEY_FILE, |fabric| {
         let path = fabric.m_key_file.as_ref()?;
         let read = m_keys_in(path);
-        Some((path.clone(), read.map(|file| file.keys.len()).map_err(|error| error.lines().join("; "))))
+        Some((
+            path.clone(),
+            read.map(|file| file.keys.len()).map_err(|error| error.lines().join("; ")),
+        ))
     }));
     findings.extend(of_m_key_files(fabrics));
     findings.extend(of_site_file(fabrics, "--health.maintenance-file", |fabric| {

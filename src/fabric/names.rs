@@ -77,9 +77,7 @@ fn entry(line: &str) -> Result<(Guid, &str), String> {
     let guid = guid.parse().map_err(|error| format!("{guid:?} is not a GUID ({error})"))?;
     let rest = rest.trim_start();
     let name = match rest.strip_prefix('"') {
-        Some(quoted) => {
-            quoted.split_once('"').ok_or("the quotes around the name have no end")?.0
-        }
+        Some(quoted) => quoted.split_once('"').ok_or("the quotes around the name have no end")?.0,
         None => rest.split('#').next().unwrap_or_default().trim_end(),
     };
     Ok((guid, name))

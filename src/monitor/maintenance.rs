@@ -44,8 +44,7 @@ fn parse(text: &str) -> Result<Vec<Work>, Vec<Mistake>> {
         let Some((from, until)) = entry.from.zip(entry.until) else { continue };
         if until.0 <= from.0 {
             let day = humantime::format_rfc3339_seconds;
-            let problem =
-                format!("{} is not later than \"from\", {}", day(until.0), day(from.0));
+            let problem = format!("{} is not later than \"from\", {}", day(until.0), day(from.0));
             mistakes.extend(document.mistake(&format!("[{index}].until"), problem));
         }
     }

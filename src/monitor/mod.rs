@@ -321,7 +321,7 @@ impl Monitor {
         };
         self.tell_unanswered(&new, suspicion, now);
         let gaps = self.said.news(found.gaps.iter().cloned(), now);
-        self.warn(gaps, "more questions of the discovery were not answered");
+        self.warn(&gaps, "more questions of the discovery were not answered");
         let state_changes = found.state_changes.clone();
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
@@ -338,7 +338,7 @@ impl Monitor {
     }
 
     /// Logs warnings that are news, and how many more there are.
-    fn warn(&self, news: News, what_more: &str) {
+    fn warn(&self, news: &News, what_more: &str) {
         let fabric = &self.settings.name;
         for warning in &news.each {
             tracing::warn!(fabric, "{warning}");
@@ -359,7 +359,7 @@ impl Monitor {
             )
         });
         let news = self.said.news(warnings, now);
-        self.warn(news, "more neighbors answer no subnet management");
+        self.warn(&news, "more neighbors answer no subnet management");
         let fabric = &self.settings.name;
         if suspicion == self.suspicion {
             return;
@@ -434,8 +434,7 @@ impl Monitor {
         }
         let swept = sweep.finish();
         if swept.states_useless {
-            let warning =
-                "no switch answers subnet management by LID: port states come from discoveries alone";
+            let warning = "no switch answers subnet management by LID: port states come from discoveries alone";
             if self.said.is_news(warning, wire.now()) {
                 let discovery_interval = self.settings.discovery_interval;
                 tracing::warn!(fabric = self.settings.name, ?discovery_interval, "{warning}");
@@ -497,7 +496,7 @@ impl Monitor {
         let refusals = clearing.refusals();
         let cleared = clearing.finish();
         let news = self.said.news(refusals, now);
-        self.warn(news, "the counters of more ports cannot be cleared");
+        self.warn(&news, "the counters of more ports cannot be cleared");
         if !cleared.is_empty() {
             let (fabric, counters) = (&self.settings.name, cleared.len());
             tracing::debug!(fabric, counters, "cleared what was nearly full");
@@ -522,7 +521,7 @@ impl Monitor {
             }
             self.keys = Arc::new(keys);
             let news = self.said.news(warnings, now);
-            self.warn(news, "more is wrong with the M_Key file");
+            self.warn(&news, "more is wrong with the M_Key file");
         }
         self.agents.set_keys(Arc::clone(&self.keys));
     }

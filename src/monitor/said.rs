@@ -31,11 +31,7 @@ pub(super) struct News {
 
 impl Said {
     /// Which of these warnings were not logged within the last day.
-    pub(super) fn news(
-        &mut self,
-        warnings: impl IntoIterator<Item = String>,
-        now: Moment,
-    ) -> News {
+    pub(super) fn news(&mut self, warnings: impl IntoIterator<Item = String>, now: Moment) -> News {
         self.at.retain(|_, at| now.since(*at) < PERIOD);
         let mut news = News::default();
         for warning in warnings {

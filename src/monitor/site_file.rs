@@ -141,12 +141,11 @@ impl<T: Send + 'static> SiteFile<T> {
     /// What is in the file now, if that is new.
     pub(super) fn refresh(&mut self) -> Option<Result<T, ConfigError>> {
         let reader = self.reader.as_ref()?;
-        let wait = match self.asked {
-            Some(_) => Duration::ZERO,
-            None => {
-                reader.ask.try_send(()).ok()?;
-                WAIT
-            }
+        let wait = if self.asked.is_some() {
+            Duration::ZERO
+        } else {
+            reader.ask.try_send(()).ok()?;
+            WAIT
         };
         let asked = *self.asked.get_or_insert_with(Instant::now);
         let look = match reader.looks.recv_timeout(wait) {

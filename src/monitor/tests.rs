@@ -469,8 +469,7 @@ fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
         if answers { Fate::Answered(ROUND_TRIP) } else { Fate::Expired }
     });
     let minutes = Duration::from_secs(300);
-    let settings =
-        FabricSettings { interval: minutes, discovery_interval: minutes, ..settings() };
+    let settings = FabricSettings { interval: minutes, discovery_interval: minutes, ..settings() };
     let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
     let stop = Arc::new(AtomicBool::new(false));
     let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();

@@ -75,7 +75,8 @@ fn a_start_refuses_a_site_file_that_cannot_be_used_whatever_runs() {
     write("work.yml", "- {node: a, from: 2026-12-02T00:00:00Z, until: 2026-12-01T00:00:00Z}\n");
     write("names", "leaf\n");
     write("key", "not a key\n");
-    let serve = ["serve", "--no-collector.fabric", "--path.sysfs=.", "--web.listen-address=127.0.0.1:0"];
+    let serve =
+        ["serve", "--no-collector.fabric", "--path.sysfs=.", "--web.listen-address=127.0.0.1:0"];
     for (flag, says) in [
         ("--health.maintenance-file=missing.yml", "maintenance file missing.yml: No such file"),
         (
@@ -102,7 +103,8 @@ fn a_pipe_or_a_device_in_place_of_a_file_is_an_error_and_holds_nobody_up() {
     let site = Site::new("");
     let made = Command::new("mkfifo").arg(site.path().join("pipe")).status().unwrap();
     assert!(made.success());
-    let serve = ["serve", "--no-collector.fabric", "--path.sysfs=.", "--web.listen-address=127.0.0.1:0"];
+    let serve =
+        ["serve", "--no-collector.fabric", "--path.sysfs=.", "--web.listen-address=127.0.0.1:0"];
     for (flag, kind) in [
         ("--config.file", "config file"),
         ("--web.config.file", "web config file"),
@@ -180,13 +182,22 @@ fn each_mistake_is_one_line_with_its_file_line_and_key() {
         format!("tls_server_config:\n  cert_file: {cert}\n  key_file: {key}\n")
     };
     for (web, says) in [
-        ("junk".into(), "line 1: has to be a mapping (a line \"key: value\" each), not a single value"),
-        ("\ntls_server: {}".into(), "line 2: tls_server: unknown key (did you mean \"tls_server_config\"?)"),
+        (
+            "junk".into(),
+            "line 1: has to be a mapping (a line \"key: value\" each), not a single value",
+        ),
+        (
+            "\ntls_server: {}".into(),
+            "line 2: tls_server: unknown key (did you mean \"tls_server_config\"?)",
+        ),
         (
             "tls_server_config:\n  cert_filse: x".into(),
             "line 2: tls_server_config.cert_filse: unknown key (did you mean \"cert_file\"?)",
         ),
-        ("http_server_config:\n  http2: maybe".into(), "line 2: http_server_config.http2: \"maybe\" is neither true nor false"),
+        (
+            "http_server_config:\n  http2: maybe".into(),
+            "line 2: http_server_config.http2: \"maybe\" is neither true nor false",
+        ),
         (
             format!("basic_auth_users: {{a: {0}, a: {0}}}", hash("x")),
             "line 1: basic_auth_users.a: the key is given twice (first in line 1)",

@@ -55,7 +55,7 @@ pub fn in_a_line(text: &str) -> String {
 /// Where a text is not UTF-8, and what to do.
 pub fn not_utf8(error: &std::string::FromUtf8Error) -> String {
     let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-    let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line = good.split(|byte| *byte == b'\n').count();
     format!("line {line}: is not a text in UTF-8: save the file as UTF-8")
 }
 

@@ -67,13 +67,14 @@ impl Wrong {
     pub(super) fn mistake(&self, document: &Document) -> Mistake {
         let place = match self.spot {
             None => document.root.map_or((1, 1), |root| document.nodes[root].place),
-            Some(spot) => document.nodes[spot.container].children().get(spot.index).map_or(
-                (1, 1),
-                |child| match child.key.filter(|_| spot.at_key) {
-                    Some(key) => document.nodes[key].place,
-                    None => child.place,
-                },
-            ),
+            Some(spot) => {
+                document.nodes[spot.container].children().get(spot.index).map_or((1, 1), |child| {
+                    match child.key.filter(|_| spot.at_key) {
+                        Some(key) => document.nodes[key].place,
+                        None => child.place,
+                    }
+                })
+            }
         };
         let key = self.way.iter().rev().fold(String::new(), |path, step| join(&path, step));
         let problem = match &self.kind {
@@ -367,8 +368,7 @@ impl<'de> Deserializer<'de> for At<'_> {
                 visitor.visit_enum(name)
             }
             Content::Map(children) => {
-                let mut given =
-                    children.iter().enumerate().filter(|(_, child)| !child.removed);
+                let mut given = children.iter().enumerate().filter(|(_, child)| !child.removed);
                 match (given.next(), given.next()) {
                     (Some((index, _)), None) => visitor.visit_enum(Variant { at: self, index }),
                     (None, _) if children.is_empty() => {
@@ -485,7 +485,7 @@ struct Variant<'d> {
     index: usize,
 }
 
-impl<'de, 'd> EnumAccess<'de> for Variant<'d> {
+impl<'de> EnumAccess<'de> for Variant<'_> {
     type Error = Wrong;
     type Variant = Self;
 
@@ -493,9 +493,8 @@ impl<'de, 'd> EnumAccess<'de> for Variant<'d> {
         let At { document, id, node, .. } = self.at;
         let child = &node.children()[self.index];
         let key = At::new(document, child.key.unwrap_or(child.node), None);
-        let name = seed
-            .deserialize(key)
-            .map_err(|wrong| wrong.out_of(document, id, self.index, true))?;
+        let name =
+            seed.deserialize(key).map_err(|wrong| wrong.out_of(document, id, self.index, true))?;
         Ok((name, self))
     }
 }
@@ -513,9 +512,8 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
     type Error = Wrong;
 
     fn unit_variant(self) -> Result<(), Wrong> {
-        let refuse = |at: At<'_>| match at.node.is_null() {
-            true => Ok(()),
-            false => Err(Wrong::new("has no value of its own")),
+        let refuse = |at: At<'_>| {
+            if at.node.is_null() { Ok(()) } else { Err(Wrong::new("has no value of its own")) }
         };
         self.value(refuse)
     }

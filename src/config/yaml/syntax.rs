@@ -5,6 +5,7 @@ use granit_parser::ErrorKind;
 use crate::config::near::quoted;
 
 /// What is wrong, and how to write it.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn problem(kind: &ErrorKind) -> String {
     use ErrorKind as Kind;
     let text = match kind {
@@ -30,9 +31,9 @@ pub(super) fn problem(kind: &ErrorKind) -> String {
         }
         Kind::MisplacedFlowCollectionEnd => "this bracket closes nothing",
         Kind::UnclosedQuotedScalar => "the quote is not closed",
-        Kind::UnexpectedEof | Kind::UnexpectedEofBlockSequence | Kind::UnexpectedEofBlockMapping => {
-            "the file ends in the middle of a value"
-        }
+        Kind::UnexpectedEof
+        | Kind::UnexpectedEofBlockSequence
+        | Kind::UnexpectedEofBlockMapping => "the file ends in the middle of a value",
         Kind::TabNotAllowed
         | Kind::TabInBlockIndentation
         | Kind::TabInIndentation
@@ -61,7 +62,9 @@ pub(super) fn problem(kind: &ErrorKind) -> String {
         Kind::InvalidMappingValueWhitespace | Kind::ExpectedWhitespace => {
             "a blank is missing behind the colon: write \"key: value\""
         }
-        Kind::InvalidBlockEntryWhitespace => "a blank is missing behind the dash: write \"- value\"",
+        Kind::InvalidBlockEntryWhitespace => {
+            "a blank is missing behind the dash: write \"- value\""
+        }
         Kind::BlockEntryInFlowCollection | Kind::PlainScalarStartsWithDashFlowIndicator => {
             "a dash cannot stand in a list [a, b]: quote the text, or write a line \"- a\" each"
         }
@@ -105,7 +108,9 @@ pub(super) fn problem(kind: &ErrorKind) -> String {
         | Kind::InvalidTagUtf8LeadingByte
         | Kind::InvalidTagUtf8TrailingByte
         | Kind::UndeclaredTagHandle
-        | Kind::DuplicateTagDirective => "a tag (!) has no use here: quote a text that begins with !",
+        | Kind::DuplicateTagDirective => {
+            "a tag (!) has no use here: quote a text that begins with !"
+        }
         Kind::DuplicateVersionDirective
         | Kind::UnsupportedYamlMajorVersion
         | Kind::InvalidDirectiveTerminator
@@ -116,7 +121,9 @@ pub(super) fn problem(kind: &ErrorKind) -> String {
         | Kind::DirectiveByteLimitExceeded { .. }
         | Kind::TooManyReservedDirectiveParams { .. }
         | Kind::YamlVersionTooLong
-        | Kind::MissingYamlVersion => "a directive (%) has no use here: quote a text that begins with %",
+        | Kind::MissingYamlVersion => {
+            "a directive (%) has no use here: quote a text that begins with %"
+        }
         Kind::BomInsideDocument => "a byte order mark cannot stand here",
         Kind::InputDecoding { .. } => "is not a text in UTF-8",
         Kind::RecursionLimitExceeded => "lists and mappings are nested more than 255 deep",

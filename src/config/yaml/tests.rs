@@ -54,7 +54,10 @@ fn values_are_read_as_yaml_writes_them() {
          list: [1, \"x\\n\"]\n  name:\n",
     );
     assert_eq!(sample.name.as_deref(), Some("0x8001"), "a text as it is written");
-    assert_eq!((sample.count, sample.is_on, sample.kind), (Some(31), Some(true), Some(Kind::Other)));
+    assert_eq!(
+        (sample.count, sample.is_on, sample.kind),
+        (Some(31), Some(true), Some(Kind::Other))
+    );
     assert_eq!(sample.list, ["a b", "null"]);
     let inner = sample.inner.unwrap();
     assert_eq!((inner.list, inner.name), (vec!["1".to_owned(), "x\n".to_owned()], None));
@@ -64,8 +67,7 @@ fn values_are_read_as_yaml_writes_them() {
 #[test]
 fn values_know_their_places_and_aliases_are_where_they_are_used() {
     let sample = good("pairs:\n  a: &x 7\n  b:   -3\n  c: *x\n");
-    let places: Vec<_> =
-        sample.pairs.values().map(|it| (it.value, it.line, it.column)).collect();
+    let places: Vec<_> = sample.pairs.values().map(|it| (it.value, it.line, it.column)).collect();
     assert_eq!(places, [(7, 2, 9), (-3, 3, 8), (7, 4, 6)]);
 }
 
@@ -73,7 +75,8 @@ fn values_know_their_places_and_aliases_are_where_they_are_used() {
 fn merge_keys_bring_what_is_not_there() {
     let sample = good("inner: &a {name: x, count: 1}\nneeds: []\n<<: {ratio: 2}\n");
     assert_eq!(sample.ratio, Some(2.0));
-    let text = "inner:\n  inner: &a {name: x, count: 1}\n  <<: [*a, {count: 2, ratio: 3}]\n  name: y\n";
+    let text =
+        "inner:\n  inner: &a {name: x, count: 1}\n  <<: [*a, {count: 2, ratio: 3}]\n  name: y\n";
     let inner = good(text).inner.unwrap();
     assert_eq!((inner.name.as_deref(), inner.count, inner.ratio), (Some("y"), Some(1), Some(3.0)));
     assert_eq!(told("<<: 5"), ["line 1, column 5: <<: has to be a mapping, or a list of them"]);
@@ -90,21 +93,42 @@ fn each_mistake_says_where_it_is_and_what_is_expected_and_is_the_only_one() {
         ("is-on: maybe", "line 1, column 8: is-on: \"maybe\" is neither true nor false"),
         ("kind: on", "line 1, column 7: kind: \"on\" is none of: one, other"),
         ("name: {a: b}", "line 1, column 7: name: has to be a single value, not a mapping"),
-        ("list: x", "line 1, column 7: list: has to be a list ([a, b], or a line \"- a\" each), not a single"),
-        ("list: {a: b}", "line 1, column 7: list: has to be a list ([a, b], or a line \"- a\" each), not a map"),
+        (
+            "list: x",
+            "line 1, column 7: list: has to be a list ([a, b], or a line \"- a\" each), not a single",
+        ),
+        (
+            "list: {a: b}",
+            "line 1, column 7: list: has to be a list ([a, b], or a line \"- a\" each), not a map",
+        ),
         ("list: [a, {b: c}]", "line 1, column 11: list[1]: has to be a single value"),
         ("list: [a, ~]", "line 1, column 11: list[1]: has no value"),
-        ("inner: [a]", "line 1, column 8: inner: has to be a mapping (a line \"key: value\" each), not a list"),
+        (
+            "inner: [a]",
+            "line 1, column 8: inner: has to be a mapping (a line \"key: value\" each), not a list",
+        ),
         ("[a]", "line 1, column 1: has to be a mapping"),
-        ("pairs: {a: 99999}", "line 1, column 12: pairs.a: \"99999\" is not a whole number between -32768"),
-        ("inner:\n  nmae: x", "line 2, column 3: inner.nmae: unknown key (did you mean \"name\"?); known: name"),
+        (
+            "pairs: {a: 99999}",
+            "line 1, column 12: pairs.a: \"99999\" is not a whole number between -32768",
+        ),
+        (
+            "inner:\n  nmae: x",
+            "line 2, column 3: inner.nmae: unknown key (did you mean \"name\"?); known: name",
+        ),
         ("elephant: x", "line 1, column 1: elephant: unknown key; known: name, count"),
         ("needs: [{what: x}]", "line 1, column 9: needs[0]: the key \"much\" is missing"),
-        ("needs: [{what: x, much: 256}]", "line 1, column 25: needs[0].much: \"256\" is not a whole number"),
+        (
+            "needs: [{what: x, much: 256}]",
+            "line 1, column 25: needs[0].much: \"256\" is not a whole number",
+        ),
         ("name: a\nname: b", "line 2, column 1: name: the key is given twice (first in line 1)"),
         ("inner: {name: a, name: b}", "line 1, column 18: inner.name: the key is given twice"),
         ("? [a]\n: b", "line 1, column 3: a key has to be a single value, not a list or mapping"),
-        ("name: *x", "line 1, column 7: name: the alias (*) has no anchor (&) of its name before it"),
+        (
+            "name: *x",
+            "line 1, column 7: name: the alias (*) has no anchor (&) of its name before it",
+        ),
         ("list: &a [*a]", "line 1, column 11: list[0]: the alias (*) stands in its own anchor (&)"),
         ("name: a\n---\nname: b", "line 2, column 1: a second document begins here (---)"),
         // The syntax.
@@ -119,13 +143,18 @@ fn each_mistake_says_where_it_is_and_what_is_expected_and_is_the_only_one() {
         ("name: a: b", "line 1, column 8: "),
         ("name: @a", "the character \"@\" cannot stand here: quote the text"),
         ("name: %a", "cannot stand here: quote the text"),
-        ("name\ncount: 1", "line 2, column 6: a colon cannot stand here: quote a text that has one; or a colon is missing"),
+        (
+            "name\ncount: 1",
+            "line 2, column 6: a colon cannot stand here: quote a text that has one; or a colon is missing",
+        ),
         ("na\0me: x", "cannot stand here"),
     ] {
         let told = told(text);
         let is_plain = |one: &str| {
             let of_library = ["scanning", "parsing", "expected", "disallowed"];
-            one.starts_with("line ") && !one.contains('\n') && !of_library.iter().any(|it| one.contains(it))
+            one.starts_with("line ")
+                && !one.contains('\n')
+                && !of_library.iter().any(|it| one.contains(it))
         };
         match &told[..] {
             [one] if one.contains(says) && is_plain(one) => {}

@@ -26,7 +26,10 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub(super) enum Content {
     /// `plain` is written without quotes: it may be null.
-    Scalar { text: String, plain: bool },
+    Scalar {
+        text: String,
+        plain: bool,
+    },
     List(Vec<Child>),
     Map(Vec<Child>),
 }
@@ -138,9 +141,7 @@ impl Document {
             let mut children = self.nodes[node].children().iter().enumerate();
             let (index, child) = match step.strip_suffix(']').and_then(|it| it.parse().ok()) {
                 Some(nth) => children.filter(|(_, child)| !child.removed).nth(nth)?,
-                None => {
-                    children.find(|(_, it)| !it.removed && self.key_of(it) == Some(step))?
-                }
+                None => children.find(|(_, it)| !it.removed && self.key_of(it) == Some(step))?,
             };
             path = join(&path, &self.step(node, index));
             (node, place) = (child.node, child.place);
@@ -281,11 +282,16 @@ impl Builder {
     fn counts_as_key(&mut self, map: usize, node: usize, place: Place, path: &str) -> bool {
         let nodes = &self.document.nodes;
         let Some(text) = nodes[node].text() else {
-            self.wrong(place, path.to_owned(), "a key has to be a single value, not a list or mapping");
+            self.wrong(
+                place,
+                path.to_owned(),
+                "a key has to be a single value, not a list or mapping",
+            );
             return false;
         };
         let same = |child: &&Child| !child.removed && self.document.key_of(child) == Some(text);
-        let Some(first) = nodes[map].children().iter().find(same).and_then(|first| first.key) else {
+        let Some(first) = nodes[map].children().iter().find(same).and_then(|first| first.key)
+        else {
             return true;
         };
         let (line, key) = (nodes[first].place.0, join(path, text));
@@ -319,9 +325,16 @@ impl Builder {
         for child in sources.iter().flat_map(|&source| nodes[source].children()) {
             let key = self.document.key_of(child);
             let known = |it: &Child| self.document.key_of(it) == key;
-            if !child.removed && !nodes[map].children().iter().any(known) && !merged.iter().any(known)
+            if !child.removed
+                && !nodes[map].children().iter().any(known)
+                && !merged.iter().any(known)
             {
-                merged.push(Child { key: child.key, place: child.place, node: child.node, removed: false });
+                merged.push(Child {
+                    key: child.key,
+                    place: child.place,
+                    node: child.node,
+                    removed: false,
+                });
             }
         }
         if let Some(children) = self.document.nodes[map].children_mut() {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use axum::http::{HeaderName, HeaderValue};
-use serde::Deserialize;
 use super::at;
 use crate::config::yaml::Spanned;
+use axum::http::{HeaderName, HeaderValue};
+use serde::Deserialize;
 
 /// The headers that may be set, and the values that they may have, if not any. They are the toolkit's:
 /// what more there could be would not be the same on a site's other exporters.

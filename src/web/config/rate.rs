@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
 use super::at;
 use crate::config::yaml::Spanned;
+use serde::Deserialize;
 
 /// How many requests are answered: a token each, of which there is one more every `interval` up to
 /// `burst`.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::config::yaml::Spanned;
+use crate::web::certificate::Facts;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -11,8 +13,6 @@ use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
 use serde::Deserialize;
-use crate::config::yaml::Spanned;
-use crate::web::certificate::Facts;
 
 use super::sources::Sources;
 use super::{at, place};
@@ -216,12 +216,11 @@ impl Validate for Spanned<Section> {
         );
         let section = self.value;
         let mut mistakes = Vec::new();
-        let provider = keep(versions(&section, warnings), &mut mistakes).and_then(
-            |(versions, spoken)| {
+        let provider =
+            keep(versions(&section, warnings), &mut mistakes).and_then(|(versions, spoken)| {
                 let provider = provider(&section, &versions, &spoken, warnings);
                 keep(provider, &mut mistakes).map(|provider| (versions, provider))
-            },
-        );
+            });
         let mut pem = |inline, file, key| {
             let taken = Pem::take(inline, file, key, sources);
             let was_taken = taken.is_ok();
@@ -238,7 +237,8 @@ impl Validate for Spanned<Section> {
             let provider = provider.as_ref().map_or(&usual, |(_, provider)| provider);
             keep(certified(cert, key, provider), &mut mistakes)
         });
-        if let (Some(leaf), Some(cert)) = (certified.as_ref().and_then(|it| it.cert.first()), &cert) {
+        if let (Some(leaf), Some(cert)) = (certified.as_ref().and_then(|it| it.cert.first()), &cert)
+        {
             warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
         }
         let auth = client_auth(section.client_auth_type.as_ref(), client_ca.as_ref());

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bcrypt::HashParts;
 use super::at;
 use crate::config::yaml::Spanned;
+use bcrypt::HashParts;
 
 /// What bcrypt itself allows.
 const COSTS: std::ops::RangeInclusive<u32> = 4..=31;

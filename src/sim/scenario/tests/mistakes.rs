@@ -17,7 +17,10 @@ fn each_mistake_is_one_line_that_names_its_place() {
     for (text, says) in [
         // The text as such.
         ("about: [".to_owned(), "x.yml: line 1: "),
-        ("about: x\nabout: y".into(), "x.yml: line 2: about: the key is given twice (first in line 1)"),
+        (
+            "about: x\nabout: y".into(),
+            "x.yml: line 2: about: the key is given twice (first in line 1)",
+        ),
         ("- 1".into(), "x.yml: line 1: "),
         ("seat: *x".into(), "x.yml: line 1: seat: the alias (*) has no anchor"),
         ("about: x\nsaet: host-1".into(), "line 2: saet: unknown key (did you mean \"seat\"?)"),
@@ -66,7 +69,10 @@ fn each_mistake_is_one_line_that_names_its_place() {
             "traffic: {pattern: all-to-one, to: host-9}".into(),
             "line 1: traffic: to: no node \"host-9\"",
         ),
-        (one("degrade: {link: host-1, width: 3x}"), "line 3: degrade: width: no width \"3x\": one of 1x,"),
+        (
+            one("degrade: {link: host-1, width: 3x}"),
+            "line 3: degrade: width: no width \"3x\": one of 1x,",
+        ),
         (
             one("degrade: {link: host-1, speed: PDR}"),
             "line 3: degrade: speed: no speed \"PDR\": one of SDR,",
@@ -193,12 +199,18 @@ fn each_mistake_is_one_line_that_names_its_place() {
         ),
         (one("burst: {from: x, to: host-1, load: 1%}"), "line 3: burst: "),
         // Fabrics.
-        ("fabric:\n  back-to-back: {radix: 3}".into(), "line 2: fabric.back-to-back.radix: unknown key; known: hca"),
+        (
+            "fabric:\n  back-to-back: {radix: 3}".into(),
+            "line 2: fabric.back-to-back.radix: unknown key; known: hca",
+        ),
         (
             "fabric: {fattree: {}}".into(),
             "line 1: fabric.fattree: \"fattree\" is none of: fat-tree, back-to-back, dragonfly-plus, file (did you mean",
         ),
-        ("fabric:\n  fat-tree: {}\n  back-to-back: {}".into(), "line 3: fabric.back-to-back: one key too many"),
+        (
+            "fabric:\n  fat-tree: {}\n  back-to-back: {}".into(),
+            "line 3: fabric.back-to-back: one key too many",
+        ),
         (
             "fabric:\n  fat-tree:\n    hca: connectx-77".into(),
             "line 3: fabric: hca: no model \"connectx-77\" (did you mean \"connectx-7\"?)",
