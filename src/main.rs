@@ -1,5 +1,6 @@
 //! Arguments → verb → exit code.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -21,12 +22,9 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(fatal) => {
-            #[expect(
-                clippy::print_stderr,
-                reason = "the last line is for whoever started the program"
-            )]
-            {
-                eprintln!("fabric-exporter: {}", fatal.message);
+            for line in fatal.message.lines() {
+                // For whoever started the program, if somebody reads it: the exit code says it, too.
+                let _ = writeln!(std::io::stderr(), "fabric-exporter: {line}");
             }
             ExitCode::from(fatal.exit as u8)
         }

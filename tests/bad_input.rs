@@ -146,7 +146,7 @@ fn a_demo_that_cannot_be_shown() {
     let (_f, lost_topology) = file("fabric: {file: not-there}\n");
     for (flags, says) in [
         (&["--scenario=/nowhere.yml"][..], &["/nowhere.yml", "No such file"][..]),
-        (&["--scenario", &unknown_key], &[&unknown_key, "line 3", "\"nonsense\"", "known: "]),
+        (&["--scenario", &unknown_key], &[&unknown_key, "line 3: nonsense: unknown key; known: "]),
         (&["--scenario", &unknown_place], &[&unknown_place, "line 2", "leaf-9-9"]),
         (&["--scenario", &no_yaml], &[&no_yaml, "line "]),
         (&["--scenario", &lost_topology], &["not-there", "No such file"]),

@@ -42,9 +42,11 @@ pub fn names(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     match NodeNames::parse(text) {
         Ok(names) => assert!(names.len() <= text.lines().count()),
-        Err(error) => {
-            assert!(error.line >= 1 && error.line <= text.lines().count());
-            one_line(&error);
+        Err(errors) => {
+            for error in &errors {
+                assert!(error.line >= 1 && error.line <= text.lines().count());
+                one_line(error);
+            }
         }
     }
 }
@@ -108,13 +110,13 @@ pub fn settings(bytes: &[u8]) {
     let flags = Options { web, ..Options::default() };
     let path = written("settings.yml", bytes);
     if let Err(error) = Settings::load(flags.clone(), Some(&path)) {
-        one_line(&error);
+        error.lines().iter().for_each(one_line);
     }
     let mut settings = Settings::load(flags, None).unwrap().fabrics.remove(0);
     settings.maintenance_file = Some(path.clone());
     let (board, _seen) = watch::channel(Board::default());
     let stop = Arc::new(AtomicBool::new(true));
     if let Err(error) = Monitor::new(settings, None, Arc::new(board), 0, stop) {
-        one_line(&error);
+        error.lines().iter().for_each(one_line);
     }
 }

@@ -32,12 +32,12 @@ pub fn config(bytes: &[u8]) {
     assert_eq!(sources.paths().next(), Some(&*path), "it is looked at again when it changes");
     let config = match config {
         Ok(config) => config,
-        Err(error) => return one_line(&error),
+        Err(error) => return error.lines().iter().for_each(one_line),
     };
     assert!(config.warnings.iter().all(|warning| !warning.contains('\n')), "{config:?}");
     match Security::load(Some(&path)) {
         Ok((security, _)) => assert_eq!(security.speaks_tls(), config.tls.is_some()),
-        Err(error) => one_line(&error),
+        Err(error) => error.lines().iter().for_each(one_line),
     }
 }
 

@@ -66,7 +66,7 @@ pub fn run(args: DoctorArgs) -> Result<Option<Exit>, Fatal> {
 fn order(args: DoctorArgs) -> Result<Order, Fatal> {
     let DoctorArgs { offline, dev, config_file: file, options, .. } = args;
     let loaded = match &file {
-        Some(path) => Settings::load(options.clone(), Some(path)).map_err(|e| e.to_string()),
+        Some(path) => Settings::load(options.clone(), Some(path)).map_err(|e| e.lines().join("; ")),
         None => Err(String::new()),
     };
     let (settings, problem) = match loaded {

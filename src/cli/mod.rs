@@ -7,6 +7,7 @@ mod daemon;
 pub mod demo;
 pub mod doctor;
 mod ending;
+mod files;
 pub mod history;
 pub mod links;
 pub mod serve;
@@ -57,7 +58,7 @@ pub enum Exit {
     Sick = 6,
 }
 
-/// An error that ends the program: one line, and its code.
+/// An error that ends the program: a line for each thing that is wrong, mostly one, and its code.
 #[derive(Debug)]
 pub struct Fatal {
     /// What the program exits with.

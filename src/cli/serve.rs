@@ -13,7 +13,7 @@ use crate::transport::umad::Umad;
 
 use super::daemon::{Daemon, Watcher};
 use super::ending::Ending;
-use super::{Exit, Fatal};
+use super::{Exit, Fatal, files};
 
 /// The arguments of `serve`.
 #[derive(Args, Debug)]
@@ -29,6 +29,12 @@ pub struct ServeArgs {
 pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     let settings = Settings::load(args.options, args.config_file.as_deref())
         .map_err(|error| Fatal::new(Exit::Usage, error))?;
+    // Also those that no collector needs: somebody relies on them.
+    let wrong = files::examine(&settings).into_iter().filter_map(|file| file.result.err());
+    let wrong = wrong.flatten().collect::<Vec<_>>();
+    if !wrong.is_empty() {
+        return Err(Fatal::new(Exit::Usage, wrong.join("\n")));
+    }
     let mut daemon = Daemon::new(&settings);
     let clock = Clock::start();
     let prepared = (0..settings.fabrics.len())

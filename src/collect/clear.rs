@@ -59,6 +59,7 @@ pub struct Clearing<'a> {
     /// the last.
     busy: HashSet<End>,
     cleared: Vec<Cleared>,
+    refusals: Vec<String>,
 }
 
 impl<'a> Clearing<'a> {
@@ -70,7 +71,20 @@ impl<'a> Clearing<'a> {
         jobs.truncate(MOST_A_SWEEP);
         let queue = (0..jobs.len()).map(|job| (job, Step::Look)).collect();
         let jobs = jobs.into_iter().map(|(_, job)| job).collect();
-        Clearing { swept, agents, jobs, queue, busy: HashSet::new(), cleared: Vec::new() }
+        Clearing {
+            swept,
+            agents,
+            jobs,
+            queue,
+            busy: HashSet::new(),
+            cleared: Vec::new(),
+            refusals: Vec::new(),
+        }
+    }
+
+    /// Where nothing can be cleared, a line each.
+    pub fn refusals(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.refusals)
     }
 
     /// What was cleared, once the walk is at its end.
@@ -107,7 +121,10 @@ impl<'a> Clearing<'a> {
             // A key that protects it makes for silence.
             Err(failure @ (Failure::Status(_) | Failure::TimedOut)) => {
                 let (guid, port) = self.swept.fabric.end(job.port);
-                tracing::warn!(node = %guid, port, %failure, "counters cannot be cleared here: left alone until the next discovery");
+                self.refusals.push(format!(
+                    "the counters of node {guid} port {port} cannot be cleared: {failure}; they are left alone until \
+                     the next discovery"
+                ));
                 let (of, jobs) = ((job.agent, job.attribute), &self.jobs);
                 self.queue.retain(|(other, _)| (jobs[*other].agent, jobs[*other].attribute) != of);
                 self.agents.leave_uncleared(job.agent, job.attribute);

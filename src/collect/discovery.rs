@@ -32,6 +32,9 @@ const MOST_STEPS: usize = 1 << 21;
 /// hold up the sweeps for minutes. Switches are no measure: they answer while all hosts refuse.
 const MOST_SILENT: usize = 128;
 
+/// So many gaps are told one by one; all are counted.
+const MOST_GAPS: usize = 1024;
+
 /// A question and what its answer is for.
 #[derive(Clone, Copy, Debug)]
 struct Step {
@@ -135,6 +138,7 @@ pub struct Discovery {
     duplicates: Vec<DuplicateGuid>,
     state_changes: HashSet<Guid>,
     failures: u64,
+    gaps: Vec<String>,
     keys: Arc<MKeys>,
     own_guid: Option<Guid>,
     own_port: Option<OwnPort>,
@@ -161,6 +165,8 @@ pub struct Found {
     pub state_changes: HashSet<Guid>,
     /// Questions that stayed without an answer: parts of the fabric may be missing.
     pub failures: u64,
+    /// What the first of them were, a line each; the same gap has the same line in each discovery.
+    pub gaps: Vec<String>,
     /// Ports with a link whose neighbor was asked and did not answer.
     pub unanswered: Vec<End>,
     /// Such ports whose neighbor was not asked this time.
@@ -217,6 +223,7 @@ impl Discovery {
             duplicates: Vec::new(),
             state_changes: HashSet::new(),
             failures: 0,
+            gaps: Vec::new(),
             keys: Arc::default(),
             own_guid: None,
             own_port: None,
@@ -263,6 +270,7 @@ impl Discovery {
             },
             state_changes: self.state_changes,
             failures: self.failures + gaps,
+            gaps: self.gaps,
             unanswered: self.unanswered,
             rested: self.rested,
             own_port: self.own_port,
@@ -315,15 +323,57 @@ impl Discovery {
 
     fn overflow(&mut self, path: Path) {
         if !self.overflowed {
-            tracing::warn!(path = ?path, "the fabric seems to have no end: discovery stops here");
             self.overflowed = true;
+            let steps = self.most_steps;
+            self.gap(
+                path,
+                format!("the fabric seems to have no end: discovery stops after {steps} questions"),
+            );
         }
         self.failures += 1;
     }
 
+    /// Takes down what is missing. Who watches the fabric says what to log of it.
+    fn gap(&mut self, path: Path, gap: String) {
+        tracing::debug!(?path, "{gap}");
+        if self.gaps.len() < MOST_GAPS {
+            self.gaps.push(gap);
+        }
+    }
+
+    /// The question as a log calls it.
+    fn question(&self, ask: Ask) -> String {
+        let guid = |node: usize| self.nodes[node].found.identity.guid;
+        match ask {
+            Ask::Who { from: None, .. } => "our own node does not answer NodeInfo".to_owned(),
+            Ask::Who { from: Some((node, port)), .. } => {
+                let (guid, port) = self.nodes[node].end(port);
+                format!("the neighbor of node {guid} port {port} does not answer NodeInfo")
+            }
+            Ask::Description { node } => {
+                format!("node {} does not answer NodeDescription", guid(node))
+            }
+            Ask::Switch { node } => format!("node {} does not answer SwitchInfo", guid(node)),
+            Ask::Port { node, port } => {
+                format!("node {} does not answer PortInfo of port {port}", guid(node))
+            }
+            Ask::Extended { node, port } => {
+                format!("node {} does not answer ExtendedPortInfo of port {port}", guid(node))
+            }
+            Ask::Again { .. } => "the far end of a cable does not answer NodeInfo again".to_owned(),
+            Ask::StillDown { port, .. } => {
+                format!("a switch does not answer PortInfo of port {port} again")
+            }
+        }
+    }
+
     fn who(&mut self, path: Path, from: Option<(usize, PortNumber)>, info: NodeInfo) {
         let Some(identity) = info.identity() else {
-            tracing::warn!(path = ?path, node_type = info.node_type, "a node of an unknown type");
+            let (guid, node_type) = (info.node_guid, info.node_type);
+            self.gap(
+                path,
+                format!("node {guid} has the unknown node type {node_type}: it is left out"),
+            );
             self.failures += 1;
             return;
         };
@@ -491,7 +541,7 @@ impl Discovery {
                     self.unanswered.push(end);
                 }
             }
-            ask => tracing::warn!(path = ?step.path, ?ask, %failure, "discovery has a gap"),
+            ask => self.gap(step.path, format!("{}: {failure}", self.question(ask))),
         }
         if let Ask::Port { node, port } = step.ask {
             // Whether it has a link, and who is behind it, is not known.

@@ -157,6 +157,7 @@ mod tests {
             fabric: FoundFabric::default(),
             state_changes: HashSet::new(),
             failures: 0,
+            gaps: Vec::new(),
             unanswered,
             rested,
             own_port: None,

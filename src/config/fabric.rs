@@ -10,8 +10,8 @@ use crate::mad::pma::Details;
 use crate::transport::pace::Pace;
 use crate::transport::transactor::MOST_IN_FLIGHT;
 
-use super::options::FabricOptions;
-use super::{ConfigError, duration, invalid};
+use super::mistakes::{Wrong, too_short, wrong};
+use super::options::{FabricOptions, Span};
 
 const MIB: u64 = 1 << 20;
 
@@ -62,8 +62,48 @@ impl FabricOptions {
         self.name.is_some() || self.hca.is_some() || self.port.is_some() || self.capture.is_some()
     }
 
-    pub(super) fn validate(self) -> Result<FabricSettings, ConfigError> {
+    /// The windows, by their keys.
+    fn windows(&self) -> [(&'static str, Option<u16>); 4] {
+        [
+            ("smp-window", self.smp_window),
+            ("gmp-window", self.gmp_window),
+            ("smp-lid-window", self.smp_lid_window),
+            ("gmp-lid-window", self.gmp_lid_window),
+        ]
+    }
+
+    pub(super) fn mistakes(&self) -> Vec<Wrong> {
+        let second = Duration::from_secs(1);
+        let mut found = Vec::new();
+        if self.name.as_deref() == Some("") {
+            found.push(wrong("name", "it must not be empty"));
+        }
+        found.extend(too_short("interval", self.interval, second));
+        found.extend(too_short("discovery-interval", self.discovery_interval, second));
+        for (key, window) in self.windows() {
+            // A port's own queue takes 128 sends by default (ib_mad's send_queue_size); half of
+            // what transaction ids can name is more than any fabric wants.
+            let most = MOST_IN_FLIGHT / 2;
+            if let Some(window) = window.filter(|it| !(1..=most).contains(&usize::from(*it))) {
+                found.push(wrong(key, format!("{window} is not between 1 and {most}")));
+            }
+        }
+        if let Some(retries) = self.retries.filter(|retries| *retries > 10) {
+            found.push(wrong("retries", format!("{retries} is not between 0 and 10")));
+        }
+        let timeout = self.timeout.map(Duration::from);
+        let range = Duration::from_millis(1)..=Duration::from_secs(60);
+        if let Some(timeout) = timeout.filter(|timeout| !range.contains(timeout)) {
+            let timeout = humantime::format_duration(timeout);
+            found.push(wrong("timeout", format!("{timeout} is not between 1ms and 1m")));
+        }
+        found
+    }
+
+    pub(super) fn settings(self) -> FabricSettings {
         let usual = Pace::default();
+        let seconds =
+            |value: Option<Span>, usual| value.map_or(Duration::from_secs(usual), Duration::from);
         let pace = Pace {
             smp_window: self.smp_window.unwrap_or(usual.smp_window),
             gmp_window: self.gmp_window.unwrap_or(usual.gmp_window),
@@ -72,59 +112,18 @@ impl FabricOptions {
             timeout: self.timeout.map_or(usual.timeout, Duration::from),
             retries: self.retries.unwrap_or(usual.retries),
         };
-        for (setting, window) in [
-            ("--fabric.smp-window", pace.smp_window),
-            ("--fabric.gmp-window", pace.gmp_window),
-            ("--fabric.smp-lid-window", pace.smp_lid_window),
-            ("--fabric.gmp-lid-window", pace.gmp_lid_window),
-        ] {
-            // A port's own queue takes 128 sends by default (ib_mad's send_queue_size); half of
-            // what transaction ids can name is more than any fabric wants.
-            if !(1..=MOST_IN_FLIGHT / 2).contains(&usize::from(window)) {
-                return invalid(
-                    setting,
-                    format!("{window} is not between 1 and {}", MOST_IN_FLIGHT / 2),
-                );
-            }
-        }
-        if pace.retries > 10 {
-            return invalid("--fabric.retries", format!("{} is more than 10", pace.retries));
-        }
-        if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&pace.timeout) {
-            return invalid(
-                "--fabric.timeout",
-                format!("{:?} is not between 1ms and 1m", pace.timeout),
-            );
-        }
-        let second = Duration::from_secs(1);
-        let name = self.name.unwrap_or_else(|| DEFAULT_FABRIC.into());
-        if name.is_empty() {
-            return invalid("--fabric.name", "it must not be empty");
-        }
-        let details_interval =
-            duration("--fabric.details-interval", self.details_interval, 120, Duration::ZERO)?;
-        let details = match (self.details.unwrap_or(false), details_interval) {
+        let details = match (self.details.unwrap_or(false), seconds(self.details_interval, 120)) {
             (true, _) => Details::EachSweep,
             (false, Duration::ZERO) => Details::Never,
             (false, interval) => Details::Every(interval),
         };
-        Ok(FabricSettings {
-            name,
+        FabricSettings {
+            name: self.name.unwrap_or_else(|| DEFAULT_FABRIC.into()),
             hca: self.hca,
             port: self.port,
-            interval: duration("--fabric.interval", self.interval, 15, second)?,
-            discovery_interval: duration(
-                "--fabric.discovery-interval",
-                self.discovery_interval,
-                300,
-                second,
-            )?,
-            forget_after: duration(
-                "--fabric.forget-after",
-                self.forget_after,
-                7 * 24 * 3600,
-                Duration::ZERO,
-            )?,
+            interval: seconds(self.interval, 15),
+            discovery_interval: seconds(self.discovery_interval, 300),
+            forget_after: seconds(self.forget_after, 7 * 24 * 3600),
             node_name_map: self.node_name_map,
             m_key_file: self.m_key_file,
             p_key: self.pkey,
@@ -137,38 +136,37 @@ impl FabricOptions {
             capture: self
                 .capture
                 .map(|path| (path, self.capture_limit.unwrap_or(100).saturating_mul(MIB))),
-        })
+        }
     }
 }
 
-/// Several fabrics need names, ports and captures of their own: one port asked twice is twice the
-/// load for the same samples.
-pub(super) fn tell_apart(fabrics: &[FabricSettings]) -> Result<(), ConfigError> {
+/// Which of several fabrics do not go together, and why. They need names, ports and captures of their
+/// own: one port asked twice is twice the load for the same samples.
+pub(super) fn tell_apart(fabrics: &[FabricSettings]) -> Vec<(usize, String)> {
     let captured = |fabric: &FabricSettings| fabric.capture.as_ref().map(|(path, _)| path.clone());
+    let mut found = Vec::new();
     for (index, fabric) in fabrics.iter().enumerate() {
         let name = &fabric.name;
         if fabrics.len() > 1 && fabric.hca.is_none() {
-            return invalid("fabrics", format!("{name:?} names no hca, which one of several must"));
+            let problem = format!("{name:?} names no hca, and one of several fabrics has to");
+            found.push((index, problem));
+            continue;
         }
         for other in &fabrics[..index] {
-            if other.name == *name {
-                return invalid("fabrics", format!("two of them have the name {name:?}"));
-            }
-            if captured(fabric).is_some() && captured(fabric) == captured(other) {
-                return invalid(
-                    "fabrics",
-                    format!("{:?} and {name:?} write one capture", other.name),
-                );
-            }
-            if other.hca == fabric.hca
-                && (other.port == fabric.port || other.port.is_none() || fabric.port.is_none())
-            {
-                return invalid(
-                    "fabrics",
-                    format!("{:?} and {name:?} ask from the same port", other.name),
-                );
-            }
+            let has_same_port =
+                other.port == fabric.port || other.port.is_none() || fabric.port.is_none();
+            let problem = if other.name == *name {
+                format!("two of the fabrics have the name {name:?}")
+            } else if captured(fabric).is_some() && captured(fabric) == captured(other) {
+                format!("{:?} and {name:?} write one capture", other.name)
+            } else if other.hca == fabric.hca && has_same_port {
+                format!("{:?} and {name:?} ask from the same port", other.name)
+            } else {
+                continue;
+            };
+            found.push((index, problem));
+            break;
         }
     }
-    Ok(())
+    found
 }

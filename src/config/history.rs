@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::mistakes::{Wrong, too_short, wrong};
 use super::options::{Bytes, HistoryOptions};
-use super::{ConfigError, duration, invalid};
 
 /// The least size of a history: one sweep of the largest fabrics, and some days of a small one.
 const LEAST: u64 = 16 << 20;
@@ -44,20 +44,25 @@ impl HistorySettings {
 }
 
 impl HistoryOptions {
-    pub(super) fn validate(self) -> Result<Option<HistorySettings>, ConfigError> {
+    pub(super) fn mistakes(&self) -> Vec<Wrong> {
         let minute = Duration::from_secs(60);
-        let Some(file) = self.file else { return Ok(None) };
-        let usual = HistorySettings::new(file);
-        let Bytes(size) = self.size.unwrap_or(Bytes(usual.size));
-        if size < LEAST {
-            return invalid("--history.size", format!("{size} bytes are less than 16MiB"));
-        }
-        let (traffic, rare) = (usual.traffic_for.as_secs(), usual.rare_for.as_secs());
-        Ok(Some(HistorySettings {
-            size,
-            traffic_for: duration("--history.traffic-for", self.traffic_for, traffic, minute)?,
-            rare_for: duration("--history.rare-for", self.rare_for, rare, minute)?,
+        let size = self.size.filter(|Bytes(size)| *size < LEAST);
+        let size =
+            size.map(|Bytes(size)| wrong("size", format!("{size} bytes are less than 16MiB")));
+        let times = [
+            too_short("traffic-for", self.traffic_for, minute),
+            too_short("rare-for", self.rare_for, minute),
+        ];
+        size.into_iter().chain(times.into_iter().flatten()).collect()
+    }
+
+    pub(super) fn settings(self) -> Option<HistorySettings> {
+        let usual = HistorySettings::new(self.file?);
+        Some(HistorySettings {
+            size: self.size.map_or(usual.size, |Bytes(size)| size),
+            traffic_for: self.traffic_for.map_or(usual.traffic_for, Duration::from),
+            rare_for: self.rare_for.map_or(usual.rare_for, Duration::from),
             ..usual
-        }))
+        })
     }
 }

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::collect::host::selection::{Selection, Side};
+use crate::collect::host::selection::Selection;
 use crate::fabric::host::rails::Rails;
 
 use super::fabric::{DEFAULT_FABRIC, FabricSettings};
-use super::options::HostOptions;
-use super::{ConfigError, duration};
+use super::mistakes::{Wrong, too_short, wrong};
+use super::options::{HostOptions, Span};
 
 /// This host's own devices.
 #[derive(Clone, Debug)]
@@ -30,29 +30,38 @@ pub struct HostSettings {
 }
 
 impl HostOptions {
-    pub(super) fn validate(
-        self,
-        sysfs: PathBuf,
-        rails: Rails,
-    ) -> Result<HostSettings, ConfigError> {
+    pub(super) fn mistakes(&self) -> Vec<Wrong> {
         let second = Duration::from_secs(1);
+        let (include, exclude) = (self.device_include.as_deref(), self.device_exclude.as_deref());
+        let pattern = |key: &str, pattern: Option<&str>| {
+            let problem = Selection::new(pattern, None).err()?.problem;
+            let text = pattern.unwrap_or_default();
+            Some(wrong(key, format!("{text:?} is not a regular expression: {problem}")))
+        };
+        [
+            too_short("interval", self.interval, second),
+            pattern("device-include", include),
+            pattern("device-exclude", exclude),
+            too_short("retry-refused", self.retry_refused, second),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    pub(super) fn settings(self, sysfs: PathBuf, rails: Rails) -> HostSettings {
+        let seconds =
+            |value: Option<Span>, usual| value.map_or(Duration::from_secs(usual), Duration::from);
         let patterns = (self.device_include.as_deref(), self.device_exclude.as_deref());
-        let selection = Selection::new(patterns.0, patterns.1).map_err(|wrong| {
-            let setting = match wrong.side {
-                Side::Include => "--host.device-include",
-                Side::Exclude => "--host.device-exclude",
-            };
-            ConfigError::Invalid { setting, problem: wrong.problem }
-        })?;
-        Ok(HostSettings {
+        HostSettings {
             sysfs,
-            interval: duration("--host.interval", self.interval, 15, second)?,
-            selection,
-            retry_refused: duration("--host.retry-refused", self.retry_refused, 300, second)?,
+            interval: seconds(self.interval, 15),
+            selection: Selection::new(patterns.0, patterns.1).unwrap_or_default(),
+            retry_refused: seconds(self.retry_refused, 300),
             events: self.events.unwrap_or(true),
             ethtool: self.ethtool.unwrap_or(true),
             rails,
-        })
+        }
     }
 }
 

@@ -6,23 +6,28 @@
 //! defaults.
 
 mod fabric;
+pub mod file;
 mod health;
 mod history;
 mod host;
+mod mistakes;
+pub mod near;
 pub mod options;
+mod web;
 pub mod yaml;
 
 pub use fabric::FabricSettings;
 pub use history::{HOST_FABRIC, HistorySettings, LEAST_FREE};
 pub use host::HostSettings;
+pub use mistakes::ConfigError;
+pub use web::TAKEN;
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
-use thiserror::Error;
 
+use mistakes::Mistakes;
 use options::{
     CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogFormat,
     LogLevel, LogOptions, Options, PathOptions, ProcessOptions, WebOptions,
@@ -51,39 +56,47 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// The fabrics to watch; none if the fabric is to be left alone.
     pub fabrics: Vec<FabricSettings>,
+    /// The files that the settings of fabrics name, each once: also where no fabric is watched.
+    pub site_files: Vec<(SiteFileKind, PathBuf)>,
     /// How this host's own devices are to be read, if they are.
     pub host: Option<HostSettings>,
     /// What is recorded, if anything is.
     pub history: Option<HistorySettings>,
 }
 
-/// What is wrong with the settings.
-#[derive(Debug, Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("config file {path}: {error}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// The file is not what it should be.
-    #[error("config file {path}: {problem}")]
-    Malformed {
-        /// The file.
-        path: String,
-        /// What and where.
-        problem: String,
-    },
-    /// A setting has a value that it cannot have.
-    #[error("{setting}: {problem}")]
-    Invalid {
-        /// The flag or key.
-        setting: &'static str,
-        /// What is wrong.
-        problem: String,
-    },
+/// A file that describes a site: what names its nodes have, and the like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SiteFileKind {
+    /// The names of nodes.
+    NodeNameMap,
+    /// The M_Keys of ports.
+    MKey,
+    /// What is worked on.
+    Maintenance,
+}
+
+impl SiteFileKind {
+    /// All of them.
+    pub const ALL: [SiteFileKind; 3] =
+        [SiteFileKind::NodeNameMap, SiteFileKind::MKey, SiteFileKind::Maintenance];
+
+    /// As messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            SiteFileKind::NodeNameMap => "node-name-map",
+            SiteFileKind::MKey => "M_Key file",
+            SiteFileKind::Maintenance => "maintenance file",
+        }
+    }
+
+    /// As metrics call it.
+    pub fn label(self) -> &'static str {
+        match self {
+            SiteFileKind::NodeNameMap => "node_name_map",
+            SiteFileKind::MKey => "m_key",
+            SiteFileKind::Maintenance => "maintenance",
+        }
+    }
 }
 
 /// The config file: the flags' sections, and a list of fabrics.
@@ -102,144 +115,139 @@ struct File {
     fabrics: Vec<FabricOptions>,
 }
 
-fn invalid<T>(setting: &'static str, problem: impl Into<String>) -> Result<T, ConfigError> {
-    Err(ConfigError::Invalid { setting, problem: problem.into() })
-}
-
 impl Settings {
     /// Brings flags and the file that they name together.
     pub fn load(flags: Options, file: Option<&Path>) -> Result<Settings, ConfigError> {
-        let text = match file {
-            None => String::new(),
-            Some(path) => std::fs::read_to_string(path).map_err(|error| {
-                ConfigError::Unreadable { path: path.display().to_string(), error }
-            })?,
-        };
-        let name = file.map(|path| path.display().to_string()).unwrap_or_default();
-        Settings::merge(flags, &text, name)
+        let Some(path) = file else { return Settings::merge(flags, "", "") };
+        let name = path.display().to_string();
+        let unreadable =
+            |problem: String| ConfigError::new(format!("config file {name}: {problem}"));
+        let opened = path.to_owned();
+        let read = move || file::read(&opened, file::MOST_BYTES);
+        let bytes = file::within(file::PATIENCE, read)
+            .and_then(|bytes| bytes)
+            .map_err(|error| unreadable(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(yaml::not_utf8(&error)))?;
+        Settings::merge(flags, &text, &name)
     }
 
-    fn merge(flags: Options, text: &str, path: String) -> Result<Settings, ConfigError> {
-        let file: File =
-            yaml::read(text).map_err(|problem| ConfigError::Malformed { path, problem })?;
-        let (web, log) = (flags.web.over(file.web), flags.log.over(file.log));
-        let process = flags.process.over(file.process);
-        let path = flags.path.over(file.path);
-        let collectors = flags.collector.over(file.collector);
+    fn merge(flags: Options, text: &str, path: &str) -> Result<Settings, ConfigError> {
+        let yaml::Reading { value: file, mistakes, document } = yaml::read::<File>(text);
+        let mut mistakes = Mistakes::new(path, document, mistakes);
+        // Each value by itself, of the flags and of the file: whoever wrote it is told so.
+        for (section, in_flags, in_file) in [
+            ("web", flags.web.mistakes(), file.web.mistakes()),
+            ("host", flags.host.mistakes(), file.host.mistakes()),
+            ("health", flags.health.mistakes(), file.health.mistakes()),
+            ("history", flags.history.mistakes(), file.history.mistakes()),
+            ("fabric", flags.fabric.mistakes(), file.fabric.mistakes()),
+        ] {
+            mistakes.in_flags(section, in_flags);
+            mistakes.in_file(section, in_file);
+        }
+        for (index, fabric) in file.fabrics.iter().enumerate() {
+            mistakes.in_file(&format!("fabrics[{index}]"), fabric.mistakes());
+        }
+        let listen = web::listen(&flags.web, &file.web, &mut mistakes);
+        // What does not go together would only confuse while values are wrong.
+        mistakes.end()?;
+        let settings = Settings::together(flags, file, listen, &mut mistakes);
+        mistakes.end()?;
+        Ok(settings)
+    }
+
+    /// What flags and file come to, and what in them does not go together. Each value is right.
+    fn together(
+        flags: Options,
+        file: File,
+        listen: Vec<Vec<SocketAddr>>,
+        mistakes: &mut Mistakes<'_>,
+    ) -> Settings {
+        let collectors = flags.collector.clone().over(file.collector);
         if !collectors.fabric() && !collectors.host() {
-            return invalid(
-                "--no-collector.fabric, --no-collector.host",
-                "there is no other collector: nothing would be watched",
-            );
+            let by_flag = flags.collector.no_fabric.is_some() || flags.collector.no_host.is_some();
+            let flag = "--no-collector.fabric, --no-collector.host";
+            let problem = "there is no other collector: nothing would be watched";
+            mistakes.either(by_flag.then_some(flag), &["collector"], problem);
         }
-        let fabrics =
-            if file.fabrics.is_empty() { vec![FabricOptions::default()] } else { file.fabrics };
-        if fabrics.len() > 1 && flags.fabric.names_one() {
-            return invalid(
-                "--fabric.name, --fabric.hca, --fabric.port, --fabric.capture",
-                "they name one fabric, and the config file lists several: set them there",
-            );
+        let in_file = file.fabrics.len();
+        let names_one = in_file > 1 && flags.fabric.names_one();
+        if names_one {
+            let flag = "--fabric.name, --fabric.hca, --fabric.port, --fabric.capture";
+            let problem = "they name one fabric, and the config file lists several: set them there";
+            mistakes.either(Some(flag), &[], problem);
         }
-        let mut fabrics: Vec<FabricSettings> = fabrics
+        let entries = if in_file == 0 { vec![FabricOptions::default()] } else { file.fabrics };
+        let mut fabrics: Vec<FabricSettings> = entries
             .into_iter()
-            .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).validate())
-            .collect::<Result<_, _>>()?;
-        fabric::tell_apart(&fabrics)?;
-        let health = flags.health.over(file.health).validate()?;
+            .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).settings())
+            .collect();
+        let same = if names_one { Vec::new() } else { fabric::tell_apart(&fabrics) };
+        for (index, problem) in same {
+            mistakes.either(None, &[&format!("fabrics[{index}]"), "fabrics"], problem);
+        }
+        let history = flags.history.over(file.history).settings();
+        if history.is_some() && collectors.host() && collectors.fabric() {
+            for (index, _) in
+                fabrics.iter().enumerate().filter(|(_, fabric)| fabric.name == HOST_FABRIC)
+            {
+                let flag = flags.fabric.name.is_some().then_some("--fabric.name");
+                let keys = [&*format!("fabrics[{index}].name"), "fabric.name"];
+                let problem = format!(
+                    "{HOST_FABRIC:?} is what the history calls this host's own devices: name it \
+                     otherwise, or set --no-collector.host"
+                );
+                mistakes.either(flag, &keys, problem);
+            }
+        }
+        let health = flags.health.over(file.health).settings();
         for fabric in &mut fabrics {
             fabric.health = health.settings.clone();
             fabric.maintenance_file.clone_from(&health.maintenance_file);
         }
+        let site_files = site_files(&fabrics);
+        let path = flags.path.over(file.path);
         let sysfs = path.sysfs.unwrap_or_else(|| "/sys".into());
-        let host = if collectors.host() {
-            Some(flags.host.over(file.host).validate(sysfs.clone(), host::rails(&fabrics))?)
-        } else {
-            None
-        };
+        let rails = host::rails(&fabrics);
+        let host = flags.host.over(file.host);
+        let host = collectors.host().then(|| host.settings(sysfs.clone(), rails));
         if !collectors.fabric() {
             fabrics.clear();
         }
-        let history = flags.history.over(file.history).validate()?;
-        let recorded = history.is_some() && host.is_some();
-        if recorded && fabrics.iter().any(|fabric| fabric.name == HOST_FABRIC) {
-            return invalid(
-                "--fabric.name",
-                format!(
-                    "{HOST_FABRIC:?} is what the history calls this host's own devices: name it \
-                     otherwise, or set --no-collector.host"
-                ),
-            );
-        }
-        let telemetry_path = web.telemetry_path.unwrap_or_else(|| "/metrics".into());
-        if !is_free_path(&telemetry_path) {
-            return invalid(
-                "--web.telemetry-path",
-                format!("{telemetry_path:?} is taken, or no path such as /metrics"),
-            );
-        }
-        let listen = match web.listen_address {
-            Some(addresses) if !addresses.is_empty() => addresses,
-            _ => vec![":10315".into()],
-        };
-        Ok(Settings {
-            listen: listen.iter().map(|text| listen_address(text)).collect::<Result<_, _>>()?,
+        let (web, log) = (flags.web.over(file.web), flags.log.over(file.log));
+        let process = flags.process.over(file.process);
+        Settings {
+            listen,
             systemd_socket: web.systemd_socket.unwrap_or(false),
             confine: process.confine.unwrap_or(true),
-            telemetry_path,
+            telemetry_path: web.telemetry_path.unwrap_or_else(|| "/metrics".into()),
             web_config: web.config_file,
             sysfs,
             procfs: path.procfs.unwrap_or_else(|| "/proc".into()),
             log_level: log.level.unwrap_or(LogLevel::Info),
             log_format: log.format.unwrap_or(LogFormat::Logfmt),
             fabrics,
+            site_files,
             host,
             history,
-        })
-    }
-}
-
-/// What the paths begin with that something else is served at: probes, programs' JSON, and pages.
-pub const TAKEN: [&str; 10] =
-    ["-", "api", "events", "host", "link", "links", "node", "port", "search", "topology"];
-
-/// Whether a path can be that of the metrics: one of plain segments that nothing else is served at.
-fn is_free_path(path: &str) -> bool {
-    let plain = |char: char| char.is_ascii_alphanumeric() || "-_.~".contains(char);
-    let mut segments = path.split('/');
-    segments.next() == Some("")
-        && segments.all(|segment| !segment.is_empty() && segment.chars().all(plain))
-        && !TAKEN.contains(&path.split('/').nth(1).unwrap_or_default())
-}
-
-/// `HOST:PORT`, or `:PORT` for all addresses. A host can have several: `localhost` is `::1`, too.
-fn listen_address(text: &str) -> Result<Vec<SocketAddr>, ConfigError> {
-    let full = if text.starts_with(':') { format!("[::]{text}") } else { text.to_owned() };
-    let mut found: Vec<SocketAddr> = Vec::new();
-    for address in full.to_socket_addrs().into_iter().flatten() {
-        // `/etc/hosts` may have a name twice, and a second bind would find the port taken.
-        if !found.contains(&address) {
-            found.push(address);
         }
     }
-    if found.is_empty() {
-        let problem = "is not an address and port, such as :10315 or 127.0.0.1:10315";
-        return invalid("--web.listen-address", format!("{text:?} {problem}"));
-    }
-    Ok(found)
 }
 
-/// A length of time that is not less than `least`; `usual` is in seconds.
-fn duration(
-    setting: &'static str,
-    value: Option<options::Span>,
-    usual: u64,
-    least: Duration,
-) -> Result<Duration, ConfigError> {
-    let value = value.map_or(Duration::from_secs(usual), Duration::from);
-    if value < least {
-        return invalid(setting, format!("{value:?} is less than {least:?}"));
-    }
-    Ok(value)
+/// The files that fabrics name, each once.
+fn site_files(fabrics: &[FabricSettings]) -> Vec<(SiteFileKind, PathBuf)> {
+    let of = |fabric: &FabricSettings| {
+        [
+            (SiteFileKind::NodeNameMap, fabric.node_name_map.clone()),
+            (SiteFileKind::MKey, fabric.m_key_file.clone()),
+            (SiteFileKind::Maintenance, fabric.maintenance_file.clone()),
+        ]
+    };
+    let mut files: Vec<_> =
+        fabrics.iter().flat_map(of).filter_map(|(kind, path)| Some((kind, path?))).collect();
+    files.sort();
+    files.dedup();
+    files
 }
 
 #[cfg(test)]

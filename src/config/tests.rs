@@ -1,5 +1,7 @@
 //! Flags, files, and what is wrong with them.
 
+use std::time::Duration;
+
 use super::*;
 use crate::fabric::rate::Speed;
 use crate::transport::pace::Pace;
@@ -14,7 +16,7 @@ struct Flags {
 fn merged(flags: &[&str], text: &str) -> Result<Settings, String> {
     let flags =
         Flags::try_parse_from([&["x"], flags].concat()).map_err(|error| error.to_string())?;
-    Settings::merge(flags.options, text, "f.yml".into()).map_err(|error| error.to_string())
+    Settings::merge(flags.options, text, "f.yml").map_err(|error| error.to_string())
 }
 
 #[test]
@@ -90,7 +92,7 @@ fn each_mistake_is_one_line_that_names_its_place() {
         (&["--fabric.timeout=2h"], "", "--fabric.timeout"),
         (&["--fabric.retries=11"], "", "--fabric.retries"),
         (&["--web.listen-address=host"], "", "\"host\" is not an address and port"),
-        (&["--web.telemetry-path=metrics"], "", "no path such as /metrics"),
+        (&["--web.telemetry-path=metrics"], "", "no path such as /metrics: it begins with /"),
         (&["--web.telemetry-path=/"], "", "no path"),
         (&["--web.telemetry-path=/-/healthy"], "", "is taken"),
         (&["--web.telemetry-path=/api/v1/links"], "", "is taken"),
@@ -114,8 +116,12 @@ fn each_mistake_is_one_line_that_names_its_place() {
         (&[], "fabric: {intervall: 1s}", "intervall"),
         (&[], "colector: {}", "colector"),
         (&[], "fabric: {interval: soon}", "soon"),
-        (&[], "fabric: [", "f.yml"),
-        (&[], "fabrics: [{name: a, hca: x}, {name: a, hca: y}]", "two of them have the name \"a\""),
+        (&[], "fabric: [", "f.yml: line 1, column 9: fabric: the bracket [ is not closed"),
+        (
+            &[],
+            "fabrics: [{name: a, hca: x}, {name: a, hca: y}]",
+            "two of the fabrics have the name \"a\"",
+        ),
         (&[], "fabrics: [{name: a, hca: x}, {name: b}]", "\"b\" names no hca"),
         (&[], "fabrics: [{name: a, hca: x, port: 1}, {name: b, hca: x}]", "the same port"),
         (&["--history.file=h"], "fabric: {name: host}", "\"host\" is what the history calls"),
@@ -124,6 +130,136 @@ fn each_mistake_is_one_line_that_names_its_place() {
         let error = merged(flags, text).map(|_| ()).expect_err(text);
         assert!(error.contains(says), "{flags:?} {text:?}: {error}");
         assert!(!error.contains('\n'), "one line: {error}");
+    }
+}
+
+#[test]
+fn a_value_of_the_file_that_is_out_of_range_is_told_by_its_line_and_key_and_not_by_a_flag() {
+    for (text, says) in [
+        ("host: {interval: 0s}", "line 1, column 18: host.interval: 0s is less than 1s"),
+        (
+            "host:\n  device-include: '['",
+            "line 2, column 19: host.device-include: \"[\" is not a regular",
+        ),
+        (
+            "web:\n  telemetry-path: metrics",
+            "line 2, column 19: web.telemetry-path: \"metrics\" is no path",
+        ),
+        (
+            "web:\n  telemetry-path: /api",
+            "line 2, column 19: web.telemetry-path: \"/api\" is taken",
+        ),
+        (
+            "web: {listen-address: [':1', host]}",
+            "line 1, column 30: web.listen-address[1]: \"host\" is not an",
+        ),
+        (
+            "fabric: {gmp-window: 0}",
+            "line 1, column 22: fabric.gmp-window: 0 is not between 1 and ",
+        ),
+        ("fabric: {name: ''}", "line 1, column 16: fabric.name: it must not be empty"),
+        (
+            "fabric: {timeout: 2h}",
+            "line 1, column 19: fabric.timeout: 2h is not between 1ms and 1m",
+        ),
+        ("fabric: {retries: 11}", "line 1, column 19: fabric.retries: 11 is not between 0 and 10"),
+        (
+            "history: {size: 1MiB}",
+            "line 1, column 17: history.size: 1048576 bytes are less than 16MiB",
+        ),
+        (
+            "health:\n  limits:\n  - {speed: NDX, symbol: 1e-13}",
+            "line 3, column 13: health.limits[0].speed: \"NDX\" is none of: ",
+        ),
+        (
+            "health: {limits: [{speed: NDR, symbol: 1}]}",
+            "line 1, column 40: health.limits[0].symbol: 1e0 is not between 1e-18 and 1e-2",
+        ),
+        (
+            "fabrics:\n- {name: a, hca: x}\n- {name: b, hca: y, interval: 1ms}",
+            "line 3, column 31: fabrics[1].interval: 1ms is less than 1s",
+        ),
+        (
+            "fabrics: [{name: a, hca: x}, {name: a, hca: y}]",
+            "line 1, column 30: fabrics[1]: two of",
+        ),
+        (
+            "collector: {fabric: false, host: false}",
+            "line 1, column 12: collector: there is no other",
+        ),
+        (
+            "fabric: {name: host}\nhistory: {file: h}",
+            "line 1, column 16: fabric.name: \"host\" is what",
+        ),
+        (
+            "log: {level: trace}",
+            "line 1, column 14: log.level: \"trace\" is none of: error, warn, info, debug",
+        ),
+        (
+            "fabric: {port: 300}",
+            "line 1, column 16: fabric.port: \"300\" is not a whole number between 0 and 255",
+        ),
+        (
+            "fabric: {pkey: 8001}",
+            "line 1, column 16: fabric.pkey: \"8001\" is not a P_Key such as 0x8001",
+        ),
+    ] {
+        let error = merged(&[], text).map(|_| ()).expect_err(text);
+        assert!(error.starts_with(&format!("config file f.yml: {says}")), "{text:?}: {error}");
+        assert!(!error.contains('\n') && !error.contains("--host"), "one line: {error}");
+    }
+    // A flag that takes the place of the key does not make the file right.
+    let error = merged(&["--host.interval=1ms"], "host: {interval: 2ms}").map(|_| ()).unwrap_err();
+    assert_eq!(
+        error,
+        "--host.interval: 1ms is less than 1s\nconfig file f.yml: line 1, column 18: host.interval: 2ms is \
+         less than 1s"
+    );
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_told_in_its_order() {
+    let text = "\
+host:
+  interval: 0s
+  intervall: 1s
+fabric:
+  gmp-window: many
+  timeout: 90s
+  timeout: 1s
+fabrics:
+- {name: a, hca: x, port: one}
+- {name: b, hca: y, retries: 99}
+log: loud
+";
+    let error = merged(&[], text).map(|_| ()).unwrap_err();
+    let lines: Vec<&str> = error.lines().collect();
+    let says = [
+        "line 2, column 13: host.interval: 0s is less than 1s",
+        "line 3, column 3: host.intervall: unknown key (did you mean \"interval\"?); known: interval, ",
+        "line 5, column 15: fabric.gmp-window: \"many\" is not a whole number between 0 and 65535",
+        "line 6, column 12: fabric.timeout: 1m 30s is not between 1ms and 1m",
+        "line 7, column 3: fabric.timeout: the key is given twice (first in line 6)",
+        "line 9, column 27: fabrics[0].port: \"one\" is not a whole number between 0 and 255",
+        "line 10, column 30: fabrics[1].retries: 99 is not between 0 and 10",
+        "line 11, column 6: log: has to be a mapping (a line \"key: value\" each), not a single value",
+    ];
+    assert_eq!(lines.len(), says.len(), "{error}");
+    for (line, says) in lines.iter().zip(says) {
+        assert!(line.starts_with(&format!("config file f.yml: {says}")), "{says}\n{line}");
+    }
+}
+
+#[test]
+fn files_that_fabrics_name_are_known_also_where_no_fabric_is_watched() {
+    let text = "fabric: {node-name-map: names}\nhealth: {maintenance-file: work.yml}";
+    for flags in [&[][..], &["--no-collector.fabric"]] {
+        let files = merged(flags, text).unwrap().site_files;
+        let names: Vec<_> =
+            files.iter().map(|(kind, path)| (kind.name(), path.display().to_string())).collect();
+        let says =
+            [("node-name-map", "names".to_owned()), ("maintenance file", "work.yml".to_owned())];
+        assert_eq!(names, says, "{flags:?}");
     }
 }
 
@@ -188,7 +324,7 @@ fn a_history_is_recorded_where_somebody_says_so() {
         ("--history.size=GiB", "is not a number of bytes"),
         ("--history.size=99999999999TiB", "is not a number of bytes"),
         ("--history.size=1MiB", "less than 16MiB"),
-        ("--history.rare-for=5s", "less than 60s"),
+        ("--history.rare-for=5s", "5s is less than 1m"),
     ] {
         let error = merged(&["--history.file=h.db", flag], "").unwrap_err();
         assert!(error.contains(says), "{flag}: {error}");

@@ -34,17 +34,24 @@ pub fn check(own: &Own) -> Vec<Finding> {
     findings.extend(of_site_file(fabrics, "--fabric.node-name-map", |fabric| {
         let path = fabric.node_name_map.as_ref()?;
         let read = names_in(path);
-        Some((path.clone(), read.map(|names| names.len()).map_err(|error| error.to_string())))
+        Some((
+            path.clone(),
+            read.map(|names| names.len()).map_err(|error| error.lines().join("; ")),
+        ))
     }));
     findings.extend(of_site_file(fabrics, M_KEY_FILE, |fabric| {
         let path = fabric.m_key_file.as_ref()?;
         let read = m_keys_in(path);
-        Some((path.clone(), read.map(|file| file.keys.len()).map_err(|error| error.to_string())))
+        Some((
+            path.clone(),
+            read.map(|file| file.keys.len()).map_err(|error| error.lines().join("; ")),
+        ))
     }));
     findings.extend(of_m_key_files(fabrics));
     findings.extend(of_site_file(fabrics, "--health.maintenance-file", |fabric| {
         let path = fabric.maintenance_file.as_ref()?;
-        Some((path.clone(), work_in(path).map_err(|error| error.to_string())))
+        let read = work_in(path);
+        Some((path.clone(), read.map(|work| work.len()).map_err(|error| error.lines().join("; "))))
     }));
     findings.extend(own.settings.history.iter().flat_map(of_history));
     findings
@@ -82,7 +89,7 @@ fn of_web_config(path: &Path) -> Vec<Finding> {
             std::iter::once(loads).chain(warned).collect()
         }
         Err(error) => vec![
-            Finding::bad(SUBJECT, what, error.to_string())
+            Finding::bad(SUBJECT, what, error.lines().join("; "))
                 .wanted("a file that the exporter's user can read: serve ends without it")
                 .mend(format!("edit {shown}; docs/security.md has each key")),
         ],

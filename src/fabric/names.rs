@@ -19,6 +19,9 @@ use super::ids::Guid;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeNames(HashMap<Guid, String>);
 
+/// More lines than this are not listed: the file is of another kind.
+const MOST_FAULTS: usize = 100;
+
 /// A line that is not one of a node-name-map.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("line {line}: {problem}; a line is: 0x0002c90200000001 \"the node's name\"")]
@@ -31,32 +34,25 @@ pub struct NodeNamesError {
 
 impl NodeNames {
     /// Reads a file's text.
-    pub fn parse(text: &str) -> Result<Self, NodeNamesError> {
-        let mut names = HashMap::new();
+    pub fn parse(text: &str) -> Result<Self, Vec<NodeNamesError>> {
+        let (mut names, mut faults) = (HashMap::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let fault = |problem: String| NodeNamesError { line: index + 1, problem };
-            let (guid, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            let guid: Guid =
-                guid.parse().map_err(|error| fault(format!("{guid:?} is not a GUID ({error})")))?;
-            let rest = rest.trim_start();
-            let name = match rest.strip_prefix('"') {
-                Some(quoted) => {
-                    quoted
-                        .split_once('"')
-                        .ok_or_else(|| fault("the quotes around the name have no end".into()))?
-                        .0
+            match entry(line) {
+                Ok((_, "")) => {}
+                Ok((guid, name)) => {
+                    names.entry(guid).or_insert_with(|| name.to_owned());
                 }
-                None => rest.split('#').next().unwrap_or_default().trim_end(),
-            };
-            if !name.is_empty() {
-                names.entry(guid).or_insert_with(|| name.to_owned());
+                Err(problem) => faults.push(NodeNamesError { line: index + 1, problem }),
+            }
+            if faults.len() == MOST_FAULTS {
+                break;
             }
         }
-        Ok(NodeNames(names))
+        if faults.is_empty() { Ok(NodeNames(names)) } else { Err(faults) }
     }
 
     /// The site's name for a node, if it gave one.
@@ -73,6 +69,18 @@ impl NodeNames {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// A line with more than blanks: its GUID, and the name, which may be empty.
+fn entry(line: &str) -> Result<(Guid, &str), String> {
+    let (guid, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let guid = guid.parse().map_err(|error| format!("{guid:?} is not a GUID ({error})"))?;
+    let rest = rest.trim_start();
+    let name = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split_once('"').ok_or("the quotes around the name have no end")?.0,
+        None => rest.split('#').next().unwrap_or_default().trim_end(),
+    };
+    Ok((guid, name))
 }
 
 /// Makes readable text of the bytes that a device tells as its description.
@@ -118,10 +126,18 @@ mod tests {
         for (text, line, problem) in
             [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "have no end")]
         {
-            let error = NodeNames::parse(text).unwrap_err();
+            let errors = NodeNames::parse(text).unwrap_err();
+            let [error] = &errors[..] else { panic!("one line: {errors:?}") };
             assert_eq!(error.line, line, "{text:?}");
             assert!(error.problem.contains(problem), "{text:?}: {error}");
         }
+    }
+
+    #[test]
+    fn all_bad_lines_are_named() {
+        let errors = NodeNames::parse("leaf \"a\"\n0x1 \"good\"\n\n0x2 \"leaf\n").unwrap_err();
+        assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [1, 4]);
+        assert_eq!(NodeNames::parse(&"x\n".repeat(500)).unwrap_err().len(), MOST_FAULTS);
     }
 
     #[test]

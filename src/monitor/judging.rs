@@ -8,8 +8,8 @@ use crate::fabric::{Moment, Snapshot};
 use crate::health::totals::Memory;
 use crate::health::{Findings, Judge};
 
-use super::maintenance::{Maintenance, MaintenanceError};
 use crate::config::FabricSettings;
+use crate::health::settings::Work;
 
 /// A port told that it lost its link, or has it again.
 #[derive(Clone, Copy, Debug)]
@@ -26,22 +26,19 @@ pub struct PortNews {
 #[derive(Debug)]
 pub(super) struct Judging {
     judge: Judge,
-    maintenance: Option<Maintenance>,
     tell: Sender<PortNews>,
     news: Receiver<PortNews>,
 }
 
 impl Judging {
-    /// Fails when the maintenance file cannot be used; later versions of the file that cannot be are
-    /// told of and passed over.
-    pub(super) fn new(settings: &FabricSettings) -> Result<Self, MaintenanceError> {
+    pub(super) fn new(settings: &FabricSettings) -> Self {
         let (tell, news) = mpsc::channel();
-        let mut judge = Judge::new(settings.health.clone());
-        let mut maintenance = settings.maintenance_file.as_deref().map(Maintenance::new);
-        if let Some(work) = maintenance.as_mut().map(Maintenance::news).transpose()?.flatten() {
-            judge.set_work(work);
-        }
-        Ok(Judging { judge, maintenance, tell, news })
+        Judging { judge: Judge::new(settings.health.clone()), tell, news }
+    }
+
+    /// What is worked on from now on.
+    pub(super) fn set_work(&mut self, work: Vec<Work>) {
+        self.judge.set_work(work);
     }
 
     /// Lets totals go on where an earlier watch ended.
@@ -56,11 +53,6 @@ impl Judging {
 
     /// Judges a sweep, whose readings hold totals after that.
     pub(super) fn judge(&mut self, snapshot: &mut Snapshot) -> Findings {
-        match self.maintenance.as_mut().map(Maintenance::news).transpose() {
-            Ok(Some(Some(work))) => self.judge.set_work(work),
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "what is worked on stays as it was"),
-        }
         for news in self.news.try_iter() {
             self.judge.hear(news.end, news.up, news.at);
         }

@@ -1,33 +1,13 @@
-//! The file with the fabric's M_Keys, read again at each discovery. What it has is never logged.
+//! The file with the fabric's M_Keys, read again when it changes. What it has is never logged.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::mad::m_key::{MKeys, MKeysError};
+use crate::config::{ConfigError, SiteFileKind, file};
+use crate::mad::m_key::MKeys;
 
 /// The file that OpenSM keeps beside guid2mkey: which port is behind which.
 const NEIGHBORS: &str = "neighbors";
-
-/// An M_Key file that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum MKeyFileError {
-    /// It cannot be read.
-    #[error("M_Key file {path}: {error}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// One of its lines is not what it has to be.
-    #[error("M_Key file {path}: {error}")]
-    Malformed {
-        /// The file.
-        path: String,
-        /// Which line, and why.
-        error: MKeysError,
-    },
-}
 
 /// The files' contents, and what is to be said of them.
 #[derive(Debug, Default)]
@@ -38,25 +18,21 @@ pub struct MKeyFile {
     pub warnings: Vec<String>,
 }
 
-/// Reads the file, if there is one.
-pub(super) fn read_m_keys(path: Option<&PathBuf>) -> Result<MKeyFile, MKeyFileError> {
-    path.map_or_else(|| Ok(MKeyFile::default()), |path| m_keys_in(path))
-}
-
 /// Reads an M_Key file; where its keys differ, the file `neighbors` beside it, too.
-pub fn m_keys_in(path: &Path) -> Result<MKeyFile, MKeyFileError> {
+pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
+    let wrong = |path: &Path, problem: &dyn std::fmt::Display| {
+        ConfigError::in_file(SiteFileKind::MKey.name(), path, [problem])
+    };
     let mut warnings = Vec::new();
-    let text = read(path, &mut warnings)?;
-    let malformed =
-        |path: &Path, error| MKeyFileError::Malformed { path: path.display().to_string(), error };
-    let mut keys = MKeys::parse(&text).map_err(|error| malformed(path, error))?;
+    let text = read(path, &mut warnings).map_err(|error| wrong(path, &error))?;
+    let mut keys = MKeys::parse(&text).map_err(|error| wrong(path, &error))?;
     if keys.differ() {
-        let neighbors = path.with_file_name(NEIGHBORS);
-        match std::fs::read(&neighbors) {
+        let neighbors = neighbors_of(path);
+        match file::read(&neighbors, file::MOST_BYTES) {
             Ok(bytes) => {
                 keys = keys
                     .with_neighbors(&String::from_utf8_lossy(&bytes))
-                    .map_err(|error| malformed(&neighbors, error))?;
+                    .map_err(|error| wrong(&neighbors, &error))?;
             }
             Err(error) => warnings.push(format!(
                 "the M_Keys in {} differ, and {} cannot be read ({error}): nodes that have not answered yet are asked \
@@ -69,10 +45,14 @@ pub fn m_keys_in(path: &Path) -> Result<MKeyFile, MKeyFileError> {
     Ok(MKeyFile { keys, warnings })
 }
 
-fn read(path: &Path, warnings: &mut Vec<String>) -> Result<String, MKeyFileError> {
-    let unreadable = |error| MKeyFileError::Unreadable { path: path.display().to_string(), error };
-    let bytes = std::fs::read(path).map_err(unreadable)?;
-    let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode();
+/// The file beside an M_Key file that says which port is behind which.
+pub(super) fn neighbors_of(path: &Path) -> PathBuf {
+    path.with_file_name(NEIGHBORS)
+}
+
+fn read(path: &Path, warnings: &mut Vec<String>) -> std::io::Result<String> {
+    let bytes = file::read(path, file::MOST_BYTES)?;
+    let mode = std::fs::metadata(path)?.permissions().mode();
     if mode & 0o007 != 0 {
         warnings.push(format!(
             "M_Key file {} is open to other users (mode {:04o}): chmod 0640, or 0600",

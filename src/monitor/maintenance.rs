@@ -1,21 +1,14 @@
-//! The maintenance file: what a site works on, read anew whenever it changes.
+//! The maintenance file: what a site works on, read again when it changes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use serde::Deserialize;
 
-use crate::config::yaml;
+use crate::config::yaml::{self, Mistake};
+use crate::config::{ConfigError, SiteFileKind, file};
 use crate::fabric::PortNumber;
 use crate::health::settings::{NodeRef, Work};
-
-/// A maintenance file that cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("maintenance file {path}: {problem}")]
-pub struct MaintenanceError {
-    path: String,
-    problem: String,
-}
 
 /// An entry as it is written.
 #[derive(Debug, Deserialize)]
@@ -31,7 +24,7 @@ struct Entry {
 }
 
 /// A time as RFC 3339 has it, in UTC; its `T` may be a blank, and its `Z` be left out.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "String")]
 struct Time(SystemTime);
 
@@ -45,8 +38,20 @@ impl TryFrom<String> for Time {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Work>, String> {
-    let entries: Vec<Entry> = yaml::read(text)?;
+fn parse(text: &str) -> Result<Vec<Work>, Vec<Mistake>> {
+    let yaml::Reading { value: entries, mut mistakes, document } = yaml::read::<Vec<Entry>>(text);
+    for (index, entry) in entries.iter().enumerate() {
+        let Some((from, until)) = entry.from.zip(entry.until) else { continue };
+        if until.0 <= from.0 {
+            let day = humantime::format_rfc3339_seconds;
+            let problem = format!("{} is not later than \"from\", {}", day(until.0), day(from.0));
+            mistakes.extend(document.mistake(&format!("[{index}].until"), problem));
+        }
+    }
+    if !mistakes.is_empty() {
+        mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+        return Err(mistakes);
+    }
     let work = |entry: Entry| Work {
         node: NodeRef::new(&entry.node),
         port: entry.port,
@@ -56,50 +61,13 @@ fn parse(text: &str) -> Result<Vec<Work>, String> {
     Ok(entries.into_iter().map(work).collect())
 }
 
-/// How much work a maintenance file tells of.
-pub fn work_in(path: &Path) -> Result<usize, MaintenanceError> {
-    Maintenance::new(path).news().map(|work| work.map_or(0, |work| work.len()))
-}
-
-/// The file, and what it was when it was read last.
-#[derive(Debug)]
-pub(super) struct Maintenance {
-    path: PathBuf,
-    seen: Option<(SystemTime, u64)>,
-    /// It is not there, and that was told.
-    missed: bool,
-}
-
-impl Maintenance {
-    /// A file that was not read yet.
-    pub(super) fn new(path: &Path) -> Self {
-        Maintenance { path: path.to_owned(), seen: None, missed: false }
-    }
-
-    /// What is in it, if that is not what it was.
-    pub(super) fn news(&mut self) -> Result<Option<Vec<Work>>, MaintenanceError> {
-        let wrong =
-            |problem: String| MaintenanceError { path: self.path.display().to_string(), problem };
-        let unreadable = |error: std::io::Error| wrong(error.to_string());
-        let about = match std::fs::metadata(&self.path) {
-            Err(_) if self.missed => return Ok(None),
-            Err(error) => {
-                self.missed = true;
-                return Err(unreadable(error));
-            }
-            Ok(about) => about,
-        };
-        self.missed = false;
-        let is = about.modified().ok().map(|modified| (modified, about.len()));
-        if self.seen.is_some() && self.seen == is {
-            return Ok(None);
-        }
-        let bytes = std::fs::read(&self.path).map_err(unreadable)?;
-        let work = parse(&String::from_utf8_lossy(&bytes)).map_err(wrong);
-        // A file that is wrong is told of once, and not at each sweep.
-        self.seen = is;
-        work.map(Some)
-    }
+/// Reads a maintenance file.
+pub fn work_in(path: &Path) -> Result<Vec<Work>, ConfigError> {
+    let kind = SiteFileKind::Maintenance.name();
+    let bytes = file::read(path, file::MOST_BYTES)
+        .map_err(|error| ConfigError::in_file(kind, path, [error]))?;
+    parse(&String::from_utf8_lossy(&bytes))
+        .map_err(|mistakes| ConfigError::in_file(kind, path, mistakes))
 }
 
 #[cfg(test)]
@@ -121,28 +89,24 @@ mod tests {
         assert!(matches!(work[1].node, NodeRef::Guid(_)));
         assert_eq!((work[1].port, work[1].from, work[1].until), (Some(9), Some(at), None));
         assert_eq!(parse(" \n# nothing\n").unwrap(), []);
-        for (text, says) in
-            [("- {nod: x}", "nod"), ("- {node: x, until: soon}", "soon"), ("node: x", "sequence")]
-        {
-            let problem = parse(text).unwrap_err();
-            assert!(problem.contains(says) && !problem.contains('\n'), "{text}: {problem}");
-        }
     }
 
     #[test]
-    fn it_is_read_again_when_it_changes_and_a_mistake_is_told_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("work.yml");
-        let mut file = Maintenance::new(&path);
-        assert!(file.news().unwrap_err().to_string().contains("work.yml"));
-        assert!(file.news().unwrap().is_none(), "told once");
-        std::fs::write(&path, "- {node: a}").unwrap();
-        assert_eq!(file.news().unwrap().unwrap().len(), 1);
-        assert!(file.news().unwrap().is_none());
-        std::fs::write(&path, "- {node: [").unwrap();
-        assert!(file.news().is_err());
-        assert!(file.news().unwrap().is_none());
-        std::fs::write(&path, "").unwrap();
-        assert_eq!(file.news().unwrap().unwrap(), []);
+    fn each_mistake_has_its_line_its_column_and_its_key() {
+        let text = "- {nod: x}\n- {node: x, until: soon}\n- node: x\n  port: 300\n- {node: y, \
+                    from: 2026-12-02T00:00:00Z, until: 2026-12-01T00:00:00Z}\n";
+        let told: Vec<String> = parse(text).unwrap_err().iter().map(ToString::to_string).collect();
+        let says = [
+            "line 1, column 4: [0].nod: unknown key (did you mean \"node\"?)",
+            "line 2, column 20: [1].until: \"soon\" is not a time such as 2026-12-01T18:00:00Z, in UTC",
+            "line 4, column 9: [2].port: \"300\" is not a whole number between 0 and 255",
+            "line 5, column 48: [3].until: 2026-12-01T00:00:00Z is not later than \"from\", 2026-12-02T00:00:00Z",
+        ];
+        assert_eq!(told.len(), says.len(), "{told:#?}");
+        for (told, says) in told.iter().zip(says) {
+            assert!(told.starts_with(says) && !told.contains('\n'), "{told}");
+        }
+        let [one] = &parse("node: x").unwrap_err()[..] else { panic!("one mistake") };
+        assert!(one.problem.starts_with("has to be a list"), "{one}");
     }
 }

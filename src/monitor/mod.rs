@@ -12,15 +12,18 @@ mod movement;
 mod names;
 mod observation;
 mod recording;
+mod said;
+mod site_file;
 
 pub use judging::PortNews;
-pub use m_keys::{MKeyFile, MKeyFileError, m_keys_in};
-pub use maintenance::{MaintenanceError, work_in};
+pub use m_keys::{MKeyFile, m_keys_in};
+pub use maintenance::work_in;
 pub use mastership::Mastership;
-pub use names::{NamesError, names_in};
+pub use names::names_in;
 pub use observation::{Board, Collector, Observation, Tally};
 pub use recording::Recording;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -33,10 +36,11 @@ use crate::collect::clear::Clearing;
 use crate::collect::discovery::Discovery;
 use crate::collect::sweep::{Sweep, Swept};
 use crate::collect::unanswered::{Suspicion, Unanswered, suspicion};
-use crate::config::FabricSettings;
+use crate::config::{ConfigError, FabricSettings, SiteFileKind};
 use crate::fabric::names::NodeNames;
 use crate::fabric::topology::End;
 use crate::fabric::{Fabric, Moment, Snapshot, change};
+use crate::health::settings::Work;
 use crate::health::totals::Memory;
 use crate::mad::m_key::MKeys;
 use crate::mad::pma::Extras;
@@ -46,26 +50,47 @@ use crate::transport::transactor::Transactor;
 use crate::transport::walk::{self, Broken};
 use crate::transport::{Failure, Wire, WireError};
 use judging::Judging;
-use m_keys::read_m_keys;
 use movement::{Movement, has_unaddressed};
-use names::read_names;
+use said::{News, Said};
+use site_file::SiteFile;
 
 /// How often a device that went away is looked for.
 const REOPEN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// So many neighbors that do not answer are told one by one.
-const MOST_TOLD: usize = 8;
+/// The files of the site that a fabric goes by.
+#[derive(Debug, Default)]
+struct SiteFiles {
+    names: Option<SiteFile<NodeNames>>,
+    keys: Option<SiteFile<MKeyFile>>,
+    work: Option<SiteFile<Vec<Work>>>,
+}
 
-/// A file of the site's that cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub enum SiteFileError {
-    /// The names of nodes.
-    Names(#[from] NamesError),
-    /// The M_Keys.
-    MKeys(#[from] MKeyFileError),
-    /// What is worked on.
-    Maintenance(#[from] MaintenanceError),
+/// Opens a file, if there is one; without one, the content is the default.
+fn open<T: Default + Send + 'static>(
+    kind: SiteFileKind,
+    path: Option<&PathBuf>,
+    read: fn(&std::path::Path) -> Result<T, ConfigError>,
+) -> Result<(Option<SiteFile<T>>, T), ConfigError> {
+    let Some(path) = path else { return Ok((None, T::default())) };
+    SiteFile::open(kind, path, read).map(|(file, content)| (Some(file), content))
+}
+
+/// What is new in a file; that it cannot be used any more is logged.
+fn news<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) -> Option<T> {
+    let news = file.as_mut()?.refresh()?;
+    news.map_err(|error| {
+        for line in error.lines() {
+            tracing::warn!(fabric, "{line}; what was read before stays in use");
+        }
+    })
+    .ok()
+}
+
+/// Begins to look for changes of a file.
+fn watch_file<T: Send + 'static>(fabric: &str, file: &mut Option<SiteFile<T>>) {
+    if let Some(Err(error)) = file.as_mut().map(SiteFile::watch) {
+        tracing::warn!(fabric, %error, "no thread to read a site file on: its changes are not seen");
+    }
 }
 
 /// Watches one fabric; see the module.
@@ -79,10 +104,10 @@ pub struct Monitor {
     pulse: Pulse,
     transactor: Transactor,
     capture: Option<Capture>,
+    files: SiteFiles,
     names: NodeNames,
     keys: Arc<MKeys>,
-    /// What was said of the file with the keys last, so that it is said once.
-    keys_told: Vec<String>,
+    said: Said,
     agents: Agents,
     fabric: Option<Arc<Fabric>>,
     judging: Judging,
@@ -95,31 +120,39 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// One for a fabric, publishing to a slot of the board. Fails when the node-name-map or the
-    /// maintenance file cannot be used; later versions of them that cannot be are told of and passed
-    /// over.
+    /// One for a fabric, publishing to a slot of the board. Fails when a file of the site's cannot be
+    /// used; later versions of them that cannot be are logged, and what was read before stays in use.
     pub fn new(
         settings: FabricSettings,
         capture: Option<Capture>,
         board: Arc<watch::Sender<Board>>,
         slot: usize,
         stop: Arc<AtomicBool>,
-    ) -> Result<Self, SiteFileError> {
-        let MKeyFile { keys, warnings } = read_m_keys(settings.m_key_file.as_ref())?;
-        for warning in &warnings {
+    ) -> Result<Self, ConfigError> {
+        let (kind, path) = (SiteFileKind::NodeNameMap, settings.node_name_map.as_ref());
+        let (names_file, names) = open(kind, path, names_in)?;
+        let (kind, path) = (SiteFileKind::MKey, settings.m_key_file.as_ref());
+        let (keys_file, MKeyFile { keys, warnings }) = open(kind, path, m_keys_in)?;
+        let (kind, path) = (SiteFileKind::Maintenance, settings.maintenance_file.as_ref());
+        let (work_file, work) = open(kind, path, work_in)?;
+        let mut said = Said::default();
+        for warning in said.news(warnings, Moment::default()).each {
             tracing::warn!(fabric = settings.name, "{warning}");
         }
+        let mut judging = Judging::new(&settings);
+        judging.set_work(work);
         Ok(Monitor {
             transactor: Transactor::new(settings.pace),
-            names: read_names(settings.node_name_map.as_ref())?,
+            files: SiteFiles { names: names_file, keys: keys_file, work: work_file },
+            names,
             keys: Arc::new(keys),
-            keys_told: warnings,
+            said,
             agents: Agents::new(Extras { details: settings.details, fec: settings.fec }),
             movement: Movement::new(&settings),
             unanswered: Unanswered::default(),
             suspicion: None,
             states_by_lid: true,
-            judging: Judging::new(&settings)?,
+            judging,
             settings,
             board,
             slot,
@@ -154,6 +187,10 @@ impl Monitor {
         first: W,
         mut open: impl FnMut() -> Result<W, E>,
     ) {
+        // Only now: a thread has the rights of the one that starts it, and this one is confined.
+        watch_file(&self.settings.name, &mut self.files.names);
+        watch_file(&self.settings.name, &mut self.files.keys);
+        watch_file(&self.settings.name, &mut self.files.work);
         let mut wire = Some(Felt::new(first, self.pulse()));
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
@@ -251,7 +288,7 @@ impl Monitor {
         self.movement.discovering();
         self.states_by_lid = true;
         self.refresh_names();
-        self.refresh_m_keys();
+        self.refresh_m_keys(wire.now());
         wire.look_again();
         let anchor = wire.anchor();
         let tries = self.settings.pace.retries.saturating_add(1);
@@ -282,7 +319,9 @@ impl Monitor {
             (None, None) => (Vec::new(), self.suspicion),
             (None, Some(_)) => (self.unanswered.settle(&found, now), suspicion(&found, &self.keys)),
         };
-        self.tell_unanswered(&new, suspicion);
+        self.tell_unanswered(&new, suspicion, now);
+        let gaps = self.said.news(found.gaps.iter().cloned(), now);
+        self.warn(&gaps, "more questions of the discovery were not answered");
         let state_changes = found.state_changes.clone();
         let previous = self.fabric.as_deref();
         let forget_before = now.before(self.settings.forget_after);
@@ -298,24 +337,30 @@ impl Monitor {
         Ok(())
     }
 
-    /// Who does not answer is told once, and so is what is the likely cause.
-    fn tell_unanswered(&mut self, new: &[End], suspicion: Option<Suspicion>) {
+    /// Logs warnings that are news, and how many more there are.
+    fn warn(&self, news: &News, what_more: &str) {
         let fabric = &self.settings.name;
+        for warning in &news.each {
+            tracing::warn!(fabric, "{warning}");
+        }
+        if news.more > 0 {
+            tracing::warn!(fabric, more = news.more, "{what_more}");
+        }
+    }
+
+    /// Who does not answer is logged once a day, and what is the likely cause when that changes.
+    fn tell_unanswered(&mut self, new: &[End], suspicion: Option<Suspicion>, now: Moment) {
         self.tally.unanswered_ports = self.unanswered.count();
         self.tally.m_key_suspected = suspicion.is_some();
-        for (node, port) in new.iter().take(MOST_TOLD) {
-            tracing::warn!(
-                fabric,
-                %node,
-                port,
-                "the neighbor of this port has a link and answers no subnet management: its agent hangs, or an \
-                 M_Key protects it"
-            );
-        }
-        if new.len() > MOST_TOLD {
-            let more = new.len() - MOST_TOLD;
-            tracing::warn!(fabric, more, "more neighbors answer no subnet management");
-        }
+        let warnings = new.iter().map(|(node, port)| {
+            format!(
+                "the neighbor of node {node} port {port} has a link and answers no subnet management: its agent \
+                 hangs, or an M_Key protects it"
+            )
+        });
+        let news = self.said.news(warnings, now);
+        self.warn(&news, "more neighbors answer no subnet management");
+        let fabric = &self.settings.name;
         if suspicion == self.suspicion {
             return;
         }
@@ -389,11 +434,11 @@ impl Monitor {
         }
         let swept = sweep.finish();
         if swept.states_useless {
-            tracing::warn!(
-                fabric = self.settings.name,
-                discovery_interval = ?self.settings.discovery_interval,
-                "no switch answers subnet management by LID: port states come from discoveries alone"
-            );
+            let warning = "no switch answers subnet management by LID: port states come from discoveries alone";
+            if self.said.is_news(warning, wire.now()) {
+                let discovery_interval = self.settings.discovery_interval;
+                tracing::warn!(fabric = self.settings.name, ?discovery_interval, "{warning}");
+            }
             self.states_by_lid = false;
         }
         let read = swept.snapshot.readings.iter().flatten().count();
@@ -411,14 +456,10 @@ impl Monitor {
             ?took,
             "swept"
         );
-        if took > self.settings.interval {
+        let warning = "a sweep took longer than its interval; this is logged once a day";
+        if took > self.settings.interval && self.said.is_news(warning, wire.now()) {
             let interval = self.settings.interval;
-            tracing::warn!(
-                fabric = self.settings.name,
-                ?took,
-                ?interval,
-                "a sweep took longer than its interval"
-            );
+            tracing::warn!(fabric = self.settings.name, ?took, ?interval, "{warning}");
         }
         Ok(swept)
     }
@@ -447,9 +488,15 @@ impl Monitor {
             return Ok(());
         }
         let mut clearing = Clearing::new(&swept.snapshot, &mut self.agents);
-        let mut wire = Tapped::new(wire, self.capture.as_mut());
-        let driven = walk::drive(&mut clearing, &mut self.transactor, &mut wire, &self.stop);
+        let now = wire.now();
+        let driven = {
+            let mut wire = Tapped::new(wire, self.capture.as_mut());
+            walk::drive(&mut clearing, &mut self.transactor, &mut wire, &self.stop)
+        };
+        let refusals = clearing.refusals();
         let cleared = clearing.finish();
+        let news = self.said.news(refusals, now);
+        self.warn(&news, "the counters of more ports cannot be cleared");
         if !cleared.is_empty() {
             let (fabric, counters) = (&self.settings.name, cleared.len());
             tracing::debug!(fabric, counters, "cleared what was nearly full");
@@ -459,31 +506,36 @@ impl Monitor {
     }
 
     fn refresh_names(&mut self) {
-        match read_names(self.settings.node_name_map.as_ref()) {
-            Ok(names) => self.names = names,
-            Err(error) => tracing::warn!(%error, "the names stay as they were"),
+        if let Some(names) = news(&self.settings.name, &mut self.files.names) {
+            self.names = names;
         }
     }
 
-    fn refresh_m_keys(&mut self) {
-        let told = match read_m_keys(self.settings.m_key_file.as_ref()) {
-            Ok(MKeyFile { keys, warnings }) => {
-                // Who refused the old key may admit the new one: all are asked at once. OpenSM rewrites
-                // its file `neighbors` at each change of the topology, which is no reason to.
-                if !keys.has_same_keys(&self.keys) {
-                    self.unanswered = Unanswered::default();
-                }
-                self.keys = Arc::new(keys);
-                warnings
+    fn refresh_m_keys(&mut self, now: Moment) {
+        let new = news(&self.settings.name, &mut self.files.keys);
+        if let Some(MKeyFile { keys, warnings }) = new {
+            // Who refused the old key may admit the new one: all are asked at once. OpenSM rewrites
+            // its file `neighbors` at each change of the topology, which is no reason to.
+            if !keys.has_same_keys(&self.keys) {
+                self.unanswered = Unanswered::default();
             }
-            Err(error) => vec![format!("{error}; the M_Keys stay as they were")],
-        };
-        // The file may be bad for months, and a discovery comes each few minutes.
-        for warning in told.iter().filter(|text| !self.keys_told.contains(text)) {
-            tracing::warn!(fabric = self.settings.name, "{warning}");
+            self.keys = Arc::new(keys);
+            let news = self.said.news(warnings, now);
+            self.warn(&news, "more is wrong with the M_Key file");
         }
-        self.keys_told = told;
         self.agents.set_keys(Arc::clone(&self.keys));
+    }
+
+    fn refresh_work(&mut self) {
+        if let Some(work) = news(&self.settings.name, &mut self.files.work) {
+            self.judging.set_work(work);
+        }
+        let SiteFiles { names, keys, work } = &self.files;
+        self.tally.site_files = [
+            names.as_ref().map(SiteFile::read_at),
+            keys.as_ref().map(SiteFile::read_at),
+            work.as_ref().map(SiteFile::read_at),
+        ];
     }
 
     /// The device is gone: nobody can be asked, so nobody is up.
@@ -505,6 +557,7 @@ impl Monitor {
     }
 
     fn publish(&mut self, mut snapshot: Option<Snapshot>) {
+        self.refresh_work();
         let findings = snapshot.as_mut().map(|snapshot| self.judging.judge(snapshot));
         let observation = Arc::new(Observation {
             fabric: self.settings.name.clone(),

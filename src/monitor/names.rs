@@ -1,40 +1,15 @@
-//! The node-name-map file, read anew at each discovery.
+//! The node-name-map file, read again when it changes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::fabric::names::{NodeNames, NodeNamesError};
-
-/// A node-name-map that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum NamesError {
-    /// It cannot be read.
-    #[error("node-name-map {path}: {error}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// One of its lines is not what it should be.
-    #[error("node-name-map {path}: {error}")]
-    Malformed {
-        /// The file.
-        path: String,
-        /// Which line, and why.
-        error: NodeNamesError,
-    },
-}
-
-/// Reads the file, if there is one.
-pub(super) fn read_names(path: Option<&PathBuf>) -> Result<NodeNames, NamesError> {
-    path.map_or_else(|| Ok(NodeNames::default()), |path| names_in(path))
-}
+use crate::config::{ConfigError, SiteFileKind, file};
+use crate::fabric::names::NodeNames;
 
 /// Reads a node-name-map.
-pub fn names_in(path: &Path) -> Result<NodeNames, NamesError> {
-    let name = path.display().to_string();
-    let bytes = std::fs::read(path)
-        .map_err(|error| NamesError::Unreadable { path: name.clone(), error })?;
+pub fn names_in(path: &Path) -> Result<NodeNames, ConfigError> {
+    let kind = SiteFileKind::NodeNameMap.name();
+    let bytes = file::read(path, file::MOST_BYTES)
+        .map_err(|error| ConfigError::in_file(kind, path, [error]))?;
     NodeNames::parse(&String::from_utf8_lossy(&bytes))
-        .map_err(|error| NamesError::Malformed { path: name, error })
+        .map_err(|errors| ConfigError::in_file(kind, path, errors))
 }

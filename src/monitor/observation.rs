@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::SiteFileKind;
 use crate::fabric::moment::Anchor;
 use crate::fabric::{Moment, Snapshot, change};
 use crate::health::Findings;
@@ -93,6 +94,8 @@ pub struct Tally {
     pub failed_ports: usize,
     /// Changes between discoveries, by kind.
     pub changes: [u64; change::KINDS.len()],
+    /// When each file of the site's was last looked at and could be used, in seconds since 1970.
+    pub site_files: [Option<f64>; SiteFileKind::ALL.len()],
     /// Who is the subnet's master.
     pub mastership: Mastership,
     success: [bool; Collector::ALL.len()],

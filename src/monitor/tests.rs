@@ -334,12 +334,157 @@ fn what_was_read_by_old_lids_is_dropped_and_read_anew_at_once() {
 fn a_name_map_with_a_mistake_is_refused_at_the_start() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "0x1 \"one\"\nnonsense\n").unwrap();
-    let error = read_names(Some(&file.path().to_owned())).unwrap_err().to_string();
+    let mut settings = settings();
+    settings.node_name_map = Some(file.path().to_owned());
+    let board = Arc::new(watch::channel(Board::default()).0);
+    let error = Monitor::new(settings, None, board, 0, Arc::default()).unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("node-name-map"), "{error}");
     std::fs::write(file.path(), b"0x1 \"caf\xe9\"\n").unwrap();
-    assert_eq!(
-        read_names(Some(&file.path().to_owned())).unwrap().len(),
-        1,
-        "not UTF-8 is no mistake"
-    );
+    assert_eq!(names_in(file.path()).unwrap().len(), 1, "not UTF-8 is no mistake");
+}
+
+/// Puts a pipe in place of a file: to open it as a file blocks until somebody writes.
+fn pipe_at(path: &std::path::Path) {
+    std::fs::remove_file(path).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
+}
+
+#[test]
+fn sweeps_go_on_when_site_files_cannot_be_opened_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let (work, names) = (folder.path().join("work.yml"), folder.path().join("names"));
+    std::fs::write(&work, "- {node: a}").unwrap();
+    std::fs::write(&names, "0x1 \"one\"\n").unwrap();
+    let settings = FabricSettings {
+        maintenance_file: Some(work.clone()),
+        node_name_map: Some(names.clone()),
+        discovery_interval: Duration::from_secs(30),
+        ..settings()
+    };
+    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let stop = Arc::new(AtomicBool::new(false));
+    let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let (_never, breaks) = mpsc::channel();
+    let cable = Cable::new(breaks);
+    let thread = std::thread::spawn(move || monitor.run(cable, || Err("no such device")));
+    wait_for(&seen, "a first sweep", |it| it.tally.sweeps > 0);
+    pipe_at(&work);
+    pipe_at(&names);
+    let tally = seen.borrow().fabrics[0].tally.clone();
+    wait_for(&seen, "twenty sweeps more, with discoveries", |it| {
+        it.tally.sweeps > tally.sweeps + 20 && it.tally.discoveries > tally.discoveries + 2
+    });
+    stop.store(true, Ordering::Relaxed);
+    thread.join().unwrap();
+}
+
+#[test]
+fn sweeps_go_on_while_the_file_system_of_a_site_file_does_not_answer() {
+    let source = tempfile::NamedTempFile::new().unwrap();
+    let (release, held) = mpsc::channel();
+    let held = std::sync::Mutex::new(held);
+    let hangs = move |_: &std::path::Path| {
+        // The first read comes back, the others never do.
+        let _ = held.lock().unwrap().recv();
+        Ok(vec![])
+    };
+    release.send(()).unwrap();
+    let (work, _) = SiteFile::open(SiteFileKind::Maintenance, source.path(), hangs).unwrap();
+    std::fs::write(source.path(), "changed").unwrap();
+    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut monitor =
+        Monitor::new(settings(), None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    monitor.files.work = Some(work);
+    let (_never, breaks) = mpsc::channel();
+    let cable = Cable::new(breaks);
+    let thread = std::thread::spawn(move || monitor.run(cable, || Err("no such device")));
+    let read_at = |it: &Observation| it.tally.site_files[SiteFileKind::Maintenance as usize];
+    wait_for(&seen, "a first sweep", |it| read_at(it).is_some());
+    let first = read_at(&seen.borrow().fabrics[0]);
+    wait_for(&seen, "fifty sweeps", |it| it.tally.sweeps > 50);
+    assert_eq!(read_at(&seen.borrow().fabrics[0]), first, "it was not read again");
+    stop.store(true, Ordering::Relaxed);
+    thread.join().unwrap();
+    drop(release);
+}
+
+/// A wire on which a day goes by as fast as it can be computed.
+struct Day {
+    scripted: Scripted,
+    stop: Arc<AtomicBool>,
+}
+
+impl Wire for Day {
+    fn now(&self) -> Moment {
+        self.scripted.now()
+    }
+
+    fn anchor(&self) -> Anchor {
+        self.scripted.anchor()
+    }
+
+    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
+        self.scripted.send(parcel)
+    }
+
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+        if self.now().since(Moment(0)) > Duration::from_secs(23 * 3600) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        self.scripted.receive(until)
+    }
+}
+
+/// What is logged at WARN and above.
+#[derive(Clone, Default)]
+struct Log(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
+    let mut kinds = vec![(NodeKind::Ca, 1), (NodeKind::Switch, 110)];
+    kinds.extend([(NodeKind::Ca, 1); 100]);
+    let mut links = vec![((0, 1), (1, 110))];
+    links.extend((0..100).map(|n| ((1, n as u8 + 1), (2 + n, 1))));
+    let mut scripted = Scripted::new(fabric(&kinds, &links));
+    // Half of the adapters say who they are and nothing else, the others nothing at all.
+    scripted.fate = Box::new(|parcel| {
+        let mad = &parcel.mad;
+        let behind = mad.is_directed().then(|| mad.path_ports().to_vec()).unwrap_or_default();
+        let [_, port] = behind[..] else { return Fate::Answered(ROUND_TRIP) };
+        let answers = port % 2 == 0 && mad.attribute() == NodeInfo::ID;
+        if answers { Fate::Answered(ROUND_TRIP) } else { Fate::Expired }
+    });
+    let minutes = Duration::from_secs(300);
+    let settings = FabricSettings { interval: minutes, discovery_interval: minutes, ..settings() };
+    let (board, seen) = watch::channel(Board::from(vec![Arc::new(Observation::default())]));
+    let stop = Arc::new(AtomicBool::new(false));
+    let monitor = Monitor::new(settings, None, Arc::new(board), 0, Arc::clone(&stop)).unwrap();
+    let log = Log::default();
+    let written = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(move || log.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, || {
+        monitor.run(Day { scripted, stop }, || Err::<Day, _>("no such device"));
+    });
+    let tally = seen.borrow().fabrics[0].tally.clone();
+    assert!(tally.discoveries > 100 && tally.unanswered_ports >= 50, "{tally:?}");
+    let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+    let lines = text.lines().count();
+    assert!((2..50).contains(&lines), "{lines} lines, such as:\n{:.3000}", text);
 }

@@ -124,7 +124,9 @@ impl Security {
                 true
             }
             Err(error) => {
-                tracing::error!("{error}; what was before stays");
+                for line in error.lines() {
+                    tracing::error!("{line}; what was before stays");
+                }
                 false
             }
         };

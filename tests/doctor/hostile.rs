@@ -74,15 +74,15 @@ fn pipes_hold_nobody_up() {
     assert!(!output.stdout.contains("could not be looked at"), "{}", output.stdout);
 }
 
-/// A file of the site's is opened as any other, so a pipe in its place stands for a disk that hangs.
 #[test]
-fn what_hangs_costs_its_own_subject_alone() {
+fn a_pipe_in_place_of_a_site_file_is_a_finding_and_holds_nobody_up() {
     let patient = Patient::with(devices());
     let pipe = patient.path("names");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     let found = patient.found(&[&format!("--fabric.node-name-map={}", pipe.display())]);
-    found.one("configuration", "all").says("bad", "could not be looked at within 5s", "dmesg");
+    let says = "it is a pipe, and has to be a regular file";
+    found.one("configuration", "--fabric.node-name-map").says("bad", says, "edit it");
     assert_eq!(found.code, 6);
     // What comes before it and after it is told.
     assert!(!found.of_subject("firmware").is_empty() && !found.of_subject("listener").is_empty());

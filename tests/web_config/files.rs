@@ -8,7 +8,14 @@ use crate::rig::exporter::PROGRAM;
 use crate::rig::wait_until;
 use crate::{Site, TLS, tls_with};
 
-/// What `check` says of a web config file, and its exit code.
+/// The same text with lines and without columns, so that a table of mistakes stays readable.
+fn without_columns(text: &str) -> String {
+    let mut parts = text.split(", column ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.trim_start_matches(|it: char| it.is_ascii_digit()))
+}
+
+/// What `check` says of a web config file, without columns, and its exit code.
 fn check(site: &Site, web: &str) -> (String, Option<i32>) {
     site.write(web);
     let output = Command::new(PROGRAM)
@@ -16,7 +23,103 @@ fn check(site: &Site, web: &str) -> (String, Option<i32>) {
         .args(["check", "--web.config.file=web.yml"])
         .output()
         .unwrap();
-    (String::from_utf8(output.stdout).unwrap(), output.status.code())
+    (without_columns(&String::from_utf8(output.stdout).unwrap()), output.status.code())
+}
+
+/// Runs the program, which has to end by itself: `timeout` would end it with 124.
+fn ended(site: &Site, args: &[&str]) -> (String, Option<i32>) {
+    let output = Command::new("timeout")
+        .current_dir(site.path())
+        .args(["60", PROGRAM])
+        .args(args)
+        .output()
+        .unwrap();
+    let told = [output.stdout, output.stderr].concat();
+    (String::from_utf8(told).unwrap(), output.status.code())
+}
+
+#[test]
+fn all_mistakes_of_a_web_config_file_are_told_with_line_column_and_key() {
+    let site = Site::new("");
+    site.write(
+        "tls_server_config:\n  cert_file: nowhere.pem\n  key_file: [a]\n  min_version: TLS99\n  \
+         client_auth_type: x\nhttp_server_config:\n  http2: perhaps\n  headers: {X-Frame-Options: foo, Server: \
+         a}\nbasic_auth_users: {a: b, c: d}\nrate_limit: {interval: soon, burst: -1}\nextra: 1\n",
+    );
+    let (told, code) = ended(&site, &["check", "--web.config.file=web.yml"]);
+    assert_eq!(code, Some(2), "{told}");
+    for says in [
+        "line 2, column 14: tls_server_config.cert_file: cannot read nowhere.pem: No such file",
+        "line 3, column 13: tls_server_config.key_file: has to be a single value, not a list",
+        "line 4, column 16: tls_server_config.min_version: \"TLS99\" is none of: TLS12, TLS13",
+        "line 5, column 21: tls_server_config.client_auth_type: \"x\" is none of: NoClientCert, ",
+        "line 7, column 10: http_server_config.http2: \"perhaps\" is neither true nor false",
+        "line 8, column 30: http_server_config.headers.X-Frame-Options: \"foo\" is none of: deny, sameorigin",
+        "line 8, column 43: http_server_config.headers.Server: cannot be set; these can: ",
+        "line 9, column 23: basic_auth_users.a: is not a bcrypt hash",
+        "line 9, column 29: basic_auth_users.c: is not a bcrypt hash",
+        "line 10, column 24: rate_limit.interval: \"soon\" is not a length of time",
+        "line 10, column 37: rate_limit.burst: \"-1\" is not a whole number between 0 and 4294967295",
+        "line 11, column 1: extra: unknown key; known: tls_server_config, ",
+    ] {
+        let line = format!("error web config file web.yml: {says}");
+        assert!(told.lines().any(|told| told.starts_with(&line)), "{line}\n{told}");
+    }
+    let errors = told.lines().filter(|line| line.starts_with("error ")).count();
+    assert_eq!(errors, 12, "{told}");
+    assert!(told.contains("12 mistakes in the files"), "{told}");
+}
+
+#[test]
+fn a_start_refuses_a_site_file_that_cannot_be_used_whatever_runs() {
+    let site = Site::new("");
+    let write = |name: &str, text: &str| std::fs::write(site.path().join(name), text).unwrap();
+    write("work.yml", "- {node: a, from: 2026-12-02T00:00:00Z, until: 2026-12-01T00:00:00Z}\n");
+    write("names", "leaf\n");
+    write("key", "not a key\n");
+    let serve =
+        ["serve", "--no-collector.fabric", "--path.sysfs=.", "--web.listen-address=127.0.0.1:0"];
+    for (flag, says) in [
+        ("--health.maintenance-file=missing.yml", "maintenance file missing.yml: No such file"),
+        (
+            "--health.maintenance-file=work.yml",
+            "maintenance file work.yml: line 1, column 48: [0].until: 2026-12-01T00:00:00Z is not later than \"from\"",
+        ),
+        ("--fabric.node-name-map=names", "node-name-map names: line 1: \"leaf\" is not a GUID"),
+        ("--fabric.m-key-file=key", "M_Key file key: line 1: "),
+    ] {
+        let (told, code) = ended(&site, &[&serve[..], &[flag]].concat());
+        assert_eq!(code, Some(2), "{flag}: {told}");
+        assert!(told.starts_with(&format!("fabric-exporter: {says}")), "{flag}: {told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+    // `check` says the same of a config file that leaves the fabric alone.
+    write("c.yml", "collector: {fabric: false}\nhealth: {maintenance-file: missing.yml}\n");
+    let (told, code) = ended(&site, &["check", "--config.file=c.yml"]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("error maintenance file missing.yml: No such file"), "{told}");
+}
+
+#[test]
+fn a_pipe_or_a_device_in_place_of_a_file_is_an_error_and_holds_nobody_up() {
+    let site = Site::new("");
+    let made = Command::new("mkfifo").arg(site.path().join("pipe")).status().unwrap();
+    assert!(made.success());
+    let serve =
+        ["serve", "--no-collector.fabric", "--path.sysfs=.", "--web.listen-address=127.0.0.1:0"];
+    for (flag, kind) in [
+        ("--config.file", "config file"),
+        ("--web.config.file", "web config file"),
+        ("--health.maintenance-file", "maintenance file"),
+        ("--fabric.node-name-map", "node-name-map"),
+        ("--fabric.m-key-file", "M_Key file"),
+    ] {
+        for (path, what) in [("pipe", "a pipe"), ("/dev/zero", "a device"), (".", "a directory")] {
+            let (told, code) = ended(&site, &[&serve[..], &[&format!("{flag}={path}")]].concat());
+            assert_eq!(code, Some(2), "{flag} {path}: {told}");
+            assert!(told.contains(&format!("{kind} {path}: ")) && told.contains(what), "{told}");
+        }
+    }
 }
 
 #[test]
@@ -81,14 +184,26 @@ fn each_mistake_is_one_line_with_its_file_line_and_key() {
         format!("tls_server_config:\n  cert_file: {cert}\n  key_file: {key}\n")
     };
     for (web, says) in [
-        ("junk".into(), "line 1 column 1: "),
-        ("\ntls_server: {}".into(), "line 2 column 1: unknown field `tls_server`"),
+        (
+            "junk".into(),
+            "line 1: has to be a mapping (a line \"key: value\" each), not a single value",
+        ),
+        (
+            "\ntls_server: {}".into(),
+            "line 2: tls_server: unknown key (did you mean \"tls_server_config\"?)",
+        ),
         (
             "tls_server_config:\n  cert_filse: x".into(),
-            "line 2 column 3: unknown field `cert_filse`",
+            "line 2: tls_server_config.cert_filse: unknown key (did you mean \"cert_file\"?)",
         ),
-        ("http_server_config:\n  http2: maybe".into(), "line 2 column 10: invalid boolean (http2)"),
-        ("basic_auth_users: {a: x, a: y}".into(), "line 1 column 26: duplicate mapping key: a"),
+        (
+            "http_server_config:\n  http2: maybe".into(),
+            "line 2: http_server_config.http2: \"maybe\" is neither true nor false",
+        ),
+        (
+            format!("basic_auth_users: {{a: {0}, a: {0}}}", hash("x")),
+            "line 1: basic_auth_users.a: the key is given twice (first in line 1)",
+        ),
         (
             "tls_server_config: {cert_file: server.pem}".into(),
             "line 1: tls_server_config: key_file is missing",
@@ -196,7 +311,7 @@ fn each_mistake_is_one_line_with_its_file_line_and_key() {
             "basic_auth_users:\n  \"jo\\nhn\": doe".into(),
             "line 2: basic_auth_users.jo\\nhn: is not a bcrypt hash",
         ),
-        ("ba\0\rsic: x".into(), "line 1 column 3: unexpected character"),
+        ("ba\0\rsic: x".into(), "line 1: the character"),
         (
             "basic_auth_users:\n  john: doe".into(),
             "line 2: basic_auth_users.john: is not a bcrypt hash",
@@ -216,7 +331,7 @@ fn each_mistake_is_one_line_with_its_file_line_and_key() {
         ("rate_limit:\n  interval: 1s".into(), "line 2: rate_limit: burst is missing"),
         (
             "rate_limit:\n  burst: 4".into(),
-            "line 2: rate_limit.burst: there is no rate_limit.interval",
+            "line 2: rate_limit.burst: rate_limit.interval is missing",
         ),
     ] {
         let (told, code) = check(&site, &web);
@@ -330,8 +445,8 @@ fn check_looks_at_all_files_that_a_start_would_read() {
     for (line, says) in lines.iter().zip([
         "ok config",
         "error node-name-map map: line 1: ",
-        "error maintenance file work.yml: line 1 column 4",
-        "error web config file web.yml: line 1 column 1",
+        "error maintenance file work.yml: line 1, column 4: [0].nod: unknown key (did you mean \"node\"?)",
+        "error web config file web.yml: line 1, column 1: basic: unknown key",
     ]) {
         assert!(line.starts_with(says), "{says:?}: {line}");
     }
@@ -339,7 +454,7 @@ fn check_looks_at_all_files_that_a_start_would_read() {
     let (told, code) = check(config);
     assert_eq!(code, Some(2));
     assert!(
-        told.starts_with("error config file c.yml: line 2 column 3: unknown field `intervall`"),
+        told.starts_with("error config file c.yml: line 2, column 3: fabric.intervall: unknown key (did you mean \"interval\"?)"),
         "{told}"
     );
     assert_eq!(check(&[]).1, Some(2), "nothing to look at");

@@ -113,7 +113,7 @@ fn what_is_broken_is_told_once_and_what_was_before_stays() {
     };
     well("1");
     site.write("tls_server_config: {cert_file: server.pem}\n");
-    told("line 1: tls_server_config: key_file is missing");
+    told("line 1, column 20: tls_server_config: key_file is missing");
     well("0");
     site.write("");
     told("TLS is switched off by a restart only");

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_saphyr::Spanned;
-
-use super::error::{Problem, ScenarioError, meant, quoted};
+use super::error::{Problem, ScenarioError};
 use super::file::{BackToBackEntry, DragonflyPlusEntry, FatTreeEntry, ShapeEntry};
 use super::value::line_of;
+use crate::config::near::{meant, quoted};
+use crate::config::yaml::Spanned;
 use crate::fabric::topology::NodeKind;
 use crate::sim::device::{MODELS, Model};
 use crate::sim::net::shapes::{self, BackToBack, DragonflyPlus, FatTree, ShapeError};

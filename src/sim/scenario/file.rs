@@ -4,10 +4,10 @@
 //! the line on which they stand, for what is said of them later.
 
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
-use super::error::{Problem, meant, quoted};
+use super::error::Problem;
 use super::value::{Key, Lane, Lanes, Named, OneOrMore, Ratio, Senders, Share, Size, Time};
+use crate::config::yaml::{self, Mistake, Spanned};
 
 /// A value that need not be there, with its line.
 pub type Given<T> = Option<Spanned<T>>;
@@ -320,67 +320,27 @@ entries! {
     }
 }
 
-/// Reads a scenario; one without a word is one, too.
+/// Reads a scenario; one without a word is one, too. The error is the first mistake.
 pub(super) fn parse(text: &str) -> Result<File, Problem> {
-    if text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#')) {
-        return Ok(File::default());
-    }
-    serde_saphyr::from_str(text).map_err(|error| {
-        let place = error.location();
-        let told = error.without_snippet().to_string();
-        let told = told.lines().next().unwrap_or_default();
-        // The line is told in front.
-        let told = match place {
-            Some(place) => told
-                .strip_suffix(&format!(" at line {}, column {}", place.line(), place.column()))
-                .unwrap_or(told),
-            None => told,
-        };
-        let line = place.map_or(1, |place| place.line());
-        let problem = Problem::at(line, reworded(told));
-        match entry_around(text, line) {
-            Some(entry) => problem.of(entry),
-            None => problem,
-        }
-    })
+    let reading = yaml::read(text);
+    reading.mistakes.first().map_or(Ok(reading.value), |mistake| Err(problem(mistake)))
 }
 
-/// What the reader of YAML says, in words for somebody who does not know how it is read.
-fn reworded(told: &str) -> String {
-    for (begins, what) in [("unknown field `", "key"), ("unknown variant `", "name")] {
-        let Some((name, rest)) = told.strip_prefix(begins).and_then(|rest| rest.rsplit_once('`'))
-        else {
-            continue;
-        };
-        let known = rest.split_once("expected ").map_or("", |(_, known)| known);
-        let known = known.strip_prefix("one of ").unwrap_or(known).trim();
-        let hint = meant(name, known.split(", "));
-        return format!("unknown {what} {}{hint}; known: {known}", quoted(name));
+/// A mistake, told by the entry of the timeline that it is in.
+fn problem(mistake: &Mistake) -> Problem {
+    let Mistake { line, key, problem, .. } = mistake;
+    let entry = ENTRIES.iter().find_map(|entry| {
+        let below = key.strip_prefix("timeline[")?.split_once("].")?.1.strip_prefix(entry)?;
+        let key = below.strip_prefix('.').or_else(|| below.is_empty().then_some(""))?;
+        Some((*entry, key))
+    });
+    let (entry, key) = entry.map_or((None, key.as_str()), |(entry, key)| (Some(entry), key));
+    let colon = if key.is_empty() { "" } else { ": " };
+    let problem = Problem::at(*line, yaml::in_a_line(&format!("{key}{colon}{problem}")));
+    match entry {
+        Some(entry) => problem.of(entry),
+        None => problem,
     }
-    match told {
-        told if told.starts_with("missing field `") => {
-            told.replace("missing field", "there must be a key")
-        }
-        "expected end of mapping after enum variant value" => {
-            "one key too many: here stands one thing, with all its keys behind its name".into()
-        }
-        told => told.to_owned(),
-    }
-}
-
-/// The entry of the timeline that a line belongs to, as far as its layout tells.
-fn entry_around(text: &str, line: u64) -> Option<&'static str> {
-    let before: Vec<&str> = text.lines().take(usize::try_from(line).ok()?).collect();
-    for line in before.iter().rev() {
-        if let Some(item) = line.trim_start().strip_prefix("- ") {
-            let name = item.split(':').next()?.trim();
-            return ENTRIES.iter().find(|entry| **entry == name).copied();
-        }
-        if line.starts_with(|first: char| first.is_alphabetic()) {
-            return None;
-        }
-    }
-    None
 }
 
 #[cfg(test)]

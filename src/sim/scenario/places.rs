@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::error::{meant, quoted};
+use crate::config::near::{meant, quoted};
 use crate::fabric::PortNumber;
 use crate::fabric::topology::NodeKind;
 use crate::sim::net::{Net, NodeId, PortId};

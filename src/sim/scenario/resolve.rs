@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use serde_saphyr::Spanned;
-
-use super::error::{Problem, quoted};
+use super::error::Problem;
 use super::file::{Entry, File, PatternEntry, TrafficEntry, WayEntry};
 use super::planes::Planes;
 use super::stage::{Scene, Stage, found, wrong};
 use super::value::{Time, line_of};
 use super::wiring::When;
 use super::{Action, Step, Story, Way, entry, spell, traffic};
+use crate::config::near::quoted;
+use crate::config::yaml::Spanned;
 use crate::fabric::topology::NodeKind;
 use crate::sim::net::{Net, PortId};
 

@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde_saphyr::Spanned;
-
 use super::error::Problem;
 use super::places::{Places, same_host};
 use super::planes::Planes;
@@ -13,6 +11,7 @@ use super::spell::{Spell, Thing};
 use super::value::{LONGEST, Time, line_of};
 use super::wiring::{When, Wiring};
 use super::{Action, Way, words};
+use crate::config::yaml::Spanned;
 use crate::sim::load::Flow;
 use crate::sim::net::{Net, NodeId, PortId};
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
 
-use super::error::{meant, quoted};
+use crate::config::near::{meant, quoted};
 use crate::config::options::Span;
+use crate::config::yaml::Spanned;
 use crate::fabric::counter::{Counter, TABLE};
 use crate::fabric::rate::{Speed, Width};
 
@@ -24,7 +24,7 @@ const LARGEST_PACKET: u64 = 4096 + 128;
 
 /// The line on which a value stands.
 pub fn line_of<T>(value: &Spanned<T>) -> u64 {
-    value.referenced.line()
+    value.line
 }
 
 /// A length of time: `30s`, `1m 30s`, `20us`; 0 to ten years.

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::at;
+use crate::config::yaml::Spanned;
 use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
-use serde_saphyr::Spanned;
-
-use super::at;
 
 /// The headers that may be set, and the values that they may have, if not any. They are the toolkit's:
 /// what more there could be would not be the same on a site's other exporters.
@@ -28,28 +27,35 @@ pub(super) struct Section {
 
 impl Section {
     /// The headers, as they go out.
-    pub fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
-        let mut headers = Vec::new();
+    pub fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Vec<String>> {
+        let (mut headers, mut wrong) = (Vec::new(), Vec::new());
         for (name, value) in self.headers.iter().flatten() {
-            let wrong = |problem: String| {
-                Err(at(value, &format!("http_server_config.headers.{name}"), problem))
-            };
-            let Some((_, allowed)) = HEADERS.iter().find(|(known, _)| known == name) else {
-                let known = HEADERS.map(|(known, _)| known).join(", ");
-                return wrong(format!("cannot be set; these can: {known}"));
-            };
-            if value.value.is_empty() {
-                continue;
+            match header(name, &value.value) {
+                Ok(header) => headers.extend(header),
+                Err(problem) => {
+                    wrong.push(at(value, &format!("http_server_config.headers.{name}"), problem));
+                }
             }
-            if !allowed.is_empty() && !allowed.contains(&value.value.as_str()) {
-                return wrong(format!("{:?} is none of: {}", value.value, allowed.join(", ")));
-            }
-            let parsed = (HeaderName::try_from(name), HeaderValue::try_from(&value.value));
-            let (Ok(name), Ok(sent)) = parsed else {
-                return wrong(format!("{:?} cannot be sent in a header", value.value));
-            };
-            headers.push((name, sent));
         }
-        Ok(headers)
+        if wrong.is_empty() { Ok(headers) } else { Err(wrong) }
     }
+}
+
+/// A header as it goes out; none if its value is empty.
+fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, String> {
+    let Some((_, allowed)) = HEADERS.iter().find(|(known, _)| *known == name) else {
+        let known = HEADERS.map(|(known, _)| known).join(", ");
+        return Err(format!("cannot be set; these can: {known}"));
+    };
+    if value.is_empty() {
+        return Ok(None);
+    }
+    if !allowed.is_empty() && !allowed.contains(&value) {
+        return Err(format!("{value:?} is none of: {}", allowed.join(", ")));
+    }
+    let parsed = (HeaderName::try_from(name), HeaderValue::try_from(value));
+    let (Ok(name), Ok(value)) = parsed else {
+        return Err(format!("{value:?} cannot be sent in a header"));
+    };
+    Ok(Some((name, value)))
 }

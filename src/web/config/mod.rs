@@ -14,10 +14,10 @@ use std::path::Path;
 
 use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 use thiserror::Error;
 
-use crate::config::yaml;
+use crate::config::ConfigError;
+use crate::config::yaml::{self, Mistake, Spanned};
 
 use tls::Validate as _;
 
@@ -43,34 +43,25 @@ pub struct WebConfig {
     pub warnings: Vec<String>,
 }
 
-/// What is wrong with a web config file: one line, with its place.
+/// What is wrong with a web config file: a line each, with its place.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("web config file {path}: {problem}")]
-pub struct WebConfigError {
-    path: String,
-    problem: String,
-}
+#[error(transparent)]
+pub struct WebConfigError(ConfigError);
 
 impl WebConfigError {
     /// A problem of the file at this path.
     pub fn new(path: &Path, problem: impl AsRef<str>) -> Self {
-        let path = in_a_line(&path.display().to_string());
-        WebConfigError { path, problem: in_a_line(problem.as_ref()) }
+        WebConfigError::all(path, [problem.as_ref()])
     }
-}
 
-/// A text that repeats what stands in a file, in one line: what would end it, or hide what was before, is
-/// shown as an escape.
-fn in_a_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for char in text.chars() {
-        if char.is_control() {
-            line.extend(char.escape_default());
-        } else {
-            line.push(char);
-        }
+    fn all<P: std::fmt::Display>(path: &Path, problems: impl IntoIterator<Item = P>) -> Self {
+        WebConfigError(ConfigError::in_file("web config file", path, problems))
     }
-    line
+
+    /// The lines.
+    pub fn lines(&self) -> &[String] {
+        self.0.lines()
+    }
 }
 
 /// The file as it is written.
@@ -89,46 +80,52 @@ impl WebConfig {
     pub fn load(path: &Path) -> (Sources, Result<WebConfig, WebConfigError>) {
         let mut sources = Sources::of(path);
         let config = parse(path, &mut sources);
-        (sources, config.map_err(|problem| WebConfigError::new(path, problem)))
+        (sources, config.map_err(|problems| WebConfigError::all(path, problems)))
     }
 }
 
-fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, String> {
-    let bytes = sources.read(path)?;
-    let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
-    let file: File = yaml::read(&text).map_err(|problem| with_key(&text, problem))?;
-    let mut warnings = Vec::new();
+fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
+    let bytes = sources.read(path).map_err(|problem| vec![problem])?;
+    let text = String::from_utf8(bytes).map_err(|error| vec![yaml::not_utf8(&error)])?;
+    let yaml::Reading { value: file, mistakes, .. } = yaml::read::<File>(&text);
+    let (mut warnings, mut wrong) = (Vec::new(), Vec::new());
     let tls = file.tls_server_config.map(|section| section.validate(sources, &mut warnings));
+    let tls = tls.transpose().map_err(|problems| wrong.extend(problems));
     let http = file.http_server_config.unwrap_or_default();
+    let headers = http.headers().map_err(|problems| wrong.extend(problems));
     let users = file.basic_auth_users.map(|section| users::validate(section, &mut warnings));
-    let warnings = warnings.iter().map(|warning| in_a_line(warning)).collect();
-    Ok(WebConfig {
-        tls: tls.transpose()?.flatten(),
-        http2: http.http2.unwrap_or(true),
-        headers: http.headers()?,
-        users: users.transpose()?.unwrap_or_default(),
-        rate: file.rate_limit.map_or(Ok(None), rate::Section::validate)?,
-        warnings,
-    })
-}
-
-/// What YAML has to say, with the key of the line if it does not name it itself: "invalid boolean".
-fn with_key(text: &str, problem: String) -> String {
-    let number = problem.strip_prefix("line ").and_then(|rest| rest.split(' ').next());
-    let line =
-        number.and_then(|number| text.lines().nth(number.parse::<usize>().ok()?.checked_sub(1)?));
-    match line.and_then(|line| line.split_once(':')).map(|(key, _)| key.trim()) {
-        Some(key) if !problem.contains(key) => format!("{problem} ({key})"),
-        _ => problem,
+    let users = users.transpose().map_err(|problems| wrong.extend(problems));
+    let rate = file.rate_limit.map_or(Ok(None), rate::Section::validate);
+    let rate = rate.map_err(|problem| wrong.push(problem));
+    let warnings = warnings.iter().map(|warning| yaml::in_a_line(warning)).collect();
+    match (tls, headers, users, rate) {
+        (Ok(tls), Ok(headers), Ok(users), Ok(rate)) if mistakes.is_empty() => Ok(WebConfig {
+            tls: tls.flatten(),
+            http2: http.http2.unwrap_or(true),
+            headers,
+            users: users.unwrap_or_default(),
+            rate,
+            warnings,
+        }),
+        _ => {
+            // A key that is misspelt or has no usable value is not missing, too.
+            let section = |mistake: &Mistake| mistake.key.split('.').next().map(str::to_owned);
+            let sections: Vec<String> = mistakes.iter().filter_map(section).collect();
+            wrong.retain(|problem| {
+                !problem.contains(" is missing")
+                    || !sections.iter().any(|section| problem.contains(section.as_str()))
+            });
+            Err(mistakes.iter().map(ToString::to_string).chain(wrong).collect())
+        }
     }
 }
 
-/// A problem at a value: the line that it is in, and its key.
+/// A problem at a value: its line, its column and its key.
 fn at<T>(value: &Spanned<T>, key: &str, problem: impl std::fmt::Display) -> String {
     format!("{}: {problem}", place(value, key))
 }
 
 /// Where a value is.
 fn place<T>(value: &Spanned<T>, key: &str) -> String {
-    format!("line {}: {key}", value.referenced.line())
+    format!("line {}, column {}: {key}", value.line, value.column)
 }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_saphyr::Spanned;
-
 use super::at;
+use crate::config::yaml::Spanned;
+use serde::Deserialize;
 
 /// How many requests are answered: a token each, of which there is one more every `interval` up to
 /// `burst`.
@@ -31,7 +30,7 @@ impl Section {
         let Some(written) = &self.interval else {
             return match &self.burst {
                 Some(burst) if burst.value > 0 => {
-                    Err(at(burst, "rate_limit.burst", "there is no rate_limit.interval with it"))
+                    Err(at(burst, "rate_limit.burst", "rate_limit.interval is missing with it"))
                 }
                 _ => Ok(None),
             };

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::config::yaml::Spanned;
+use crate::web::certificate::Facts;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -11,9 +13,6 @@ use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
 use serde::Deserialize;
-use serde_saphyr::Spanned;
-
-use crate::web::certificate::Facts;
 
 use super::sources::Sources;
 use super::{at, place};
@@ -193,7 +192,12 @@ pub(super) trait Validate {
         self,
         sources: &mut Sources,
         warnings: &mut Vec<String>,
-    ) -> Result<Option<TlsSettings>, String>;
+    ) -> Result<Option<TlsSettings>, Vec<String>>;
+}
+
+/// The value, or `None` with its mistake put to the others.
+fn keep<T>(result: Result<T, String>, mistakes: &mut Vec<String>) -> Option<T> {
+    result.map_err(|mistake| mistakes.push(mistake)).ok()
 }
 
 impl Validate for Spanned<Section> {
@@ -201,7 +205,7 @@ impl Validate for Spanned<Section> {
         self,
         sources: &mut Sources,
         warnings: &mut Vec<String>,
-    ) -> Result<Option<TlsSettings>, String> {
+    ) -> Result<Option<TlsSettings>, Vec<String>> {
         if self.value.is_empty() {
             return Ok(None);
         }
@@ -211,44 +215,76 @@ impl Validate for Spanned<Section> {
             here("key_file is missing (or key, with the PEM itself)"),
         );
         let section = self.value;
-        let (versions, spoken) = versions(&section, warnings)?;
-        let provider = provider(&section, &versions, &spoken, warnings)?;
-        let cert = Pem::take(section.cert, section.cert_file, "cert", sources)?.ok_or(no_cert)?;
-        let key = Pem::take(section.key, section.key_file, "key", sources)?.ok_or(no_key)?;
-        let client_ca = Pem::take(section.client_ca, section.client_ca_file, "client_ca", sources)?;
-        let certified = certified(&cert, &key, &provider)?;
-        if let Some(leaf) = certified.cert.first() {
+        let mut mistakes = Vec::new();
+        let provider =
+            keep(versions(&section, warnings), &mut mistakes).and_then(|(versions, spoken)| {
+                let provider = provider(&section, &versions, &spoken, warnings);
+                keep(provider, &mut mistakes).map(|provider| (versions, provider))
+            });
+        let mut pem = |inline, file, key| {
+            let taken = Pem::take(inline, file, key, sources);
+            let was_taken = taken.is_ok();
+            (keep(taken, &mut mistakes).flatten(), was_taken)
+        };
+        let (cert, cert_taken) = pem(section.cert, section.cert_file, "cert");
+        let (key, key_taken) = pem(section.key, section.key_file, "key");
+        let (client_ca, ca_taken) = pem(section.client_ca, section.client_ca_file, "client_ca");
+        mistakes.extend((cert.is_none() && cert_taken).then_some(no_cert));
+        mistakes.extend((key.is_none() && key_taken).then_some(no_key));
+        let certified = cert.as_ref().zip(key.as_ref()).and_then(|(cert, key)| {
+            // Whatever is wrong with the provider, the key is looked at, too.
+            let usual = ring::default_provider();
+            let provider = provider.as_ref().map_or(&usual, |(_, provider)| provider);
+            keep(certified(cert, key, provider), &mut mistakes)
+        });
+        if let (Some(leaf), Some(cert)) = (certified.as_ref().and_then(|it| it.cert.first()), &cert)
+        {
             warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
         }
-        let client_auth =
-            client_auth(section.client_auth_type.as_ref(), client_ca.as_ref(), warnings)?;
-        let mut client_cas = RootCertStore::empty();
-        if let Some(ca) = &client_ca {
-            for certificate in ca.certificates()? {
-                client_cas.add(certificate).map_err(|error| ca.wrong(error))?;
+        let auth = client_auth(section.client_auth_type.as_ref(), client_ca.as_ref(), warnings);
+        // A CA that cannot be read is there all the same.
+        let auth = if ca_taken { keep(auth, &mut mistakes) } else { auth.ok() };
+        let cas = client_ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas);
+        let cas = keep(cas, &mut mistakes);
+        let sans = section.client_allowed_sans;
+        mistakes.extend(sans.as_ref().zip(auth).and_then(|(sans, auth)| wrong_sans(sans, auth)));
+        match (provider, certified, auth, cas) {
+            (Some((versions, provider)), Some(certified), Some(client_auth), Some(cas))
+                if mistakes.is_empty() =>
+            {
+                Ok(Some(TlsSettings {
+                    certified,
+                    client_auth,
+                    client_cas: Arc::new(cas),
+                    allowed_sans: sans.map(|sans| sans.value).unwrap_or_default(),
+                    versions,
+                    provider: Arc::new(provider),
+                    our_order: section.prefer_server_cipher_suites.unwrap_or(true),
+                }))
             }
+            _ => Err(mistakes),
         }
-        if let (ClientAuth::NoClientCert, Some(sans)) = (client_auth, &section.client_allowed_sans)
-        {
-            let problem = "no client is asked for a certificate: set client_auth_type";
-            return Err(at(sans, "tls_server_config.client_allowed_sans", problem));
-        }
-        if let Some(sans) =
-            section.client_allowed_sans.as_ref().filter(|sans| sans.value.is_empty())
-        {
-            let problem = "with none, no client would come in";
-            return Err(at(sans, "tls_server_config.client_allowed_sans", problem));
-        }
-        Ok(Some(TlsSettings {
-            certified,
-            client_auth,
-            client_cas: Arc::new(client_cas),
-            allowed_sans: section.client_allowed_sans.map(|sans| sans.value).unwrap_or_default(),
-            versions,
-            provider: Arc::new(provider),
-            our_order: section.prefer_server_cipher_suites.unwrap_or(true),
-        }))
     }
+}
+
+fn client_cas(ca: &Pem) -> Result<RootCertStore, String> {
+    let mut cas = RootCertStore::empty();
+    for certificate in ca.certificates()? {
+        cas.add(certificate).map_err(|error| ca.wrong(error))?;
+    }
+    Ok(cas)
+}
+
+/// What is wrong with the names that clients' certificates have to have.
+fn wrong_sans(sans: &Spanned<Vec<String>>, auth: ClientAuth) -> Option<String> {
+    let problem = if auth == ClientAuth::NoClientCert {
+        "no client is asked for a certificate: set client_auth_type"
+    } else if sans.value.is_empty() {
+        "with none, no client would come in"
+    } else {
+        return None;
+    };
+    Some(at(sans, "tls_server_config.client_allowed_sans", problem))
 }
 
 fn certified(cert: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<CertifiedKey, String> {

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bcrypt::HashParts;
-use serde_saphyr::Spanned;
-
 use super::at;
+use crate::config::yaml::Spanned;
+use bcrypt::HashParts;
 
 /// What bcrypt itself allows.
 const COSTS: std::ops::RangeInclusive<u32> = 4..=31;
@@ -70,18 +69,24 @@ impl Users {
     }
 }
 
-pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<Users, String> {
-    let mut hashes = BTreeMap::new();
+pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<Users, Vec<String>> {
+    let (mut hashes, mut mistakes) = (BTreeMap::new(), Vec::new());
     for (user, hash) in section {
         let key = format!("basic_auth_users.{user}");
-        let wrong = |problem: &str| {
-            Err(at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one")))
+        let mut wrong = |problem: &str| {
+            mistakes.push(at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one")));
         };
         // The hash itself is not told: it is a secret, too.
         let cost = match hash.value.parse::<HashParts>() {
             Ok(parts) if COSTS.contains(&parts.get_cost()) => parts.get_cost(),
-            Ok(_) => return wrong("the cost of the bcrypt hash is not between 4 and 31"),
-            Err(_) => return wrong("is not a bcrypt hash"),
+            Ok(_) => {
+                wrong("the cost of the bcrypt hash is not between 4 and 31");
+                continue;
+            }
+            Err(_) => {
+                wrong("is not a bcrypt hash");
+                continue;
+            }
         };
         if cost > HIGHEST_QUICK {
             let problem = format!(
@@ -96,6 +101,9 @@ pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<U
             warnings.push(at(&hash, &key, "a user with a colon in its name cannot log in"));
         }
         hashes.insert(user, Hash { text: hash.value, cost });
+    }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
     }
     let cost = hashes.values().map(|hash| hash.cost).max().unwrap_or(USUAL_COST).min(USUAL_COST);
     let decoy = Hash { text: format!("$2b${cost:02}${}", ".".repeat(53)), cost };

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::SiteFileKind;
 use crate::fabric::change;
 use crate::mad::Class;
 use crate::monitor::host::HostObservation;
@@ -270,6 +271,13 @@ families! {
     "fabric_exporter_web_config_last_reload_success_timestamp_seconds" Gauge []
         "When the web config file was read and taken for the last time, in seconds since 1970."
         => |about, out| about.web_config(|it| out.put(&[], it.read_at()));
+    "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
+        "When a file of the site's was last looked at and could be used, in seconds since 1970: the maintenance file at each sweep, node-name-map and M_Key file at each discovery. If it is older, what was read then is still in use."
+        => |about, out| about.each(|it| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.tally.site_files) {
+            if let Some(read) = read {
+                out.put(&[("fabric", &it.fabric), ("file", kind.label())], read);
+            }
+        });
     "fabric_exporter_build_info" Gauge ["version", "revision"]
         "What this program was built from, as a series that is always 1."
         => |_, out| {

@@ -8,10 +8,10 @@ use super::super::spell::Thing;
 use super::super::stage::{Scene, for_how_long, found, repeats, some_time, wrong};
 use super::super::value::{Time, counter, line_of};
 use super::super::{Action, Manner, Way, words};
+use crate::config::yaml::Spanned;
 use crate::fabric::topology::NodeKind;
 use crate::mad::m_key::MKey;
 use crate::sim::net::{NodeId, PortId};
-use serde_saphyr::Spanned;
 
 pub(super) fn reboot(scene: &mut Scene<'_, '_>, entry: &Reboot) -> Result<(), Problem> {
     let nodes = scene.machine(&entry.node)?;

@@ -1,0 +1,215 @@
+//! Values, their places, and all that can be wrong with a text.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::*;
+
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct Sample {
+    name: Option<String>,
+    count: Option<u8>,
+    ratio: Option<f64>,
+    is_on: Option<bool>,
+    kind: Option<Kind>,
+    list: Vec<String>,
+    pairs: BTreeMap<String, Spanned<i16>>,
+    inner: Option<Box<Sample>>,
+    needs: Vec<Needs>,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    One,
+    Other,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Needs {
+    what: String,
+    much: u8,
+}
+
+fn good(text: &str) -> Sample {
+    let reading = read(text);
+    assert_eq!(reading.mistakes, [], "{text}");
+    reading.value
+}
+
+fn told(text: &str) -> Vec<String> {
+    read::<Sample>(text).mistakes.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn values_are_read_as_yaml_writes_them() {
+    for text in ["", "\n# nothing\n", "---\n", "~", "{}", "\u{feff}# a mark\n"] {
+        assert_eq!(good(text), Sample::default(), "{text:?}");
+    }
+    let sample = good(
+        "name: 0x8001\ncount: 0x1F\nratio: 1e-9\nis-on: yes\nkind: other\nlist:\n- a b\n- 'null'\ninner:\n  \
+         list: [1, \"x\\n\"]\n  name:\n",
+    );
+    assert_eq!(sample.name.as_deref(), Some("0x8001"), "a text as it is written");
+    assert_eq!(
+        (sample.count, sample.is_on, sample.kind),
+        (Some(31), Some(true), Some(Kind::Other))
+    );
+    assert_eq!(sample.list, ["a b", "null"]);
+    let inner = sample.inner.unwrap();
+    assert_eq!((inner.list, inner.name), (vec!["1".to_owned(), "x\n".to_owned()], None));
+    assert_eq!(good("list:\ninner:\npairs:\n"), Sample::default(), "nothing is no entries");
+}
+
+#[test]
+fn values_know_their_places_and_aliases_are_where_they_are_used() {
+    let sample = good("pairs:\n  a: &x 7\n  b:   -3\n  c: *x\n");
+    let places: Vec<_> = sample.pairs.values().map(|it| (it.value, it.line, it.column)).collect();
+    assert_eq!(places, [(7, 2, 9), (-3, 3, 8), (7, 4, 6)]);
+}
+
+#[test]
+fn merge_keys_bring_what_is_not_there() {
+    let sample = good("inner: &a {name: x, count: 1}\nneeds: []\n<<: {ratio: 2}\n");
+    assert_eq!(sample.ratio, Some(2.0));
+    let text =
+        "inner:\n  inner: &a {name: x, count: 1}\n  <<: [*a, {count: 2, ratio: 3}]\n  name: y\n";
+    let inner = good(text).inner.unwrap();
+    assert_eq!((inner.name.as_deref(), inner.count, inner.ratio), (Some("y"), Some(1), Some(3.0)));
+    assert_eq!(told("<<: 5"), ["line 1, column 5: <<: has to be a mapping, or a list of them"]);
+}
+
+#[test]
+fn each_mistake_says_where_it_is_and_what_is_expected_and_is_the_only_one() {
+    let mut failures = Vec::new();
+    for (text, says) in [
+        ("count: 300", "line 1, column 8: count: \"300\" is not a whole number between 0 and 255"),
+        ("count: x", "line 1, column 8: count: \"x\" is not a whole number between 0 and 255"),
+        ("count: [1]", "line 1, column 8: count: has to be a single value, not a list"),
+        ("ratio: much", "line 1, column 8: ratio: \"much\" is not a number"),
+        ("is-on: maybe", "line 1, column 8: is-on: \"maybe\" is neither true nor false"),
+        ("kind: on", "line 1, column 7: kind: \"on\" is none of: one, other"),
+        ("name: {a: b}", "line 1, column 7: name: has to be a single value, not a mapping"),
+        (
+            "list: x",
+            "line 1, column 7: list: has to be a list ([a, b], or a line \"- a\" each), not a single",
+        ),
+        (
+            "list: {a: b}",
+            "line 1, column 7: list: has to be a list ([a, b], or a line \"- a\" each), not a map",
+        ),
+        ("list: [a, {b: c}]", "line 1, column 11: list[1]: has to be a single value"),
+        ("list: [a, ~]", "line 1, column 11: list[1]: has no value"),
+        (
+            "inner: [a]",
+            "line 1, column 8: inner: has to be a mapping (a line \"key: value\" each), not a list",
+        ),
+        ("[a]", "line 1, column 1: has to be a mapping"),
+        (
+            "pairs: {a: 99999}",
+            "line 1, column 12: pairs.a: \"99999\" is not a whole number between -32768",
+        ),
+        (
+            "inner:\n  nmae: x",
+            "line 2, column 3: inner.nmae: unknown key (did you mean \"name\"?); known: name",
+        ),
+        ("elephant: x", "line 1, column 1: elephant: unknown key; known: name, count"),
+        ("needs: [{what: x}]", "line 1, column 9: needs[0]: the key \"much\" is missing"),
+        (
+            "needs: [{what: x, much: 256}]",
+            "line 1, column 25: needs[0].much: \"256\" is not a whole number",
+        ),
+        ("name: a\nname: b", "line 2, column 1: name: the key is given twice (first in line 1)"),
+        ("inner: {name: a, name: b}", "line 1, column 18: inner.name: the key is given twice"),
+        ("? [a]\n: b", "line 1, column 3: a key has to be a single value, not a list or mapping"),
+        (
+            "name: *x",
+            "line 1, column 7: name: the alias (*) has no anchor (&) of its name before it",
+        ),
+        ("list: &a [*a]", "line 1, column 11: list[0]: the alias (*) stands in its own anchor (&)"),
+        ("name: a\n---\nname: b", "line 2, column 1: a second document begins here (---)"),
+        // The syntax.
+        ("list: [a", "line 1, column 7: list: the bracket [ is not closed"),
+        ("list: [a}", "the bracket [ is closed by }"),
+        ("inner: {name: a", "the bracket { is not closed"),
+        ("name: \"a", "the quote is not closed"),
+        ("name: 'a' b", "something stands behind the closing quote"),
+        ("name: \"\\q\"", "in double quotes \\ begins an escape"),
+        ("inner:\n\tname: a", "a tab cannot stand here"),
+        ("inner:\n   name: a\n  count: 1", "line 3, column 3: "),
+        ("name: a: b", "line 1, column 8: "),
+        ("name: @a", "the character \"@\" cannot stand here: quote the text"),
+        ("name: %a", "cannot stand here: quote the text"),
+        (
+            "name\ncount: 1",
+            "line 2, column 6: a colon cannot stand here: quote a text that has one; or a colon is missing",
+        ),
+        ("na\0me: x", "cannot stand here"),
+    ] {
+        let told = told(text);
+        let is_plain = |one: &str| {
+            let of_library = ["scanning", "parsing", "expected", "disallowed"];
+            one.starts_with("line ")
+                && !one.contains('\n')
+                && !of_library.iter().any(|it| one.contains(it))
+        };
+        match &told[..] {
+            [one] if one.contains(says) && is_plain(one) => {}
+            _ => failures.push(format!("{text:?}\n  says {told:?}\n  not  {says:?}")),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn all_mistakes_are_told_in_the_order_of_the_file_and_the_rest_is_read() {
+    let text = "name: x\ncount: 999\ninner:\n  ratio: x\n  kind: z\n  nme: y\nneeds:\n- {what: a, much: b}\n- {}\n\
+                - {what: a, much: 1}\nlist: 5\nlist: 6\n";
+    let reading = read::<Sample>(text);
+    let told: Vec<_> = reading.mistakes.iter().map(|it| (it.line, it.key.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            (2, "count"),
+            (4, "inner.ratio"),
+            (5, "inner.kind"),
+            (6, "inner.nme"),
+            (8, "needs[0].much"),
+            (9, "needs[1]"),
+            (11, "list"),
+            (12, "list")
+        ]
+    );
+    assert_eq!(reading.value.name.as_deref(), Some("x"));
+    assert_eq!(reading.value.needs, [Needs { what: "a".into(), much: 1 }]);
+    // What is found wrong later is told by the entries that were read.
+    let later = reading.document.mistake("needs[0].much", "is little").unwrap();
+    assert_eq!(later.to_string(), "line 10, column 19: needs[2].much: is little");
+    assert_eq!(reading.document.mistake("inner.count", "x"), None);
+}
+
+#[test]
+fn a_text_with_control_characters_is_told_in_one_line() {
+    let told = told("inner:\n  \"a\\nb\\e[2J\": x\n");
+    assert!(told[0].contains("inner.a\\nb\\u{1b}[2J: unknown key"), "{told:?}");
+}
+
+#[test]
+fn a_file_of_another_kind_does_not_fill_the_screen_nor_the_memory() {
+    let many: String = (0..5000).map(|n| format!("key{n}: x\n")).collect();
+    let listed = told(&many);
+    assert_eq!(listed.len(), MOST_MISTAKES + 1);
+    assert!(listed.last().unwrap().contains("more mistakes may follow"), "{listed:?}");
+    // Each level has ten times the one before: 10 to the power of 9 values.
+    let mut bomb = "needs: &a0 []\n".to_owned();
+    for level in 1..10 {
+        let aliases = format!("*a{}, ", level - 1).repeat(10);
+        bomb.push_str(&format!("k{level}: &a{level} [{aliases}]\n"));
+    }
+    assert!(told(&bomb).iter().all(|line| line.contains("unknown key")));
+    let deep = "list: ".to_owned() + &"[".repeat(100_000);
+    assert_eq!(told(&deep).len(), 1);
+}
