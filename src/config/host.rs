@@ -21,6 +21,8 @@ pub struct HostSettings {
     pub selection: Selection,
     /// How long a file that refused is left alone.
     pub retry_refused: Duration,
+    /// How long a device that is gone is told of as down: the longest time that a fabric has for nodes.
+    pub forget_after: Duration,
     /// Whether to hear what devices tell of themselves.
     pub events: bool,
     /// Whether to read what Ethernet drivers count on the wire.
@@ -33,7 +35,7 @@ impl HostOptions {
     pub(super) fn validate(
         self,
         sysfs: PathBuf,
-        rails: Rails,
+        fabrics: &[FabricSettings],
     ) -> Result<HostSettings, ConfigError> {
         let second = Duration::from_secs(1);
         let patterns = (self.device_include.as_deref(), self.device_exclude.as_deref());
@@ -49,16 +51,17 @@ impl HostOptions {
             interval: duration("--host.interval", self.interval, 15, second)?,
             selection,
             retry_refused: duration("--host.retry-refused", self.retry_refused, 300, second)?,
+            forget_after: fabrics.iter().map(|it| it.forget_after).max().unwrap_or_default(),
             events: self.events.unwrap_or(true),
             ethtool: self.ethtool.unwrap_or(true),
-            rails,
+            rails: rails(fabrics),
         })
     }
 }
 
 /// Which of this host's ports is in which fabric. With one fabric all are in it, for a host's other
 /// ports are mostly its other rails; of several, those that are listed.
-pub(super) fn rails(fabrics: &[FabricSettings]) -> Rails {
+fn rails(fabrics: &[FabricSettings]) -> Rails {
     let ports = fabrics
         .iter()
         .filter_map(|fabric| Some((fabric.hca.clone()?, fabric.port, fabric.name.as_str().into())));

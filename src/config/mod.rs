@@ -152,7 +152,7 @@ impl Settings {
         }
         let sysfs = path.sysfs.unwrap_or_else(|| "/sys".into());
         let host = if collectors.host() {
-            Some(flags.host.over(file.host).validate(sysfs.clone(), host::rails(&fabrics))?)
+            Some(flags.host.over(file.host).validate(sysfs.clone(), &fabrics)?)
         } else {
             None
         };

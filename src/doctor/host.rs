@@ -58,12 +58,6 @@ impl Host {
     pub fn directory(&self, path: &str) -> Option<Directory> {
         Directory::open(&self.sysfs.join(path)).ok()
     }
-
-    /// Whether a device is a virtual function: `physfn` leads to the card's own.
-    pub fn is_virtual(&self, device: &Device) -> bool {
-        let function = self.directory(&format!("class/infiniband/{}/device", device.name));
-        function.is_some_and(|function| function.link("physfn").is_some())
-    }
 }
 
 /// Whether a port is InfiniBand's. Kernels before 2.6.37 have no word for it, and knew nothing else

@@ -118,7 +118,7 @@ impl PortReader {
         let (standing, directory) = (&mut self.standing, &self.directory);
         let state = standing.ask(Says::State, directory, asking, value::state);
         let may_be_gone = state.as_ref().is_err_and(is_gone);
-        let physical_state = standing.ask(Says::PhysicalState, directory, asking, value::state);
+        let physical_state = standing.ask(Says::PhysicalState, directory, asking, value::physical_state);
         let rate = standing.ask(Says::Rate, directory, asking, value::rate);
         let rate = rate.ok().flatten().unwrap_or_default();
         let whole = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());

@@ -35,7 +35,7 @@ pub(super) const DEVICES: &[(Family, Tell<Device>)] = &[
             let about = &device.about;
             line.label("node", &about.description);
             line.label("node_type", &about.node_type);
-            line.label("system_guid", &about.system_guid.to_string());
+            about.system_guid.inspect(|guid| line.label("system_guid", &guid.to_string()));
             line.label("firmware", &about.firmware);
             line.label("hardware", &about.hardware);
             line.label("board", &about.board);
@@ -43,15 +43,6 @@ pub(super) const DEVICES: &[(Family, Tell<Device>)] = &[
             line.label("driver", &about.driver);
             line.value(1);
         },
-    ),
-    (
-        Family {
-            name: "infiniband_device_up",
-            kind: Kind::Gauge,
-            labels: DEVICE_LABELS,
-            help: "Whether the device could be read; 0 while it hangs.",
-        },
-        |device, line| line.value(device.answers.into()),
     ),
     (
         Family {
@@ -171,6 +162,12 @@ pub(super) const HW_UNKNOWN: Family = Family {
     help: "A counter of the driver that is not known here, by the name of its file.",
 };
 
+pub(super) const DEVICE_UP: Family = Family {
+    name: "infiniband_device_up",
+    kind: Kind::Gauge,
+    labels: DEVICE_LABELS,
+    help: "Whether the device and its ports could be read: 0 while it hangs, and for --fabric.forget-after once it is gone.",
+};
 pub(super) const HEARD: Family = Family {
     name: "infiniband_device_events_heard",
     kind: Kind::Gauge,
@@ -200,7 +197,7 @@ pub(super) const EVENT_TIMES: Family = Family {
 pub fn families() -> impl Iterator<Item = Family> {
     (DEVICES.iter().map(|(family, _)| *family))
         .chain(PORTS.iter().map(|(family, _)| *family))
-        .chain([HEARD, LINK_LOSSES, EVENTS, EVENT_TIMES, HW_UNKNOWN])
+        .chain([DEVICE_UP, HEARD, LINK_LOSSES, EVENTS, EVENT_TIMES, HW_UNKNOWN])
         .chain(NETDEVS.iter().map(|(family, _)| *family))
 }
 
