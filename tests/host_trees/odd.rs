@@ -126,7 +126,7 @@ fn a_guid_that_is_not_there_is_no_label() {
     let metrics = beside_a_sound_one([
         Device::mlx5_ndr("mlx5_0", 0).without("node_guid").without("sys_image_guid"),
         // Nobody gave this one a GUID, which is something that the kernel says.
-        Device::mlx5_ndr("mlx5_1", 0).guid(0),
+        Device::mlx5_ndr("mlx5_1", 1).guid(0),
     ]);
     let of = |device| metrics.sample("infiniband_device_info", &[("device", device)]).unwrap();
     let labels = &of("mlx5_0").labels;
