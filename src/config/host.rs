@@ -27,6 +27,8 @@ pub struct HostSettings {
     pub events: bool,
     /// Whether to read what Ethernet drivers count on the wire.
     pub ethtool: bool,
+    /// Whether to read the connection manager's counters.
+    pub cm_counters: bool,
     /// Which port is in which fabric.
     pub rails: Rails,
 }
@@ -54,6 +56,7 @@ impl HostOptions {
             forget_after: fabrics.iter().map(|it| it.forget_after).max().unwrap_or_default(),
             events: self.events.unwrap_or(true),
             ethtool: self.ethtool.unwrap_or(true),
+            cm_counters: self.cm_counters.unwrap_or(false),
             rails: rails(fabrics),
         })
     }

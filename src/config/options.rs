@@ -192,6 +192,10 @@ section! {
         #[arg(long = "host.ethtool", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
         ethtool: bool,
+        /// Read the counters of the kernel's connection manager, 44 for each port [default: false]
+        #[arg(long = "host.cm-counters", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        cm_counters: bool,
     }
 }
 

@@ -47,7 +47,8 @@ fn a_device_that_goes_is_down_until_it_is_back() {
     let kept: BTreeSet<&str> = of_gone.map(|sample| sample.name.as_str()).collect();
     let known = |name: &&str| TALLIED.contains(name) || *name == "infiniband_device_up";
     assert!(kept.iter().all(known), "what was not read has no sample: {kept:?}");
-    let guid = &metrics.sample("infiniband_device_up", &[("device", "mlx5_1")]).unwrap().labels["guid"];
+    let guid =
+        &metrics.sample("infiniband_device_up", &[("device", "mlx5_1")]).unwrap().labels["guid"];
     assert!(guid.starts_with("0x") && guid.len() == 18, "{guid}");
     assert_eq!((success(&metrics), up(&metrics, "mlx5_0")), (Some(1), Some(1)));
     exporter.wait_reads(2);

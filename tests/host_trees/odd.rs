@@ -113,7 +113,8 @@ fn states_without_a_number_are_told_by_their_word() {
 
 #[test]
 fn a_rate_without_a_width_is_told_and_the_width_is_not() {
-    let metrics = beside_a_sound_one([Device::mlx5_ndr("mlx5_0", 0).file("ports/1/rate", "400 Gb/sec")]);
+    let metrics =
+        beside_a_sound_one([Device::mlx5_ndr("mlx5_0", 0).file("ports/1/rate", "400 Gb/sec")]);
     let of = [("device", "mlx5_0")];
     assert_eq!(metrics.get("infiniband_port_rate_bytes_per_second", &of), Some(5e10));
     assert!(metrics.sample("infiniband_port_width_lanes", &of).is_none());

@@ -209,7 +209,11 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
         .filter(|alert| alert.label("alertname") == "InfinibandDeviceDown")
         .map(|alert| alert.label("device").to_owned())
         .collect();
-    assert_eq!(down, BTreeSet::from([host::LEAVING.to_owned()]), "the device that went, and no other");
+    assert_eq!(
+        down,
+        BTreeSet::from([host::LEAVING.to_owned()]),
+        "the device that went, and no other"
+    );
 
     assert!(pages("reboot", "firing").is_empty());
     assert_eq!(tickets("reboot"), BTreeSet::new(), "a host may be rebooted");

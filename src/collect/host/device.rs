@@ -132,7 +132,12 @@ impl DeviceReader {
                 ports: self.ports.len(),
                 ethtool: looking.manner.ethtool,
             };
-            self.ports.iter_mut().for_each(|port| port.find_netdevs(&owner));
+            for port in &mut self.ports {
+                port.find_netdevs(&owner);
+                if looking.manner.cm {
+                    port.find_cm();
+                }
+            }
         }
         let (ports, may_be_gone): (Vec<_>, Vec<_>) =
             self.ports.iter_mut().map(|port| port.read(looking)).unzip();

@@ -40,6 +40,8 @@ pub struct Manner {
     pub rest: Duration,
     /// Whether Ethernet drivers are asked what they count on the wire.
     pub ethtool: bool,
+    /// Whether the connection manager's counters are read.
+    pub cm: bool,
 }
 
 /// What those who read must know.
@@ -197,7 +199,9 @@ impl Host {
                 let root = std::fs::metadata(&self.sysfs);
                 root.map(|_| Vec::new()).map_err(|error| {
                     let root = self.sysfs.display();
-                    format!("--path.sysfs {root}: {error}: name the directory where sysfs is mounted")
+                    format!(
+                        "--path.sysfs {root}: {error}: name the directory where sysfs is mounted"
+                    )
                 })
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(format!(

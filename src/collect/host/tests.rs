@@ -42,7 +42,7 @@ impl Sysfs {
     }
 
     fn host(&self) -> Host {
-        let manner = Manner { rest: Duration::from_secs(3600), ethtool: true };
+        let manner = Manner { rest: Duration::from_secs(3600), ethtool: true, cm: true };
         Host::new(self.0.path().to_owned(), Selection::default(), manner, Clock::start())
     }
 }
@@ -193,7 +193,7 @@ fn a_device_at_which_reading_panics_is_down_and_read_again_at_the_next_look() {
     let mut host = sysfs.host();
     let panics = Arc::new(AtomicBool::new(true));
     let told_to = Arc::clone(&panics);
-    let manner = Manner { rest: Duration::from_secs(3600), ethtool: false };
+    let manner = Manner { rest: Duration::from_secs(3600), ethtool: false, cm: false };
     let looking = Looking { clock: Clock::start(), manner };
     host.patience = Patience::new(Duration::from_secs(60), move |reader: &mut DeviceReader| {
         let is_sick = told_to.load(Ordering::Relaxed) && **reader.name() == *"mlx5_0";
@@ -224,5 +224,8 @@ fn why_devices_cannot_be_listed_is_told_with_the_path() {
     assert_eq!(problem(&mut host), None);
     let mut nowhere = Host { sysfs: sysfs.0.path().join("sys"), ..sysfs.host() };
     let problem = problem(&mut nowhere).unwrap();
-    assert!(problem.contains("--path.sysfs") && problem.contains("/sys: No such file"), "{problem}");
+    assert!(
+        problem.contains("--path.sysfs") && problem.contains("/sys: No such file"),
+        "{problem}"
+    );
 }

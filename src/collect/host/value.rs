@@ -117,7 +117,14 @@ mod tests {
             assert_eq!(told.width.map(Width::lanes), Some(lanes), "{text}");
             assert_eq!(told.speed, speed, "{text}");
         }
-        for text in ["", "fast", "10 Gb/sec 4X", "x Gb/sec (4X)", "x Gb/sec", "99999999999999999999 Gb/sec (4X)"] {
+        for text in [
+            "",
+            "fast",
+            "10 Gb/sec 4X",
+            "x Gb/sec (4X)",
+            "x Gb/sec",
+            "99999999999999999999 Gb/sec (4X)",
+        ] {
             assert_eq!(rate(text), None, "{text}");
         }
         assert_eq!(rate("30 Gb/sec (3X DDR)").map(|rate| rate.width), Some(None));
@@ -129,7 +136,10 @@ mod tests {
     fn states_words_and_lids() {
         assert_eq!(state("4: ACTIVE"), Some(4));
         assert_eq!(state("0: <unknown>"), Some(0));
-        assert_eq!((state("DOWN"), state("active"), state("ACTIVE_DEFER")), (Some(1), Some(4), Some(5)));
+        assert_eq!(
+            (state("DOWN"), state("active"), state("ACTIVE_DEFER")),
+            (Some(1), Some(4), Some(5))
+        );
         assert_eq!((state("LinkUp"), state("x: y"), state("")), (None, None, None));
         assert_eq!((physical_state("3: Disabled"), physical_state("Disabled")), (Some(3), Some(3)));
         assert_eq!((physical_state("LinkUp"), physical_state("<unknown>")), (Some(5), Some(0)));

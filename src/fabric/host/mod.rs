@@ -1,5 +1,6 @@
 //! What a host sees of its own RDMA devices, as values.
 
+pub mod cm;
 pub mod ethernet;
 pub mod event;
 pub mod hw_counter;
@@ -100,6 +101,8 @@ pub struct Port {
     pub reading: Reading,
     /// The counters that its driver has besides.
     pub hw: HwReading,
+    /// The counters of the connection manager, if they are read.
+    pub cm: Option<Box<cm::CmReading>>,
     /// The network interfaces on it.
     pub netdevs: Vec<Netdev>,
 }
@@ -191,6 +194,7 @@ pub(crate) mod tests {
             sm_lid: Some(Lid(1)),
             reading: Reading::empty(Moment::default()),
             hw: HwReading::default(),
+            cm: None,
             netdevs: Vec::new(),
         }
     }

@@ -124,7 +124,11 @@ impl HostMonitor {
     /// One that publishes to a board.
     pub fn new(settings: &HostSettings, clock: Clock, board: Arc<watch::Sender<Board>>) -> Self {
         let (sysfs, selection) = (settings.sysfs.clone(), settings.selection.clone());
-        let manner = Manner { rest: settings.retry_refused, ethtool: settings.ethtool };
+        let manner = Manner {
+            rest: settings.retry_refused,
+            ethtool: settings.ethtool,
+            cm: settings.cm_counters,
+        };
         HostMonitor {
             interval: settings.interval,
             listen: settings.events.then(|| (sysfs.clone(), selection.clone())),
@@ -350,12 +354,8 @@ mod tests {
             monitor.hear(Waiting { events: [event].into(), ..Waiting::default() });
         }
         assert_eq!(monitor.untaken, 0);
-        let event = Event {
-            at: at(5),
-            device: "mlx5_0".into(),
-            port: Some(1),
-            kind: EventKind::PortError,
-        };
+        let event =
+            Event { at: at(5), device: "mlx5_0".into(), port: Some(1), kind: EventKind::PortError };
         monitor.hear(Waiting { events: [event].into(), ..Waiting::default() });
         assert_eq!(monitor.untaken, 1, "a judge that takes nothing holds nobody up");
         let told: Vec<_> = judge.try_iter().map(|news| (news.end, news.up, news.at)).collect();

@@ -1,7 +1,8 @@
 //! The families that only the host tells, each with what it tells of a thing: the labels that it has
 //! besides, and the value.
 
-use crate::fabric::host::{Device, IpoibMode, Netdev, Port, ethernet, hw_counter};
+use crate::fabric::host::cm::Group;
+use crate::fabric::host::{Device, IpoibMode, Netdev, Port, cm, ethernet, hw_counter};
 use crate::web::exposition::fabrics::PORT_STATES;
 use crate::web::exposition::family::{Family, Head, Kind};
 use crate::web::exposition::line::Tell;
@@ -162,6 +163,16 @@ pub(super) const HW_UNKNOWN: Family = Family {
     help: "A counter of the driver that is not known here, by the name of its file.",
 };
 
+/// The family of a directory of the connection manager's counters.
+pub(super) fn cm_family(group: &Group) -> Family {
+    Family {
+        name: group.metric,
+        kind: Kind::Counter,
+        labels: &["fabric", "guid", "port", "device", "message"],
+        help: group.help,
+    }
+}
+
 pub(super) const DEVICE_UP: Family = Family {
     name: "infiniband_device_up",
     kind: Kind::Gauge,
@@ -198,6 +209,7 @@ pub fn families() -> impl Iterator<Item = Family> {
     (DEVICES.iter().map(|(family, _)| *family))
         .chain(PORTS.iter().map(|(family, _)| *family))
         .chain([DEVICE_UP, HEARD, LINK_LOSSES, EVENTS, EVENT_TIMES, HW_UNKNOWN])
+        .chain(cm::GROUPS.iter().map(cm_family))
         .chain(NETDEVS.iter().map(|(family, _)| *family))
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::fabric::counter::{TABLE as COUNTERS, scaled};
 use crate::fabric::host::event::EventKind;
-use crate::fabric::host::{Device, HwReading, Netdev, Port, ethernet, hw_counter};
+use crate::fabric::host::{Device, HwReading, Netdev, Port, cm, ethernet, hw_counter};
 use crate::fabric::moment::Anchor;
 use crate::fabric::{Guid, PortNumber};
 use crate::health::findings::Counting;
@@ -23,7 +23,8 @@ use super::findings::{COUNTING, Counted};
 use super::line::{Line, With};
 use super::part::{Part, Place};
 use families::{
-    DEVICE_UP, DEVICES, EVENT_TIMES, EVENTS, HEARD, HW_UNKNOWN, LINK_LOSSES, NETDEVS, PORT_VALUES, PORTS,
+    DEVICE_UP, DEVICES, EVENT_TIMES, EVENTS, HEARD, HW_UNKNOWN, LINK_LOSSES, NETDEVS, PORT_VALUES,
+    PORTS, cm_family,
 };
 use parts::Parts;
 
@@ -52,6 +53,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     parts.each(PORTS, &labelled.ports);
     events(observation, &labelled.devices, &mut parts);
     labelled.hw(&mut parts);
+    labelled.cm(&mut parts);
     parts.each(NETDEVS, &labelled.netdevs);
     labelled.ethernet(&mut parts);
     parts.done
@@ -156,6 +158,24 @@ impl<'a> Labelled<'a> {
                 line.value(value);
             }
         });
+    }
+
+    /// The connection manager's counters.
+    fn cm(&self, parts: &mut Parts) {
+        for (group, row) in cm::GROUPS.iter().enumerate() {
+            parts.host(cm_family(row).into(), |text, name| {
+                for (labels, port) in &self.ports {
+                    let Some(of_group) = port.cm.as_ref().and_then(|cm| cm.get(group)) else {
+                        continue;
+                    };
+                    for (message, value) in cm::MESSAGES.iter().zip(of_group) {
+                        let mut line = Line::new(text, name, labels);
+                        line.label("message", message);
+                        line.value_of(*value);
+                    }
+                }
+            });
+        }
     }
 
     fn ethernet(&self, parts: &mut Parts) {
