@@ -43,18 +43,18 @@ impl Waiting {
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct Kept {
     waiting: Waiting,
     dropped: u64,
 }
 
 /// The reader's end.
 #[derive(Debug, Default)]
-pub(super) struct Inbox(Arc<(Mutex<Shelf>, Condvar)>);
+pub(super) struct Inbox(Arc<(Mutex<Kept>, Condvar)>);
 
 /// The end of those who tell it something.
 #[derive(Clone, Debug)]
-pub struct Teller(Arc<(Mutex<Shelf>, Condvar)>);
+pub struct Teller(Arc<(Mutex<Kept>, Condvar)>);
 
 impl Inbox {
     pub(super) fn teller(&self) -> Teller {
@@ -63,21 +63,21 @@ impl Inbox {
 
     /// Takes what is there, or what comes first; nothing, if nothing comes within the limit.
     pub(super) fn take(&self, limit: Duration) -> Waiting {
-        let (shelf, came) = &*self.0;
+        let (kept, came) = &*self.0;
         let until = Instant::now().checked_add(limit);
-        let mut shelf = locked(shelf);
-        while shelf.waiting.is_empty() {
+        let mut kept = locked(kept);
+        while kept.waiting.is_empty() {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             let left = left.unwrap_or(limit);
             if left.is_zero() {
                 break;
             }
-            let woken = came.wait_timeout(shelf, left);
-            (shelf, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            let woken = came.wait_timeout(kept, left);
+            (kept, _) = woken.unwrap_or_else(PoisonError::into_inner);
         }
         // An end stays one.
-        let ended = shelf.waiting.ended;
-        std::mem::replace(&mut shelf.waiting, Waiting { ended, ..Waiting::default() })
+        let ended = kept.waiting.ended;
+        std::mem::replace(&mut kept.waiting, Waiting { ended, ..Waiting::default() })
     }
 
     /// How many events there was no room for.
@@ -89,15 +89,15 @@ impl Inbox {
 impl Teller {
     /// Tells what was heard, and never waits. False if nobody wants to know any more.
     pub fn heard(&self, heard: Heard) -> bool {
-        let mut shelf = locked(&self.0.0);
+        let mut kept = locked(&self.0.0);
         match heard {
-            Heard::Event(event) => shelf.put(event),
-            Heard::DevicesChanged => shelf.waiting.devices_changed = true,
-            Heard::NetdevsChanged => shelf.waiting.netdevs_changed = true,
-            Heard::Listening(devices) => shelf.waiting.listening = Some(devices),
+            Heard::Event(event) => kept.put(event),
+            Heard::DevicesChanged => kept.waiting.devices_changed = true,
+            Heard::NetdevsChanged => kept.waiting.netdevs_changed = true,
+            Heard::Listening(devices) => kept.waiting.listening = Some(devices),
         }
         self.0.1.notify_one();
-        !shelf.waiting.ended
+        !kept.waiting.ended
     }
 
     /// Tells the watch to end.
@@ -107,7 +107,7 @@ impl Teller {
     }
 }
 
-impl Shelf {
+impl Kept {
     /// What there is no room for is dropped and makes for a look at once. That look reads the states of all
     /// ports, so that no port stays other than it is, and a link that is still down counts as lost. Not
     /// counted is only a link that was lost and came back before that look, after more than a thousand
@@ -127,8 +127,8 @@ impl Shelf {
     }
 }
 
-fn locked(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
