@@ -33,7 +33,7 @@ fn wait_heard(exporter: &GuestExporter, heard: u64) {
 }
 
 fn wait_gone(exporter: &GuestExporter) {
-    wait(exporter, "the device to go", |now| now.get("infiniband_device_up", &[]).is_none());
+    wait(exporter, "the device to go", |now| now.get("infiniband_device_up", &[]) == Some(0.0));
 }
 
 fn start(device: &str, flags: &[&str]) -> GuestExporter {

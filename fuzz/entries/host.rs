@@ -13,7 +13,7 @@ use fabric_exporter::config::HostSettings;
 use fabric_exporter::config::Settings;
 use fabric_exporter::config::options::Options;
 use fabric_exporter::monitor::Board;
-use fabric_exporter::monitor::host::{HostMonitor, News};
+use fabric_exporter::monitor::host::HostMonitor;
 use fabric_exporter::transport::clock::Clock;
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -128,7 +128,7 @@ fn look(tree: &Tree, bytes: &[u8]) {
     let (board, seen) = watch::channel(Board::default());
     let monitor = HostMonitor::new(&tree.settings, Clock::start(), Arc::new(board));
     // One look, and no more.
-    monitor.teller().send(News::End).unwrap();
+    monitor.teller().end();
     monitor.run();
     let board = seen.borrow().clone();
     for (name, usual) in changed {

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::config::options::{LogFormat, LogLevel};
 use crate::config::{FabricSettings, HOST_FABRIC, HostSettings, Settings};
 use crate::history::Recorder;
-use crate::monitor::host::{HostMonitor, News};
+use crate::monitor::host::HostMonitor;
 use crate::monitor::{Board, Monitor, Observation, PortNews, Recording};
 use crate::service::notify::Watchdog;
 use crate::service::{confine, notify};
@@ -137,7 +137,7 @@ impl<'a> Daemon<'a> {
         &mut self,
         host: &HostSettings,
         clock: Clock,
-        judges: Vec<Sender<PortNews>>,
+        judges: Vec<SyncSender<PortNews>>,
     ) -> Watcher {
         let mut monitor = HostMonitor::new(host, clock, Arc::clone(&self.board));
         for judge in judges {
@@ -151,7 +151,7 @@ impl<'a> Daemon<'a> {
             thread: "host".into(),
             watch: Box::new(move || monitor.run()),
             // If it has ended already, nobody has to be woken.
-            wake: Some(Box::new(move || drop(tell.send(News::End)))),
+            wake: Some(Box::new(move || tell.end())),
         }
     }
 

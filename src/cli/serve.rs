@@ -1,7 +1,7 @@
 //! `serve`: watches the fabric and the host, and serves what it sees, until it is told to end.
 
 use std::path::PathBuf;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 use clap::Args;
 
@@ -51,7 +51,7 @@ fn prepare(
     settings: &Settings,
     slot: usize,
     clock: Clock,
-) -> Result<(Watcher, Sender<PortNews>), Fatal> {
+) -> Result<(Watcher, SyncSender<PortNews>), Fatal> {
     let fabric = &settings.fabrics[slot];
     let (sysfs, p_key) = (settings.sysfs.clone(), fabric.p_key);
     let (port, wire) =

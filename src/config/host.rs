@@ -21,10 +21,14 @@ pub struct HostSettings {
     pub selection: Selection,
     /// How long a file that refused is left alone.
     pub retry_refused: Duration,
+    /// How long a device that is gone is told of as down: the longest time that a fabric has for nodes.
+    pub forget_after: Duration,
     /// Whether to hear what devices tell of themselves.
     pub events: bool,
     /// Whether to read what Ethernet drivers count on the wire.
     pub ethtool: bool,
+    /// Whether to read the connection manager's counters.
+    pub cm_counters: bool,
     /// Which port is in which fabric.
     pub rails: Rails,
 }
@@ -49,7 +53,7 @@ impl HostOptions {
         .collect()
     }
 
-    pub(super) fn settings(self, sysfs: PathBuf, rails: Rails) -> HostSettings {
+    pub(super) fn settings(self, sysfs: PathBuf, fabrics: &[FabricSettings]) -> HostSettings {
         let seconds =
             |value: Option<Span>, usual| value.map_or(Duration::from_secs(usual), Duration::from);
         let patterns = (self.device_include.as_deref(), self.device_exclude.as_deref());
@@ -58,16 +62,18 @@ impl HostOptions {
             interval: seconds(self.interval, 15),
             selection: Selection::new(patterns.0, patterns.1).unwrap_or_default(),
             retry_refused: seconds(self.retry_refused, 300),
+            forget_after: fabrics.iter().map(|it| it.forget_after).max().unwrap_or_default(),
             events: self.events.unwrap_or(true),
             ethtool: self.ethtool.unwrap_or(true),
-            rails,
+            cm_counters: self.cm_counters.unwrap_or(false),
+            rails: rails(fabrics),
         }
     }
 }
 
 /// Which of this host's ports is in which fabric. With one fabric all are in it, for a host's other
 /// ports are mostly its other rails; of several, those that are listed.
-pub(super) fn rails(fabrics: &[FabricSettings]) -> Rails {
+fn rails(fabrics: &[FabricSettings]) -> Rails {
     let ports = fabrics
         .iter()
         .filter_map(|fabric| Some((fabric.hca.clone()?, fabric.port, fabric.name.as_str().into())));

@@ -208,9 +208,8 @@ impl Settings {
         let site_files = site_files(&fabrics);
         let path = flags.path.over(file.path);
         let sysfs = path.sysfs.unwrap_or_else(|| "/sys".into());
-        let rails = host::rails(&fabrics);
         let host = flags.host.over(file.host);
-        let host = collectors.host().then(|| host.settings(sysfs.clone(), rails));
+        let host = collectors.host().then(|| host.settings(sysfs.clone(), &fabrics));
         if !collectors.fabric() {
             fabrics.clear();
         }

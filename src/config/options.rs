@@ -192,6 +192,10 @@ section! {
         #[arg(long = "host.ethtool", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
         ethtool: bool,
+        /// Read the counters of the kernel's connection manager, 44 for each port [default: false]
+        #[arg(long = "host.cm-counters", num_args = 0..=1, require_equals = true,
+              default_missing_value = "true", value_name = "BOOL")]
+        cm_counters: bool,
     }
 }
 
@@ -296,7 +300,7 @@ section! {
         /// From one discovery to the next while nothing moves [default: 5m]
         #[arg(long = "fabric.discovery-interval", value_name = "TIME")]
         discovery_interval: Span,
-        /// How long a node that is gone is still told of, as down [default: 7days]
+        /// How long a node, or a device of this host, that is gone is still told of, as down [default: 7days]
         #[arg(long = "fabric.forget-after", value_name = "TIME")]
         forget_after: Span,
         /// File with names for nodes, in the form of infiniband-diags' node-name-map

@@ -32,7 +32,7 @@ impl Host {
         let (sysfs, procfs) = (settings.sysfs.clone(), settings.procfs.clone());
         let selection = settings.host.as_ref().map(|host| host.selection.clone());
         // It looks once, so that it does not matter how long what refuses is left alone.
-        let manner = Manner { rest: Duration::ZERO, ethtool: false };
+        let manner = Manner { rest: Duration::ZERO, ethtool: false, cm: false };
         let mut reader =
             host::Host::new(sysfs.clone(), selection.unwrap_or_default(), manner, Clock::start());
         let HostSnapshot { devices, .. } = reader.look();
@@ -57,12 +57,6 @@ impl Host {
     /// A directory in sysfs.
     pub fn directory(&self, path: &str) -> Option<Directory> {
         Directory::open(&self.sysfs.join(path)).ok()
-    }
-
-    /// Whether a device is a virtual function: `physfn` leads to the card's own.
-    pub fn is_virtual(&self, device: &Device) -> bool {
-        let function = self.directory(&format!("class/infiniband/{}/device", device.name));
-        function.is_some_and(|function| function.link("physfn").is_some())
     }
 }
 

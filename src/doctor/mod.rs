@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::collect::host::patience::Patience;
+use crate::collect::host::patience::{Panicked, Patience};
 
 use finding::{Finding, Level, Subject};
 use host::Host;
@@ -121,8 +121,8 @@ pub fn examine(order: Order) -> Report {
     let checks = CHECKS.iter().enumerate().map(|(place, (_, check))| (place, *check)).collect();
     let mut done: Vec<Option<Vec<Finding>>> = vec![None; CHECKS.len()];
     for ((place, _), findings) in patience.run(checks) {
-        if let Some(slot) = done.get_mut(place) {
-            *slot = Some(findings);
+        if let Some((slot, (subject, _))) = done.get_mut(place).zip(CHECKS.get(place)) {
+            *slot = Some(findings.unwrap_or_else(|panic| vec![broken(*subject, &panic)]));
         }
     }
     let told = CHECKS
@@ -133,6 +133,12 @@ pub fn examine(order: Order) -> Report {
     findings.sort_by_key(|finding| finding.subject);
     let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok);
     Report { version: env!("CARGO_PKG_VERSION"), worst, has_rdma, findings }
+}
+
+/// A check that panicked.
+fn broken(subject: Subject, panic: &Panicked) -> Finding {
+    let found = format!("could not be looked at: a bug in this program: {panic}");
+    Finding::bad(subject, "all", found).mend("report it, with what this host has")
 }
 
 fn hung(subject: Subject) -> Finding {

@@ -75,7 +75,7 @@ fn of_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
     if is_up(port) {
         return Finding::ok(SUBJECT, what, format!("{how}, {}", rate(port)));
     }
-    if host.is_virtual(device) && device.about.guid.0 == 0 {
+    if device.about.is_virtual && device.about.guid.unwrap_or_default().0 == 0 {
         return Finding::warn(SUBJECT, what, format!("{how}: a virtual function without a GUID"))
             .wanted("a node GUID and a port GUID, which the host of the card gives it")
             .mend("on that host: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state auto");

@@ -159,6 +159,13 @@ pub struct Row {
     pub help: &'static str,
 }
 
+/// A raw value in its metric's unit, by the [scale](Row::scale) of its row. What does not fit in 64 bits
+/// stays at the largest number (it saturates): a product that wraps would look like a counter that was
+/// reset. Metrics, the API and the history all use this rule.
+pub fn scaled(raw: u64, scale: u64) -> u64 {
+    raw.saturating_mul(scale)
+}
+
 const fn at(attribute: Attribute, byte: u16, width: u8, needs: Needs) -> Place {
     Place { attribute, bit: byte * 8, width, needs }
 }

@@ -1,7 +1,6 @@
 //! The families that a scrape and the history's export both tell.
 
 use crate::fabric::Counter;
-use crate::fabric::counter::Row;
 
 use super::family::{Family, Head, Kind};
 
@@ -77,10 +76,4 @@ pub fn counter_family(counter: Counter) -> String {
 pub fn counter_head(counter: Counter) -> Head {
     let help = format!("{} IBTA: {}.", counter.row().help, counter.row().ibta);
     Head { name: counter_family(counter).into(), kind: Kind::Counter, help: help.into() }
-}
-
-/// A raw value in its metric's unit. Wraps after 2^64 bytes, as counters do; words beyond 2^62 are a
-/// device's nonsense.
-pub fn scaled(row: &Row, raw: u64) -> u64 {
-    raw.wrapping_mul(row.scale)
 }

@@ -1,7 +1,7 @@
 //! What comes to the judge of a fabric besides its sweeps: what a site works on, and what this host's
 //! own ports told.
 
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use crate::fabric::topology::End;
 use crate::fabric::{Moment, Snapshot};
@@ -22,17 +22,23 @@ pub struct PortNews {
     pub at: Moment,
 }
 
+/// How many of them wait for the next sweep. Nobody takes them while the fabric's device is gone, so there
+/// must be a limit. What does not fit is dropped by the sender, who counts it: the next sweep reads the
+/// state and LinkDownedCounter of each port anyway, so a link that is down or was down is judged, only
+/// without the time that the port told.
+const MOST_NEWS: usize = 1024;
+
 /// A judge, and where it hears from.
 #[derive(Debug)]
 pub(super) struct Judging {
     judge: Judge,
-    tell: Sender<PortNews>,
+    tell: SyncSender<PortNews>,
     news: Receiver<PortNews>,
 }
 
 impl Judging {
     pub(super) fn new(settings: &FabricSettings) -> Self {
-        let (tell, news) = mpsc::channel();
+        let (tell, news) = mpsc::sync_channel(MOST_NEWS);
         Judging { judge: Judge::new(settings.health.clone()), tell, news }
     }
 
@@ -47,7 +53,7 @@ impl Judging {
     }
 
     /// Where it takes what ports tell.
-    pub(super) fn teller(&self) -> Sender<PortNews> {
+    pub(super) fn teller(&self) -> SyncSender<PortNews> {
         self.tell.clone()
     }
 
@@ -57,5 +63,24 @@ impl Judging {
             self.judge.hear(news.end, news.up, news.at);
         }
         self.judge.judge(snapshot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Settings;
+    use crate::config::options::Options;
+    use crate::fabric::Guid;
+
+    #[test]
+    fn what_ports_tell_is_bounded_while_no_sweep_takes_it() {
+        let settings = Settings::load(Options::default(), None).unwrap().fabrics.remove(0);
+        let judging = Judging::new(&settings).unwrap();
+        let tell = judging.teller();
+        let news = PortNews { end: (Guid(1), 1), up: false, at: Moment::default() };
+        let taken = (0..10 * MOST_NEWS).filter(|_| tell.try_send(news).is_ok()).count();
+        assert_eq!(taken, MOST_NEWS);
+        assert_eq!(judging.news.try_iter().count(), MOST_NEWS);
     }
 }

@@ -26,7 +26,7 @@ pub use recording::Recording;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -165,7 +165,7 @@ impl Monitor {
     }
 
     /// Where it takes what ports of this host tell of their links.
-    pub fn teller(&self) -> Sender<PortNews> {
+    pub fn teller(&self) -> SyncSender<PortNews> {
         self.judging.teller()
     }
 

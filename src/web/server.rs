@@ -76,11 +76,10 @@ async fn not_allowed(method: Method, uri: Uri) -> Response {
     refused(StatusCode::METHOD_NOT_ALLOWED, &problem)
 }
 
-async fn ready(State(site): State<Site>) -> (StatusCode, &'static str) {
-    if site.latest.borrow().is_ready() {
-        (StatusCode::OK, "ready\n")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "the first sweep is not at its end yet\n")
+async fn ready(State(site): State<Site>) -> (StatusCode, String) {
+    match site.latest.borrow().unready() {
+        None => (StatusCode::OK, "ready\n".to_owned()),
+        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
     }
 }
 

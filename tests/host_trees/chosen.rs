@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify;
 
-use crate::rig::sysfs::hgx;
+use crate::rig::sysfs::{Device, Tree, hgx};
 use crate::rig::{Exporter, run_on_host_to_exit};
 use crate::{devices, look_with};
 
@@ -68,4 +68,35 @@ fn a_device_that_is_left_out_is_never_opened() {
     };
     assert!(opened(looked_at), "the watch works");
     assert!(!opened(left_out), "mlx5_3 was opened");
+}
+
+/// The directories below a port that the connection manager has, and their metrics.
+const CM: [(&str, &str); 4] = [
+    ("cm_rx_duplicates", "infiniband_cm_receive_duplicates_total"),
+    ("cm_rx_msgs", "infiniband_cm_receive_messages_total"),
+    ("cm_tx_msgs", "infiniband_cm_transmit_messages_total"),
+    ("cm_tx_retries", "infiniband_cm_transmit_retries_total"),
+];
+
+#[test]
+fn the_connection_managers_counters_are_read_if_that_is_wanted() {
+    let messages =
+        ["apr", "drep", "dreq", "lap", "mra", "rej", "rep", "req", "rtu", "sidr_rep", "sidr_req"];
+    let counts = |device: Device, (directory, _): &(&str, &str)| {
+        device.counts(&format!("ports/1/{directory}"), &messages)
+    };
+    let device = CM.iter().fold(Device::mlx5_ndr("mlx5_0", 0), counts);
+    let tree = Tree::new([device]);
+    for wanted in [false, true] {
+        let metrics = look_with(&tree, &[&format!("--host.cm-counters={wanted}")]);
+        for (directory, metric) in CM {
+            let filed = tree.numbers("mlx5_0", &format!("ports/1/{directory}"));
+            assert_eq!(filed.len(), messages.len());
+            for (message, number) in filed {
+                let labels = [("device", "mlx5_0"), ("port", "1"), ("message", message.as_str())];
+                let expected = Some(number).filter(|_| wanted);
+                assert_eq!(metrics.get_u64(metric, &labels), expected, "{metric} {message}");
+            }
+        }
+    }
 }

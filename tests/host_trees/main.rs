@@ -6,6 +6,7 @@ mod captured;
 mod chosen;
 mod files;
 mod formats;
+mod gone;
 mod hosts;
 mod moving;
 mod node_exporter;

@@ -1,5 +1,7 @@
 //! What is odd about one device costs that alone which is odd.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use crate::rig::sysfs::{Content, Device, Tree};
@@ -45,7 +47,7 @@ fn a_counter_that_refuses_is_left_out_and_counted() {
 fn texts_that_are_no_values_are_left_out() {
     let odd = Device::mlx5_ndr("mlx5_0", 0)
         .file("ports/1/rate", "garbage")
-        .file("ports/1/phys_state", "LinkUp")
+        .file("ports/1/phys_state", "LinkUpside")
         .file("ports/1/lid", "none")
         .file("ports/1/counters/symbol_error", "many")
         .file("ports/1/counters/link_downed", "-1")
@@ -100,12 +102,98 @@ fn states_without_a_name_are_told_by_their_number() {
 }
 
 #[test]
+fn states_without_a_number_are_told_by_their_word() {
+    let odd = Device::mlx5_ndr("mlx5_0", 0)
+        .file("ports/1/state", "DOWN")
+        .file("ports/1/phys_state", "Disabled");
+    let metrics = beside_a_sound_one([odd]);
+    assert_eq!(metrics.get("infiniband_port_state", &[("device", "mlx5_0")]), Some(1.0));
+    assert_eq!(metrics.get("infiniband_port_physical_state", &[("device", "mlx5_0")]), Some(3.0));
+}
+
+#[test]
+fn a_rate_without_a_width_is_told_and_the_width_is_not() {
+    let metrics =
+        beside_a_sound_one([Device::mlx5_ndr("mlx5_0", 0).file("ports/1/rate", "400 Gb/sec")]);
+    let of = [("device", "mlx5_0")];
+    assert_eq!(metrics.get("infiniband_port_rate_bytes_per_second", &of), Some(5e10));
+    assert!(metrics.sample("infiniband_port_width_lanes", &of).is_none());
+    let info = metrics.sample("infiniband_device_port_info", &of).unwrap();
+    assert!(!info.labels.contains_key("width") && !info.labels.contains_key("speed"), "{info:?}");
+}
+
+#[test]
+fn a_guid_that_is_not_there_is_no_label() {
+    let metrics = beside_a_sound_one([
+        Device::mlx5_ndr("mlx5_0", 0).without("node_guid").without("sys_image_guid"),
+        // Nobody gave this one a GUID, which is something that the kernel says.
+        Device::mlx5_ndr("mlx5_1", 1).guid(0),
+    ]);
+    let of = |device| metrics.sample("infiniband_device_info", &[("device", device)]).unwrap();
+    let labels = &of("mlx5_0").labels;
+    assert!(!labels.contains_key("guid") && !labels.contains_key("system_guid"), "{labels:?}");
+    assert_eq!(of("mlx5_1").labels["guid"], "0x0000000000000000");
+    let without = metrics.samples.iter().filter(|sample| sample.has(&[("device", "mlx5_0")]));
+    let with_guid: Vec<_> = without.filter(|sample| sample.labels.contains_key("guid")).collect();
+    assert!(with_guid.is_empty(), "{with_guid:?}");
+}
+
+#[test]
+fn of_a_device_without_ports_the_rest_is_told() {
+    let bare = Device::bare("mlx5_0")
+        .guid(7)
+        .file("board_id", "MT_0000000838")
+        .file("node_desc", "node-17 HCA-1")
+        .file("fw_ver", "28.39.1002");
+    let tree = Tree::new([bare, sound()]);
+    let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
+    exporter.wait_ready();
+    let metrics = exporter.wait_reads(2);
+    let of = [("device", "mlx5_0")];
+    assert_eq!(metrics.get("infiniband_device_up", &of), Some(0.0), "its ports cannot be read");
+    let info = metrics.sample("infiniband_device_info", &of).expect("its info");
+    assert_eq!(info.labels.get("board").map(String::as_str), Some("MT_0000000838"), "{info:?}");
+    assert_eq!(info.labels.get("node").map(String::as_str), Some("node-17 HCA-1"), "{info:?}");
+    assert_eq!(info.labels.get("firmware").map(String::as_str), Some("28.39.1002"), "{info:?}");
+    let warned = |log: &str| log.lines().filter(|line| line.contains("mlx5_0/ports")).count();
+    assert_eq!(warned(&exporter.log()), 1, "{}", exporter.log());
+    // Its driver makes them later.
+    tree.put("devices/virtual/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+    let metrics = exporter.wait_reads(2);
+    assert_eq!(metrics.get("infiniband_device_up", &of), Some(1.0));
+    assert_eq!(metrics.get("infiniband_port_state", &of), Some(4.0));
+    assert!(exporter.stop().success());
+}
+
+#[test]
+fn names_that_are_not_utf8_are_logged_once() {
+    let tree = Tree::new([sound()]);
+    let class = tree.path().join("class/infiniband");
+    std::fs::create_dir(class.join(OsStr::from_bytes(b"mlx5_\xff"))).unwrap();
+    let counters = class.join("mlx5_9/ports/1/counters");
+    std::fs::write(counters.join(OsStr::from_bytes(b"caf\xe9")), "7\n").unwrap();
+    let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
+    exporter.wait_ready();
+    let metrics = exporter.wait_reads(2);
+    assert_eq!(devices(&metrics, "infiniband_device_up"), ["mlx5_9"]);
+    for name in ["class/infiniband/mlx5_\\xff", "ports/1/counters/caf\\xe9"] {
+        // The log's format may escape the backslash once more.
+        let log = exporter.log().replace("\\\\", "\\");
+        assert_eq!(log.matches(name).count(), 1, "{name}: {log}");
+    }
+    assert!(exporter.stop().success());
+}
+
+#[test]
 fn numbers_of_64_bits_are_told_exactly_and_no_larger_ones() {
     let odd = Device::mlx5_ndr("mlx5_0", 0)
         .file("ports/1/counters/port_rcv_packets", "18446744073709551615")
         .file("ports/1/counters/port_xmit_packets", "18446744073709551616")
         // Words of 4 bytes: the most that 64 bits of bytes hold.
         .file("ports/1/counters/port_rcv_data", "4611686018427387903")
+        // One more: what 64 bits do not hold stays at the largest number.
+        .file("ports/1/counters/port_xmit_data", "4611686018427387904")
+        .file("ports/1/hw_counters/TxWords", "18446744073709551615")
         // Full, as they stay: 16 and 8 bits.
         .file("ports/1/counters/symbol_error", "65535")
         .file("ports/1/counters/link_downed", "255")
@@ -115,6 +203,8 @@ fn numbers_of_64_bits_are_told_exactly_and_no_larger_ones() {
         ("infiniband_port_receive_packets_total", Some("18446744073709551615")),
         ("infiniband_port_transmit_packets_total", None),
         ("infiniband_port_receive_bytes_total", Some("18446744073709551612")),
+        ("infiniband_port_transmit_bytes_total", Some("18446744073709551615")),
+        ("infiniband_hw_tx_data_bytes_total", Some("18446744073709551615")),
         ("infiniband_port_symbol_errors_total", Some("65535")),
         ("infiniband_port_link_downed_total", Some("255")),
         ("infiniband_hw_out_of_sequence_total", Some("18446744073709551615")),

@@ -10,6 +10,9 @@ use crate::rig::guest::{Guest, GuestExporter, TestHca};
 /// What its fabric is called.
 pub const FABRIC: &str = "host";
 
+/// The device that goes away.
+pub const LEAVING: &str = "ocgone";
+
 /// PortState and the numbers of events, from `<rdma/ib_verbs.h>`.
 const DOWN: u32 = 1;
 const INIT: u32 = 2;
@@ -26,11 +29,12 @@ pub struct Host {
 
 impl Host {
     /// Boots the guest, and lets trouble begin: on InfiniBand (port 1 takes in errors, 2 has one lane,
-    /// 3 loses its link, 4 waits for a subnet manager; another one flaps) and on RoCE.
+    /// 3 loses its link, 4 waits for a subnet manager; another one flaps, and one goes away) and on RoCE.
     pub fn start() -> Self {
         let infiniband = Guest::get().testhca("ocib", 4, false);
         let flapping = Guest::get().testhca("ocflap", 1, false);
         let roce = Guest::get().testhca("oceth", 1, true);
+        let leaving = Guest::get().testhca(LEAVING, 1, false);
         infiniband.set(2, "width", 1);
         infiniband.set(4, "state", INIT);
         Guest::get().must(&format!("ip link set {} mtu 2044", infiniband.netdev(1)));
@@ -38,12 +42,14 @@ impl Host {
         let exporter = GuestExporter::start(&[
             "--no-collector.fabric",
             "--host.interval=1s",
-            "--host.device-include=oc(ib|eth|flap)",
+            "--host.device-include=oc(ib|eth|flap|gone)",
             &name,
         ]);
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
-        let driver = std::thread::spawn(move || drive([&infiniband, &flapping, &roce], &told));
+        let driver = std::thread::spawn(move || {
+            drive([&infiniband, &flapping, &roce], leaving, &told);
+        });
         Self { exporter, stop, driver: Some(driver) }
     }
 
@@ -120,7 +126,8 @@ const ETHERNET: [(&str, u64); 26] = [
     ("rx_prio3_bytes", 4_000_000_000),
 ];
 
-fn drive([infiniband, flapping, roce]: [&TestHca; 3], stop: &AtomicBool) {
+fn drive([infiniband, flapping, roce]: [&TestHca; 3], leaving: TestHca, stop: &AtomicBool) {
+    let mut leaving = Some(leaving);
     let told = |kind: &str, steps: &[(&str, u64)], round: u64| -> Vec<String> {
         steps.iter().map(|(name, step)| format!("{kind} {name} {}", round * step)).collect()
     };
@@ -132,6 +139,8 @@ fn drive([infiniband, flapping, roce]: [&TestHca; 3], stop: &AtomicBool) {
         roce.set_all(1, &[told("hw", &HW, round), told("ethtool", &ETHERNET, round)].concat());
         if round == 5 {
             lose(infiniband, 3);
+            // As if its driver were unloaded.
+            drop(leaving.take());
         }
         // Lost and back, every other round.
         if round % 2 == 0 {

@@ -205,6 +205,16 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
     let wanted = (FULL_DISK_ALERT, stage.full_disk.address(), "firing");
     assert_eq!(history, [wanted]);
 
+    let down: BTreeSet<String> = (received.iter().flat_map(|it| &it.told.alerts))
+        .filter(|alert| alert.label("alertname") == "InfinibandDeviceDown")
+        .map(|alert| alert.label("device").to_owned())
+        .collect();
+    assert_eq!(
+        down,
+        BTreeSet::from([host::LEAVING.to_owned()]),
+        "the device that went, and no other"
+    );
+
     assert!(pages("reboot", "firing").is_empty());
     assert_eq!(tickets("reboot"), BTreeSet::new(), "a host may be rebooted");
 }

@@ -18,9 +18,17 @@ use super::value;
 /// How long what seldom changes is believed: names, versions, which network interface is whose.
 const ABOUT_LIFE: Duration = Duration::from_secs(60);
 
-/// What to tell of a device that cannot be read.
-pub(super) fn silent(name: Arc<str>, about: Arc<About>) -> Device {
-    Device { name, about, answers: false, ports: Vec::new(), hw: HwReading::default(), refused: 0 }
+/// What is known of a device that cannot be opened.
+pub(super) fn closed(name: Arc<str>) -> Device {
+    Device {
+        name,
+        instance: None,
+        about: Arc::default(),
+        answers: false,
+        ports: Vec::new(),
+        hw: HwReading::default(),
+        refused: 0,
+    }
 }
 
 /// Reads a device.
@@ -30,9 +38,12 @@ pub(super) struct DeviceReader {
     sysfs: PathBuf,
     path: PathBuf,
     directory: Directory,
+    instance: Option<u64>,
     about: Arc<About>,
     about_until: Moment,
     ports: Vec<PortReader>,
+    /// Its ports could not be listed, which is tried again at each look.
+    is_portless: bool,
     hw: Option<HwReader>,
 }
 
@@ -41,24 +52,41 @@ impl DeviceReader {
     pub(super) fn open(sysfs: &Path, name: &str) -> io::Result<Self> {
         let path = sysfs.join("class/infiniband").join(name);
         let directory = Directory::open(&path)?;
-        let ports = directory.below("ports")?;
-        // As a set: 1 is what 01 says, too, and no port is told of twice.
-        let numbers: BTreeSet<PortNumber> =
-            ports.names()?.iter().filter_map(|name| name.parse().ok()).collect();
-        let ports = numbers
-            .into_iter()
-            .filter_map(|number| PortReader::open(ports.below(&number.to_string()).ok()?, number))
-            .collect();
-        Ok(DeviceReader {
+        let mut reader = DeviceReader {
             name: name.into(),
             sysfs: sysfs.to_owned(),
             path,
             hw: HwReader::open(&directory),
+            instance: directory.number(),
             directory,
             about: Arc::default(),
             about_until: Moment::default(),
-            ports,
-        })
+            ports: Vec::new(),
+            is_portless: false,
+        };
+        if let Err(error) = reader.find_ports() {
+            reader.is_portless = true;
+            let directory = reader.path.join("ports");
+            tracing::warn!(
+                device = name,
+                directory = %directory.display(),
+                %error,
+                "the ports of the device cannot be listed: only what the device is gets exported"
+            );
+        }
+        Ok(reader)
+    }
+
+    fn find_ports(&mut self) -> io::Result<()> {
+        let ports = self.directory.below("ports")?;
+        // As a set: 1 is what 01 says, too, and no port is told of twice.
+        let numbers: BTreeSet<PortNumber> =
+            ports.names()?.iter().filter_map(|name| name.parse().ok()).collect();
+        self.ports = numbers
+            .into_iter()
+            .filter_map(|number| PortReader::open(ports.below(&number.to_string()).ok()?, number))
+            .collect();
+        Ok(())
     }
 
     /// Its name.
@@ -68,7 +96,8 @@ impl DeviceReader {
 
     /// What to tell of it while it does not answer.
     pub(super) fn silent(&self) -> Device {
-        silent(Arc::clone(&self.name), Arc::clone(&self.about))
+        let about = Arc::clone(&self.about);
+        Device { about, instance: self.instance, ..closed(Arc::clone(&self.name)) }
     }
 
     /// Whether it still has its name, and is still there.
@@ -86,6 +115,10 @@ impl DeviceReader {
     /// Reads it. Fails when it is not there any more.
     pub(super) fn read(&mut self, looking: &Looking) -> io::Result<Device> {
         let now = looking.clock.now();
+        if self.is_portless && self.find_ports().is_ok() {
+            tracing::info!(device = &*self.name, "the ports of the device can be listed again");
+            (self.is_portless, self.about_until) = (false, Moment::default());
+        }
         if now >= self.about_until {
             self.about_until = now + ABOUT_LIFE;
             let about = self.about();
@@ -99,7 +132,12 @@ impl DeviceReader {
                 ports: self.ports.len(),
                 ethtool: looking.manner.ethtool,
             };
-            self.ports.iter_mut().for_each(|port| port.find_netdevs(&owner));
+            for port in &mut self.ports {
+                port.find_netdevs(&owner);
+                if looking.manner.cm {
+                    port.find_cm();
+                }
+            }
         }
         let (ports, may_be_gone): (Vec<_>, Vec<_>) =
             self.ports.iter_mut().map(|port| port.read(looking)).unzip();
@@ -111,8 +149,9 @@ impl DeviceReader {
             + self.hw.as_ref().map_or(0, HwReader::refused);
         Ok(Device {
             name: Arc::clone(&self.name),
+            instance: self.instance,
             about: Arc::clone(&self.about),
-            answers: true,
+            answers: !self.is_portless,
             ports,
             hw,
             refused,
@@ -121,7 +160,7 @@ impl DeviceReader {
 
     fn about(&self) -> About {
         let text = |name| self.directory.text(name);
-        let guid = |name| text(name).parse().unwrap_or_default();
+        let guid = |name| text(name).parse().ok();
         About {
             guid: guid("node_guid"),
             system_guid: guid("sys_image_guid"),
@@ -132,6 +171,7 @@ impl DeviceReader {
             board: text("board_id"),
             hca_type: text("hca_type"),
             driver: self.directory.link("device/driver").unwrap_or_default(),
+            is_virtual: self.directory.link("device/physfn").is_some(),
         }
     }
 }

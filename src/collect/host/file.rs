@@ -5,10 +5,13 @@
 //! calls and no allocation; by its whole path the kernel walks eight directories for each. An open
 //! directory of sysfs holds nothing back: when the device goes, its files are not found any more.
 
-use std::ffi::{CStr, CString};
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags, openat};
 
@@ -26,37 +29,58 @@ impl Buffer {
     }
 }
 
+/// How many names that are not UTF-8 are remembered, so that each is logged once.
+const MOST_STRANGE: usize = 256;
+
 /// An open directory.
 #[derive(Debug)]
-pub(crate) struct Directory(OwnedFd);
+pub(crate) struct Directory {
+    fd: OwnedFd,
+    /// The path that it was opened by, for messages.
+    path: PathBuf,
+}
 
 impl Directory {
     /// Opens one by its path.
     pub(crate) fn open(path: &Path) -> io::Result<Directory> {
-        Ok(Directory(openat(rustix::fs::CWD, path, DIRECTORY, Mode::empty())?))
+        let fd = openat(rustix::fs::CWD, path, DIRECTORY, Mode::empty())?;
+        Ok(Directory { fd, path: path.to_owned() })
     }
 
     /// Opens one below this.
     pub(crate) fn below(&self, path: &str) -> io::Result<Directory> {
-        Ok(Directory(openat(&self.0, path, DIRECTORY, Mode::empty())?))
+        let fd = openat(&self.fd, path, DIRECTORY, Mode::empty())?;
+        Ok(Directory { fd, path: self.path.join(path) })
+    }
+
+    /// The number that the kernel gave this directory. It stays when the directory is renamed, and a
+    /// directory that is made again under the same name has another one.
+    pub(crate) fn number(&self) -> Option<u64> {
+        rustix::fs::fstat(&self.fd).ok().map(|stat| stat.st_ino)
     }
 
     /// Whether this is what a path leads to now. A directory that is open stays the device's own,
     /// whatever its device is called by now, and whoever has its name.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
-        match (rustix::fs::fstat(&self.0), rustix::fs::stat(path)) {
+        match (rustix::fs::fstat(&self.fd), rustix::fs::stat(path)) {
             (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
             _ => false,
         }
     }
 
-    /// The names in it, sorted; those that are no text or start with a dot left out.
+    /// The names in it, sorted, without those that start with a dot. A name that is not UTF-8 is left
+    /// out, because no label can hold it, and logged once.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
-        let mut names: Vec<String> = rustix::fs::Dir::read_from(&self.0)?
-            .filter_map(Result::ok)
-            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
-            .filter(|name| !name.starts_with('.'))
-            .collect();
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            match name.to_str() {
+                Ok(name) if name.starts_with('.') => {}
+                Ok(name) => names.push(name.to_owned()),
+                Err(_) => warn_once(self.path.join(OsStr::from_bytes(name.to_bytes()))),
+            }
+        }
         names.sort_unstable();
         Ok(names)
     }
@@ -65,7 +89,7 @@ impl Directory {
     pub(crate) fn read<'b>(&self, name: &CStr, buffer: &'b mut Buffer) -> io::Result<&'b str> {
         // Not to wait for a pipe's other end, should somebody have put one there.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = openat(&self.0, name, flags, Mode::empty())?;
+        let file = openat(&self.fd, name, flags, Mode::empty())?;
         let length = rustix::io::read(&file, &mut buffer.0[..])?;
         let text = buffer.0.get(..length).unwrap_or_default();
         std::str::from_utf8(text).map(str::trim).map_err(io::Error::other)
@@ -82,9 +106,20 @@ impl Directory {
 
     /// The last name of what a link below it leads to: `driver` leads to `…/drivers/mlx5_core`.
     pub(crate) fn link(&self, name: &str) -> Option<String> {
-        let target = rustix::fs::readlinkat(&self.0, name, Vec::new()).ok()?;
+        let target = rustix::fs::readlinkat(&self.fd, name, Vec::new()).ok()?;
         let target = target.into_string().ok()?;
         target.rsplit('/').next().filter(|last| !last.is_empty()).map(str::to_owned)
+    }
+}
+
+/// Logs a name that is not UTF-8. A directory may be listed at each reading, so each path is logged once.
+fn warn_once(path: PathBuf) {
+    static LOGGED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    if logged.len() < MOST_STRANGE && !logged.contains(&path) {
+        let shown = path.as_os_str().as_bytes().escape_ascii().to_string();
+        tracing::warn!(path = shown, "the name is not UTF-8: nothing of it is exported");
+        logged.insert(path);
     }
 }
 

@@ -15,7 +15,7 @@ mod port;
 pub mod selection;
 mod value;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::transport::clock::Clock;
 use asked::Asking;
 use device::DeviceReader;
 use file::Directory;
-use patience::Patience;
+use patience::{Panicked, Patience};
 use selection::Selection;
 
 /// How long a device may take to be read. They take milliseconds; firmware that hangs, a minute.
@@ -40,6 +40,8 @@ pub struct Manner {
     pub rest: Duration,
     /// Whether Ethernet drivers are asked what they count on the wire.
     pub ethtool: bool,
+    /// Whether the connection manager's counters are read.
+    pub cm: bool,
 }
 
 /// What those who read must know.
@@ -66,8 +68,14 @@ pub struct Host {
     readers: Vec<DeviceReader>,
     /// Those that hang, by name, and what is told of each.
     away: BTreeMap<Arc<str>, Device>,
-    /// Those that could not be opened.
+    /// Those that could not be opened, or were given up at the latest look.
     closed: BTreeMap<Arc<str>, Device>,
+    /// Those at which the reading panicked when they were last read.
+    panicked: BTreeSet<Arc<str>>,
+    /// How many devices the selection leaves out.
+    left_out: usize,
+    /// Why the devices could not be listed at the latest look.
+    problem: Option<String>,
 }
 
 impl Host {
@@ -84,6 +92,9 @@ impl Host {
             readers: Vec::new(),
             away: BTreeMap::new(),
             closed: BTreeMap::new(),
+            panicked: BTreeSet::new(),
+            left_out: 0,
+            problem: None,
         }
     }
 
@@ -101,10 +112,15 @@ impl Host {
     /// Looks at all devices that are there.
     pub fn look(&mut self) -> HostSnapshot {
         let anchor = self.clock.anchor();
-        for reader in self.patience.returned() {
-            tracing::info!(device = &**reader.name(), "the device answers again");
+        for (reader, outcome) in self.patience.returned() {
             self.away.remove(reader.name());
-            self.readers.push(reader);
+            match outcome {
+                Ok(_) => {
+                    tracing::info!(device = &**reader.name(), "the device answers again");
+                    self.readers.push(reader);
+                }
+                Err(panic) => self.give_up(&reader, &panic),
+            }
         }
         let (mut devices, gone) = self.read();
         if gone {
@@ -113,7 +129,14 @@ impl Host {
         }
         devices.extend(self.away.values().chain(self.closed.values()).cloned());
         devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        HostSnapshot { anchor, began: anchor.moment, ended: self.clock.now(), devices }
+        HostSnapshot {
+            anchor,
+            began: anchor.moment,
+            ended: self.clock.now(),
+            devices,
+            left_out: self.left_out,
+            problem: self.problem.clone(),
+        }
     }
 
     /// Opens what came, closes what went, and reads all that does not hang; tells whether something
@@ -128,14 +151,18 @@ impl Host {
         for (reader, outcome) in self.patience.run(readers) {
             late.remove(reader.name());
             match outcome {
-                Ok(device) => {
+                Ok(Ok(device)) => {
+                    if self.panicked.remove(reader.name()) {
+                        tracing::info!(device = &**reader.name(), "the device can be read again");
+                    }
                     devices.push(device);
                     self.readers.push(reader);
                 }
-                Err(error) => {
+                Ok(Err(error)) => {
                     tracing::debug!(device = &**reader.name(), %error, "the device is gone");
                     gone = true;
                 }
+                Err(panic) => self.give_up(&reader, &panic),
             }
         }
         for name in late.keys() {
@@ -145,22 +172,65 @@ impl Host {
         (devices, gone)
     }
 
+    /// Gives up a device at which the reading panicked: its reader may be in any state, so the next look
+    /// opens the device again.
+    fn give_up(&mut self, reader: &DeviceReader, panic: &Panicked) {
+        let name = reader.name();
+        if self.panicked.insert(Arc::clone(name)) {
+            tracing::error!(
+                device = &**name,
+                %panic,
+                "a bug in the exporter: reading the device panicked; it is opened again at each look; please \
+                 report it"
+            );
+        }
+        if !self.readers.iter().any(|reader| reader.name() == name) {
+            self.closed.insert(Arc::clone(name), reader.silent());
+        }
+    }
+
+    /// The names of all devices. A host on which no RDMA module is loaded has no such directory; one without
+    /// the sysfs that was named is not what the settings say.
+    fn list(&self) -> Result<Vec<String>, String> {
+        let class = self.sysfs.join("class/infiniband");
+        match Directory::open(&class).and_then(|class| class.names()) {
+            Ok(names) => Ok(names),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let root = std::fs::metadata(&self.sysfs);
+                root.map(|_| Vec::new()).map_err(|error| {
+                    let root = self.sysfs.display();
+                    format!(
+                        "--path.sysfs {root}: {error}: name the directory where sysfs is mounted"
+                    )
+                })
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(format!(
+                "{}: {error}: let the user that the exporter runs as list this directory",
+                class.display()
+            )),
+            Err(error) => Err(format!("{}: {error}", class.display())),
+        }
+    }
+
     /// Finds out which devices there are. One that is left out is known by its name alone.
     fn find(&mut self) {
-        let class = self.sysfs.join("class/infiniband");
-        let names = match Directory::open(&class).and_then(|class| class.names()) {
+        let names = match self.list() {
             Ok(names) => names,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             // Not to know who is there is no reason to let go of anybody.
-            Err(error) => {
-                tracing::warn!(directory = %class.display(), %error, "devices cannot be listed");
+            Err(problem) => {
+                self.problem = Some(problem);
                 return;
             }
         };
+        self.problem = None;
         let here = |name: &str| names.iter().any(|here| here == name);
         self.readers.retain(|reader| here(reader.name()) && reader.is_here());
         self.away.retain(|name, _| here(name));
         self.closed.retain(|name, _| here(name));
+        self.panicked.retain(|name| here(name));
+        let class = self.sysfs.join("class/infiniband");
+        let is_left_out = |name: &&String| !self.selection.has(name) && class.join(name).is_dir();
+        self.left_out = names.iter().filter(is_left_out).count();
         for name in &names {
             let known = self.away.contains_key(&**name)
                 || self.readers.iter().any(|reader| **reader.name() == **name);
@@ -176,10 +246,12 @@ impl Host {
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
                 Err(error) => {
                     if !self.closed.contains_key(&**name) {
-                        tracing::warn!(device = name, %error, "the device cannot be opened");
+                        let directory = self.sysfs.join("class/infiniband").join(name);
+                        let directory = directory.display();
+                        tracing::warn!(device = name, %directory, %error, "the device cannot be opened");
                     }
                     let name: Arc<str> = name.as_str().into();
-                    self.closed.insert(Arc::clone(&name), device::silent(name, Arc::default()));
+                    self.closed.insert(Arc::clone(&name), device::closed(name));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::fabric::host::cm::{CmReading, GROUPS, MESSAGES};
 use crate::fabric::host::{HwName, HwReading, Port, hw_counter};
 use crate::fabric::{Counter, PortNumber, Reading};
 
@@ -21,6 +22,8 @@ pub(super) struct PortReader {
     /// The wide `counters_ext` of the mlx4 of old kernels, and `counters`.
     counters: Vec<Counters<Counter>>,
     hw: Option<HwReader>,
+    /// Those of the connection manager, by group and message.
+    cm: Vec<Counters<(usize, usize)>>,
     netdevs: Vec<NetdevReader>,
 }
 
@@ -88,7 +91,20 @@ impl PortReader {
             counters.push(found);
         }
         let (hw, standing) = (HwReader::open(&directory), Standing::of(&names));
-        Some(PortReader { number, directory, standing, counters, hw, netdevs: Vec::new() })
+        let (cm, netdevs) = (Vec::new(), Vec::new());
+        Some(PortReader { number, directory, standing, counters, hw, cm, netdevs })
+    }
+
+    /// Looks for the counters of the connection manager, whose module may be loaded later than the device's.
+    pub(super) fn find_cm(&mut self) {
+        if self.cm.is_empty() {
+            let groups = GROUPS.iter().enumerate().filter_map(|(group, row)| {
+                let directory = self.directory.below(row.directory).ok()?;
+                let message = |file: &str| MESSAGES.iter().position(|message| *message == file);
+                Some(Counters::find(directory, |file| Some((group, message(file)?))))
+            });
+            self.cm = groups.collect();
+        }
     }
 
     /// Looks which network interfaces are on it now.
@@ -118,7 +134,8 @@ impl PortReader {
         let (standing, directory) = (&mut self.standing, &self.directory);
         let state = standing.ask(Says::State, directory, asking, value::state);
         let may_be_gone = state.as_ref().is_err_and(is_gone);
-        let physical_state = standing.ask(Says::PhysicalState, directory, asking, value::state);
+        let physical_state =
+            standing.ask(Says::PhysicalState, directory, asking, value::physical_state);
         let rate = standing.ask(Says::Rate, directory, asking, value::rate);
         let rate = rate.ok().flatten().unwrap_or_default();
         let whole = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
@@ -136,6 +153,10 @@ impl PortReader {
             });
         }
         reading.at = looking.clock.now();
+        let mut cm = CmReading::default();
+        for counters in &mut self.cm {
+            counters.read(asking, |(group, message), value| cm[group][message] = Some(value));
+        }
         let port = Port {
             number: self.number,
             at,
@@ -149,6 +170,7 @@ impl PortReader {
             sm_lid,
             reading,
             hw: self.hw.as_mut().map(|hw| hw.read(asking)).unwrap_or_default(),
+            cm: (!self.cm.is_empty()).then(|| Box::new(cm)),
             netdevs: self.netdevs.iter_mut().map(|netdev| netdev.read(asking)).collect(),
         };
         (port, may_be_gone)
@@ -157,7 +179,11 @@ impl PortReader {
     /// How many of its files are left alone.
     pub(super) fn refused(&self) -> usize {
         let hw = self.hw.as_ref().map_or(0, HwReader::refused);
-        self.counters.iter().map(Counters::refused).sum::<usize>() + hw + self.standing.refused()
+        let cm: usize = self.cm.iter().map(Counters::refused).sum();
+        self.counters.iter().map(Counters::refused).sum::<usize>()
+            + hw
+            + cm
+            + self.standing.refused()
     }
 }
 

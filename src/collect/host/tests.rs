@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 
@@ -41,13 +42,13 @@ impl Sysfs {
     }
 
     fn host(&self) -> Host {
-        let manner = Manner { rest: Duration::from_secs(3600), ethtool: true };
+        let manner = Manner { rest: Duration::from_secs(3600), ethtool: true, cm: true };
         Host::new(self.0.path().to_owned(), Selection::default(), manner, Clock::start())
     }
 }
 
 /// Names, GUIDs and the first port's state.
-fn told(host: &mut Host) -> Vec<(String, Guid, Option<u8>)> {
+fn told(host: &mut Host) -> Vec<(String, Option<Guid>, Option<u8>)> {
     let devices = host.look().devices;
     let told = |device: &Device| {
         let state = device.ports.first().and_then(|port| port.state);
@@ -56,8 +57,8 @@ fn told(host: &mut Host) -> Vec<(String, Guid, Option<u8>)> {
     devices.iter().map(told).collect()
 }
 
-fn active(name: &str, guid: u64) -> (String, Guid, Option<u8>) {
-    (name.to_owned(), Guid(guid), Some(4))
+fn active(name: &str, guid: u64) -> (String, Option<Guid>, Option<u8>) {
+    (name.to_owned(), Some(Guid(guid)), Some(4))
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn a_device_that_was_reset_is_read_although_its_state_had_refused() {
     sysfs.device("mlx5_0", 1);
     sysfs.put("infiniband/mlx5_0/ports/1/state", "");
     let mut host = sysfs.host();
-    assert_eq!(told(&mut host), [("mlx5_0".to_owned(), Guid(1), None)]);
+    assert_eq!(told(&mut host), [("mlx5_0".to_owned(), Some(Guid(1)), None)]);
     fs::remove_dir_all(sysfs.path("infiniband/mlx5_0")).unwrap();
     sysfs.device("mlx5_0", 1);
     assert_eq!(told(&mut host), [active("mlx5_0", 1)]);
@@ -182,4 +183,49 @@ fn a_value_that_fills_the_narrowest_field_of_its_counter_is_stuck() {
         assert_eq!(reading.get(counter), Some(value.parse().unwrap()), "{file}");
         assert_eq!(reading.is_stuck(counter), stuck, "{file}");
     }
+}
+
+#[test]
+fn a_device_at_which_reading_panics_is_down_and_read_again_at_the_next_look() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mlx5_0", 1);
+    sysfs.device("mlx5_1", 2);
+    let mut host = sysfs.host();
+    let panics = Arc::new(AtomicBool::new(true));
+    let told_to = Arc::clone(&panics);
+    let manner = Manner { rest: Duration::from_secs(3600), ethtool: false, cm: false };
+    let looking = Looking { clock: Clock::start(), manner };
+    host.patience = Patience::new(Duration::from_secs(60), move |reader: &mut DeviceReader| {
+        let is_sick = told_to.load(Ordering::Relaxed) && **reader.name() == *"mlx5_0";
+        assert!(!is_sick, "as planned");
+        reader.read(&looking)
+    });
+    let mut answers = || {
+        let devices = host.look().devices;
+        devices.iter().map(|device| (device.name.to_string(), device.answers)).collect::<Vec<_>>()
+    };
+    let first = |answers| [("mlx5_0".to_owned(), answers), ("mlx5_1".to_owned(), true)];
+    for _ in 0..2 {
+        assert_eq!(answers(), first(false));
+    }
+    panics.store(false, Ordering::Relaxed);
+    assert_eq!(answers(), first(true));
+}
+
+#[test]
+fn why_devices_cannot_be_listed_is_told_with_the_path() {
+    let sysfs = Sysfs::new();
+    let problem = |host: &mut Host| host.look().problem;
+    let mut host = sysfs.host();
+    assert_eq!(problem(&mut host), None, "no RDMA module is loaded");
+    sysfs.put("infiniband", "");
+    assert!(problem(&mut host).unwrap().contains("class/infiniband: Not a directory"));
+    fs::remove_file(sysfs.path("infiniband")).unwrap();
+    assert_eq!(problem(&mut host), None);
+    let mut nowhere = Host { sysfs: sysfs.0.path().join("sys"), ..sysfs.host() };
+    let problem = problem(&mut nowhere).unwrap();
+    assert!(
+        problem.contains("--path.sysfs") && problem.contains("/sys: No such file"),
+        "{problem}"
+    );
 }

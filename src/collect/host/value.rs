@@ -3,9 +3,38 @@
 use crate::fabric::Lid;
 use crate::fabric::rate::{Speed, Width};
 
-/// A state: the number before the colon of `4: ACTIVE`.
+/// PortState by its number (kernel: `state_show` in drivers/infiniband/core/sysfs.c).
+const STATES: [&str; 7] = ["NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER", "UNKNOWN"];
+
+/// PortPhysicalState by its number (kernel: `phys_state_to_str` there).
+const PHYSICAL_STATES: [&str; 8] = [
+    "<unknown>",
+    "Sleep",
+    "Polling",
+    "Disabled",
+    "PortConfigurationTraining",
+    "LinkUp",
+    "LinkErrorRecovery",
+    "Phy Test",
+];
+
+/// PortState: `4: ACTIVE`, or the word alone.
 pub(super) fn state(text: &str) -> Option<u8> {
-    text.split_once(':')?.0.trim().parse().ok()
+    numbered(text, &STATES)
+}
+
+/// PortPhysicalState: `5: LinkUp`, or the word alone.
+pub(super) fn physical_state(text: &str) -> Option<u8> {
+    numbered(text, &PHYSICAL_STATES)
+}
+
+/// The number before the colon; without a colon the place of the word in the list.
+fn numbered(text: &str, words: &[&str]) -> Option<u8> {
+    if let Some((number, _)) = text.split_once(':') {
+        return number.trim().parse().ok();
+    }
+    let place = words.iter().position(|word| word.eq_ignore_ascii_case(text))?;
+    u8::try_from(place).ok()
 }
 
 /// The word after the colon of `1: CA`, in small letters.
@@ -30,14 +59,17 @@ pub(super) struct Rate {
     pub speed: Option<Speed>,
 }
 
-/// A rate: `100 Gb/sec (4X EDR)`, `2.5 Gb/sec (1X)`. Where no speed is named it is SDR, or one that
-/// the kernel is too old to know.
+/// A rate: `100 Gb/sec (4X EDR)`, `2.5 Gb/sec (1X)`, or `400 Gb/sec` alone, where width and speed are
+/// not known. Where a width and no speed is named it is SDR, or one that the kernel is too old to know.
 pub(super) fn rate(text: &str) -> Option<Rate> {
     let (number, kind) = text.split_once("Gb/sec")?;
+    let bytes_per_second = tenths(number.trim())?.checked_mul(100_000_000 / 8)?;
+    if kind.trim().is_empty() {
+        return Some(Rate { bytes_per_second: Some(bytes_per_second), ..Rate::default() });
+    }
     let kind = kind.trim().strip_prefix('(')?.strip_suffix(')')?;
     let (lanes, speed) = kind.split_once('X')?;
     let width = Width::from_lanes(lanes.parse().ok()?);
-    let bytes_per_second = tenths(number.trim())?.checked_mul(100_000_000 / 8)?;
     let speed = match speed.trim() {
         // What SDR carries on this many lanes, and not a speed without a name.
         "" => Some(Speed::Sdr).filter(|&sdr| {
@@ -85,17 +117,33 @@ mod tests {
             assert_eq!(told.width.map(Width::lanes), Some(lanes), "{text}");
             assert_eq!(told.speed, speed, "{text}");
         }
-        for text in ["", "fast", "10 Gb/sec", "x Gb/sec (4X)", "99999999999999999999 Gb/sec (4X)"] {
+        for text in [
+            "",
+            "fast",
+            "10 Gb/sec 4X",
+            "x Gb/sec (4X)",
+            "x Gb/sec",
+            "99999999999999999999 Gb/sec (4X)",
+        ] {
             assert_eq!(rate(text), None, "{text}");
         }
         assert_eq!(rate("30 Gb/sec (3X DDR)").map(|rate| rate.width), Some(None));
+        let unknown = Rate { bytes_per_second: Some(50_000_000_000), width: None, speed: None };
+        assert_eq!(rate("400 Gb/sec"), Some(unknown));
     }
 
     #[test]
     fn states_words_and_lids() {
         assert_eq!(state("4: ACTIVE"), Some(4));
         assert_eq!(state("0: <unknown>"), Some(0));
-        assert_eq!((state("ACTIVE"), state("x: y"), state("")), (None, None, None));
+        assert_eq!(
+            (state("DOWN"), state("active"), state("ACTIVE_DEFER")),
+            (Some(1), Some(4), Some(5))
+        );
+        assert_eq!((state("LinkUp"), state("x: y"), state("")), (None, None, None));
+        assert_eq!((physical_state("3: Disabled"), physical_state("Disabled")), (Some(3), Some(3)));
+        assert_eq!((physical_state("LinkUp"), physical_state("<unknown>")), (Some(5), Some(0)));
+        assert_eq!((physical_state("ACTIVE"), physical_state("")), (None, None));
         assert_eq!(
             (word("1: CA"), word("4: RNIC"), word("CA")),
             ("ca".into(), "rnic".into(), String::new())

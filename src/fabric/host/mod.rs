@@ -1,5 +1,6 @@
 //! What a host sees of its own RDMA devices, as values.
 
+pub mod cm;
 pub mod ethernet;
 pub mod event;
 pub mod hw_counter;
@@ -22,6 +23,10 @@ pub struct HostSnapshot {
     pub ended: Moment,
     /// The devices, by name.
     pub devices: Vec<Device>,
+    /// How many devices are there that the settings leave out.
+    pub left_out: usize,
+    /// Why the devices could not be listed, with the path. What was open already is read all the same.
+    pub problem: Option<String>,
 }
 
 /// An RDMA device: an HCA's function, a NIC that does RoCE, a piece of software that does.
@@ -29,9 +34,12 @@ pub struct HostSnapshot {
 pub struct Device {
     /// The kernel's name for it: `mlx5_0`.
     pub name: Arc<str>,
+    /// The kernel's number of its directory: another one once the device went and came back, and the same
+    /// under another name. `None` if it could not be opened.
+    pub instance: Option<u64>,
     /// What it is.
     pub about: Arc<About>,
-    /// Whether it could be read in time. One that could not has no ports here.
+    /// Whether it and its ports could be read in time. One that could not has no ports here.
     pub answers: bool,
     /// Its ports, by number.
     pub ports: Vec<Port>,
@@ -44,10 +52,10 @@ pub struct Device {
 /// What a device is, which seldom changes. What the driver does not tell is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The node GUID; 0 where nobody gave one to a virtual function.
-    pub guid: Guid,
+    /// The node GUID; 0 where nobody gave one to a virtual function, `None` where it was not read.
+    pub guid: Option<Guid>,
     /// The GUID of the whole system image; the same for all functions of an HCA.
-    pub system_guid: Guid,
+    pub system_guid: Option<Guid>,
     /// `ca`, `rnic`, as the kernel calls it.
     pub node_type: String,
     /// The node description, as the fabric sees it.
@@ -62,6 +70,8 @@ pub struct About {
     pub hca_type: String,
     /// The kernel driver: `mlx5_core`.
     pub driver: String,
+    /// Whether it is a virtual function (SR-IOV), which the host may hand to a guest at any time.
+    pub is_virtual: bool,
 }
 
 /// A port of a device, as the host sees it. `None` is what could not be read or has no meaning.
@@ -91,6 +101,8 @@ pub struct Port {
     pub reading: Reading,
     /// The counters that its driver has besides.
     pub hw: HwReading,
+    /// The counters of the connection manager, if they are read.
+    pub cm: Option<Box<cm::CmReading>>,
     /// The network interfaces on it.
     pub netdevs: Vec<Netdev>,
 }
@@ -182,15 +194,17 @@ pub(crate) mod tests {
             sm_lid: Some(Lid(1)),
             reading: Reading::empty(Moment::default()),
             hw: HwReading::default(),
+            cm: None,
             netdevs: Vec::new(),
         }
     }
 
     /// A look at one device.
     pub(crate) fn snapshot(device: &str, ports: Vec<Port>) -> HostSnapshot {
-        let about = About { guid: Guid(0xabc), node_type: "ca".into(), ..About::default() };
+        let about = About { guid: Some(Guid(0xabc)), node_type: "ca".into(), ..About::default() };
         let device = Device {
             name: device.into(),
+            instance: None,
             about: Arc::new(about),
             answers: true,
             ports,
@@ -198,6 +212,13 @@ pub(crate) mod tests {
             refused: 0,
         };
         let anchor = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
-        HostSnapshot { anchor, began: anchor.moment, ended: anchor.moment, devices: vec![device] }
+        HostSnapshot {
+            anchor,
+            began: anchor.moment,
+            ended: anchor.moment,
+            devices: vec![device],
+            left_out: 0,
+            problem: None,
+        }
     }
 }

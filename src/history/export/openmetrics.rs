@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use crate::fabric::counter::{Attribute, Place, Row, TABLE};
+use crate::fabric::counter::{Attribute, Place, Row, TABLE, scaled};
 use crate::fabric::rate::{Speed, Width};
 use crate::fabric::topology::{End, LinkId};
 use crate::history::file::growth::Swept;
@@ -16,7 +16,7 @@ use crate::history::file::stretch::Stretch;
 use crate::history::file::tier::part_of;
 use crate::history::file::timeline::{Led, Timeline};
 use crate::metric::Format;
-use crate::metric::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_head, scaled};
+use crate::metric::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_head};
 use crate::metric::family::{Head, push_label};
 
 use super::{Asked, ExportError};
@@ -191,7 +191,7 @@ impl Lived {
                         // What error correction mends is asked where there was a link before.
                         let is_read = self.timeline.is_read(place.node, sweep.began)
                             && (!of_link || self.timeline.had_link(port, sweep.began));
-                        Some((scaled(row, total.filter(|_| is_read)?), time))
+                        Some((scaled(total.filter(|_| is_read)?, row.scale), time))
                     }),
                 )?;
             }

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::params;
 
 use crate::fabric::Counter;
+use crate::fabric::counter::scaled;
 use crate::history::model::Window;
 use crate::history::{micros_of, time_of};
 
@@ -167,7 +168,7 @@ impl Reader {
     ) -> impl Iterator<Item = (Counter, u64)> + use<'a> {
         frame.values(entry).filter_map(|(number, by)| {
             let counter = self.numbers.counter(number)?;
-            Some((counter, by.saturating_mul(counter.row().scale)))
+            Some((counter, scaled(by, counter.row().scale)))
         })
     }
 }

@@ -24,7 +24,7 @@ impl Ids {
     pub(super) fn of(&mut self, snapshot: &HostSnapshot) -> Vec<Guid> {
         let keys = || {
             let devices = snapshot.devices.iter();
-            devices.map(|device| (Arc::clone(&device.name), device.about.guid))
+            devices.map(|device| (Arc::clone(&device.name), device.about.guid.unwrap_or_default()))
         };
         if self.given.len() > MOST {
             let here: Vec<_> = keys().collect();
@@ -70,7 +70,7 @@ mod tests {
         let mut all = snapshot("", Vec::new());
         let one = all.devices.remove(0);
         all.devices.extend(devices.iter().map(|&(name, guid)| {
-            let about = Arc::new(About { guid: Guid(guid), ..About::default() });
+            let about = Arc::new(About { guid: Some(Guid(guid)), ..About::default() });
             Device { name: name.into(), about, ..one.clone() }
         }));
         all

@@ -2,20 +2,24 @@
 //! something is heard.
 
 mod ids;
+mod inbox;
+mod missing;
 mod tally;
 mod totals;
 
+pub use inbox::Teller;
+pub use missing::Missing;
 pub use tally::{Place, PortTally, Tally};
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::collect::host::events::{Heard, Listener};
+use crate::collect::host::events::Listener;
 use crate::collect::host::selection::Selection;
 use crate::collect::host::{Host, Manner};
 use crate::config::HostSettings;
@@ -29,19 +33,24 @@ use crate::transport::clock::Clock;
 
 use super::{Board, PortNews};
 use ids::Ids;
+use inbox::{Inbox, Waiting};
+use missing::Absences;
 use totals::{Fared, HostTotals};
 
 /// However much is heard, there is so much rest between two looks: a flapping cable must not have the
 /// firmware asked for all counters all the time. What was heard is counted all the same.
 const LEAST_REST: Duration = Duration::from_secs(1);
 
-/// What the watch is told from outside.
-#[derive(Debug)]
-pub enum News {
-    /// What devices and the kernel tell.
-    Heard(Heard),
-    /// It is to end.
-    End,
+/// How often it is logged at most that events are dropped.
+const DROPS_LOGGED: Duration = Duration::from_secs(60);
+
+/// Events of devices that nobody took, because too many waited already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// By this watch, while it read devices.
+    pub by_host: u64,
+    /// By the judges of fabrics, whose sweeps did not go on.
+    pub by_judges: u64,
 }
 
 /// The state of the host's own devices, as it was last seen.
@@ -59,6 +68,10 @@ pub struct HostObservation {
     pub ids: Vec<Guid>,
     /// How many looks there were.
     pub looks: u64,
+    /// The devices that are gone, by name.
+    pub missing: Vec<Missing>,
+    /// The events that were dropped.
+    pub dropped: Dropped,
     /// What the ports went through.
     pub tally: Tally,
     /// The devices whose events are heard.
@@ -68,13 +81,21 @@ pub struct HostObservation {
 }
 
 impl HostObservation {
-    /// Whether the latest look could read a device, if there are any. A host without one is none
-    /// that something is wrong with.
+    /// Whether the latest look could read a device. Where there is none, and none was there before, nothing
+    /// is wrong: not every host has one.
     pub fn success(&self) -> bool {
         self.snapshot.as_ref().is_some_and(|snapshot| {
-            let devices = &snapshot.devices;
-            devices.is_empty() || devices.iter().any(|device| device.answers)
+            let none_is_due = snapshot.devices.is_empty() && self.missing.is_empty();
+            none_is_due && snapshot.problem.is_none()
+                || snapshot.devices.iter().any(|device| device.answers)
         })
+    }
+
+    /// Why nothing could be read, where the reason is not a device's: sysfs is not where it should be, or
+    /// may not be read.
+    pub fn problem(&self) -> Option<&str> {
+        let problem = self.snapshot.as_ref()?.problem.as_deref()?;
+        Some(problem).filter(|_| !self.success())
     }
 }
 
@@ -86,12 +107,16 @@ pub struct HostMonitor {
     host: Host,
     clock: Clock,
     board: Arc<watch::Sender<Board>>,
-    tell: Sender<News>,
-    news: Receiver<News>,
+    inbox: Inbox,
     /// The judges of the fabrics, who are told what happens to links that end here.
-    judges: Vec<Sender<PortNews>>,
+    judges: Vec<SyncSender<PortNews>>,
+    /// How many events they did not take.
+    untaken: u64,
+    /// What was dropped when that was last logged, and when.
+    drops_logged: Option<(Dropped, Moment)>,
     ids: Ids,
     totals: HostTotals,
+    absences: Absences,
     seen: HostObservation,
 }
 
@@ -99,19 +124,24 @@ impl HostMonitor {
     /// One that publishes to a board.
     pub fn new(settings: &HostSettings, clock: Clock, board: Arc<watch::Sender<Board>>) -> Self {
         let (sysfs, selection) = (settings.sysfs.clone(), settings.selection.clone());
-        let manner = Manner { rest: settings.retry_refused, ethtool: settings.ethtool };
-        let (tell, news) = mpsc::channel();
+        let manner = Manner {
+            rest: settings.retry_refused,
+            ethtool: settings.ethtool,
+            cm: settings.cm_counters,
+        };
         HostMonitor {
             interval: settings.interval,
             listen: settings.events.then(|| (sysfs.clone(), selection.clone())),
             host: Host::new(sysfs, selection, manner, clock),
             clock,
             board,
-            tell,
-            news,
+            inbox: Inbox::default(),
             judges: Vec::new(),
+            untaken: 0,
+            drops_logged: None,
             ids: Ids::default(),
             totals: HostTotals::default(),
+            absences: Absences::new(settings.forget_after),
             seen: HostObservation {
                 interval: settings.interval,
                 rails: settings.rails.clone(),
@@ -121,12 +151,12 @@ impl HostMonitor {
     }
 
     /// Where it takes news.
-    pub fn teller(&self) -> Sender<News> {
-        self.tell.clone()
+    pub fn teller(&self) -> Teller {
+        self.inbox.teller()
     }
 
     /// Has the judge of a fabric told what ports tell of their links, too.
-    pub fn tell(&mut self, judge: Sender<PortNews>) {
+    pub fn tell(&mut self, judge: SyncSender<PortNews>) {
         self.judges.push(judge);
     }
 
@@ -139,9 +169,9 @@ impl HostMonitor {
     pub fn run(mut self) {
         // Before the first look, so that nothing happens between the two that neither tells.
         let _listener = self.listen.take().and_then(|(sysfs, selection)| {
-            let tell = self.tell.clone();
+            let teller = self.teller();
             let wanted = move |device: &str| selection.has(device);
-            let heard = move |heard| tell.send(News::Heard(heard)).is_ok();
+            let heard = move |heard| teller.heard(heard);
             Listener::start(&sysfs, wanted, self.clock, heard)
                 .inspect_err(|error| tracing::warn!(%error, "no events are heard"))
                 .ok()
@@ -165,55 +195,100 @@ impl HostMonitor {
         let Fared { counting, befores } = self.totals.take(&mut snapshot, &ids);
         (self.seen.ids, self.seen.counting, self.seen.befores) = (ids, counting, befores);
         self.seen.tally.see(&snapshot);
-        if self.seen.looks == 0 && snapshot.devices.is_empty() {
-            tracing::warn!(
-                "no RDMA device on this host yet: load its driver, or name another --path.sysfs"
-            );
-        }
+        self.seen.missing = self.absences.follow(&snapshot);
+        self.seen.dropped = Dropped { by_host: self.inbox.dropped(), by_judges: self.untaken };
+        self.log_look(&snapshot);
+        self.log_drops();
         self.seen.looks += 1;
         self.seen.snapshot = Some(snapshot);
         let seen = Arc::new(self.seen.clone());
         self.board.send_modify(|board| board.host = Some(seen));
     }
 
+    /// Says why there is nothing to read: when it begins, and when the reason is another one.
+    fn log_look(&self, look: &HostSnapshot) {
+        let before = self.seen.snapshot.as_ref();
+        match (before.and_then(|before| before.problem.as_deref()), look.problem.as_deref()) {
+            (before, Some(problem)) if before != Some(problem) => {
+                tracing::warn!(problem, "the host's devices cannot be listed");
+            }
+            (Some(_), None) => tracing::info!("the host's devices can be listed again"),
+            _ => {}
+        }
+        if before.is_some() || !look.devices.is_empty() || look.problem.is_some() {
+            return;
+        }
+        if look.left_out > 0 {
+            tracing::warn!(
+                devices = look.left_out,
+                "none of the devices of this host is read: --host.device-include or \
+                 --host.device-exclude leaves all of them out"
+            );
+        } else {
+            tracing::warn!(
+                "no RDMA device on this host yet: load its driver, or name another --path.sysfs"
+            );
+        }
+    }
+
+    /// Says that events were dropped, now and then.
+    fn log_drops(&mut self) {
+        let (dropped, now) = (self.seen.dropped, self.clock.now());
+        let is_logged = self.drops_logged.map_or(dropped == Dropped::default(), |(logged, at)| {
+            logged == dropped || now.since(at) < DROPS_LOGGED
+        });
+        if !is_logged {
+            let Dropped { by_host, by_judges } = dropped;
+            tracing::warn!(
+                by_host,
+                by_judges,
+                "devices tell of more than can be taken: events were dropped, and the states of ports are \
+                 read instead"
+            );
+            self.drops_logged = Some((dropped, now));
+        }
+    }
+
     /// Waits until the next look is due, which what is heard makes `soon`; false if there is to be
     /// none.
     fn rest(&mut self, mut due: Moment, soon: Moment) -> bool {
         loop {
-            match self.news.recv_timeout(due.since(self.clock.now())) {
-                Ok(News::Heard(heard)) => {
-                    if self.hear(heard) {
-                        due = due.min(soon);
-                    }
-                }
-                Ok(News::End) | Err(RecvTimeoutError::Disconnected) => return false,
-                Err(RecvTimeoutError::Timeout) => return true,
+            let heard = self.inbox.take(due.since(self.clock.now()));
+            if heard.ended {
+                return false;
+            }
+            if self.hear(heard) {
+                due = due.min(soon);
+            }
+            // However much comes in, there is a look when it is due.
+            if self.clock.now() >= due {
+                return true;
             }
         }
     }
 
     /// Takes down what was heard, and tells whether to look soon.
-    fn hear(&mut self, heard: Heard) -> bool {
-        match heard {
-            Heard::Event(event) => {
-                log(&event);
-                self.host.look_closely_at(&event.device);
-                self.seen.tally.hear(&event);
-                self.tell_judges(&event);
-            }
-            Heard::DevicesChanged => self.host.look_closely(),
-            Heard::NetdevsChanged => {
-                self.host.look_closely();
-                return false;
-            }
-            Heard::Listening(devices) => self.seen.heard = devices,
+    fn hear(&mut self, heard: Waiting) -> bool {
+        let look_soon =
+            heard.devices_changed || heard.listening.is_some() || !heard.events.is_empty();
+        if heard.devices_changed || heard.netdevs_changed {
+            self.host.look_closely();
         }
-        true
+        if let Some(devices) = heard.listening {
+            self.seen.heard = devices;
+        }
+        for event in &heard.events {
+            log(event);
+            self.host.look_closely_at(&event.device);
+            self.seen.tally.hear(event);
+            self.tell_judges(event);
+        }
+        look_soon
     }
 }
 
 impl HostMonitor {
-    fn tell_judges(&self, event: &Event) {
+    fn tell_judges(&mut self, event: &Event) {
         let up = match event.kind {
             EventKind::PortError => false,
             EventKind::PortActive => true,
@@ -221,11 +296,14 @@ impl HostMonitor {
         };
         let devices = self.seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
         let device = devices.into_iter().find(|device| *device.name == *event.device);
-        let Some((device, port)) = device.zip(event.port) else { return };
-        let news = PortNews { end: (device.about.guid, port), up, at: event.at.moment };
+        let guid = device.and_then(|device| device.about.guid);
+        let Some(end) = guid.zip(event.port) else { return };
+        let news = PortNews { end, up, at: event.at.moment };
         for judge in &self.judges {
             // One that has ended judges nothing any more.
-            let _ = judge.send(news);
+            if let Err(TrySendError::Full(_)) = judge.try_send(news) {
+                self.untaken += 1;
+            }
         }
     }
 }
@@ -243,9 +321,11 @@ fn log(event: &Event) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
     use std::time::SystemTime;
 
     use super::*;
+    use crate::collect::host::events::Heard;
     use crate::config::Settings;
     use crate::config::options::Options;
     use crate::fabric::Guid;
@@ -257,7 +337,7 @@ mod tests {
         let settings = Settings::load(Options::default(), None).unwrap().host.unwrap();
         let (board, _seen) = watch::channel(Board::default());
         let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(board));
-        let (tell, judge) = mpsc::channel();
+        let (tell, judge) = mpsc::sync_channel(2);
         monitor.tell(tell);
         monitor.seen.snapshot = Some(snapshot("mlx5_0", vec![port(1)]));
         let at = |millis| Anchor {
@@ -271,10 +351,37 @@ mod tests {
             (4, "mlx5_0", EventKind::PortActive),
         ] {
             let event = Event { at: at(millis), device: device.into(), port: Some(1), kind };
-            monitor.hear(Heard::Event(event));
+            monitor.hear(Waiting { events: [event].into(), ..Waiting::default() });
         }
+        assert_eq!(monitor.untaken, 0);
+        let event =
+            Event { at: at(5), device: "mlx5_0".into(), port: Some(1), kind: EventKind::PortError };
+        monitor.hear(Waiting { events: [event].into(), ..Waiting::default() });
+        assert_eq!(monitor.untaken, 1, "a judge that takes nothing holds nobody up");
         let told: Vec<_> = judge.try_iter().map(|news| (news.end, news.up, news.at)).collect();
         let end = (Guid(0xabc), 1);
         assert_eq!(told, [(end, false, at(1).moment), (end, true, at(4).moment)]);
+    }
+
+    #[test]
+    fn a_flood_of_events_is_bounded_and_what_was_dropped_is_told() {
+        let sysfs = tempfile::tempdir().unwrap();
+        let mut settings = Settings::load(Options::default(), None).unwrap().host.unwrap();
+        settings.sysfs = sysfs.path().to_owned();
+        let (board, seen) = watch::channel(Board::default());
+        let mut monitor = HostMonitor::new(&settings, Clock::start(), Arc::new(board));
+        let teller = monitor.teller();
+        let at = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
+        let event =
+            Event { at, device: "mlx5_0".into(), port: Some(1), kind: EventKind::PortError };
+        for _ in 0..inbox::MOST_EVENTS + 5 {
+            assert!(teller.heard(Heard::Event(event.clone())), "it never waits");
+        }
+        monitor.look();
+        let dropped = Dropped { by_host: 5, by_judges: 0 };
+        assert_eq!(seen.borrow().host.as_ref().unwrap().dropped, dropped);
+        assert_eq!(monitor.drops_logged.map(|(logged, _)| logged), Some(dropped));
+        teller.end();
+        assert!(!monitor.rest(Moment::NEVER, Moment::NEVER));
     }
 }

@@ -28,10 +28,14 @@ pub struct Tally {
 /// What happened to a port.
 #[derive(Clone, Debug, Default)]
 pub struct PortTally {
-    /// The node GUID that its device had when it was last seen.
-    pub guid: Guid,
+    /// The node GUID that its device had when it was last seen, if it could be read.
+    pub guid: Option<Guid>,
     /// How often it stopped being Active.
     pub losses: u64,
+    /// Its device as it was last seen: [`Device::instance`].
+    instance: Option<u64>,
+    /// When it was last seen.
+    seen: Moment,
     counts: [u64; EventKind::ALL.len()],
     last: [Option<Anchor>; EventKind::ALL.len()],
     active: Active,
@@ -83,6 +87,24 @@ impl PortTally {
         self.losses += 1;
         self.lost = at;
     }
+
+    /// Takes down which device it is of, at a moment. If that is another one than before, the device went and
+    /// came back between two looks, and the link was lost with it: once, so not if an event told of it.
+    fn is_of(&mut self, instance: Option<u64>, at: Moment) {
+        let is_another = self.instance.zip(instance).is_some_and(|(before, now)| before != now);
+        if is_another && self.active.is == Some(true) && self.lost <= self.seen {
+            self.lose(at);
+            if self.active.as_of <= at {
+                self.active.is = Some(false);
+            }
+        }
+        (self.instance, self.seen) = (instance.or(self.instance), at);
+    }
+
+    /// Forgets how it stood: its device has another name now, and is followed by that.
+    fn is_renamed(&mut self) {
+        (self.instance, self.active) = (None, Active::default());
+    }
 }
 
 impl Tally {
@@ -123,21 +145,42 @@ impl Tally {
         }
     }
 
-    /// Follows what a look found. A device that is not there, or hangs, says nothing.
+    /// Follows what a look found. A device that hangs says nothing; the ports of one that is gone have lost
+    /// their links.
     pub fn see(&mut self, snapshot: &HostSnapshot) {
         if self.places.len() > MOST_PLACES {
             let here = |name: &str| snapshot.devices.iter().any(|device| *device.name == *name);
             self.places.retain(|(name, _), _| here(name));
         }
+        if snapshot.problem.is_none() {
+            self.miss(snapshot);
+        }
         for device in &snapshot.devices {
             self.place(device, None);
             for port in &device.ports {
                 let place = self.place(device, Some(port.number));
+                place.is_of(device.instance, port.at);
                 // ACTIVE_DEFER waits for a while after a link error and carries traffic again.
                 if let Some(known) = port.state {
                     place
                         .is_active(known == state::ACTIVE || known == state::ACTIVE_DEFER, port.at);
                 }
+            }
+        }
+    }
+
+    /// Follows the ports whose devices are not there any more. No event needs to tell of that: not every
+    /// driver does, and without libibverbs none is heard.
+    fn miss(&mut self, snapshot: &HostSnapshot) {
+        for ((name, port), tally) in &mut self.places {
+            let Some(instance) = tally.instance.filter(|_| port.is_some()) else { continue };
+            let found = snapshot.devices.iter().find(|device| device.instance == Some(instance));
+            match found {
+                Some(device) if device.name == *name => {}
+                Some(_) => tally.is_renamed(),
+                // Another device, or one that cannot be opened, has its name.
+                None if snapshot.devices.iter().any(|device| device.name == *name) => {}
+                None => tally.is_active(false, snapshot.ended),
             }
         }
     }
@@ -167,9 +210,25 @@ mod tests {
     }
 
     fn see(tally: &mut Tally, millis: u64, state: u8) {
+        see_as(tally, millis, "rxe0", 1, state);
+    }
+
+    /// Sees the device under a name, as the instance of this number.
+    fn see_as(tally: &mut Tally, millis: u64, name: &str, instance: u64, state: u8) {
         let mut port = port(1);
         (port.at, port.state) = (at(millis).moment, Some(state));
-        tally.see(&snapshot("rxe0", vec![port]));
+        let mut look = snapshot(name, vec![port]);
+        look.ended = at(millis).moment;
+        look.devices[0].instance = Some(instance);
+        tally.see(&look);
+    }
+
+    /// Looks at a host without the device.
+    fn see_nothing(tally: &mut Tally, millis: u64) {
+        let mut look = snapshot("", Vec::new());
+        look.devices.clear();
+        look.ended = at(millis).moment;
+        tally.see(&look);
     }
 
     fn losses(tally: &Tally) -> u64 {
@@ -240,6 +299,90 @@ mod tests {
         let mut tally = Tally::default();
         hear(&mut tally, 1, EventKind::PortError);
         assert_eq!(losses(&tally), 1, "of a port that was never looked at");
+    }
+
+    #[test]
+    fn a_device_that_goes_loses_its_link_once_heard_or_not() {
+        // The events that are heard on the way, and what its port is like when it is back.
+        let events: [&[(u64, EventKind)]; 4] = [
+            &[],
+            &[(150, EventKind::DeviceFatal)],
+            &[(150, EventKind::PortError), (160, EventKind::DeviceFatal)],
+            // Heard late, after the look that missed it.
+            &[(250, EventKind::DeviceFatal)],
+        ];
+        for heard in events {
+            let mut tally = Tally::default();
+            see(&mut tally, 100, state::ACTIVE);
+            for (millis, kind) in heard {
+                hear(&mut tally, *millis, *kind);
+            }
+            see_nothing(&mut tally, 200);
+            see_nothing(&mut tally, 300);
+            assert_eq!(losses(&tally), 1, "{heard:?}");
+            see_as(&mut tally, 400, "rxe0", 2, state::ACTIVE);
+            see_as(&mut tally, 500, "rxe0", 2, state::ACTIVE);
+            assert_eq!(losses(&tally), 1, "back: {heard:?}");
+            see_nothing(&mut tally, 600);
+            assert_eq!(losses(&tally), 2, "gone again: {heard:?}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_went_and_came_back_between_two_looks_lost_its_link_once() {
+        for (heard, state, lost) in [
+            (&[][..], state::ACTIVE, 1),
+            (&[], state::DOWN, 1),
+            (&[(150, EventKind::DeviceFatal), (160, EventKind::PortActive)], state::ACTIVE, 1),
+            (&[(150, EventKind::DeviceFatal)], state::ACTIVE, 1),
+        ] {
+            let mut tally = Tally::default();
+            see(&mut tally, 100, state::ACTIVE);
+            for (millis, kind) in heard {
+                hear(&mut tally, *millis, *kind);
+            }
+            see_as(&mut tally, 200, "rxe0", 2, state);
+            see_as(&mut tally, 300, "rxe0", 2, state);
+            assert_eq!(losses(&tally), lost, "{heard:?} {state}");
+        }
+        let mut tally = Tally::default();
+        see(&mut tally, 100, state::DOWN);
+        see_as(&mut tally, 200, "rxe0", 2, state::ACTIVE);
+        see_nothing(&mut tally, 300);
+        see_as(&mut tally, 400, "rxe0", 3, state::ACTIVE);
+        assert_eq!(losses(&tally), 1, "of a port without a link nothing is lost");
+    }
+
+    #[test]
+    fn a_device_that_gets_another_name_has_lost_nothing() {
+        let mut tally = Tally::default();
+        see(&mut tally, 100, state::ACTIVE);
+        see_as(&mut tally, 200, "rocep1s0", 1, state::ACTIVE);
+        see_as(&mut tally, 300, "rxe0", 2, state::ACTIVE);
+        assert_eq!(losses(&tally), 1, "the other one went, and its old name is another's");
+        let mut look = snapshot("a", vec![port(1)]);
+        let mut other = look.devices[0].clone();
+        other.name = "b".into();
+        look.devices.push(other);
+        let mut tally = Tally::default();
+        for instances in [[1, 2], [2, 1]] {
+            for (device, instance) in look.devices.iter_mut().zip(instances) {
+                device.instance = Some(instance);
+            }
+            tally.see(&look);
+        }
+        assert_eq!(losses(&tally), 0, "they swapped their names");
+    }
+
+    #[test]
+    fn what_cannot_be_listed_is_not_gone() {
+        let mut tally = Tally::default();
+        see(&mut tally, 100, state::ACTIVE);
+        let mut look = snapshot("", Vec::new());
+        look.devices.clear();
+        look.problem = Some("Permission denied".to_owned());
+        tally.see(&look);
+        assert_eq!(losses(&tally), 0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `/api/v1/links/{id}`, and ports in full: put together from a board.
 
-use crate::fabric::counter::TABLE;
+use crate::fabric::counter::{TABLE, scaled};
 use crate::fabric::status::{PortStatus, physical, state};
 use crate::fabric::topology::{Link as Cable, LinkId};
 use crate::fabric::{Counter, NodeIndex, PortIndex, Reading};
@@ -42,7 +42,7 @@ pub fn port(of: Of<'_>, index: PortIndex, judged: Option<&LinkFindings>) -> Port
     let findings = of.findings.ports.get(index.0 as usize).unwrap_or(&nothing);
     let counting = findings.counting;
     let counted = TABLE.iter().filter_map(|row| {
-        let count = reading?.get(row.counter)?.saturating_mul(row.scale);
+        let count = scaled(reading?.get(row.counter)?, row.scale);
         Some((row.metric.into(), count))
     });
     let counters = counted.collect();

@@ -124,7 +124,7 @@ macro_rules! families {
 
 families! {
     "infiniband_collector_success" Gauge ["fabric", "collector"]
-        "Whether a collector came to its end and brought something in the last time."
+        "Whether the collector's latest run ended and read something."
         => |about, out| {
             about.each(|it| for collector in Collector::ALL {
                 out.put(&[("fabric", &it.fabric), ("collector", collector.label())], it.tally.success(collector));
@@ -149,6 +149,12 @@ families! {
     "infiniband_host_reads" Counter []
         "Looks at this host's own devices."
         => |about, out| about.host(|it| out.put(&[], it.looks));
+    "infiniband_host_events_dropped" Counter ["consumer"]
+        "Events of this host's devices that were dropped because too many waited: by the host collector while it read devices, or by the judges of fabrics while no sweep took them."
+        => |about, out| about.host(|it| {
+            out.put(&[("consumer", "host")], it.dropped.by_host);
+            out.put(&[("consumer", "judge")], it.dropped.by_judges);
+        });
     "infiniband_sweep_duration_seconds" Gauge ["fabric"]
         "How long the latest sweep took, from its first question to its last answer."
         => |about, out| about.each(|it| if let Some(last) = &it.snapshot {

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use crate::fabric::counter::TABLE;
+use crate::fabric::counter::{TABLE, scaled};
 use crate::fabric::{NodeIndex, PortIndex, Snapshot};
 use crate::metric::families::{NODE_UP, PORT_INFO};
 use crate::monitor::Observation;
 
-pub use crate::metric::families::{counter_family, counter_head, scaled};
+pub use crate::metric::families::{counter_family, counter_head};
 
 use super::deflated::{Block, BlockWriter};
 use super::family::{Family, Head, Kind, push_label};
@@ -116,7 +116,7 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
         for fabric in &fabrics {
             fabric.values(&mut writer, &sample, |port| {
                 let reading = fabric.snapshot.reading(port)?;
-                reading.get(row.counter).map(|raw| scaled(row, raw))
+                reading.get(row.counter).map(|raw| scaled(raw, row.scale))
             });
         }
         part(Place::Counter(row.counter as usize), head, writer.finish());

@@ -97,10 +97,17 @@ impl Exposition {
         document
     }
 
-    /// Whether every fabric was swept at least once, and the host looked at.
-    pub fn is_ready(&self) -> bool {
-        self.board.fabrics.iter().all(|observation| observation.tally.sweeps > 0)
-            && self.board.host.as_ref().is_none_or(|host| host.looks > 0)
+    /// Why it is not ready: a fabric was not swept yet, or the host not looked at, or its devices cannot be
+    /// listed.
+    pub fn unready(&self) -> Option<String> {
+        let host = self.board.host.as_ref();
+        if self.board.fabrics.iter().any(|observation| observation.tally.sweeps == 0) {
+            return Some("the first sweep is not at its end yet".to_owned());
+        }
+        if host.is_some_and(|host| host.looks == 0) {
+            return Some("this host's devices were not read yet".to_owned());
+        }
+        host.and_then(|host| host.problem().map(str::to_owned))
     }
 
     /// The board that was rendered.

@@ -185,7 +185,7 @@ fn gzip_unpacks_to_the_plain_text() {
 #[test]
 fn a_board_without_a_sweep_has_no_ports_and_is_not_ready() {
     let exposition = Exposition::render(vec![Arc::new(Observation::default())].into());
-    assert!(!exposition.is_ready());
+    assert!(exposition.unready().is_some());
     let process = process::Process::new(Path::new("/proc"));
     let text = collect(Unpacked::new(exposition.document(Format::Text, &process)));
     let text = String::from_utf8(text).unwrap();

@@ -44,7 +44,7 @@ fn page(host: &Host) -> Markup {
                     ": " a href=(node(fabric, device)) { "a node" } " of the fabric " bdi { (fabric) }
                 }
             }
-            @if !device.answers { p { strong { "It hangs: " } "what is asked of it was not answered in time." } }
+            @if !device.answers { p { strong { "It cannot be read: " } "it did not answer in time, or the kernel shows no ports of it." } }
             @if !device.ports.is_empty() { (ports(device)) }
         } }
     }
@@ -86,7 +86,7 @@ pub(super) fn in_short(host: &Host) -> Markup {
         @if host.devices.is_empty() { p { "No RDMA device on this host was read yet." } } @else {
             ul .devices { @for device in &host.devices { li {
                 a href=(address::device(&device.device)) { (device.device) }
-                @if !device.answers { ": " strong { "hangs" } }
+                @if !device.answers { ": " strong { "cannot be read" } }
                 @for port in &device.ports {
                     span .whole { " port " (port.port) " " (state(port)) @if let Some(bytes) = port.rate { " " (rate(bytes)) } }
                 }

@@ -117,12 +117,28 @@ impl Tree {
         self.link_to(&Path::new("devices/pci0000:00").join(address).join("driver"), &driver);
     }
 
-    /// Takes a device out, as the kernel does it: the class first.
+    /// Takes a device and its interfaces out, as the kernel does it: the classes first.
     pub fn remove(&self, device: &Device) {
-        let class = self.path().join("class/infiniband").join(&device.name);
-        let place = self.path().join(device.home()).join("infiniband").join(&device.name);
-        std::fs::remove_file(&class).unwrap_or_else(|e| panic!("{}: {e}", class.display()));
-        std::fs::remove_dir_all(&place).unwrap_or_else(|e| panic!("{}: {e}", place.display()));
+        let home = self.path().join(device.home());
+        let remove = |path: PathBuf| {
+            let done = if path.is_dir() && !path.is_symlink() {
+                std::fs::remove_dir_all(&path)
+            } else {
+                std::fs::remove_file(&path)
+            };
+            done.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        };
+        remove(self.path().join("class/infiniband").join(&device.name));
+        for netdev in &device.netdevs {
+            remove(self.path().join("class/net").join(&netdev.name));
+            if device.function.is_some() {
+                remove(home.join("net").join(&netdev.name));
+            }
+        }
+        if device.function.is_some() {
+            remove(home.join("driver"));
+        }
+        remove(home.join("infiniband").join(&device.name));
     }
 
     /// Puts an interface in, below a PCI function or by itself.

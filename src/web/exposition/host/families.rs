@@ -1,7 +1,8 @@
 //! The families that only the host tells, each with what it tells of a thing: the labels that it has
 //! besides, and the value.
 
-use crate::fabric::host::{Device, IpoibMode, Netdev, Port, ethernet, hw_counter};
+use crate::fabric::host::cm::Group;
+use crate::fabric::host::{Device, IpoibMode, Netdev, Port, cm, ethernet, hw_counter};
 use crate::web::exposition::fabrics::PORT_STATES;
 use crate::web::exposition::family::{Family, Head, Kind};
 use crate::web::exposition::line::Tell;
@@ -35,7 +36,7 @@ pub(super) const DEVICES: &[(Family, Tell<Device>)] = &[
             let about = &device.about;
             line.label("node", &about.description);
             line.label("node_type", &about.node_type);
-            line.label("system_guid", &about.system_guid.to_string());
+            about.system_guid.inspect(|guid| line.label("system_guid", &guid.to_string()));
             line.label("firmware", &about.firmware);
             line.label("hardware", &about.hardware);
             line.label("board", &about.board);
@@ -43,15 +44,6 @@ pub(super) const DEVICES: &[(Family, Tell<Device>)] = &[
             line.label("driver", &about.driver);
             line.value(1);
         },
-    ),
-    (
-        Family {
-            name: "infiniband_device_up",
-            kind: Kind::Gauge,
-            labels: DEVICE_LABELS,
-            help: "Whether the device could be read; 0 while it hangs.",
-        },
-        |device, line| line.value(device.answers.into()),
     ),
     (
         Family {
@@ -171,6 +163,22 @@ pub(super) const HW_UNKNOWN: Family = Family {
     help: "A counter of the driver that is not known here, by the name of its file.",
 };
 
+/// The family of a directory of the connection manager's counters.
+pub(super) fn cm_family(group: &Group) -> Family {
+    Family {
+        name: group.metric,
+        kind: Kind::Counter,
+        labels: &["fabric", "guid", "port", "device", "message"],
+        help: group.help,
+    }
+}
+
+pub(super) const DEVICE_UP: Family = Family {
+    name: "infiniband_device_up",
+    kind: Kind::Gauge,
+    labels: DEVICE_LABELS,
+    help: "Whether the device and its ports could be read: 0 while it hangs, and for --fabric.forget-after once it is gone.",
+};
 pub(super) const HEARD: Family = Family {
     name: "infiniband_device_events_heard",
     kind: Kind::Gauge,
@@ -200,7 +208,8 @@ pub(super) const EVENT_TIMES: Family = Family {
 pub fn families() -> impl Iterator<Item = Family> {
     (DEVICES.iter().map(|(family, _)| *family))
         .chain(PORTS.iter().map(|(family, _)| *family))
-        .chain([HEARD, LINK_LOSSES, EVENTS, EVENT_TIMES, HW_UNKNOWN])
+        .chain([DEVICE_UP, HEARD, LINK_LOSSES, EVENTS, EVENT_TIMES, HW_UNKNOWN])
+        .chain(cm::GROUPS.iter().map(cm_family))
         .chain(NETDEVS.iter().map(|(family, _)| *family))
 }
 

@@ -9,21 +9,22 @@ pub use families::{ethernet_head, families, hw_head};
 
 use std::sync::Arc;
 
-use crate::fabric::counter::TABLE as COUNTERS;
+use crate::fabric::counter::{TABLE as COUNTERS, scaled};
 use crate::fabric::host::event::EventKind;
-use crate::fabric::host::{Device, HwReading, Netdev, Port, ethernet, hw_counter};
+use crate::fabric::host::{Device, HwReading, Netdev, Port, cm, ethernet, hw_counter};
 use crate::fabric::moment::Anchor;
 use crate::fabric::{Guid, PortNumber};
 use crate::health::findings::Counting;
 use crate::monitor::host::HostObservation;
 
-use super::fabrics::{PORT_STATES, counter_head, scaled};
+use super::fabrics::{PORT_STATES, counter_head};
 use super::family::push_label;
 use super::findings::{COUNTING, Counted};
 use super::line::{Line, With};
 use super::part::{Part, Place};
 use families::{
-    DEVICES, EVENT_TIMES, EVENTS, HEARD, HW_UNKNOWN, LINK_LOSSES, NETDEVS, PORT_VALUES, PORTS,
+    DEVICE_UP, DEVICES, EVENT_TIMES, EVENTS, HEARD, HW_UNKNOWN, LINK_LOSSES, NETDEVS, PORT_VALUES,
+    PORTS, cm_family,
 };
 use parts::Parts;
 
@@ -39,9 +40,20 @@ pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     labelled.states_and_counters(&mut parts);
     labelled.counting(&mut parts);
     parts.each(DEVICES, &labelled.devices);
+    parts.host(DEVICE_UP.into(), |text, name| {
+        for (labels, device) in &labelled.devices {
+            Line::new(text, name, labels).value(device.answers.into());
+        }
+        // Of a device that is gone nothing else is known.
+        for gone in &observation.missing {
+            let labels = labels(observation, &gone.name, None, gone.guid);
+            Line::new(text, name, &labels).value(0);
+        }
+    });
     parts.each(PORTS, &labelled.ports);
     events(observation, &labelled.devices, &mut parts);
     labelled.hw(&mut parts);
+    labelled.cm(&mut parts);
     parts.each(NETDEVS, &labelled.netdevs);
     labelled.ethernet(&mut parts);
     parts.done
@@ -98,7 +110,7 @@ impl<'a> Labelled<'a> {
             parts.add(place, counter_head(row.counter), |text, name| {
                 for (labels, port) in &self.ports {
                     let raw = port.reading.get(row.counter);
-                    Line::new(text, name, labels).value_of(raw.map(|raw| scaled(row, raw)));
+                    Line::new(text, name, labels).value_of(raw.map(|raw| scaled(raw, row.scale)));
                 }
             });
         }
@@ -135,7 +147,7 @@ impl<'a> Labelled<'a> {
             };
             parts.host(hw_head(row), |text, name| {
                 for (_, labels, value) in of_row {
-                    Line::new(text, name, labels).value(value.wrapping_mul(row.scale));
+                    Line::new(text, name, labels).value(scaled(*value, row.scale));
                 }
             });
         }
@@ -146,6 +158,24 @@ impl<'a> Labelled<'a> {
                 line.value(value);
             }
         });
+    }
+
+    /// The connection manager's counters.
+    fn cm(&self, parts: &mut Parts) {
+        for (group, row) in cm::GROUPS.iter().enumerate() {
+            parts.host(cm_family(row).into(), |text, name| {
+                for (labels, port) in &self.ports {
+                    let Some(of_group) = port.cm.as_ref().and_then(|cm| cm.get(group)) else {
+                        continue;
+                    };
+                    for (message, value) in cm::MESSAGES.iter().zip(of_group) {
+                        let mut line = Line::new(text, name, labels);
+                        line.label("message", message);
+                        line.value_of(*value);
+                    }
+                }
+            });
+        }
     }
 
     fn ethernet(&self, parts: &mut Parts) {
@@ -219,16 +249,19 @@ fn events(observation: &HostObservation, devices: &With<'_, Device>, parts: &mut
     });
 }
 
-/// `{fabric="…",guid="…",port="…",device="…"`; without a port what concerns a whole device.
+/// `{fabric="…",guid="…",port="…",device="…"`; without a port what concerns a whole device, and without a
+/// GUID one whose GUID could not be read.
 fn labels(
     observation: &HostObservation,
     device: &Arc<str>,
     port: Option<PortNumber>,
-    guid: Guid,
+    guid: Option<Guid>,
 ) -> Vec<u8> {
     let mut labels = Vec::new();
     push_label(&mut labels, b'{', "fabric", observation.rails.fabric_of(device, port));
-    push_label(&mut labels, b',', "guid", &guid.to_string());
+    if let Some(guid) = guid {
+        push_label(&mut labels, b',', "guid", &guid.to_string());
+    }
     if let Some(port) = port {
         push_label(&mut labels, b',', "port", itoa::Buffer::new().format(port));
     }
@@ -239,11 +272,13 @@ fn labels(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::Moment;
     use crate::fabric::counter::Counter;
     use crate::fabric::host::HwName;
     use crate::fabric::host::rails::Rails;
     use crate::fabric::host::tests::{port, snapshot};
     use crate::health::evidence::tests::saturated;
+    use crate::monitor::host::Missing;
 
     fn observation(ports: Vec<Port>) -> HostObservation {
         HostObservation {
@@ -350,6 +385,47 @@ mod tests {
                 .any(|line| line.starts_with("infiniband_device_up{") && line.ends_with("} 0"))
         );
         assert!(!lines.iter().any(|line| line.contains("port=") || line.contains("refused")));
+    }
+
+    #[test]
+    fn a_device_that_is_gone_is_down_and_nothing_else() {
+        let mut observation = observation(vec![port(1)]);
+        let missing = |name: &str, guid| Missing { name: name.into(), guid, since: Moment::NEVER };
+        observation.missing = vec![missing("mlx5_1", Some(Guid(0xdef))), missing("vf", None)];
+        let lines = samples(&observation);
+        let gone: Vec<_> = lines
+            .iter()
+            .filter(|line| line.contains("\"mlx5_1\"") || line.contains("\"vf\""))
+            .collect();
+        let name = "infiniband_device_up";
+        assert_eq!(
+            gone,
+            [
+                &format!(r#"{name}{{fabric="ib",guid="0x0000000000000def",device="mlx5_1"}} 0"#),
+                &format!(r#"{name}{{fabric="ib",device="vf"}} 0"#),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_look_that_read_nothing_of_what_should_be_there_is_no_success() {
+        let look = |devices: usize, answers: bool, missing: usize, problem: bool| {
+            let mut observation = observation(Vec::new());
+            let snapshot = observation.snapshot.as_mut().unwrap();
+            snapshot.devices[0].answers = answers;
+            snapshot.devices.truncate(devices);
+            snapshot.problem = problem.then(|| "Permission denied".to_owned());
+            let gone = Missing { name: "mlx5_1".into(), guid: None, since: Moment::NEVER };
+            observation.missing = vec![gone; missing];
+            (observation.success(), observation.problem().is_some())
+        };
+        assert_eq!(look(0, false, 0, false), (true, false), "a host without devices");
+        assert_eq!(look(1, true, 1, false), (true, false), "one is gone, and another is not");
+        assert_eq!(look(1, true, 0, true), (true, false), "what was open is still read");
+        assert_eq!(look(1, false, 0, false), (false, false), "all hang");
+        assert_eq!(look(0, false, 1, false), (false, false), "all are gone");
+        assert_eq!(look(0, false, 0, true), (false, true), "sysfs is not there");
+        assert!(!HostObservation::default().success(), "nobody looked yet");
     }
 
     #[test]

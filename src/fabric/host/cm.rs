@@ -1,0 +1,50 @@
+//! The counters of the kernel's connection manager: messages by which reliable connections are made and
+//! ended (IBTA 1.4, chapter 12), those of IPoIB's connected mode, of Lustre and of NFS over RDMA among them.
+//!
+//! Linux 5.2 and later have them below each port that speaks the protocol (drivers/infiniband/core/cm.c,
+//! `CM_COUNTER_GROUP`), once the module ib_cm is loaded. A read takes a number from memory and asks no
+//! firmware; but a port has 44 of them.
+
+/// A directory of counters, one file a message.
+#[derive(Debug)]
+pub struct Group {
+    /// Its name, below a port.
+    pub directory: &'static str,
+    /// Its metric, before `_total`.
+    pub metric: &'static str,
+    /// What it counts.
+    pub help: &'static str,
+}
+
+/// The directories.
+pub const GROUPS: [Group; 4] = [
+    Group {
+        directory: "cm_tx_msgs",
+        metric: "infiniband_cm_transmit_messages",
+        help: "Messages of the connection manager sent, by kind.",
+    },
+    Group {
+        directory: "cm_tx_retries",
+        metric: "infiniband_cm_transmit_retries",
+        help: "Messages of the connection manager sent again because no answer came, by kind.",
+    },
+    Group {
+        directory: "cm_rx_msgs",
+        metric: "infiniband_cm_receive_messages",
+        help: "Messages of the connection manager received, by kind.",
+    },
+    Group {
+        directory: "cm_rx_duplicates",
+        metric: "infiniband_cm_receive_duplicates",
+        help: "Messages of the connection manager received that had been received before, by kind.",
+    },
+];
+
+/// The kinds of messages, which are the files of each directory: request, message receipt
+/// acknowledgment, reject, reply, ready to use, disconnect request and reply, the same of a service's
+/// lookup, load alternate path and its answer.
+pub const MESSAGES: [&str; 11] =
+    ["req", "mra", "rej", "rep", "rtu", "dreq", "drep", "sidr_req", "sidr_rep", "lap", "apr"];
+
+/// What a port counted, by [group](GROUPS) and [message](MESSAGES).
+pub type CmReading = [[Option<u64>; MESSAGES.len()]; GROUPS.len()];
