@@ -29,7 +29,7 @@ pub struct ServeArgs {
 pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     let settings = Settings::load(args.options, args.config_file.as_deref())
         .map_err(|error| Fatal::new(Exit::Usage, error))?;
-    let mut daemon = Daemon::new(&settings);
+    let mut daemon = Daemon::new(&settings)?;
     let clock = Clock::start();
     let prepared = (0..settings.fabrics.len())
         .map(|slot| prepare(&mut daemon, &settings, slot, clock))

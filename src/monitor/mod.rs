@@ -19,7 +19,7 @@ pub use maintenance::{MaintenanceError, work_in};
 pub use mastership::Mastership;
 pub use names::{NamesError, names_in};
 pub use observation::{Board, Collector, Observation, Tally};
-pub use recording::Recording;
+pub use recording::{Recording, Trouble};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
