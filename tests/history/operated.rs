@@ -148,8 +148,14 @@ impl Image {
 
 /// What is new up to a byte, and what was there before behind it.
 fn torn(before: &[u8], after: &[u8], chance: &mut Chance) -> Vec<u8> {
-    let same = before.iter().zip(after).take_while(|(before, after)| before == after).count();
-    let at = same + chance.below((after.len() - same) as u64 + 1) as usize;
+    let is_same = |(before, after): &(&[u8], &[u8])| before == after;
+    let pages = before.chunks_exact(512).zip(after.chunks_exact(512)).take_while(is_same).count();
+    let [rest, new] = [before, after].map(|bytes| bytes.get(pages * 512..).unwrap_or_default());
+    let same = rest.iter().zip(new).take_while(|(before, after)| before == after).count();
+    let same = pages * 512 + same;
+    // Each fourth time all of it is there, and whoever wrote it had no time to say so.
+    let new = (after.len() - same) as u64;
+    let at = same + if chance.below(4) == 0 { new } else { chance.below(new + 1) } as usize;
     let mut bytes = after[..at].to_vec();
     bytes.extend(before.get(at..).unwrap_or_default());
     bytes
@@ -357,9 +363,9 @@ impl World {
         let names = ["copy", "copy.part", "bak", "damaged-yesterday", "old", "1", "tmp-wal"];
         let name = names[self.chance.below(names.len() as u64) as usize];
         let name = format!("history.db.{name}-{number}");
-        // A copy of the history itself, and some bytes.
+        // The beginning of the history itself, or some bytes.
         let bytes = match self.chance.below(3) {
-            0 => std::fs::read(self.file()).unwrap(),
+            0 => std::fs::read(self.file()).unwrap().into_iter().take(1 << 16).collect(),
             _ => (0..self.chance.below(5_000)).map(|byte| byte as u8).collect(),
         };
         self.put(&name, Some(bytes));

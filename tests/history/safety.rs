@@ -19,7 +19,7 @@ use crate::herd::{self, Herd};
 use crate::rig::child;
 use crate::rig::exporter::PROGRAM;
 use crate::steady::{Steady, Tape, check, settings};
-use crate::{SWEEP, events, minutes, wall};
+use crate::{SWEEP, always, events, minutes, wall};
 
 /// How long a verb may take that has nothing to wait for.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -297,6 +297,30 @@ fn the_end_of_one_fabric_that_fails_costs_no_other_its_own() {
         .collect();
     assert_eq!(stops, [herd::NAME]);
     assert_eq!(check(&steady, &file, 0, &[]), 5);
+}
+
+/// Frames of a copy keep their numbers, and none gets the number of another fabric's.
+#[test]
+fn a_copy_of_two_fabrics_has_both() {
+    let steady = Arc::new(Steady::new());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut tape = Tape::new(&steady, settings(&file));
+    let mut herd = Herd::default();
+    for number in 1..6 {
+        assert!(tape.record());
+        tape.recorder.take(&herd.sweep(&STAYS, number, 1), wall(SWEEP * number as u32));
+    }
+    drop(tape);
+    let copy = folder.path().join("copy.db");
+    Reader::open(&file).unwrap().dump(always(), &copy, 0).unwrap();
+    assert_eq!(check(&steady, &copy, 0, &[]), 5);
+    let mut recorder = Recorder::new(settings(&copy), Arc::default());
+    let memory = recorder.memory(herd::NAME);
+    for node in STAYS {
+        let told = memory[&herd::end(node)].total(Counter::SymbolErrors);
+        assert_eq!(told, Some(herd::total(node, 5)));
+    }
 }
 
 /// A sweep that is dropped is gone with all of its rows, or is there with all of them.

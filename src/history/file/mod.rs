@@ -42,7 +42,7 @@ pub(in crate::history) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     // A process that is killed loses nothing; a host that loses its power the last sweeps at most.
     db.pragma_update(None, "synchronous", "NORMAL")?;
     db.pragma_update(None, "journal_size_limit", 4 << 20)?;
-    db.set_prepared_statement_cache_capacity(32);
+    db.set_prepared_statement_cache_capacity(64);
     Ok(())
 }
 

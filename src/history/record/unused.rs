@@ -19,8 +19,9 @@ use crate::fabric::{Fabric, Guid};
 
 use super::catalog::Places;
 
-/// Kinds of frames that name nodes and ports; those of tier 3 are written anew.
-const TIERS: [u8; 7] = [0, 1, 2, 4, 5, 6, 7];
+/// Tiers of frames whose values are a port's, whenever they are read. Those of tier 3 are written anew, and
+/// states (tiers 4 to 7) are asked for of what was there.
+const TIERS: [u8; 3] = [0, 1, 2];
 
 /// When the oldest sweep of a fabric was begun of which anything is kept. None if there is none, or if
 /// times do not rise in the order of writing.
