@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use fabric_exporter::history::Reader;
 use fabric_exporter::history::file::tier::Tier;
 
-use crate::{errors, events};
 use crate::rig::{Exporter, wait_until};
+use crate::{errors, events};
 
 /// How often the whole program is killed. Raise it to look for what is rare.
 const TIMES: u32 = 10;

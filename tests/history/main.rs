@@ -39,8 +39,8 @@ use fabric_exporter::history::source::Wanted;
 use fabric_exporter::history::{Reader, Recorder, Source};
 use fabric_exporter::monitor::Recording;
 
-use rig::{Metrics, Simulated};
 use rig::simulated::BEGAN;
+use rig::{Metrics, Simulated};
 
 /// From one sweep to the next.
 const SWEEP: Duration = Duration::from_secs(15);

@@ -383,8 +383,7 @@ fn a_file_that_is_no_regular_file_is_an_error_at_the_start() {
         (null, "is a device"),
     ] {
         let file = format!("--history.file={}", path.display());
-        let flags =
-            ["serve", "--no-collector.fabric", "--web.listen-address=127.0.0.1:0", &file];
+        let flags = ["serve", "--no-collector.fabric", "--web.listen-address=127.0.0.1:0", &file];
         let (code, told) = said(folder.path(), &flags);
         assert_eq!(code, Some(2), "{told}");
         let line = format!("{}: {what}", path.display());

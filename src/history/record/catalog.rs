@@ -11,8 +11,8 @@ use crate::fabric::topology::{Link, LinkId};
 use crate::fabric::{Fabric, Guid, PortIndex, PortNumber};
 
 use crate::history::event::About;
-use crate::history::{MOST_PORTS, OutOfNumbers};
 use crate::history::file::numbers::{Numbers, guid_bits, numbers};
+use crate::history::{MOST_PORTS, OutOfNumbers};
 
 use super::course::Course;
 use super::unused::drop_unused;

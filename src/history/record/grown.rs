@@ -3,9 +3,9 @@
 use rusqlite::{Transaction, params};
 
 use crate::fabric::{Counter, Snapshot};
+use crate::history::OutOfNumbers;
 use crate::history::file::frame::Frame;
 use crate::history::file::ledger::Ledger;
-use crate::history::OutOfNumbers;
 use crate::history::file::tier::{Tier, part_of};
 
 use super::catalog::Places;

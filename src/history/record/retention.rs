@@ -185,8 +185,7 @@ impl Store {
                 continue;
             }
             // Who reads sees all of a sweep or nothing.
-            let transaction =
-                Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
+            let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
             for (sweep, began) in due {
                 any |= self.execute(
                     "DELETE FROM digests WHERE tier IN (0, 1) AND span IN (

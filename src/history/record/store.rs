@@ -186,12 +186,15 @@ impl Store {
         events: &[Event],
         sweep: Option<(&Snapshot, &Findings)>,
     ) -> rusqlite::Result<Written> {
-        let Store { db, catalog, ledger, befores, since_whole, latest, standing, looked, .. } = self;
+        let Store { db, catalog, ledger, befores, since_whole, latest, standing, looked, .. } =
+            self;
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let numbers = catalog.numbers().clone();
         let began = sweep.map(|(snapshot, _)| snapshot.anchor.wall_of(snapshot.began));
         let at = began.or(events.first().map(|event| event.at)).map_or(0, micros_of);
-        let is_looked = looked.get(fabric).is_some_and(|last| (0..LOOK_EVERY).contains(&at.saturating_sub(*last)));
+        let is_looked = looked
+            .get(fabric)
+            .is_some_and(|last| (0..LOOK_EVERY).contains(&at.saturating_sub(*last)));
         let mut dropped = Vec::new();
         if let Some((snapshot, _)) = sweep.filter(|_| !is_looked) {
             dropped = catalog.drop_unused(&transaction, fabric, &snapshot.fabric)?;
