@@ -492,12 +492,10 @@ impl World {
 
 /// Whether totals of the herd are those of the sweep that the model has.
 fn has_herd(memory: &Memory, model: &Model) -> bool {
-    model.herd.as_ref().is_none_or(|(number, nodes)| {
-        nodes.iter().all(|node| {
-            let told = memory.get(&herd::end(*node));
-            told.and_then(|told| told.total(Counter::SymbolErrors))
-                == Some(herd::total(*node, *number))
-        })
+    let Some((number, nodes)) = &model.herd else { return memory.is_empty() };
+    nodes.iter().all(|node| {
+        let told = memory.get(&herd::end(*node));
+        told.and_then(|told| told.total(Counter::SymbolErrors)) == Some(herd::total(*node, *number))
     })
 }
 

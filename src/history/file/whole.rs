@@ -10,7 +10,7 @@
 //! be found, for the write-ahead log is whole or passed over; pages are checked as they are read.
 
 use std::collections::HashSet;
-use std::fs::{File, FileType, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
@@ -44,15 +44,14 @@ pub(crate) fn ensure_regular(path: &Path) -> Result<(), HistoryError> {
 }
 
 fn regular(path: &Path, data: &Metadata) -> Result<(), HistoryError> {
-    let names: [(fn(&FileType) -> bool, _); 5] = [
-        (FileType::is_dir, "a directory"),
-        (FileType::is_fifo, "a FIFO"),
-        (FileType::is_socket, "a socket"),
-        (FileType::is_block_device, "a device"),
-        (FileType::is_char_device, "a device"),
-    ];
     let kind = data.file_type();
-    match names.iter().find(|(is_it, _)| is_it(&kind)) {
+    let names = [
+        (kind.is_dir(), "a directory"),
+        (kind.is_fifo(), "a FIFO"),
+        (kind.is_socket(), "a socket"),
+        (kind.is_block_device() || kind.is_char_device(), "a device"),
+    ];
+    match names.into_iter().find(|(is_it, _)| *is_it) {
         Some((_, what)) => Err(HistoryError::NotAFile { path: path.into(), what }),
         None => Ok(()),
     }
