@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::config::options::{LogFormat, LogLevel};
 use crate::config::{FabricSettings, HOST_FABRIC, HostSettings, Settings};
-use crate::history::Recorder;
+use crate::history::{HistoryError, Recorder, ensure_regular};
 use crate::monitor::host::HostMonitor;
 use crate::monitor::{Board, Monitor, Observation, PortNews, Recording};
 use crate::service::notify::Watchdog;
@@ -71,8 +71,13 @@ pub struct Daemon<'a> {
 }
 
 impl<'a> Daemon<'a> {
-    /// One that has not begun yet: its log has.
-    pub fn new(settings: &'a Settings) -> Self {
+    /// One that has not begun yet: its log has. An error if the history cannot be a file where it is to be.
+    pub fn new(settings: &'a Settings) -> Result<Self, Fatal> {
+        if let Some(history) = &settings.history
+            && let Err(error @ HistoryError::NotAFile { .. }) = ensure_regular(&history.file)
+        {
+            return Err(Fatal::new(Exit::Usage, format!("--history.file: {error}")));
+        }
         start_log(settings.log_level, settings.log_format);
         raise_descriptors();
         let blank = |fabric: &FabricSettings| {
@@ -86,7 +91,7 @@ impl<'a> Daemon<'a> {
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
         let (board, seen) = watch::channel(Board { fabrics, host, recording });
         let stop = Arc::new(AtomicBool::new(false));
-        Daemon {
+        Ok(Daemon {
             settings,
             board: Arc::new(board),
             seen,
@@ -94,7 +99,7 @@ impl<'a> Daemon<'a> {
             pulses: Vec::new(),
             recorder,
             goes: None,
-        }
+        })
     }
 
     /// Somebody removes this folder when the program has run: it may do so.

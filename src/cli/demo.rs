@@ -120,7 +120,7 @@ pub fn run(args: DemoArgs) -> Result<(), Fatal> {
     let mut settings = Settings::load(options, None).map_err(|error| wrong(&error))?;
     split_planes(&mut settings, story.seats.len())?;
     let about = scenario.about().to_owned();
-    let daemon = Daemon::new(&settings).with_folder(folder.as_ref().map(TempDir::path));
+    let daemon = Daemon::new(&settings)?.with_folder(folder.as_ref().map(TempDir::path));
     watch(daemon, story, &about, args.clock, ending)
 }
 

@@ -35,7 +35,7 @@ pub fn run(args: ServeArgs) -> Result<(), Fatal> {
     if !wrong.is_empty() {
         return Err(Fatal::new(Exit::Usage, wrong.join("\n")));
     }
-    let mut daemon = Daemon::new(&settings);
+    let mut daemon = Daemon::new(&settings)?;
     let clock = Clock::start();
     let prepared = (0..settings.fabrics.len())
         .map(|slot| prepare(&mut daemon, &settings, slot, clock))

@@ -23,14 +23,17 @@ pub mod record;
 pub mod report;
 pub mod source;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
 
+use crate::monitor::Trouble;
+
 pub use api::Api;
 pub use event::{Event, Kind};
 pub use file::reader::Reader;
+pub(crate) use file::whole::ensure_regular;
 pub use record::Recorder;
 pub use source::Source;
 
@@ -43,27 +46,67 @@ pub enum HistoryError {
         /// The file.
         path: PathBuf,
     },
+    /// It is a FIFO, a directory, a device or a socket.
+    #[error("{path}: is {what}, and a history is a regular file: give the path of one")]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        what: &'static str,
+    },
     /// It is no history.
-    #[error("{path}: not a history of fabric-exporter: left as it is")]
+    #[error("{path}: is not a history file of fabric-exporter: left as it is")]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// A later version of the program made it.
-    #[error("{path}: of version {version}, which a newer fabric-exporter writes")]
+    #[error(
+        "{path}: has version {version}, which this fabric-exporter does not know: use a newer one, \
+         or another file"
+    )]
     Newer {
         /// The file.
         path: PathBuf,
         /// Its version.
         version: i64,
     },
-    /// It is one, and not as we make them.
+    /// It is a history that this program cannot write as it is.
+    #[error("{path}: {what}: left as it is, use another file")]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// SQLite has found it corrupt.
     #[error("{path}: damaged: {what}")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
-        what: &'static str,
+        /// What SQLite found.
+        what: String,
+    },
+    /// It is damaged, and so many were before that it is not set aside.
+    #[error(
+        "{path}: damaged ({what}), and {count} damaged files were set aside before: look at them and \
+         move them elsewhere, so that recording goes on"
+    )]
+    Crowded {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite found.
+        what: String,
+        /// How many files were set aside.
+        count: usize,
+    },
+    /// All numbers are given.
+    #[error("{path}: {what}: begin a new file")]
+    Numbers {
+        /// The file.
+        path: PathBuf,
+        /// Of what.
+        what: OutOfNumbers,
     },
     /// Its disk is nearly full.
     #[error("{path}: {free} bytes are free on its disk, and {least} are left alone")]
@@ -103,30 +146,100 @@ pub enum HistoryError {
     },
 }
 
+/// Which numbers a file has run out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum OutOfNumbers {
+    /// Those of nodes and ports.
+    #[error("number {0} of a node or port is beyond the {most} that a history can have", most = MOST_PORTS)]
+    Ports(i64),
+    /// Those of counters.
+    #[error("number {0} of a counter is beyond the {most} that a history can have", most = MOST_COUNTERS)]
+    Counters(i64),
+}
+
+/// More ports, and nodes, than a file has had by the time that it is too large. A number that is beyond
+/// that was not given by us, and what is kept by it would take all memory.
+const MOST_PORTS: u32 = 1 << 22;
+
+/// One bit a counter says in a frame which values there are.
+const MOST_COUNTERS: u8 = 64;
+
+impl OutOfNumbers {
+    /// As what SQLite fails by, on its way to whoever knows the file.
+    fn in_sql(self) -> rusqlite::Error {
+        rusqlite::Error::ToSqlConversionFailure(Box::new(self))
+    }
+}
+
 impl HistoryError {
-    /// Whether the file is not what SQLite wrote for us.
+    /// What failed in SQLite while something was tried.
+    fn database(path: &Path, doing: &'static str, error: rusqlite::Error) -> Self {
+        let path = path.into();
+        if let rusqlite::Error::ToSqlConversionFailure(source) = &error
+            && let Some(what) = source.downcast_ref::<OutOfNumbers>()
+        {
+            return HistoryError::Numbers { path, what: *what };
+        }
+        HistoryError::Database { path, doing, error }
+    }
+
+    /// Whether SQLite says that the file is not what it wrote. Nothing else makes a file damaged: not
+    /// what an operator added to it, nor an error of this program.
     pub fn is_damage(&self) -> bool {
-        use rusqlite::ErrorCode::{
-            ConstraintViolation, DatabaseCorrupt, NotADatabase, TypeMismatch, Unknown,
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        match self {
+            HistoryError::Damaged { .. } | HistoryError::Crowded { .. } => true,
+            HistoryError::Database { error, .. } => match error.sqlite_error_code() {
+                Some(NotADatabase) => true,
+                Some(DatabaseCorrupt) => !file::schema::is_about_additions(error),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether the cause may be damage that SQLite has not noticed: what we ask is always the same, and
+    /// rows that we wrote have the types and the order that we gave them. An operator's trigger or
+    /// table may be the cause as well, so SQLite has to check the file before anybody calls it damaged.
+    fn is_suspicious(&self) -> bool {
+        use rusqlite::Error::{
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,
+            QueryReturnedNoRows, Utf8Error,
         };
+        use rusqlite::ErrorCode::{ConstraintViolation, DatabaseCorrupt, TypeMismatch, Unknown};
         let error = match self {
-            HistoryError::Damaged { .. } => return true,
             HistoryError::Database { error, .. } => error,
+            HistoryError::Numbers { .. } | HistoryError::Unusable { .. } => return true,
             _ => return false,
         };
-        // What is not of the type that its column has was not written by us.
         let is_odd = matches!(
             error,
-            rusqlite::Error::InvalidColumnType(..)
-                | rusqlite::Error::FromSqlConversionFailure(..)
-                | rusqlite::Error::IntegralValueOutOfRange(..)
-                | rusqlite::Error::QueryReturnedNoRows
-                | rusqlite::Error::Utf8Error(..)
+            InvalidColumnType(..)
+                | FromSqlConversionFailure(..)
+                | IntegralValueOutOfRange(..)
+                | QueryReturnedNoRows
+                | Utf8Error(..)
         );
-        // What we ask is always the same, and a whole file never has anything against it: tables that
-        // are not there, formats that are not known, numbers that are given already.
-        let codes = [DatabaseCorrupt, NotADatabase, ConstraintViolation, TypeMismatch, Unknown];
+        let codes = [ConstraintViolation, DatabaseCorrupt, TypeMismatch, Unknown];
         is_odd || error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
+    }
+
+    /// What kind of trouble it is, as it is counted.
+    pub fn trouble(&self) -> Trouble {
+        match self {
+            _ if self.is_damage() => Trouble::Damaged,
+            HistoryError::Taken { .. } => Trouble::Taken,
+            HistoryError::Full { .. } => Trouble::Full,
+            HistoryError::Io { .. } => Trouble::Io,
+            HistoryError::Numbers { .. } => Trouble::Numbers,
+            HistoryError::Database { .. } => Trouble::Database,
+            HistoryError::NotAFile { .. }
+            | HistoryError::Foreign { .. }
+            | HistoryError::Newer { .. }
+            | HistoryError::Unusable { .. }
+            | HistoryError::Damaged { .. }
+            | HistoryError::Crowded { .. } => Trouble::Unusable,
+        }
     }
 }
 

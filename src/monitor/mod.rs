@@ -21,7 +21,7 @@ pub use maintenance::work_in;
 pub use mastership::Mastership;
 pub use names::names_in;
 pub use observation::{Board, Collector, Observation, Tally};
-pub use recording::Recording;
+pub use recording::{Recording, Trouble};
 
 use std::path::PathBuf;
 use std::sync::Arc;

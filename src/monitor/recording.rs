@@ -4,6 +4,51 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// Why something could not be written to the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Another exporter records there.
+    Taken,
+    /// What is there is no history, or none that this version can write.
+    Unusable,
+    /// SQLite found the file corrupt.
+    Damaged,
+    /// So little is free on the disk that it is left alone.
+    Full,
+    /// The system refused, or the disk failed.
+    Io,
+    /// SQLite refused: the file is locked, or a table or trigger that somebody added forbids it.
+    Database,
+    /// A number is beyond what the file's format has.
+    Numbers,
+}
+
+impl Trouble {
+    /// All of them.
+    pub const ALL: [Trouble; 7] = [
+        Trouble::Taken,
+        Trouble::Unusable,
+        Trouble::Damaged,
+        Trouble::Full,
+        Trouble::Io,
+        Trouble::Database,
+        Trouble::Numbers,
+    ];
+
+    /// As metrics write it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Trouble::Taken => "taken",
+            Trouble::Unusable => "unusable",
+            Trouble::Damaged => "damaged",
+            Trouble::Full => "full",
+            Trouble::Io => "io",
+            Trouble::Database => "database",
+            Trouble::Numbers => "numbers",
+        }
+    }
+}
+
 /// The recorder's account of its own work. It stands here, with the board, for those who record and
 /// those who tell do not know of each other.
 #[derive(Debug, Default)]
@@ -11,12 +56,14 @@ pub struct Recording {
     bytes: AtomicU64,
     frames: AtomicU64,
     events: AtomicU64,
-    errors: AtomicU64,
+    errors: [AtomicU64; Trouble::ALL.len()],
     missed: AtomicU64,
     took: AtomicU64,
     /// Nothing until it was measured: a disk of which nothing is known is not a full one.
     free: OnceLock<AtomicU64>,
     floor: AtomicU64,
+    /// Nothing while the folder cannot be read.
+    set_aside: OnceLock<AtomicU64>,
 }
 
 macro_rules! numbers {
@@ -40,11 +87,35 @@ macro_rules! numbers {
 numbers! {
     frames add_frames "Frames of counters that were written.";
     events add_events "Events that were written.";
-    errors add_errors "Times that something could not be written.";
     missed add_missed "Sweeps that came while an earlier one was still being written.";
 }
 
 impl Recording {
+    /// Times that something could not be written, for whatever reason.
+    pub fn errors(&self) -> u64 {
+        Trouble::ALL.into_iter().map(|trouble| self.errors_by(trouble)).sum()
+    }
+
+    /// Times that something could not be written for this reason.
+    pub fn errors_by(&self, trouble: Trouble) -> u64 {
+        self.errors[trouble as usize].load(Ordering::Relaxed)
+    }
+
+    /// Counts one more of them.
+    pub fn add_error(&self, trouble: Trouble) {
+        self.errors[trouble as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many damaged files lie beside the file, once that is known.
+    pub fn set_aside(&self) -> Option<u64> {
+        self.set_aside.get().map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// Takes down how many damaged files lie beside the file.
+    pub fn count_set_aside(&self, count: u64) {
+        self.set_aside.get_or_init(|| AtomicU64::new(count)).store(count, Ordering::Relaxed);
+    }
+
     /// How large the file is, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)

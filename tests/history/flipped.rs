@@ -26,6 +26,8 @@ struct Found {
     less: u32,
     set_aside: u32,
     counted: u32,
+    /// Files that SQLite finds no fault with, and that cannot be recorded in: a table's name was hit.
+    refused: u32,
 }
 
 /// Asks everything that a reader can be asked; tells how many frames are damaged, if that can be told.
@@ -77,7 +79,11 @@ fn survives(
     }
     let well = (0..25).filter(|_| tape.record()).count();
     // It may be found only now. The sweep at which it was is not written.
-    assert!(well >= 23, "{well} sweeps of 25");
+    if well < 23 {
+        assert_eq!(set_aside(folder.path()), 0, "{well} sweeps of 25");
+        found.refused += 1;
+        return;
+    }
     assert!(set_aside(folder.path()) <= 1);
     drop(tape);
     // What is damaged where only some questions lead may be found only now.
@@ -154,5 +160,7 @@ fn bytes_that_flip_anywhere_are_found_or_do_no_harm() {
             survives(&steady, from, suffixes, damage, &mut found);
         }
         println!("{place}: {found:?}");
+        let most = if ["header", "schema"].contains(&place) { TIMES / 2 } else { 0 };
+        assert!(u64::from(found.refused) <= most, "{place}: {found:?}");
     }
 }

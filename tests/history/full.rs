@@ -4,6 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use crate::errors;
 use crate::rig::guest::{Guest, GuestExporter};
 use crate::rig::{child, require, wait_until};
 use crate::shot::{FOLDER, RECORD, WAY};
@@ -76,7 +77,9 @@ fn an_exporter_on_a_read_only_disk_serves_and_records_when_it_can() {
     let number = |name: &str| {
         exporter.metrics().get_u64(&format!("fabric_exporter_history_{name}"), &[]).unwrap_or(0)
     };
-    wait_until(LIMIT, "errors to be counted", || Some(number("errors_total")).filter(|n| *n > 3));
+    wait_until(LIMIT, "errors to be counted", || {
+        Some(errors(&exporter.metrics(), Some("io"))).filter(|count| *count > 3)
+    });
     assert_eq!(number("frames_total"), 0);
     guest.must("mount -o remount,rw /tmp/sealed");
     wait_until(LIMIT, "sweeps to be recorded", || Some(number("frames_total")).filter(|n| *n > 3));

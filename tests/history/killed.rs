@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use fabric_exporter::history::Reader;
 use fabric_exporter::history::file::tier::Tier;
 
-use crate::events;
 use crate::rig::{Exporter, wait_until};
+use crate::{errors, events};
 
 /// How often the whole program is killed. Raise it to look for what is rare.
 const TIMES: u32 = 10;
@@ -75,8 +75,7 @@ fn a_file_can_be_read_while_its_exporter_writes() {
     wait_until(Duration::from_secs(60), "more sweeps to be recorded", || {
         frames().filter(|count| *count > first + 20)
     });
-    let errors = exporter.metrics().get_u64("fabric_exporter_history_errors_total", &[]);
-    assert_eq!(errors, Some(0), "{}", exporter.log());
+    assert_eq!(errors(&exporter.metrics(), None), 0, "{}", exporter.log());
     assert!(exporter.stop().success());
     assert_eq!(
         events(&file).last().map(|event| event.kind.clone()).as_deref(),

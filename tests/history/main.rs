@@ -10,16 +10,19 @@ mod dumped;
 mod exported;
 mod flipped;
 mod full;
+mod herd;
 mod host;
 mod jumps;
 mod kept;
 mod killed;
 mod migrated;
 mod named;
+mod operated;
 mod reported;
 mod restarted;
 #[path = "../rig/mod.rs"]
 mod rig;
+mod safety;
 mod scraped;
 mod served;
 mod shot;
@@ -37,8 +40,8 @@ use fabric_exporter::history::source::Wanted;
 use fabric_exporter::history::{Reader, Recorder, Source};
 use fabric_exporter::monitor::Recording;
 
-use rig::Simulated;
 use rig::simulated::BEGAN;
+use rig::{Metrics, Simulated};
 
 /// From one sweep to the next.
 const SWEEP: Duration = Duration::from_secs(15);
@@ -80,6 +83,15 @@ impl Taped {
             self.at += SWEEP;
         }
     }
+}
+
+/// How often something could not be written, of one kind or of all.
+fn errors(metrics: &Metrics, kind: Option<&str>) -> u64 {
+    let of = metrics.all("fabric_exporter_history_errors_total");
+    let of = of.filter(|(labels, _)| kind.is_none_or(|kind| labels["kind"] == kind));
+    let counts: Vec<f64> = of.map(|(_, count)| count).collect();
+    assert!(!counts.is_empty());
+    counts.iter().sum::<f64>() as u64
 }
 
 /// The time of day so long after the beginning.

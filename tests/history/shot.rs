@@ -184,6 +184,20 @@ fn lane(seed: u64) -> (u64, [u64; 3], u64) {
     (last, ways, torn_off)
 }
 
+/// Kills some recorders of one file, beside which somebody does something before each: the file is whole
+/// after each, and is never set aside.
+pub fn kills_beside(seed: u64, times: u64, beside: &mut dyn FnMut(&Path)) {
+    let (folder, steady) = (tempfile::tempdir().unwrap(), Steady::new());
+    let (mut chance, mut last) = (Chance::new(seed), 0);
+    for _ in 0..times {
+        beside(folder.path());
+        let way = [Way::On, Way::Again][chance.below(2) as usize];
+        let said = shot(folder.path(), way, &mut chance);
+        last = survives(&steady, &file(folder.path(), 0), last, &said);
+        whole(folder.path());
+    }
+}
+
 #[test]
 fn a_file_is_whole_after_two_hundred_kills() {
     let now = wall(Duration::ZERO).elapsed().unwrap().as_micros();

@@ -23,7 +23,7 @@ use crate::{SWEEP, events, wall};
 
 /// What traffic grows by with each sweep, and errors.
 pub const BUSY: u64 = 1_000_003;
-const RARE: u64 = 2;
+pub const RARE: u64 = 2;
 
 /// What counters began with.
 const FIRST: u64 = 77;

@@ -74,6 +74,7 @@ impl Digest {
 
     /// Packs it, by port, and the sweeps of each in their order; `base` is when the first was begun.
     pub fn pack(&self, base: i64) -> std::io::Result<Vec<u8>> {
+        self.frame.ensure_fit()?;
         let mut plain = Vec::new();
         let order = self.frame.order();
         self.frame.write(&order, &mut plain);

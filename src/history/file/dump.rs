@@ -191,11 +191,16 @@ impl Copy<'_> {
         let between = [micros_of(window.from), micros_of(window.to)].map(Value::from);
         let events = "id, at, fabric, kind, node, port, link, place, text, detail";
         dumped.events = self.rows("events", events, "WHERE at BETWEEN ?1 AND ?2", &between)?;
+        let mut reached = Vec::new();
         for (fabric, _) in reader.fabric_ids().map_err(reader.failed())? {
             if let Some(reach) = reader.reach(fabric, window).map_err(reader.failed())? {
                 dumped.sweeps += self.fabric(fabric, reach)?;
-                self.totals(reader, fabric, reach)?;
+                reached.push((fabric, reach));
             }
+        }
+        // Totals get numbers after those of all frames that are copied with their own.
+        for (fabric, reach) in reached {
+            self.totals(reader, fabric, reach)?;
         }
         Ok(dumped)
     }

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use crate::history::OutOfNumbers;
+
 use super::packed::{self, FrameError};
 use super::varint;
 
@@ -34,6 +36,8 @@ impl Entry {
 pub struct Frame {
     entries: Vec<Entry>,
     values: Vec<u64>,
+    /// A counter's number that has no bit in an entry: a frame with one cannot be packed.
+    unfit: Option<u8>,
 }
 
 impl Frame {
@@ -58,7 +62,11 @@ impl Frame {
         let first = self.values.len() as u32;
         let mut counters = 0;
         for (counter, value) in values {
-            counters |= 1 << (counter & 63);
+            let Some(bit) = 1u64.checked_shl(counter.into()) else {
+                self.unfit = Some(counter);
+                continue;
+            };
+            counters |= bit;
             self.values.push(value);
         }
         if counters != 0 {
@@ -95,9 +103,18 @@ impl Frame {
 
     /// Packs it. Of a port that is in it more than once each entry counts.
     pub fn pack(&self) -> std::io::Result<Vec<u8>> {
+        self.ensure_fit()?;
         let mut plain = Vec::with_capacity(self.entries.len() * 8 + self.values.len() * 3);
         self.write(&self.order(), &mut plain);
         packed::pack(&plain)
+    }
+
+    /// An error if a counter has a number that is not one of a frame's 64.
+    pub(super) fn ensure_fit(&self) -> std::io::Result<()> {
+        match self.unfit {
+            None => Ok(()),
+            Some(number) => Err(std::io::Error::other(OutOfNumbers::Counters(number.into()))),
+        }
     }
 
     /// The places of its entries by port; those of one port as they were pushed.
@@ -180,7 +197,7 @@ impl Frame {
             }
         }
         varint::skip(plain, passed).ok_or(FrameError::Length)?;
-        Ok(Frame { entries: kept, values })
+        Ok(Frame { entries: kept, values, unfit: None })
     }
 }
 
@@ -246,6 +263,15 @@ mod tests {
             let _ = Frame::read(&mut &*plain, |_| true);
             let bytes = packed::promising(&plain, promised);
             prop_assert!(promised == plain.len() as u64 || Frame::unpack(&bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn a_counter_without_a_bit_is_not_taken_for_another() {
+        for number in [64, 65, 127, 255] {
+            let mut frame = Frame::default();
+            frame.push_after(1, 0, [(0, 7), (number, 5)]);
+            assert!(frame.pack().is_err(), "{number}");
         }
     }
 

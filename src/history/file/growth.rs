@@ -83,11 +83,15 @@ impl Reader {
         ports: Range<u32>,
         sweeps: &[Swept],
     ) -> rusqlite::Result<Growth> {
-        let (tier, number) = (Tier::of(counter), self.numbers.number(counter));
+        let tier = Tier::of(counter);
         let columns = sweeps.len() + 1;
         let mut by = vec![0u64; ports.len() * columns];
         let mut since = vec![0; ports.len()];
         let column = |began: i64| sweeps.partition_point(|sweep| sweep.began < began);
+        let Some(number) = self.numbers.number(counter) else {
+            // The file is older than the counter: no port has a total of it.
+            return Ok(Growth { ports, columns, by, since, known: vec![false; sweeps.len()] });
+        };
         self.walk(stretch, tier, Some(&ports), &mut |span, frame, entry| {
             if entry.counters >> number & 1 == 0 {
                 return;

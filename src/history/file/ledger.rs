@@ -78,6 +78,13 @@ impl Ledger {
         self.ports.get_mut(port as usize)?.as_deref_mut()
     }
 
+    /// Forgets a port's totals.
+    pub fn remove(&mut self, port: u32) {
+        if let Some(totals) = self.ports.get_mut(port as usize) {
+            *totals = None;
+        }
+    }
+
     /// One past the highest port with totals.
     pub fn end(&self) -> u32 {
         self.ports.len() as u32

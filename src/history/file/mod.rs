@@ -21,14 +21,12 @@ mod varint;
 pub(in crate::history) mod whole;
 
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::Connection;
 
 use super::HistoryError;
-use schema::{APPLICATION, APPLICATION_AT};
 
 /// What stands in the lock beside a file of ours.
 const MARK: &[u8] = b"a history of fabric-exporter\n";
@@ -44,7 +42,7 @@ pub(in crate::history) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     // A process that is killed loses nothing; a host that loses its power the last sweeps at most.
     db.pragma_update(None, "synchronous", "NORMAL")?;
     db.pragma_update(None, "journal_size_limit", 4 << 20)?;
-    db.set_prepared_statement_cache_capacity(32);
+    db.set_prepared_statement_cache_capacity(64);
     Ok(())
 }
 
@@ -73,6 +71,7 @@ pub(in crate::history) fn lock(path: &Path, lock_path: &Path) -> Result<File, Hi
     use rustix::fs::{FlockOperation, flock};
     let failed =
         |error| HistoryError::Io { path: path.into(), doing: "make the lock beside it", error };
+    whole::ensure_regular(lock_path)?;
     let lock = File::options().create(true).truncate(false).write(true).open(lock_path);
     let lock = lock.map_err(failed)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -86,40 +85,61 @@ pub(in crate::history) fn lock(path: &Path, lock_path: &Path) -> Result<File, Hi
 /// as when whoever makes it is killed before its header says so. What is there already stays, for a full
 /// disk would take it and have no room to give it back.
 pub(in crate::history) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
-    if std::fs::read(lock).is_ok_and(|mark| mark == MARK) {
+    if is_marked(lock) {
         return Ok(());
     }
     let failed = |error| HistoryError::Io { path: path.into(), doing: "mark its lock", error };
     std::fs::write(lock, MARK).map_err(failed)
 }
 
+/// Whether a lock says that the file beside it is ours.
+fn is_marked(lock: &Path) -> bool {
+    std::fs::read(lock).is_ok_and(|mark| mark == MARK)
+}
+
 /// An error if a file is somebody else's: a mistyped name must not cost anybody a file.
-pub(in crate::history) fn ensure_ours(path: &Path, lock_path: &Path) -> Result<(), HistoryError> {
-    let failed = |error| HistoryError::Io { path: path.into(), doing: "read it", error };
-    let mut head = Vec::new();
-    match File::open(path) {
-        Ok(file) => file.take(100).read_to_end(&mut head).map_err(failed)?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failed(error)),
-    };
-    let is_ours = head.get(APPLICATION_AT) == Some(&APPLICATION.to_be_bytes());
-    let was_ours = || std::fs::read(lock_path).is_ok_and(|mark| mark == MARK);
-    if head.is_empty() || is_ours || was_ours() {
+pub(in crate::history) fn ensure_ours(
+    path: &Path,
+    header: &[u8],
+    lock_path: &Path,
+) -> Result<(), HistoryError> {
+    if whole::is_history(header) || is_marked(lock_path) {
         Ok(())
     } else {
         Err(HistoryError::Foreign { path: path.into() })
     }
 }
 
-/// Gives a damaged file another name, with all that belongs to it, for somebody to look at.
+/// What stands behind the name of a file that was set aside, before the time.
+const ASIDE: &str = ".damaged-";
+
+/// How many damaged files are set aside: whatever damages one after the other has to be looked at, and
+/// a disk must not fill with them. Nothing that was set aside is ever removed by the exporter.
+const MOST_ASIDE: usize = 3;
+
+/// Gives a damaged file another name, with all that belongs to it, for somebody to look at; an error if
+/// there are too many of those. Whoever calls this holds the lock.
 pub(in crate::history) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
-    let now = humantime::format_rfc3339_micros(SystemTime::now());
-    let aside = with_suffix(path, &format!(".damaged-{}", now.to_string().replace(':', "")));
     let failed = |error| HistoryError::Io { path: path.into(), doing: "set it aside", error };
-    std::fs::rename(path, &aside).map_err(failed)?;
-    for suffix in ["-wal", "-shm"] {
+    let count = whole::aside(path).map_err(failed)?;
+    if count >= MOST_ASIDE {
+        let what = match error {
+            HistoryError::Damaged { what, .. } => what.clone(),
+            HistoryError::Database { error, .. } => error.to_string(),
+            other => other.to_string(),
+        };
+        return Err(HistoryError::Crowded { path: path.into(), what, count });
+    }
+    let now = humantime::format_rfc3339_micros(SystemTime::now());
+    let aside = with_suffix(path, &format!("{ASIDE}{}", now.to_string().replace(':', "")));
+    if aside.try_exists().map_err(failed)? {
+        return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
+    }
+    // The log first: a new file of this name must not find it, for SQLite would remove it or bring it
+    // into that. Whoever is killed in between leaves both under names of their own.
+    for suffix in ["-wal", "-shm", ""] {
         match std::fs::rename(with_suffix(path, suffix), with_suffix(&aside, suffix)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error) if suffix.is_empty() || error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(failed(error));
             }
             _ => {}

@@ -4,23 +4,27 @@ use rusqlite::Connection;
 
 use crate::fabric::counter::{COUNT, TABLE};
 use crate::fabric::{Counter, Guid};
+use crate::history::{MOST_COUNTERS, OutOfNumbers};
+
+// A frame says by one bit a counter which values it has.
+const _: () = assert!(COUNT <= MOST_COUNTERS as usize && MOST_COUNTERS as u32 == u64::BITS);
 
 /// What the numbers of counters in a file mean: they are given once and stay, whatever becomes of our
 /// own table.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    ours: [Option<Counter>; 64],
-    theirs: [u8; COUNT],
+    ours: [Option<Counter>; MOST_COUNTERS as usize],
+    theirs: [Option<u8>; COUNT],
 }
 
 impl Numbers {
     /// From each counter's number in the file.
     pub fn new(numbers: impl IntoIterator<Item = (Counter, u8)>) -> Self {
-        let mut all = Numbers { ours: [None; 64], theirs: [0; COUNT] };
+        let mut all = Numbers { ours: [None; MOST_COUNTERS as usize], theirs: [None; COUNT] };
         for (counter, number) in numbers {
             if let Some(place) = all.ours.get_mut(usize::from(number)) {
                 *place = Some(counter);
-                all.theirs[counter as usize] = number;
+                all.theirs[counter as usize] = Some(number);
             }
         }
         all
@@ -31,26 +35,29 @@ impl Numbers {
         self.ours.get(usize::from(number)).copied().flatten()
     }
 
-    /// A counter's number.
-    pub fn number(&self, counter: Counter) -> u8 {
+    /// A counter's number; `None` if the file is older than the counter.
+    pub fn number(&self, counter: Counter) -> Option<u8> {
         self.theirs[counter as usize]
     }
 
     /// The counters of an entry, as frames want them: the lowest number first.
     pub fn in_order(&self) -> impl Iterator<Item = (u8, Counter)> + '_ {
-        (0..64u8).filter_map(|number| Some((number, self.counter(number)?)))
+        (0..MOST_COUNTERS).filter_map(|number| Some((number, self.counter(number)?)))
     }
 }
 
-/// The counters' numbers, as far as the file has any.
+/// The counters' numbers, as far as the file has any; an error if one of ours has a number that no frame
+/// has room for.
 pub(in crate::history) fn numbers(db: &Connection) -> rusqlite::Result<Numbers> {
     let mut statement = db.prepare("SELECT id, name FROM counters")?;
     let rows =
-        statement.query_map([], |row| Ok((row.get::<_, u8>(0)?, row.get::<_, String>(1)?)))?;
+        statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
     let mut given = Vec::new();
     for row in rows {
         let (number, name) = row?;
-        given.extend(of_name(&name).map(|counter| (counter, number)));
+        let Some(counter) = of_name(&name) else { continue };
+        let fits = u8::try_from(number).ok().filter(|number| *number < MOST_COUNTERS);
+        given.push((counter, fits.ok_or_else(|| OutOfNumbers::Counters(number).in_sql())?));
     }
     Ok(Numbers::new(given))
 }

@@ -16,7 +16,7 @@ use crate::history::source::{AskError, Detail, Paged, Source, Wanted};
 use crate::history::{HistoryError, micros_of, time_of};
 
 use super::numbers::{Numbers, guid_bits, numbers};
-use super::{schema, with_suffix};
+use super::{is_marked, schema, whole, with_suffix};
 
 /// A history that is read.
 #[derive(Debug)]
@@ -89,7 +89,15 @@ impl Reader {
         if let Err(error) = std::fs::metadata(path) {
             return Err(HistoryError::Io { path: path.into(), doing: "find it", error });
         }
-        let failed = |error| HistoryError::Database { path: path.into(), doing: "read it", error };
+        // The header is left to SQLite: closing a file of our own would take its locks off (see `whole`).
+        whole::ensure_regular(path)?;
+        let failed = |error: rusqlite::Error| {
+            let is_none = error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase);
+            if is_none && !is_marked(&with_suffix(path, ".lock")) {
+                return HistoryError::Foreign { path: path.into() };
+            }
+            HistoryError::database(path, "read it", error)
+        };
         let db = open(path).map_err(failed)?;
         let application: i32 =
             db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
@@ -148,7 +156,7 @@ impl Reader {
         &self,
     ) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
         let path = self.path.clone();
-        move |error| HistoryError::Database { path, doing: "read it", error }
+        move |error| HistoryError::database(&path, "read it", error)
     }
 
     /// By the order of writing: a clock that was wrong for a while is passed over.

@@ -1,5 +1,7 @@
 //! The file's tables, and how older files become newer ones.
 
+use std::collections::BTreeSet;
+
 use rusqlite::Connection;
 
 /// Says in the file's header that it is ours: "fabx".
@@ -128,6 +130,44 @@ pub(in crate::history) fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
+}
+
+/// A table's column.
+pub(in crate::history) type Column = (String, String);
+
+/// The columns that a file of a version must have; it may have more, and other tables.
+pub(in crate::history) fn wanted(version: i64) -> rusqlite::Result<BTreeSet<Column>> {
+    let db = Connection::open_in_memory()?;
+    for step in STEPS.iter().take(usize::try_from(version).unwrap_or(0)) {
+        db.execute_batch(step)?;
+    }
+    columns(&db)
+}
+
+/// The columns that a file has.
+pub(in crate::history) fn columns(db: &Connection) -> rusqlite::Result<BTreeSet<Column>> {
+    let mut statement = db.prepare(
+        "SELECT tables.name, columns.name FROM sqlite_schema AS tables
+         JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'",
+    )?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// Whether a table or an index is one of ours, by its name.
+pub(in crate::history) fn is_ours(name: &str) -> bool {
+    let of_table = name.strip_prefix("sqlite_autoindex_").and_then(|rest| rest.rsplit_once('_'));
+    let name = of_table.map_or(name, |(table, _)| table);
+    let is_word = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    STEPS.iter().any(|step| step.split(|char| !is_word(char)).any(|word| word == name))
+}
+
+/// Whether SQLite cannot read what somebody else added to a file, such as a table with a feature of a
+/// later SQLite. It calls that corrupt, too: `malformed database schema (NAME) - ...`.
+pub(in crate::history) fn is_about_additions(error: &rusqlite::Error) -> bool {
+    let rusqlite::Error::SqliteFailure(_, Some(message)) = error else { return false };
+    let named = message.strip_prefix("malformed database schema (");
+    let named = named.and_then(|rest| rest.split_once(')'));
+    named.is_some_and(|(name, _)| !is_ours(name))
 }
 
 /// Lets a file of an older version be read as if it were of this one.

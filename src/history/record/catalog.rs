@@ -1,9 +1,10 @@
 //! What the file calls fabrics, nodes, ports and links: small numbers, given once.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::fabric::counter::TABLE;
 use crate::fabric::topology::{Link, LinkId};
@@ -11,12 +12,10 @@ use crate::fabric::{Fabric, Guid, PortIndex, PortNumber};
 
 use crate::history::event::About;
 use crate::history::file::numbers::{Numbers, guid_bits, numbers};
+use crate::history::{MOST_PORTS, OutOfNumbers};
 
 use super::course::Course;
-
-/// More ports, and nodes, than a file has had by the time that it is too large. A number that is beyond that was not
-/// given by us, and what is kept by it would take all memory.
-const MOST_PORTS: u32 = 1 << 22;
+use super::unused::drop_unused;
 
 /// The numbers of what a fabric has.
 #[derive(Debug)]
@@ -53,6 +52,25 @@ impl Catalog {
         &self.numbers
     }
 
+    /// The numbers of a fabric as it was last.
+    fn places(&mut self, db: &Connection, name: &str) -> rusqlite::Result<&mut Places> {
+        match self.fabrics.entry(name.to_owned()) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => Ok(new.insert(Places::read(db, name)?)),
+        }
+    }
+
+    /// Drops what nothing refers to of a fabric, which is `seen` now; tells which ports' numbers are
+    /// free.
+    pub fn drop_unused(
+        &mut self,
+        db: &Transaction<'_>,
+        name: &str,
+        seen: &Fabric,
+    ) -> rusqlite::Result<Vec<u32>> {
+        drop_unused(db, self.places(db, name)?, seen)
+    }
+
     /// The numbers of a fabric as it is now, if that is known, given where there were none.
     pub fn follow(
         &mut self,
@@ -61,10 +79,7 @@ impl Catalog {
         fabric: Option<&Arc<Fabric>>,
         at: i64,
     ) -> rusqlite::Result<&mut Places> {
-        if !self.fabrics.contains_key(name) {
-            self.fabrics.insert(name.to_owned(), Places::read(db, name)?);
-        }
-        let places = self.fabrics.get_mut(name).ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        let places = self.places(db, name)?;
         if let Some(fabric) = fabric
             && !places.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, fabric))
         {
@@ -84,7 +99,7 @@ fn give_numbers(db: &Connection) -> rusqlite::Result<Numbers> {
 
 fn port_number(given: i64) -> rusqlite::Result<u32> {
     let number = u32::try_from(given).ok().filter(|number| *number < MOST_PORTS);
-    number.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, given))
+    number.ok_or_else(|| OutOfNumbers::Ports(given).in_sql())
 }
 
 impl Places {
@@ -175,6 +190,13 @@ impl Places {
             cables.insert(self.link_between(db, ends)?);
         }
         self.cables.follow(db, cables, at)
+    }
+
+    /// Forgets nodes, with their ports, and links that were dropped.
+    pub fn forget(&mut self, nodes: &HashSet<i64>, links: &HashSet<i64>) {
+        self.nodes.retain(|_, (id, _)| !nodes.contains(id));
+        self.by_end.retain(|(node, _), _| !nodes.contains(node));
+        self.links.retain(|_, link| !links.contains(link));
     }
 
     fn node(&self, guid: Guid) -> Option<i64> {

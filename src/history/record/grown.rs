@@ -3,6 +3,7 @@
 use rusqlite::{Transaction, params};
 
 use crate::fabric::{Counter, Snapshot};
+use crate::history::OutOfNumbers;
 use crate::history::file::frame::Frame;
 use crate::history::file::ledger::Ledger;
 use crate::history::file::tier::{Tier, part_of};
@@ -41,7 +42,7 @@ impl Grown {
         ledger: &mut Ledger,
         places: &Places,
         snapshot: &Snapshot,
-        number: impl Fn(Counter) -> u8,
+        number: impl Fn(Counter) -> Option<u8>,
     ) -> rusqlite::Result<Self> {
         let mut grown = Grown::default();
         let mut last = 0;
@@ -50,7 +51,9 @@ impl Grown {
             let Some(reading) = reading else { continue };
             let totals = ledger.port(places.fabric, port);
             for counter in Counter::all() {
-                let Some(total) = reading.get(counter) else { continue };
+                let Some((number, total)) = number(counter).zip(reading.get(counter)) else {
+                    continue;
+                };
                 let (of, value) = match totals.get(counter) {
                     Some(last) if last == total => continue,
                     Some(last) if last < total && Tier::of(counter) == Tier::Rare => {
@@ -60,7 +63,7 @@ impl Grown {
                     // Never seen, or begun anew: of what it came to before nobody told the judge.
                     _ => (&mut first, total),
                 };
-                of.push((number(counter), value));
+                of.push((number, value));
                 totals.set(counter, total);
             }
             let after = reading.at.since(snapshot.began);
@@ -123,5 +126,9 @@ pub fn insert(
 
 /// As what SQLite fails by.
 pub fn unpackable(error: std::io::Error) -> rusqlite::Error {
+    let error = match error.downcast::<OutOfNumbers>() {
+        Ok(numbers) => return numbers.in_sql(),
+        Err(error) => error,
+    };
     rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }

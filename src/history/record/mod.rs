@@ -21,5 +21,6 @@ mod retention;
 mod standing;
 pub mod store;
 pub mod story;
+mod unused;
 
 pub use recorder::Recorder;

@@ -5,9 +5,10 @@
 //! holds nobody up; how many sweeps it missed the monitor's own count of them tells, and what they
 //! counted is in the next one. (An observation of 60,000 ports is 20 MB.)
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -19,7 +20,7 @@ use crate::health::Findings;
 use crate::health::totals::Memory;
 use crate::history::HistoryError;
 use crate::history::event::{About, Event, Kind};
-use crate::history::file::set_aside;
+use crate::history::file::whole;
 use crate::monitor::host::HostObservation;
 use crate::monitor::{Board, Observation, Recording};
 
@@ -30,6 +31,15 @@ use super::story::Story;
 
 /// How many events wait for a file that cannot be written, at most.
 const MOST_WAITING: usize = 10_000;
+
+/// How long a problem that was told is not told again, though it lasts or comes back.
+const TOLD_FOR: Duration = Duration::from_secs(600);
+
+/// More kinds of problems are not told apart.
+const MOST_PROBLEMS: usize = 64;
+
+/// How long it is from one check of the whole file to the next: of 10 GB on a slow disk one takes 5 minutes.
+const CHECK_EVERY: Duration = Duration::from_secs(3600);
 
 /// What is known of a fabric that is recorded.
 #[derive(Debug, Default)]
@@ -61,17 +71,28 @@ pub struct Recorder {
     store: Option<Store>,
     fabrics: HashMap<String, Watched>,
     host: HostDevices,
-    /// The problems that were told since it was last well: each is told once, however long it lasts.
-    problems: HashSet<String>,
+    /// The problems that were told, and when.
+    problems: HashMap<String, Instant>,
+    /// Whether what was told last is a problem.
+    is_troubled: bool,
+    /// When SQLite was last asked to check the file.
+    checked: Option<Instant>,
 }
 
 impl Recorder {
     /// One that writes from now on. A file that cannot be opened now is tried again with each sweep.
     pub fn new(settings: HistorySettings, account: Arc<Recording>) -> Self {
         account.set_floor(settings.least_free);
-        let (store, fabrics, problems) = (None, HashMap::new(), HashSet::new());
-        let host = HostDevices::default();
-        let mut recorder = Recorder { settings, account, store, fabrics, host, problems };
+        let mut recorder = Recorder {
+            settings,
+            account,
+            store: None,
+            fabrics: HashMap::new(),
+            host: HostDevices::default(),
+            problems: HashMap::new(),
+            is_troubled: false,
+            checked: None,
+        };
         match Store::open(&recorder.settings.file) {
             Ok(store) => {
                 recorder.account.set_bytes(store.bytes());
@@ -79,6 +100,7 @@ impl Recorder {
             }
             Err(error) => recorder.failed(&error),
         }
+        recorder.count_set_aside();
         recorder
     }
 
@@ -177,6 +199,7 @@ impl Recorder {
                 }
                 Err(error) => {
                     self.failed(&error);
+                    self.check_for(&error);
                     // What happened waits for the next sweep, and what was counted is in that.
                     self.account.add_missed(sweep.is_some().into());
                     let too_many = watched.events.len().saturating_sub(MOST_WAITING);
@@ -185,6 +208,7 @@ impl Recorder {
             }
         }
         self.fabrics.insert(seen.fabric.clone(), watched);
+        self.count_set_aside();
     }
 
     fn write(
@@ -194,10 +218,7 @@ impl Recorder {
         sweep: Option<(&Snapshot, &Findings)>,
         time: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
-        let store = match &mut self.store {
-            Some(store) => store,
-            none => none.insert(Store::open(&self.settings.file)?),
-        };
+        let store = opened(&mut self.store, &self.settings.file)?;
         store.ensure_room(self.settings.least_free, &self.account)?;
         let written = store.write(fabric, events, sweep)?;
         self.account.add_frames(written.frames);
@@ -207,35 +228,39 @@ impl Recorder {
         // What was written stays written.
         match pruned {
             Ok(()) => self.well(),
-            Err(error) => self.failed(&error),
+            Err(error) => {
+                self.failed(&error);
+                self.check_for(&error);
+            }
         }
         Ok(())
     }
 
-    /// Writes that it ends.
+    /// Writes that it ends, and what waits to be written; each fabric to a file that is as it is known.
     pub fn end(&mut self, now: SystemTime) {
-        let Some(store) = &mut self.store else { return };
-        let mut problem = None;
-        for (fabric, watched) in &mut self.fabrics {
+        for (fabric, mut watched) in std::mem::take(&mut self.fabrics) {
             let at = watched.last.map_or(now, |last| last.max(now));
-            watched.events.push(own(Kind::ExporterStop, fabric, "it was told to end".into(), at));
-            match store.write(fabric, &watched.events, None) {
+            watched.events.push(own(Kind::ExporterStop, &fabric, "it was told to end".into(), at));
+            let written = opened(&mut self.store, &self.settings.file)
+                .and_then(|store| store.write(&fabric, &watched.events, None));
+            match written {
                 Ok(written) => self.account.add_events(written.events),
-                Err(error) => problem = Some(error),
+                Err(error) => self.failed(&error),
             }
-        }
-        if let Some(error) = problem {
-            self.failed(&error);
         }
     }
 
     fn failed(&mut self, error: &HistoryError) {
-        self.account.add_errors(1);
-
+        self.account.add_error(error.trouble());
         let told = error.to_string();
         // Numbers in it change, and say nothing new.
         let kind: String = told.chars().filter(|char| !char.is_ascii_digit()).collect();
-        if self.problems.insert(kind) {
+        if self.problems.get(&kind).is_none_or(|told| told.elapsed() >= TOLD_FOR) {
+            if self.problems.len() >= MOST_PROBLEMS {
+                self.problems.clear();
+            }
+            self.problems.insert(kind, Instant::now());
+            self.is_troubled = true;
             tracing::error!(%error, "the history is not written: tried again with each sweep");
         }
         // A full disk leaves the file as it is; what else there is in memory may not be what is in it.
@@ -243,18 +268,56 @@ impl Recorder {
             return;
         }
         self.store = None;
-        if error.is_damage()
-            && let Err(error) = set_aside(&self.settings.file, error)
+        // The file itself, not a copy of it or what lies beside it.
+        if matches!(error, HistoryError::Damaged { .. } | HistoryError::Database { .. })
+            && error.is_damage()
+            && let Err(error) = Store::set_aside(&self.settings.file, error)
         {
-            tracing::error!(%error, "the damaged history stays where it is");
+            self.failed(&error);
+        }
+    }
+
+    /// Lets SQLite check the file after an error that damage may have caused, once in a while: what it
+    /// finds no fault with stays as it is.
+    fn check_for(&mut self, error: &HistoryError) {
+        let is_checked = self.checked.is_some_and(|checked| checked.elapsed() < CHECK_EVERY);
+        if !error.is_suspicious() || error.is_damage() || is_checked {
+            return;
+        }
+        self.checked = Some(Instant::now());
+        let path = &self.settings.file;
+        tracing::info!(file = %path.display(), "SQLite checks the history");
+        match whole::fault(path) {
+            Ok(None) => {
+                tracing::info!(file = %path.display(), "SQLite finds no fault with the history");
+            }
+            Ok(Some(what)) => {
+                let path = path.clone();
+                self.failed(&HistoryError::Damaged { path, what });
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// Looks how many damaged files lie beside the file.
+    fn count_set_aside(&self) {
+        if let Ok(count) = whole::aside(&self.settings.file) {
+            self.account.count_set_aside(count as u64);
         }
     }
 
     fn well(&mut self) {
-        if !self.problems.is_empty() {
-            self.problems.clear();
+        if std::mem::take(&mut self.is_troubled) {
             tracing::info!(file = %self.settings.file.display(), "the history is written again");
         }
+    }
+}
+
+/// The file as it is known; opened anew after an error.
+fn opened<'a>(known: &'a mut Option<Store>, file: &Path) -> Result<&'a mut Store, HistoryError> {
+    match known {
+        Some(store) => Ok(store),
+        none => Ok(none.insert(Store::open(file)?)),
     }
 }
 

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::health::totals::Before;
 
 use super::catalog::Catalog;
+
 /// What counters had counted before they fell last, by port.
 pub fn befores(db: &Connection, catalog: &Catalog) -> rusqlite::Result<HashMap<u32, Arc<Before>>> {
     let mut befores: HashMap<u32, Before> = HashMap::new();

@@ -3,7 +3,8 @@
 //! By age each kind has a time of its own, and a few things at a time are dropped, when the time of day has
 //! held for a while: a clock that was set wrong must not cost the history. By size it is the oldest of each
 //! sweep's traffic first, but for the last hour's, then of each hour's, but for the last three days';
-//! then what was left of both, then errors with how the fabric was, then events. So a file that is too
+//! then what was left of both, then errors with how the fabric was, then events. A sweep that is dropped takes
+//! all that is left of it along. So a file that is too
 //! small for all of it still has the traffic of the last hour sweep by sweep, and that of some days hour by
 //! hour. What totals are told from stays, and so do the latest errors and events, also where they are
 //! more than the budget.
@@ -11,7 +12,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::params;
+use rusqlite::{Transaction, TransactionBehavior, params};
 
 use crate::config::HistorySettings;
 use crate::history::file::{free, with_suffix};
@@ -19,6 +20,7 @@ use crate::history::{HistoryError, micros_of};
 use crate::monitor::Recording;
 
 use super::store::Store;
+use super::unused::oldest;
 
 /// How many sweeps' frames are dropped at a time: of 60,000 ports 1.5 MB each.
 const SWEEPS_AT_ONCE: u32 = 16;
@@ -69,7 +71,7 @@ impl Store {
     ) -> Result<(), HistoryError> {
         let failed = |doing| {
             let path = self.path.clone();
-            move |error| HistoryError::Database { path, doing, error }
+            move |error| HistoryError::database(&path, doing, error)
         };
         self.digest().map_err(failed("digest an hour of it"))?;
         self.prune_all(settings, now).map_err(failed("drop what is old in it"))?;
@@ -175,11 +177,16 @@ impl Store {
         let sql = format!("SELECT id, began FROM sweeps WHERE {oldest} LIMIT {RARE_AT_ONCE}");
         let mut any = false;
         for fabric in self.fabrics()? {
-            let mut oldest = self.db.prepare_cached(&sql)?;
-            let oldest: Vec<(i64, i64)> = oldest
+            let mut due = self.db.prepare_cached(&sql)?;
+            let due: Vec<(i64, i64)> = due
                 .query_map(params![fabric, before], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<_>>()?;
-            for (sweep, began) in oldest {
+            if due.is_empty() {
+                continue;
+            }
+            // Who reads sees all of a sweep or nothing.
+            let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
+            for (sweep, began) in due {
                 any |= self.execute(
                     "DELETE FROM digests WHERE tier IN (0, 1) AND span IN (
                          SELECT id FROM spans WHERE fabric = ?1 AND last = ?2)",
@@ -191,7 +198,7 @@ impl Store {
                 )?;
                 any |= self.execute(
                     &format!(
-                        "DELETE FROM frames WHERE tier IN (0, 2, 4, 5, 6, 7) AND fabric = ?1
+                        "DELETE FROM frames WHERE tier IN (0, 1, 2, 4, 5, 6, 7) AND fabric = ?1
                          AND began = ?2 AND {NOT_NEEDED}"
                     ),
                     params![fabric, began],
@@ -203,21 +210,29 @@ impl Store {
                     ),
                     params![fabric, sweep],
                 )?;
-                self.execute(
-                    "DELETE FROM cables WHERE until <= ?1 AND until IS NOT NULL AND EXISTS (
-                         SELECT 1 FROM links JOIN ports ON ports.id = low
-                         JOIN nodes ON nodes.id = node
-                         WHERE links.id = link AND nodes.fabric = ?2)",
-                    [began, fabric],
-                )?;
-                self.execute(
-                    "DELETE FROM presences WHERE until <= ?1 AND until IS NOT NULL
-                     AND (SELECT fabric FROM nodes WHERE nodes.id = node) = ?2",
-                    [began, fabric],
-                )?;
             }
+            self.drop_gone(fabric)?;
+            transaction.commit()?;
         }
         Ok(any)
+    }
+
+    /// Drops when cables and nodes were there that were gone before the oldest sweep that is kept.
+    fn drop_gone(&self, fabric: i64) -> rusqlite::Result<()> {
+        let Some(oldest) = oldest(&self.db, fabric)? else { return Ok(()) };
+        self.execute(
+            "DELETE FROM cables WHERE until <= ?1 AND until IS NOT NULL AND EXISTS (
+                 SELECT 1 FROM links JOIN ports ON ports.id = low
+                 JOIN nodes ON nodes.id = node
+                 WHERE links.id = link AND nodes.fabric = ?2)",
+            [oldest, fabric],
+        )?;
+        self.execute(
+            "DELETE FROM presences WHERE until <= ?1 AND until IS NOT NULL
+             AND (SELECT fabric FROM nodes WHERE nodes.id = node) = ?2",
+            [oldest, fabric],
+        )?;
+        Ok(())
     }
 
     pub(super) fn fabrics(&self) -> rusqlite::Result<Vec<i64>> {

@@ -19,7 +19,7 @@ use crate::history::file::ledger::{self, Ledger};
 use crate::history::file::numbers::Numbers;
 use crate::history::file::tier::{Tier, part_of};
 use crate::history::file::{
-    ensure_ours, lock, mark, prepare, schema, set_aside, whole, with_suffix,
+    BUSY, ensure_ours, lock, mark, prepare, schema, set_aside, whole, with_suffix,
 };
 use crate::history::{HistoryError, micros_of};
 
@@ -31,6 +31,10 @@ use super::standing::Standing;
 /// After so many sweeps totals are written as a whole, so that telling them never takes longer than
 /// unpacking as many frames.
 const WHOLE_EVERY: u32 = 20;
+
+/// How long it is from one look for what nothing refers to any more to the next, in microseconds: it may
+/// go through all events, a second for a million of them.
+const LOOK_EVERY: i64 = 3_600_000_000;
 
 /// The file, and what is known of what is in it.
 #[derive(Debug)]
@@ -45,6 +49,8 @@ pub struct Store {
     /// When the sweep that was written last was begun, by fabric.
     latest: HashMap<i64, i64>,
     standing: HashMap<i64, Standing>,
+    /// When the sweep was begun with which it was last looked what nothing refers to, by fabric's name.
+    looked: HashMap<String, i64>,
     /// How long the write-ahead log was when it could not be begun anew.
     pub(super) log_left: Cell<u64>,
     /// Whoever holds this may write.
@@ -64,39 +70,49 @@ impl Store {
     /// Opens a file for one exporter alone, or makes it. One that is damaged is set aside.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         let lock_path = with_suffix(path, ".lock");
-        ensure_ours(path, &lock_path)?;
+        let header = whole::header(path)?;
+        ensure_ours(path, &header, &lock_path)?;
         let lock = lock(path, &lock_path)?;
         mark(path, &lock_path)?;
-        match Self::open_ours(path, &lock) {
+        match Self::open_ours(path, &header, &lock) {
             Err(error) if error.is_damage() => {
                 set_aside(path, &error)?;
-                Self::open_ours(path, &lock)
+                Self::open_ours(path, &[], &lock)
             }
             other => other,
         }
     }
 
-    fn open_ours(path: &Path, lock: &File) -> Result<Self, HistoryError> {
-        let failed = |error| HistoryError::Database { path: path.into(), doing: "open it", error };
+    /// Sets a file aside that was found damaged while it was not open, unless another exporter has it.
+    pub fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
+        let _lock = lock(path, &with_suffix(path, ".lock"))?;
+        set_aside(path, error)
+    }
+
+    fn open_ours(path: &Path, header: &[u8], lock: &File) -> Result<Self, HistoryError> {
+        let failed = |error| HistoryError::database(path, "open it", error);
         let lock = lock.try_clone().map_err(|error| HistoryError::Io {
             path: path.into(),
             doing: "hold its lock",
             error,
         })?;
-        whole::ensure_header(path)?;
+        whole::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
+        db.busy_timeout(BUSY).map_err(failed)?;
+        // Before anything is changed: it may be somebody else's.
+        whole::version(&db, path)?;
         prepare(&mut db).map_err(failed)?;
-        let version = whole::version(&db, path)?;
-        if version > schema::VERSION {
-            return Err(HistoryError::Newer { path: path.into(), version });
-        }
         schema::migrate(&mut db).map_err(failed)?;
+        if !whole::is_history(header) {
+            // All else says that it is one: only these bytes are damaged.
+            db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
+        }
         let catalog = Catalog::read(&db).map_err(failed)?;
         let ledger = ledger::latest(&db, catalog.numbers()).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
         let latest = latest(&db).map_err(failed)?;
         let path = path.to_owned();
-        let (since_whole, standing) = (HashMap::new(), HashMap::new());
+        let (since_whole, standing, looked) = (HashMap::new(), HashMap::new(), HashMap::new());
         let log_left = Cell::new(0);
         Ok(Store {
             db,
@@ -107,6 +123,7 @@ impl Store {
             since_whole,
             latest,
             standing,
+            looked,
             log_left,
             _lock: lock,
         })
@@ -114,7 +131,7 @@ impl Store {
 
     fn failed(&self, doing: &'static str) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
         let path = self.path.clone();
-        move |error| HistoryError::Database { path, doing, error }
+        move |error| HistoryError::database(&path, doing, error)
     }
 
     /// The totals of a fabric's ports, for a judge to go on from.
@@ -169,11 +186,24 @@ impl Store {
         events: &[Event],
         sweep: Option<(&Snapshot, &Findings)>,
     ) -> rusqlite::Result<Written> {
-        let Store { db, catalog, ledger, befores, since_whole, latest, standing, .. } = self;
+        let Store { db, catalog, ledger, befores, since_whole, latest, standing, looked, .. } =
+            self;
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let numbers = catalog.numbers().clone();
         let began = sweep.map(|(snapshot, _)| snapshot.anchor.wall_of(snapshot.began));
         let at = began.or(events.first().map(|event| event.at)).map_or(0, micros_of);
+        let is_looked = looked
+            .get(fabric)
+            .is_some_and(|last| (0..LOOK_EVERY).contains(&at.saturating_sub(*last)));
+        let mut dropped = Vec::new();
+        if let Some((snapshot, _)) = sweep.filter(|_| !is_looked) {
+            dropped = catalog.drop_unused(&transaction, fabric, &snapshot.fabric)?;
+            looked.insert(fabric.to_owned(), at);
+        }
+        for port in &dropped {
+            ledger.remove(*port);
+            befores.remove(port);
+        }
         // Without a sweep, nothing is known of the fabric but what was known before.
         let seen = sweep.map(|(snapshot, _)| &snapshot.fabric);
         let places = catalog.follow(&transaction, fabric, seen, at)?;
@@ -186,11 +216,19 @@ impl Store {
             let number = |counter| numbers.number(counter);
             let grown = Grown::take(&transaction, sweep, ledger, places, snapshot, number)?;
             written.frames += grown.write(&transaction, sweep)?;
+            if !dropped.is_empty() {
+                // Their numbers may be others' by now: what is written of these follows on nothing.
+                standing.remove(&fabric);
+                since_whole.remove(&fabric);
+            }
             let standing = standing.entry(fabric).or_default();
             standing.write(&transaction, sweep, places, snapshot, findings)?;
             let since = since_whole.entry(fabric).or_insert(WHOLE_EVERY);
             *since += 1;
-            if *since >= WHOLE_EVERY && write_whole(&transaction, sweep, ledger, &numbers)? {
+            let is_stale = !dropped.is_empty();
+            if *since >= WHOLE_EVERY
+                && write_whole(&transaction, sweep, ledger, &numbers, is_stale)?
+            {
                 written.frames += 1;
                 *since = 0;
             }
@@ -215,11 +253,13 @@ fn insert_sweep(db: &Transaction<'_>, sweep: Sweep, since: Option<i64>) -> rusql
 }
 
 /// Writes what all counters came to, by parts, for all at once are 20 MB; tells whether there were any.
+/// What was written before goes with it, and if that is stale, also where there are none.
 fn write_whole(
     db: &Transaction<'_>,
     sweep: Sweep,
     ledger: &Ledger,
     numbers: &Numbers,
+    is_stale: bool,
 ) -> rusqlite::Result<bool> {
     let mut last = db
         .prepare_cached("SELECT coalesce(max(id), 0) FROM frames WHERE tier = 3 AND fabric = ?1")?;
@@ -235,7 +275,7 @@ fn write_whole(
         whole.push(port, Duration::ZERO, values);
     }
     any |= insert(db, sweep, Tier::All, Some(part), &whole)?;
-    if any {
+    if any || is_stale {
         // Those before are not needed any more.
         db.execute(
             "DELETE FROM frames WHERE tier = 3 AND fabric = ?1 AND id <= ?2",
@@ -273,7 +313,7 @@ fn write_befores(
     befores: &mut HashMap<u32, Arc<Before>>,
     places: &Places,
     findings: &Findings,
-    number: &impl Fn(Counter) -> u8,
+    number: &impl Fn(Counter) -> Option<u8>,
 ) -> rusqlite::Result<()> {
     for (&port, found) in places.ports.iter().zip(&findings.ports) {
         let Some(before) = &found.before else { continue };
@@ -282,12 +322,13 @@ fn write_befores(
             continue;
         }
         for counter in Counter::all() {
+            let Some(number) = number(counter) else { continue };
             let count = before[counter as usize];
             if count != last.map_or(0, |last| last[counter as usize]) {
                 db.prepare_cached(
                     "INSERT OR REPLACE INTO befores (port, counter, count) VALUES (?1, ?2, ?3)",
                 )?
-                .execute(params![port, number(counter), count.cast_signed()])?;
+                .execute(params![port, number, count.cast_signed()])?;
             }
         }
         befores.insert(port, Arc::clone(before));

@@ -8,7 +8,7 @@ use crate::config::SiteFileKind;
 use crate::fabric::change;
 use crate::mad::Class;
 use crate::monitor::host::HostObservation;
-use crate::monitor::{Board, Collector, Observation, Recording};
+use crate::monitor::{Board, Collector, Observation, Recording, Trouble};
 use crate::transport::stats::{Outcome, ROUND_TRIP_BOUNDS};
 use crate::web::reload::Reload;
 
@@ -262,9 +262,14 @@ families! {
     "fabric_exporter_history_events" Counter []
         "Events that were written to the history."
         => |about, out| about.recording(|it| out.put(&[], it.events()));
-    "fabric_exporter_history_errors" Counter []
-        "Times that something could not be written to the history; the log says what."
-        => |about, out| about.recording(|it| out.put(&[], it.errors()));
+    "fabric_exporter_history_errors" Counter ["kind"]
+        "Times that something could not be written to the history, by kind; the log says what."
+        => |about, out| about.recording(|it| for trouble in Trouble::ALL {
+            out.put(&[("kind", trouble.label())], it.errors_by(trouble));
+        });
+    "fabric_exporter_history_set_aside_files" Gauge []
+        "Damaged histories that were set aside and lie beside the history's file: after three, recording stops until one is moved elsewhere."
+        => |about, out| about.recording(|it| if let Some(count) = it.set_aside() { out.put(&[], count) });
     "fabric_exporter_history_missed_sweeps" Counter []
         "Sweeps that are not in the history, because writing an earlier one took too long or failed; what they counted is in the next one."
         => |about, out| about.recording(|it| out.put(&[], it.missed()));

@@ -1,0 +1,83 @@
+//! A fabric whose nodes come and go, as the virtual functions of a host do. Each node has one port, no
+//! cables, and counters that everybody can compute.
+
+use std::sync::Arc;
+
+use fabric_exporter::fabric::assembly::{FoundFabric, FoundNode};
+use fabric_exporter::fabric::moment::Anchor;
+use fabric_exporter::fabric::names::NodeNames;
+use fabric_exporter::fabric::status::SpeedFields;
+use fabric_exporter::fabric::topology::{End, NodeIdentity, NodeKind};
+use fabric_exporter::fabric::{Counter, Fabric, Guid, Moment, Reading, Snapshot};
+use fabric_exporter::health::Findings;
+use fabric_exporter::monitor::Observation;
+
+use crate::{SWEEP, wall};
+
+/// What it is called.
+pub const NAME: &str = "herd";
+
+/// What each port's errors grow by from one sweep to the next.
+pub const GROWS_BY: u64 = 3;
+
+/// The fabric of some nodes, the same one until other nodes are wanted.
+#[derive(Default)]
+pub struct Herd {
+    nodes: Vec<u64>,
+    fabric: Arc<Fabric>,
+}
+
+/// The port of a node.
+pub fn end(node: u64) -> End {
+    (Guid(node), 1)
+}
+
+/// What the errors of a node's port have come to with a sweep.
+pub fn total(node: u64, number: u64) -> u64 {
+    node + GROWS_BY * number
+}
+
+impl Herd {
+    /// A sweep that found these nodes, by its number; the exporter's first one was `first`.
+    pub fn sweep(&mut self, nodes: &[u64], number: u64, first: u64) -> Observation {
+        if self.nodes != nodes {
+            self.nodes = nodes.to_vec();
+            let nodes = nodes.iter().map(|node| found(*node)).collect();
+            let found = FoundFabric { nodes, ..FoundFabric::default() };
+            let names = NodeNames::default();
+            self.fabric = Arc::new(Fabric::assemble(found, &names, Moment::default(), None));
+        }
+        let since = SWEEP * u32::try_from(number).unwrap();
+        let at = Moment::default() + since;
+        let mut snapshot =
+            Snapshot::blank(Arc::clone(&self.fabric), Anchor { moment: at, wall: wall(since) });
+        for index in self.fabric.port_indexes() {
+            let (Guid(node), _) = self.fabric.end(index);
+            let mut reading = Reading::empty(at);
+            reading.set(Counter::SymbolErrors, total(node, number));
+            snapshot.readings[index.0 as usize] = Some(reading);
+        }
+        let mut seen = Observation { fabric: NAME.into(), ..Observation::default() };
+        let ports = vec![Default::default(); self.fabric.ports.len()];
+        seen.findings = Findings { ports, ..Findings::default() };
+        seen.tally.sweeps = number + 1 - first;
+        seen.snapshot = Some(snapshot);
+        seen
+    }
+}
+
+fn found(node: u64) -> FoundNode {
+    let identity = NodeIdentity {
+        guid: Guid(node),
+        system_guid: Guid(node),
+        kind: NodeKind::Ca,
+        description: format!("function {node}"),
+        vendor_id: 0,
+        device_id: 0,
+        port_count: 1,
+        enhanced_port0: false,
+        speed_fields: SpeedFields::default(),
+        tells_fec: false,
+    };
+    FoundNode { identity, ports: Vec::new() }
+}

@@ -1,0 +1,420 @@
+//! No history is lost and none is set aside that is not damaged: whatever an operator adds to its file,
+//! whatever fails while it is written, and whatever lies beside it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fabric_exporter::config::HistorySettings;
+use fabric_exporter::fabric::Counter;
+use fabric_exporter::history::record::store::Store;
+use fabric_exporter::history::{Reader, Recorder};
+use fabric_exporter::monitor::Recording;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::damaged::set_aside;
+use crate::herd::{self, Herd};
+use crate::rig::child;
+use crate::rig::exporter::PROGRAM;
+use crate::steady::{Steady, Tape, check, settings};
+use crate::{SWEEP, always, events, minutes, wall};
+
+/// How long a verb may take that has nothing to wait for.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A folder with a history of some sweeps, whose exporter has ended.
+fn recorded(steady: &Arc<Steady>, sweeps: u64) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut tape = Tape::new(steady, settings(&file));
+    for _ in 0..sweeps {
+        assert!(tape.record());
+    }
+    (folder, file)
+}
+
+fn operate(file: &Path, sql: &str) {
+    let db = Connection::open(file).unwrap();
+    db.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+fn number(file: &Path, sql: &str) -> i64 {
+    Connection::open(file).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// What operators, and the programs that they run, add to a database.
+const ADDED: &[&str] = &[
+    "ANALYZE",
+    "ANALYZE; PRAGMA optimize=0xfffe",
+    "CREATE INDEX events_by_kind ON events (kind, at)",
+    "CREATE VIEW flaps AS SELECT * FROM events WHERE kind = 'flap'",
+    "CREATE TABLE tickets (id INTEGER PRIMARY KEY, event INTEGER, number TEXT NOT NULL)",
+    // What Litestream makes in a database that it replicates.
+    "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER);
+     CREATE TABLE _litestream_lock (id INTEGER);
+     INSERT INTO _litestream_seq VALUES (1, 7)",
+    "CREATE TRIGGER seen AFTER INSERT ON events BEGIN UPDATE fabrics SET name = name; END",
+    "ALTER TABLE events ADD COLUMN ticket TEXT NOT NULL DEFAULT ''",
+    "VACUUM",
+];
+
+#[test]
+fn what_an_operator_adds_to_a_history_is_no_damage() {
+    let steady = Arc::new(Steady::new());
+    for added in ADDED {
+        let (folder, file) = recorded(&steady, 10);
+        operate(&file, added);
+        let mut tape = Tape::new(&steady, settings(&file));
+        assert_eq!(set_aside(folder.path()), 0, "set aside after: {added}");
+        assert_eq!(tape.first, 11, "totals go on after: {added}");
+        for _ in 0..5 {
+            assert!(tape.record(), "recorded after: {added}");
+        }
+        drop(tape);
+        assert_eq!(check(&steady, &file, 0, &[]), 15, "{added}");
+    }
+}
+
+/// What an operator adds may also forbid what the exporter writes. That is an error, and no damage.
+#[test]
+fn a_trigger_that_refuses_rows_costs_no_history() {
+    let steady = Arc::new(Steady::new());
+    let (folder, file) = recorded(&steady, 10);
+    let before = number(&file, "SELECT count(*) FROM events");
+    operate(
+        &file,
+        "CREATE TRIGGER audit BEFORE INSERT ON events
+         BEGIN SELECT RAISE(ABORT, 'audited tables are closed'); END",
+    );
+    let mut tape = Tape::new(&steady, settings(&file));
+    for _ in 0..10 {
+        assert!(!tape.record());
+    }
+    assert_eq!(tape.account.errors(), 10);
+    assert_eq!(set_aside(folder.path()), 0);
+    assert_eq!(number(&file, "SELECT count(*) FROM events"), before);
+    operate(&file, "DROP TRIGGER audit");
+    for _ in 0..5 {
+        assert!(tape.record());
+    }
+    drop(tape);
+    assert_eq!(set_aside(folder.path()), 0);
+    // What was counted meanwhile is in the next sweep, and what happened waited for it.
+    let missed: Vec<u64> = (11..=20).collect();
+    assert_eq!(check(&steady, &file, 0, &missed), 25);
+    let links = events(&file).iter().filter(|event| event.kind.starts_with("link_")).count();
+    assert!(links >= 20, "{links} events of links in 25 sweeps");
+}
+
+#[test]
+fn a_version_that_is_not_known_is_left_as_it_is() {
+    let steady = Arc::new(Steady::new());
+    for version in [3, 20_000, -1] {
+        let (folder, file) = recorded(&steady, 3);
+        operate(&file, &format!("PRAGMA user_version = {version}"));
+        let mut tape = Tape::at(&steady, settings(&file), 4);
+        assert!(!tape.record(), "{version}");
+        drop(tape);
+        assert_eq!(set_aside(folder.path()), 0, "{version}");
+        operate(&file, "PRAGMA user_version = 2");
+        assert_eq!(check(&steady, &file, 0, &[]), 3);
+    }
+}
+
+/// Makes a file one that SQLite calls no database.
+fn damage(file: &Path) {
+    let mut bytes = std::fs::read(file).unwrap();
+    bytes[..16].fill(b'x');
+    std::fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn so_many_damaged_files_are_set_aside_and_no_more() {
+    let steady = Arc::new(Steady::new());
+    let (folder, file) = recorded(&steady, 3);
+    let notes = folder.path().join("history.db.damaged-notes.txt");
+    std::fs::write(&notes, "what happened on Tuesday").unwrap();
+    for time in 0..6 {
+        damage(&file);
+        let left = std::fs::read(&file).unwrap();
+        let mut tape = Tape::at(&steady, settings(&file), 1);
+        let well = (0..3).filter(|_| tape.record()).count();
+        drop(tape);
+        // The operator's notes are counted by this test, too.
+        let aside = set_aside(folder.path()) - 1;
+        if time < 3 {
+            assert_eq!((aside, well), (time + 1, 3));
+        } else {
+            assert_eq!((aside, well), (3, 0), "nothing more is set aside");
+            assert_eq!(std::fs::read(&file).unwrap(), left, "the file stays as it is");
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "what happened on Tuesday");
+    // An operator has looked at one, and taken it away.
+    let taken = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let taken = taken.filter(|path| path.to_string_lossy().contains(".damaged-2")).min().unwrap();
+    std::fs::remove_file(taken).unwrap();
+    let mut tape = Tape::at(&steady, settings(&file), 1);
+    assert!(tape.record());
+}
+
+/// Nodes whose number is this or a multiple of it stay; others are there for a while.
+const STAYS: [u64; 2] = [1_000_000, 2_000_000];
+
+/// Virtual functions that are made and thrown away again, four at a time.
+fn passing(generation: u64) -> Vec<u64> {
+    let some = (0..4).map(|function| 100 + generation * 4 + function);
+    some.chain(STAYS).collect()
+}
+
+#[test]
+fn nodes_that_nothing_tells_of_any_more_leave_the_catalog() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let kept = HistorySettings {
+        traffic_for: minutes(10),
+        rare_for: minutes(10),
+        least_free: 0,
+        ..HistorySettings::new(file.clone())
+    };
+    let (mut herd, account) = (Herd::default(), Arc::new(Recording::default()));
+    let mut recorder = Recorder::new(kept.clone(), Arc::clone(&account));
+    // Five hours, and other functions each five minutes.
+    for sweep in 1..=1_200 {
+        let seen = herd.sweep(&passing(sweep / 20), sweep, 1);
+        recorder.take(&seen, wall(SWEEP * u32::try_from(sweep).unwrap()));
+    }
+    assert_eq!(account.errors(), 0);
+    let rows = |table: &str| number(&file, &format!("SELECT count(*) FROM {table}"));
+    // Those of the last ten minutes, and of the hour since it was last looked.
+    let most = 2 + 4 * (70 / 5 + 3);
+    for table in ["nodes", "ports", "names"] {
+        assert!((6..=most).contains(&rows(table)), "{} {table} of 242", rows(table));
+    }
+    drop(recorder);
+    // Numbers are given again, and nobody's totals are taken for another's.
+    let mut recorder = Recorder::new(kept, Arc::default());
+    let memory = recorder.memory(herd::NAME);
+    for node in passing(60) {
+        let told = memory.get(&herd::end(node)).and_then(|it| it.total(Counter::SymbolErrors));
+        assert_eq!(told, Some(herd::total(node, 1_200)), "node {node}");
+    }
+    for (port, told) in &memory {
+        let node = port.0.0;
+        let told = told.total(Counter::SymbolErrors).unwrap();
+        assert!(told <= herd::total(node, 1_200), "node {node}: {told}");
+    }
+}
+
+#[test]
+fn a_catalog_without_numbers_left_is_an_error_and_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let (mut herd, account) = (Herd::default(), Arc::new(Recording::default()));
+    let mut recorder = Recorder::new(settings(&file), Arc::clone(&account));
+    recorder.take(&herd.sweep(&STAYS, 1, 1), wall(SWEEP));
+    drop(recorder);
+    // The last number, of a node that is there.
+    operate(
+        &file,
+        "INSERT INTO nodes (id, fabric, guid, kind) VALUES (4194303, 1, 77, 'ca');
+         INSERT INTO presences (node, since) VALUES (4194303, 0)",
+    );
+    let mut recorder = Recorder::new(settings(&file), Arc::clone(&account));
+    for sweep in 2..5 {
+        recorder.take(&herd.sweep(&passing(0), sweep, 2), wall(SWEEP * sweep as u32));
+    }
+    assert_eq!(account.errors(), 3);
+    assert_eq!(set_aside(folder.path()), 0);
+    drop(recorder);
+    assert_eq!(number(&file, "SELECT count(*) FROM sweeps"), 1, "and what was recorded is there");
+}
+
+/// A counter's number in a file that frames have no room for is not taken for another's.
+#[test]
+fn a_counter_beyond_the_64_of_a_frame_is_an_error() {
+    let steady = Arc::new(Steady::new());
+    let (folder, file) = recorded(&steady, 10);
+    let name = Counter::SymbolErrors.row().ibta;
+    let usual = number(&file, &format!("SELECT id FROM counters WHERE name = '{name}'"));
+    operate(&file, &format!("UPDATE counters SET id = 64 WHERE name = '{name}'"));
+    let mut tape = Tape::at(&steady, settings(&file), 11);
+    for _ in 0..5 {
+        assert!(!tape.record());
+    }
+    drop(tape);
+    assert_eq!(set_aside(folder.path()), 0);
+    operate(&file, &format!("UPDATE counters SET id = {usual} WHERE name = '{name}'"));
+    assert_eq!(check(&steady, &file, 0, &[]), 10);
+}
+
+/// What waits while nothing can be written is written when the exporter ends, if it can be then.
+#[test]
+fn the_end_writes_what_waited_for_a_file_that_can_be_written_again() {
+    let steady = Arc::new(Steady::new());
+    let (_folder, file) = recorded(&steady, 4);
+    let mut tape = Tape::new(&steady, settings(&file));
+    // Somebody else writes, for longer than is waited for.
+    let other = Connection::open(&file).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(!tape.record());
+    other.execute_batch("END").unwrap();
+    tape.recorder.end(wall(SWEEP * 10));
+    drop(tape);
+    let told = events(&file);
+    let of = |kind: &str| told.iter().filter(|event| event.kind == kind).count();
+    assert_eq!((of("exporter_start"), of("exporter_stop")), (2, 1), "{told:?}");
+}
+
+/// At the end each fabric is written to a file that is as it is known: what fails of one fabric costs
+/// the others nothing.
+#[test]
+fn the_end_of_one_fabric_that_fails_costs_no_other_its_own() {
+    let steady = Arc::new(Steady::new());
+    let (folder, file) = recorded(&steady, 2);
+    let mut tape = Tape::new(&steady, settings(&file));
+    let mut herd = Herd::default();
+    for number in 3..6 {
+        assert!(tape.record());
+        tape.recorder.take(&herd.sweep(&STAYS, number, 3), wall(SWEEP * number as u32));
+    }
+    operate(
+        &file,
+        "CREATE TRIGGER audit BEFORE INSERT ON events
+         WHEN new.fabric = (SELECT id FROM fabrics WHERE name = 'default')
+         BEGIN SELECT RAISE(ABORT, 'audited tables are closed'); END",
+    );
+    tape.recorder.end(wall(SWEEP * 7));
+    assert_eq!(tape.account.errors(), 1);
+    drop(tape);
+    operate(&file, "DROP TRIGGER audit");
+    assert_eq!(set_aside(folder.path()), 0);
+    let told = events(&file);
+    let stops: Vec<&str> = (told.iter().filter(|event| event.kind == "exporter_stop"))
+        .map(|event| &*event.fabric)
+        .collect();
+    assert_eq!(stops, [herd::NAME]);
+    assert_eq!(check(&steady, &file, 0, &[]), 5);
+}
+
+/// Frames of a copy keep their numbers, and none gets the number of another fabric's.
+#[test]
+fn a_copy_of_two_fabrics_has_both() {
+    let steady = Arc::new(Steady::new());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("history.db");
+    let mut tape = Tape::new(&steady, settings(&file));
+    let mut herd = Herd::default();
+    for number in 1..6 {
+        assert!(tape.record());
+        tape.recorder.take(&herd.sweep(&STAYS, number, 1), wall(SWEEP * number as u32));
+    }
+    drop(tape);
+    let copy = folder.path().join("copy.db");
+    Reader::open(&file).unwrap().dump(always(), &copy, 0).unwrap();
+    assert_eq!(check(&steady, &copy, 0, &[]), 5);
+    let mut recorder = Recorder::new(settings(&copy), Arc::default());
+    let memory = recorder.memory(herd::NAME);
+    for node in STAYS {
+        let told = memory[&herd::end(node)].total(Counter::SymbolErrors);
+        assert_eq!(told, Some(herd::total(node, 5)));
+    }
+}
+
+/// A sweep that is dropped is gone with all of its rows, or is there with all of them.
+#[test]
+fn nobody_reads_half_of_a_sweep_that_is_dropped() {
+    let steady = Arc::new(Steady::new());
+    let (_folder, file) = recorded(&steady, 300);
+    let rows = || {
+        [
+            "SELECT count(*) FROM sweeps",
+            "SELECT count(*) FROM spans",
+            "SELECT count(*) FROM digests WHERE tier = 0",
+            "SELECT count(*) FROM frames WHERE tier IN (0, 2, 4, 5, 6, 7)",
+        ]
+        .map(|sql| number(&file, sql))
+    };
+    let before = rows();
+    assert!(before[1] > 0, "an hour is digested");
+    // The last table of a sweep cannot be written: what is dropped of it before must not be seen.
+    operate(
+        &file,
+        "CREATE TRIGGER closed BEFORE DELETE ON sweeps BEGIN SELECT RAISE(ABORT, 'closed'); END",
+    );
+    let store = Store::open(&file).unwrap();
+    let short = HistorySettings { rare_for: minutes(1), ..settings(&file) };
+    let now = wall(SWEEP * 300);
+    store.prune(&short, Some(now)).unwrap_err();
+    assert_eq!(rows(), before);
+    drop(store);
+    operate(&file, "DROP TRIGGER closed");
+    let store = Store::open(&file).unwrap();
+    for _ in 0..3 {
+        store.prune(&short, Some(now)).unwrap();
+    }
+    assert!(rows()[0] < 30 && rows()[1] == 0 && rows()[2] == 0, "{:?}", rows());
+}
+
+fn said(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(PROGRAM);
+    let output = child::run("fabric-exporter", command.args(arguments), folder, LIMIT);
+    (output.status.code(), output.stderr)
+}
+
+fn fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn a_file_that_is_no_regular_file_is_an_error_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    fifo(&place("fifo"));
+    std::fs::create_dir(place("folder")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(place("socket")).unwrap();
+    let null = PathBuf::from("/dev/null");
+    for (path, what) in [
+        (place("fifo"), "is a FIFO"),
+        (place("folder"), "is a directory"),
+        (place("socket"), "is a socket"),
+        (null, "is a device"),
+    ] {
+        let file = format!("--history.file={}", path.display());
+        let flags = ["serve", "--no-collector.fabric", "--web.listen-address=127.0.0.1:0", &file];
+        let (code, told) = said(folder.path(), &flags);
+        assert_eq!(code, Some(2), "{told}");
+        let line = format!("{}: {what}", path.display());
+        assert!(told.contains(&line), "{told}");
+        assert!(told.contains("regular file"), "what to do: {told}");
+        let path = path.to_str().unwrap();
+        let (code, told) = said(folder.path(), &["history", "--file", path, "events"]);
+        assert_eq!(code, Some(1), "{told}");
+        assert!(told.contains(&line) && told.lines().count() == 1, "{told}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_history_is_said_to_be_none() {
+    let steady = Arc::new(Steady::new());
+    let (folder, file) = recorded(&steady, 3);
+    std::fs::write(folder.path().join("notes.txt"), "What happened on Tuesday.\n".repeat(500))
+        .unwrap();
+    operate(&folder.path().join("other.db"), "CREATE TABLE counters (id, name); VACUUM");
+    std::fs::copy(&file, folder.path().join("header.db")).unwrap();
+    damage(&folder.path().join("header.db"));
+    let mut noise = vec![0xfe; 16_384];
+    noise[..16].copy_from_slice(b"SQLite format 3\0");
+    std::fs::write(folder.path().join("noise.db"), noise).unwrap();
+    for name in ["notes.txt", "other.db", "header.db", "noise.db"] {
+        let path = folder.path().join(name);
+        let (code, told) =
+            said(folder.path(), &["history", "--file", path.to_str().unwrap(), "events"]);
+        assert_eq!(code, Some(1), "{told}");
+        let line = format!("{}: is not a history file of fabric-exporter", path.display());
+        assert!(told.contains(&line) && told.lines().count() == 1, "{name}: {told}");
+        assert!(Reader::open(&path).is_err());
+    }
+}
