@@ -26,17 +26,26 @@ pub struct Query {
 impl Query {
     /// The query by the faster clock, with every value that its variables offer.
     pub fn text(&self) -> String {
-        hurried(&substituted(&self.template, &self.variables), self.clock.0, self.clock.1)
-            .trim()
-            .into()
+        self.by_its_clock(&substituted(&self.template, &self.variables))
+    }
+
+    /// A query by the clock of those whom it is about: the host's goes as ours does.
+    fn by_its_clock(&self, text: &str) -> String {
+        let (pace, began) = self.clock;
+        let text = hurried(text, pace, began);
+        let text = text.trim();
+        if text.contains("infiniband_host_read_timestamp_seconds") {
+            text.replace(hurried("time()", pace, began).trim(), "time()")
+        } else {
+            text.to_owned()
+        }
     }
 
     /// The same of one fabric alone; `None` if it does not choose by fabric.
     fn text_of(&self, fabric: &str) -> Option<String> {
         let mut variables = self.variables.clone();
         fabric.clone_into(&mut variables.iter_mut().find(|(name, _)| name == "fabric")?.1);
-        let text = substituted(&self.template, &variables);
-        let text: String = hurried(&text, self.clock.0, self.clock.1).trim().into();
+        let text = self.by_its_clock(&substituted(&self.template, &variables));
         (text != self.text()).then_some(text)
     }
 }

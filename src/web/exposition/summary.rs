@@ -178,9 +178,10 @@ mod tests {
             it.snapshot.as_mut().unwrap().silent[1] = true;
         });
         let lines = after(Duration::ZERO, &observation);
-        let links = [("ok", 1), ("unknown", 0), ("watch", 0), ("bad", 1)].map(|(verdict, count)| {
-            format!("infiniband_fabric_links{{fabric=\"f\",verdict=\"{verdict}\"}} {count}")
-        });
+        let links =
+            [("ok", 1), ("unknown", 0), ("watch", 0), ("bad", 1)].map(|(verdict, count)| {
+                format!("infiniband_fabric_links{{fabric=\"f\",verdict=\"{verdict}\"}} {count}")
+            });
         assert_eq!(lines[..4], links);
         assert_eq!(lines.len(), 4 + 8);
         for (kind, up, down) in
