@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::rig::{Exporter, Prometheus, rules};
+use crate::rig::{Exporter, Prometheus, promql, rules};
 use crate::shown::{self, Shown};
 use crate::situations::{self, Served};
 use crate::{dashboards, list, panels, root, text};
@@ -181,19 +181,49 @@ fn table(rows: &[Row]) -> String {
     table
 }
 
-fn assert_documented(rows: &[Row]) {
+/// Which panels of each row of the dashboards ask for what rules record, or for alerts.
+fn needs() -> String {
+    let recorded = rules::recorded();
+    let needs_rules = |panel: &Value| {
+        list(panel, "targets").iter().any(|target| {
+            let asked = promql::metrics(&crate::filled(text(target, "expr"))).unwrap();
+            asked.iter().any(|it| it == "ALERTS" || recorded.contains(it))
+        })
+    };
+    let mut table = "| dashboard | row | panels that need rules |\n|---|---|---|\n".to_owned();
+    for (file, board) in dashboards() {
+        let all = list(&board, "panels");
+        for of_row in all.split_inclusive(|it| text(it, "type") == "row").skip(1) {
+            let here: Vec<&Value> = of_row.iter().filter(|it| text(it, "type") != "row").collect();
+            let first = all.iter().position(|it| it["id"] == here[0]["id"]).unwrap();
+            let names: Vec<&str> =
+                here.iter().filter(|it| needs_rules(it)).map(|it| text(it, "title")).collect();
+            let which = match names.len() {
+                // It says whether there are any.
+                _ if first == 1 => "none".to_owned(),
+                0 => "none".to_owned(),
+                many if many == here.len() => "all".to_owned(),
+                _ => names.join(", "),
+            };
+            let _ = writeln!(table, "| {file} | {} | {which} |", text(&all[first - 1], "title"));
+        }
+    }
+    table
+}
+
+/// Puts a table into docs/dashboards.md where it belongs, or compares it with what stands there.
+fn assert_documented(name: &str, table: &str) {
     let path = root().join("docs/dashboards.md");
     let page = std::fs::read_to_string(&path).unwrap();
-    let [begin, end] = ["<!-- situations -->\n", "<!-- /situations -->\n"];
-    let (before, rest) = page.split_once(begin).unwrap();
-    let (was, after) = rest.split_once(end).unwrap();
-    let is = table(rows);
+    let [begin, end] = [format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n")];
+    let (before, rest) = page.split_once(&begin).unwrap();
+    let (was, after) = rest.split_once(&end).unwrap();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, format!("{before}{begin}{is}{end}{after}")).unwrap();
+        std::fs::write(&path, format!("{before}{begin}{table}{end}{after}")).unwrap();
         return;
     }
-    let differ: Vec<_> = was.lines().zip(is.lines()).filter(|(was, is)| was != is).collect();
-    assert!(was == is, "docs/dashboards.md is out of date: make docs\n{differ:#?}");
+    let differ: Vec<_> = was.lines().zip(table.lines()).filter(|(was, is)| was != is).collect();
+    assert!(was == table, "docs/dashboards.md is out of date: make docs\n{differ:#?}");
 }
 
 #[test]
@@ -239,11 +269,13 @@ fn nothing_is_green_that_is_not_known_to_be_well() {
             wrong.push(format!("no rules: {}: {}", row.place(), row.cell(NO_RULES)));
         }
     }
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        assert_documented(&rows);
-    }
     assert!(wrong.is_empty(), "{} panels are wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert_documented(&rows);
+    assert_documented("situations", &table(&rows));
+}
+
+#[test]
+fn the_page_says_what_needs_rules() {
+    assert_documented("needs", &needs());
 }
 
 /// Whether a panel shows what sweeps find out.
@@ -284,10 +316,9 @@ fn the_first_row_is_about_exporters_sweeps_and_rules() {
             ["Exporter, sweeps and rules", "Exporters", kind, age, "Rules"],
             "{file}"
         );
-        let steps = &board["panels"][4]["fieldConfig"]["defaults"]["thresholds"]["steps"];
-        let green = list(&board["panels"][4]["fieldConfig"]["defaults"]["thresholds"], "steps");
-        let green = green.iter().find(|it| text(it, "color") == "green").unwrap();
-        assert_eq!(green["value"], files.len(), "{file}: {steps}");
+        let steps = list(&board["panels"][4]["fieldConfig"]["defaults"]["thresholds"], "steps");
+        let green = steps.iter().find(|it| text(it, "color") == "green").unwrap();
+        assert_eq!(green["value"], files.len(), "{file}: {steps:?}");
         for panel in panels(&board) {
             for target in list(panel, "targets") {
                 let asked =
