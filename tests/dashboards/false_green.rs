@@ -173,7 +173,7 @@ fn rows() -> Vec<Row> {
 /// The table of docs/dashboards.md.
 fn table(rows: &[Row]) -> String {
     let mut table = format!("| dashboard | panel | {} |\n", SITUATIONS.join(" | "));
-    table += &format!("|{}\n", "---|".repeat(2 + SITUATIONS.len()));
+    let _ = writeln!(table, "|{}", "---|".repeat(2 + SITUATIONS.len()));
     for row in rows {
         let cells: Vec<String> = (0..SITUATIONS.len()).map(|it| row.cell(it)).collect();
         let _ = writeln!(table, "| {} | {} | {} |", row.dashboard, row.panel, cells.join(" | "));

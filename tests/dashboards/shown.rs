@@ -146,8 +146,9 @@ fn mapped(config: &Value, value: f64) -> Option<Value> {
 /// The color of the last threshold that a number has reached.
 fn color_of(config: &Value, value: f64) -> String {
     let steps = list(&config["thresholds"], "steps");
-    let reached = steps.iter().filter(|step| step["value"].as_f64().is_none_or(|it| value >= it));
-    reached.last().map_or_else(|| "none".into(), |step| text(step, "color").into())
+    let mut reached =
+        steps.iter().filter(|step| step["value"].as_f64().is_none_or(|it| value >= it));
+    reached.next_back().map_or_else(|| "none".into(), |step| text(step, "color").into())
 }
 
 /// Answers of a Prometheus to a dashboard's expressions at a moment, its variables being these.

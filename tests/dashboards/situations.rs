@@ -217,8 +217,8 @@ pub fn settle(prometheus: &Prometheus, up: bool) -> f64 {
     );
     wait_until(LIMIT, "no scrape to go otherwise", || {
         pause();
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-        let at = (now - INTERVAL).as_secs_f64();
+        let at = SystemTime::now() - INTERVAL;
+        let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
         let found = prometheus.query_at(&steady, at).unwrap();
         (!found.is_empty()).then_some(at)
     })

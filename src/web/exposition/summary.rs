@@ -112,7 +112,7 @@ impl Summary {
 
     /// A sweep after the present was ended by a clock that has been set back since, and is recent.
     fn is_recent(&self, now: SystemTime) -> bool {
-        now.duration_since(self.ended).map_or(true, |age| age <= self.limit)
+        !now.duration_since(self.ended).is_ok_and(|age| age > self.limit)
     }
 }
 
@@ -137,6 +137,7 @@ pub(super) fn render(summaries: &[Summary], now: SystemTime, format: Format) -> 
 mod tests {
     use super::*;
     use crate::fabric::Snapshot;
+    use crate::health::Findings;
     use crate::health::evidence::tests::{fine, snapshot};
 
     /// A judged fabric whose sweep was at the beginning of 1970.
@@ -177,13 +178,13 @@ mod tests {
             it.findings.links[0].verdict = Verdict::Bad;
             it.snapshot.as_mut().unwrap().silent[1] = true;
         });
-        let lines = after(Duration::ZERO, &observation);
+        let served = after(Duration::ZERO, &observation);
         let links =
             [("ok", 1), ("unknown", 0), ("watch", 0), ("bad", 1)].map(|(verdict, count)| {
                 format!("infiniband_fabric_links{{fabric=\"f\",verdict=\"{verdict}\"}} {count}")
             });
-        assert_eq!(lines[..4], links);
-        assert_eq!(lines.len(), 4 + 8);
+        assert_eq!(served[..4], links);
+        assert_eq!(served.len(), 4 + 8);
         for (kind, up, down) in
             [("ca", 1, 1), ("switch", 1, 0), ("router", 0, 0), ("aggregation_node", 0, 0)]
         {
@@ -191,7 +192,7 @@ mod tests {
                 let line = format!(
                     "infiniband_fabric_nodes{{fabric=\"f\",node_type=\"{kind}\",state=\"{state}\"}} {count}"
                 );
-                assert!(lines.contains(&line), "{line}\n{lines:#?}");
+                assert!(served.contains(&line), "{line}\n{served:#?}");
             }
         }
     }
@@ -202,11 +203,11 @@ mod tests {
             let observation = swept(|it| {
                 it.findings.links.iter_mut().for_each(|link| link.verdict = verdict);
             });
-            let lines = after(Duration::ZERO, &observation);
+            let served = after(Duration::ZERO, &observation);
             let links = observation.findings.links.len() as u64;
             let nodes = observation.snapshot.as_ref().unwrap().fabric.nodes.len() as u64;
-            assert_eq!(sum(&lines, "infiniband_fabric_links"), links, "{verdict:?}");
-            assert_eq!(sum(&lines, "infiniband_fabric_nodes"), nodes);
+            assert_eq!(sum(&served, "infiniband_fabric_links"), links, "{verdict:?}");
+            assert_eq!(sum(&served, "infiniband_fabric_nodes"), nodes);
             assert!(links > 1 && nodes > 2);
         }
     }
@@ -215,7 +216,7 @@ mod tests {
     fn what_was_not_counted_is_absent() {
         let blind = |collector| swept(move |it| it.tally.set_success(collector, false));
         for (observation, why) in [
-            (swept(|it| it.findings = Default::default()), "nothing was judged"),
+            (swept(|it| it.findings = Findings::default()), "nothing was judged"),
             (blind(Collector::Discovery), "the discovery found no link"),
             (blind(Collector::Perfmgt), "no counter was read"),
         ] {
