@@ -13,7 +13,7 @@ use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_exporter::sim::scenario::{Overrides, Scenario};
 
 use crate::rig::prometheus::Setup;
-use crate::rig::sysfs::hgx;
+use crate::rig::sysfs::{Device, Tree};
 use crate::rig::{Exporter, Prometheus, Simulated, rules, wait_until};
 
 /// Of scrapes and of evaluations. A busy machine takes a second for a scrape.
@@ -162,9 +162,10 @@ async fn metrics(State(story): State<Arc<Mutex<Story>>>) -> String {
     story.lock().unwrap_or_else(PoisonError::into_inner).scrape()
 }
 
-/// A host's exporter on devices that are all right.
+/// A host's exporter on a device that is all right.
 pub fn host() -> Exporter {
-    let mut host = Exporter::on_host(&hgx(), &["--host.interval=1s"]);
+    let tree = Tree::new([Device::mlx5_ndr("mlx5_0", 0)]);
+    let mut host = Exporter::on_host(&tree, &["--host.interval=1s"]);
     host.wait_ready();
     host
 }
@@ -172,7 +173,8 @@ pub fn host() -> Exporter {
 /// A Prometheus that scrapes the exporters of fabrics and of a host.
 pub fn prometheus(served: &[&Served], host: &Exporter, with_rules: bool) -> Prometheus {
     let texts = rules::files("alerts", ".rules.yml");
-    let rules = texts.iter().filter(|_| with_rules).map(|path| rules::text(path)).collect();
+    let rules =
+        texts.iter().filter(|_| with_rules).map(|path| patient(&rules::text(path))).collect();
     Prometheus::start(&Setup {
         jobs: vec![
             ("fabric-exporter".into(), served.iter().map(|it| it.address().into()).collect()),
@@ -184,6 +186,16 @@ pub fn prometheus(served: &[&Served], host: &Exporter, with_rules: bool) -> Prom
         alertmanager: None,
         keep: None,
     })
+}
+
+/// Rules of which those that wait do so for longer than any test takes: what fires does not depend on how
+/// busy the machine is.
+fn patient(rules: &str) -> String {
+    let lines = rules.lines().map(|line| match line.split_once("for: ") {
+        Some((indent, _)) if indent.trim().is_empty() => format!("{indent}for: 1d\n"),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
 }
 
 /// Waits until Prometheus has found all exporters up (or down) often enough, and has evaluated all of its
