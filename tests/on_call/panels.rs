@@ -188,6 +188,7 @@ fn substituted(query: &str, known: &[(String, String)]) -> String {
     for (name, value) in known {
         for written in [format!("${{{name}}}"), format!("${{{name}:regex}}"), format!("${name}")] {
             query = query.replace(&format!("=\"{written}\""), &format!("=~\"{value}\""));
+            query = query.replace(&format!("\".*{written}.*\""), &format!("\".*({value}).*\""));
             // Not the beginning of a longer name.
             let mut rest = std::mem::take(&mut query);
             while let Some(at) = rest.find(&written) {
