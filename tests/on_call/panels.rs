@@ -26,17 +26,27 @@ pub struct Query {
 impl Query {
     /// The query by the faster clock, with every value that its variables offer.
     pub fn text(&self) -> String {
-        hurried(&substituted(&self.template, &self.variables), self.clock.0, self.clock.1)
-            .trim()
-            .into()
+        self.by_its_clock(&substituted(&self.template, &self.variables))
+    }
+
+    /// A query by the clock of those whom it is about: a host's goes as ours does.
+    fn by_its_clock(&self, text: &str) -> String {
+        let (pace, began) = self.clock;
+        let faster = hurried(text, pace, began);
+        let faster = faster.trim();
+        let about = |metric: &str| text.contains(metric);
+        if about("infiniband_host_read_timestamp") && !about("infiniband_sweep_timestamp") {
+            faster.replace(hurried("time()", pace, began).trim(), "time()")
+        } else {
+            faster.to_owned()
+        }
     }
 
     /// The same of one fabric alone; `None` if it does not choose by fabric.
     fn text_of(&self, fabric: &str) -> Option<String> {
         let mut variables = self.variables.clone();
         fabric.clone_into(&mut variables.iter_mut().find(|(name, _)| name == "fabric")?.1);
-        let text = substituted(&self.template, &variables);
-        let text: String = hurried(&text, self.clock.0, self.clock.1).trim().into();
+        let text = self.by_its_clock(&substituted(&self.template, &variables));
         (text != self.text()).then_some(text)
     }
 }
@@ -178,6 +188,7 @@ fn substituted(query: &str, known: &[(String, String)]) -> String {
     for (name, value) in known {
         for written in [format!("${{{name}}}"), format!("${{{name}:regex}}"), format!("${name}")] {
             query = query.replace(&format!("=\"{written}\""), &format!("=~\"{value}\""));
+            query = query.replace(&format!("\".*{written}.*\""), &format!("\".*({value}).*\""));
             // Not the beginning of a longer name.
             let mut rest = std::mem::take(&mut query);
             while let Some(at) = rest.find(&written) {

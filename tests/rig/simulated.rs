@@ -122,6 +122,7 @@ pub struct Simulated {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     story: Story,
+    began: SystemTime,
 }
 
 /// What the wall says when virtual time begins.
@@ -169,7 +170,8 @@ impl Simulated {
         Self::begun(story, options, SystemTime::UNIX_EPOCH + BEGAN)
     }
 
-    fn begun(story: Story, options: Options, began: SystemTime) -> Self {
+    /// The same, in which virtual time begins at this time of day.
+    pub fn begun(story: Story, options: Options, began: SystemTime) -> Self {
         let settings = Settings::load(options, None).unwrap().fabrics.remove(0);
         let world = share(World::new(story.clone()));
         let gate = Arc::new(Gate::default());
@@ -188,7 +190,7 @@ impl Simulated {
         };
         let thread =
             std::thread::spawn(move || monitor.run(open(), || Ok::<_, Infallible>(open())));
-        Simulated { world, seen, gate, sets, stop, thread: Some(thread), story }
+        Simulated { world, seen, gate, sets, stop, thread: Some(thread), story, began }
     }
 
     /// Lets time go on to so long after the beginning.
@@ -216,13 +218,24 @@ impl Simulated {
 
     /// The same as a scrape would tell it.
     pub fn metrics(&self) -> Metrics {
+        Metrics::parse(&self.scrape())
+    }
+
+    /// What a scrape at the present virtual time is answered with.
+    pub fn scrape(&self) -> String {
+        self.scrape_at(self.began + (self.gate.until() - Moment::default()))
+    }
+
+    /// What a scrape at a time of day is answered with, wherever virtual time stands.
+    pub fn scrape_at(&self, now: SystemTime) -> String {
         let exposition = Exposition::render(self.seen.borrow().clone());
-        let document = exposition.document(Format::Text, &Process::new(Path::new("/proc")));
+        let process = Process::new(Path::new("/proc"));
+        let document = exposition.document_at(now, Format::Text, &process);
         let mut packed: Vec<u8> = document.pieces.iter().flatten().copied().collect();
         packed.extend(document.trailer.gzip_end());
         let mut text = String::new();
         flate2::read::DeflateDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
-        Metrics::parse(&text)
+        text
     }
 
     /// The world as it is now, while its time stands still.

@@ -2,8 +2,8 @@
 //!
 //! What is large, the ports of fabrics ([`fabrics`]) and what they come to ([`findings`]), is rendered
 //! once a snapshot and kept compressed; this host's own ports ([`host`]) are put between them, family by family
-//! ([`part`]). What is small and is to be fresh, the exporter's account of itself, is rendered at each scrape
-//! ([`about`]) and put before it. Plain text is not kept: on 25,000 ports it is 102 MB, and its
+//! ([`part`]). What is small and is to be fresh, the exporter's account of itself ([`about`]) and the counts
+//! of each fabric ([`summary`]), is rendered at each scrape and put before it. Plain text is not kept: on 25,000 ports it is 102 MB, and its
 //! gzip 6 MB. Whoever cannot take gzip gets it unpacked on the way out.
 
 pub mod about;
@@ -16,10 +16,11 @@ pub mod part;
 pub mod process;
 pub mod reference;
 pub mod subnet;
+pub mod summary;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
@@ -28,6 +29,7 @@ use crate::monitor::Board;
 pub use crate::metric::{Format, family};
 use deflated::{Block, Trailer};
 use part::Part;
+use summary::Summary;
 
 /// Everything that was rendered of one board.
 #[derive(Debug)]
@@ -35,6 +37,7 @@ pub struct Exposition {
     board: Board,
     fabrics: Arc<[Part<Block>]>,
     host: Arc<[Part<String>]>,
+    summaries: Arc<[Summary]>,
     /// Both together, for each format that somebody asked for.
     packed: [OnceLock<Vec<Block>>; 2],
     took: Duration,
@@ -63,6 +66,10 @@ impl Exposition {
             let (old, new) = (&before.board.fabrics, &board.fabrics);
             old.len() == new.len() && old.iter().zip(new).all(|(old, new)| Arc::ptr_eq(old, new))
         });
+        let summaries = match same {
+            Some(before) => Arc::clone(&before.summaries),
+            None => board.fabrics.iter().filter_map(|it| Summary::of(it)).collect(),
+        };
         let fabrics = if let Some(before) = same {
             Arc::clone(&before.fabrics)
         } else if board.fabrics.is_empty() {
@@ -79,12 +86,23 @@ impl Exposition {
             Some(before) if !before.fabrics.is_empty() => before.took,
             _ => began.elapsed(),
         };
-        Exposition { board, fabrics, host, packed: Default::default(), took }
+        Exposition { board, fabrics, host, summaries, packed: Default::default(), took }
     }
 
     /// The answer to a scrape now.
     pub fn document(&self, format: Format, process: &process::Process) -> Document {
-        let about = about::render(&self.board, self.took, process, format);
+        self.document_at(SystemTime::now(), format, process)
+    }
+
+    /// The answer to a scrape at a time of day, by which the latest sweep is recent or not.
+    pub fn document_at(
+        &self,
+        now: SystemTime,
+        format: Format,
+        process: &process::Process,
+    ) -> Document {
+        let mut about = about::render(&self.board, self.took, process, format);
+        about += &summary::render(&self.summaries, now, format);
         let mut document = Document { pieces: VecDeque::new(), trailer: Trailer::default() };
         document.push(&Block::deflate(&about));
         let packed = &self.packed[format as usize];

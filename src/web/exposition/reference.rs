@@ -7,7 +7,7 @@ use crate::fabric::host::{ethernet, hw_counter};
 use crate::health::verdict::{Reason, Repair};
 
 use super::family::Family;
-use super::{about, fabrics, findings, host, subnet};
+use super::{about, fabrics, findings, host, subnet, summary};
 
 const INTRODUCTION: &str = "\
 # Metrics
@@ -38,6 +38,13 @@ Names, labels and meanings are a contract: a change of one is a line in CHANGELO
 /// The whole page.
 pub fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
+    page.push_str(
+        "\n## A fabric in numbers\n\n\
+         A few series of each fabric, at any size. They are there only while the exporter knows them:\n\
+         a panel or an alert on them has no data, and not 0, when sweeps hang or bring nothing.\n\
+         The verdicts and states are words here, and numbers on the series of each link and node.\n\n",
+    );
+    families(&mut page, summary::families());
     page.push_str("\n## Nodes and ports\n\n");
     families(&mut page, fabrics::families());
     page.push_str(

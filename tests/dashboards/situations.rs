@@ -1,0 +1,242 @@
+//! The situations that dashboards are looked at in: a simulated fabric whose monitor and exposition are
+//! the exporter's own, a host's exporter, and a real Prometheus that scrapes both, with and without the
+//! project's rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
+use fabric_exporter::config::options::{FabricOptions, Options};
+use fabric_exporter::sim::scenario::{Overrides, Scenario};
+
+use crate::rig::prometheus::Setup;
+use crate::rig::sysfs::{Device, Tree};
+use crate::rig::{Exporter, Prometheus, Simulated, rules, wait_until};
+
+/// Of scrapes and of evaluations. A busy machine takes a second for a scrape.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// Of sweeps: some are between the scrapes that a look waits for, and those of the whole story take
+/// few seconds.
+const SWEEPS: &str = "3s";
+
+/// How old the fabric's story is when it is first scraped. A link is judged after 10 minutes.
+const STORY: Duration = Duration::from_secs(12 * 60);
+
+/// For how long nothing was swept where sweeps hang.
+const HANGS_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// How often something has to be scraped, and rules to be evaluated, until rates are known and what one
+/// rule records has come through to the last that builds on it.
+const ROUNDS: usize = 4;
+
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// One end of the cable that goes bad, and the switch that it is in.
+pub const BAD_PORT: &str = "leaf-0-1[5]";
+
+/// What happens in the fabric, by the time of its story.
+pub struct Fabric {
+    name: &'static str,
+    timeline: &'static str,
+    hangs: bool,
+}
+
+pub const HEALTHY: Fabric = Fabric { name: "fabric", timeline: "", hangs: false };
+pub const BAD_CABLE: Fabric = Fabric {
+    name: "fabric",
+    timeline: "timeline: [{bad-cable: {at: 5m, into: 'leaf-0-1[5]', ratio: 1e-9}}]",
+    hangs: false,
+};
+/// The device does not answer: there is no sweep any more, and what the last one said is served.
+pub const HANGS: Fabric = Fabric { name: "other", timeline: "", hangs: true };
+/// The cable of the exporter's own port is pulled.
+pub const CUT_OFF: Fabric = Fabric {
+    name: "fabric",
+    timeline: "timeline: [{unplug: {at: 11m, link: 'host-0[1]'}}]",
+    hangs: false,
+};
+
+/// A fabric that is served as the exporter serves it.
+pub struct Served {
+    simulated: Arc<Mutex<Story>>,
+    address: String,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+struct Story {
+    simulated: Simulated,
+    began: SystemTime,
+    hangs: bool,
+}
+
+impl Story {
+    /// The answer to a scrape. The story's time goes as the wall's does, unless it hangs.
+    fn scrape(&self) -> String {
+        let now = SystemTime::now();
+        if !self.hangs {
+            self.simulated.run_to(now.duration_since(self.began).unwrap());
+        }
+        self.simulated.scrape_at(now)
+    }
+}
+
+impl Served {
+    pub fn start(fabric: &Fabric) -> Self {
+        let Fabric { name, timeline, hangs } = *fabric;
+        let yaml = format!(
+            "fabric: {{fat-tree: {{hosts: 16, radix: 8, down: 4, up: 4, switch: switchx, hca: connectx-3}}}}\n{timeline}\n"
+        );
+        let scenario = Scenario::parse("test", &yaml).unwrap_or_else(|error| panic!("{error}"));
+        let story = scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        let options = FabricOptions {
+            name: Some(name.into()),
+            details: Some(true),
+            interval: SWEEPS.parse().ok(),
+            ..FabricOptions::default()
+        };
+        let ago = STORY + if hangs { HANGS_FOR } else { Duration::ZERO };
+        let began = SystemTime::now() - ago;
+        let options = Options { fabric: options, ..Options::default() };
+        let simulated = Simulated::begun(story, options, began);
+        simulated.run_to(STORY);
+        let simulated = Arc::new(Mutex::new(Story { simulated, began, hangs }));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let state = Arc::clone(&simulated);
+        let router = Router::new().route("/metrics", get(metrics)).with_state(state);
+        runtime.spawn(async move { axum::serve(listener, router).await });
+        Served { simulated, address, runtime: Some(runtime) }
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Nobody listens any more.
+    pub fn stop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_secs(5));
+        }
+    }
+
+    /// The cable that goes bad, as labels: `link`, and `guid_a` to `node_b` of both ends.
+    pub fn cable(&self) -> BTreeMap<&'static str, String> {
+        let story = self.simulated.lock().unwrap_or_else(PoisonError::into_inner);
+        let metrics = story.simulated.metrics();
+        let (node, port) = BAD_PORT.trim_end_matches(']').split_once('[').unwrap();
+        let ends = [("node", "port"), ("peer_node", "peer_port")];
+        let (labels, _) = metrics
+            .all("infiniband_link_info")
+            .find(|(labels, _)| ends.iter().any(|(n, p)| labels[*n] == node && labels[*p] == port))
+            .unwrap();
+        [
+            ("link", "link"),
+            ("guid_a", "guid"),
+            ("port_a", "port"),
+            ("node_a", "node"),
+            ("guid_b", "peer_guid"),
+            ("port_b", "peer_port"),
+            ("node_b", "peer_node"),
+        ]
+        .map(|(variable, label)| (variable, labels[label].clone()))
+        .into()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+async fn metrics(State(story): State<Arc<Mutex<Story>>>) -> String {
+    story.lock().unwrap_or_else(PoisonError::into_inner).scrape()
+}
+
+/// A host's exporter on a device that is all right.
+pub fn host() -> Exporter {
+    let tree = Tree::new([Device::mlx5_ndr("mlx5_0", 0)]);
+    let mut host = Exporter::on_host(&tree, &["--host.interval=1s"]);
+    host.wait_ready();
+    host
+}
+
+/// A Prometheus that scrapes the exporters of fabrics and of a host.
+pub fn prometheus(served: &[&Served], host: &Exporter, with_rules: bool) -> Prometheus {
+    let texts = rules::files("alerts", ".rules.yml");
+    let rules =
+        texts.iter().filter(|_| with_rules).map(|path| patient(&rules::text(path))).collect();
+    Prometheus::start(&Setup {
+        jobs: vec![
+            ("fabric-exporter".into(), served.iter().map(|it| it.address().into()).collect()),
+            ("fabric-exporter-hosts".into(), vec![host.address().into()]),
+        ],
+        interval: INTERVAL,
+        lookback: Duration::from_secs(300),
+        rules,
+        alertmanager: None,
+        keep: None,
+    })
+}
+
+/// Rules of which those that wait do so for longer than any test takes: what fires does not depend on how
+/// busy the machine is.
+fn patient(rules: &str) -> String {
+    let lines = rules.lines().map(|line| match line.split_once("for: ") {
+        Some((indent, _)) if indent.trim().is_empty() => format!("{indent}for: 1d\n"),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+/// Waits until Prometheus has found all exporters up (or down) often enough, and has evaluated all of its
+/// rules as often since. What it knew then is asked of the returned moment, in seconds since 1970: one at
+/// which no scrape is under way, and none before it went otherwise.
+pub fn settle(prometheus: &Prometheus, up: bool) -> f64 {
+    let is = f64::from(u8::from(up));
+    let often = if up {
+        "sum_over_time(up[5m])"
+    } else {
+        "count_over_time(up[5m]) - sum_over_time(up[5m])"
+    };
+    let rounds = format!("min({often}) >= {ROUNDS}");
+    wait_until(LIMIT, "Prometheus to have scraped all", || {
+        pause();
+        prometheus.number(&rounds).map(drop)
+    });
+    let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    wait_until(LIMIT, "Prometheus to have evaluated its rules", || {
+        pause();
+        for group in prometheus.ask("rules", &[])["groups"].as_array().unwrap() {
+            let of = |key: &str| group[key].as_str().unwrap().to_owned();
+            seen.entry(of("name")).or_default().insert(of("lastEvaluation"));
+        }
+        seen.values().all(|times| times.len() > ROUNDS).then_some(())
+    });
+    let targets = prometheus.number("count(up)").unwrap();
+    let window = format!("{}ms", 3 * INTERVAL.as_millis());
+    let steady = format!(
+        "count(min_over_time(up[{window}]) == {is} and max_over_time(up[{window}]) == {is} and count_over_time(up[{window}]) > 1) == {targets}"
+    );
+    wait_until(LIMIT, "no scrape to go otherwise", || {
+        pause();
+        let at = SystemTime::now() - INTERVAL;
+        let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
+        let found = prometheus.query_at(&steady, at).unwrap();
+        (!found.is_empty()).then_some(at)
+    })
+}
+
+/// Polls a server without keeping it busy.
+fn pause() {
+    std::thread::sleep(Duration::from_millis(200));
+}
