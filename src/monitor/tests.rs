@@ -485,6 +485,6 @@ fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
     let tally = seen.borrow().fabrics[0].tally.clone();
     assert!(tally.discoveries > 100 && tally.unanswered_ports >= 50, "{tally:?}");
     let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
-    let lines = text.lines().count();
-    assert!((2..50).contains(&lines), "{lines} lines, such as:\n{:.3000}", text);
+    let count = text.lines().count();
+    assert!((2..50).contains(&count), "{count} lines, such as:\n{:.3000}", text);
 }
