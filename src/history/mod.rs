@@ -238,6 +238,7 @@ impl HistoryError {
             | HistoryError::Newer { .. }
             | HistoryError::Unusable { .. }
             | HistoryError::Damaged { .. }
+            | HistoryError::TooMuch { .. }
             | HistoryError::Crowded { .. } => Trouble::Unusable,
         }
     }

@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn what_ports_tell_is_bounded_while_no_sweep_takes_it() {
         let settings = Settings::load(Options::default(), None).unwrap().fabrics.remove(0);
-        let judging = Judging::new(&settings).unwrap();
+        let judging = Judging::new(&settings);
         let tell = judging.teller();
         let news = PortNews { end: (Guid(1), 1), up: false, at: Moment::default() };
         let taken = (0..10 * MOST_NEWS).filter(|_| tell.try_send(news).is_ok()).count();

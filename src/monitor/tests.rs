@@ -463,7 +463,7 @@ fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
     // Half of the adapters say who they are and nothing else, the others nothing at all.
     scripted.fate = Box::new(|parcel| {
         let mad = &parcel.mad;
-        let behind = mad.is_directed().then(|| mad.path_ports().to_vec()).unwrap_or_default();
+        let behind = if mad.is_directed() { mad.path_ports().to_vec() } else { Vec::new() };
         let [_, port] = behind[..] else { return Fate::Answered(ROUND_TRIP) };
         let answers = port % 2 == 0 && mad.attribute() == NodeInfo::ID;
         if answers { Fate::Answered(ROUND_TRIP) } else { Fate::Expired }
@@ -486,5 +486,5 @@ fn a_hundred_adapters_that_do_not_answer_are_a_few_lines_a_day() {
     assert!(tally.discoveries > 100 && tally.unanswered_ports >= 50, "{tally:?}");
     let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
     let count = text.lines().count();
-    assert!((2..50).contains(&count), "{count} lines, such as:\n{:.3000}", text);
+    assert!((2..50).contains(&count), "{count} lines, such as:\n{text:.3000}");
 }

@@ -20,6 +20,7 @@ use std::time::Duration;
 use fabric_exporter::config::HistorySettings;
 use fabric_exporter::fabric::Counter;
 use fabric_exporter::health::totals::Memory;
+use fabric_exporter::history::file::dump::Existing;
 use fabric_exporter::history::model::{Port, Window};
 use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Reader, Source};
@@ -184,8 +185,8 @@ struct World {
 impl World {
     fn new(seed: u64) -> Self {
         let steady = Arc::new(Steady::new());
-        let seen = steady.sweep(1, 1);
-        let ports = seen.snapshot.unwrap().readings.iter().flatten().count() as u64;
+        let first = steady.sweep(1, 1);
+        let ports = first.snapshot.unwrap().readings.iter().flatten().count() as u64;
         let mut world = World {
             chance: Chance::new(seed),
             steady,
@@ -347,7 +348,7 @@ impl World {
         let copy = elsewhere.path().join("copy.db");
         let from = wall(SWEEP * self.model.last.saturating_sub(100) as u32);
         let reader = Reader::open(&self.file()).unwrap();
-        reader.dump(Window { from, ..always() }, &copy, 0).unwrap();
+        reader.dump(Window { from, ..always() }, &copy, Existing::Keep, 0).unwrap();
         assert_eq!(Reader::open(&copy).unwrap().span().unwrap().last, reader.span().unwrap().last);
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use fabric_exporter::config::HistorySettings;
 use fabric_exporter::fabric::Counter;
+use fabric_exporter::history::file::dump::Existing;
 use fabric_exporter::history::record::store::Store;
 use fabric_exporter::history::{Reader, Recorder};
 use fabric_exporter::monitor::Recording;
@@ -313,7 +314,7 @@ fn a_copy_of_two_fabrics_has_both() {
     }
     drop(tape);
     let copy = folder.path().join("copy.db");
-    Reader::open(&file).unwrap().dump(always(), &copy, 0).unwrap();
+    Reader::open(&file).unwrap().dump(always(), &copy, Existing::Keep, 0).unwrap();
     assert_eq!(check(&steady, &copy, 0, &[]), 5);
     let mut recorder = Recorder::new(settings(&copy), Arc::default());
     let memory = recorder.memory(herd::NAME);

@@ -102,7 +102,7 @@ impl Exposition {
         process: &process::Process,
     ) -> Document {
         let mut about = about::render(&self.board, self.took, process, format);
-        about += &summary::render(&self.summaries, now, format);
+        about.extend(summary::render(&self.summaries, now, format).into_bytes());
         let mut document = Document { pieces: VecDeque::new(), trailer: Trailer::default() };
         document.push(&Block::deflate(&about));
         let packed = &self.packed[format as usize];
