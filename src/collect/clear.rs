@@ -158,7 +158,8 @@ fn job(
     let lid = fabric.lid_of(port)?;
     let fills = narrow.iter().filter_map(|&(counter, place)| {
         let value = reading.get(counter).filter(|value| is_nearly_full(place, *value))?;
-        Some(value * 1000 / place.most())
+        // A device may answer more than fits in the field that it announces.
+        Some(value.min(place.most()) * 1000 / place.most())
     });
     let fill = fills.max()?;
     Some((fill, Job { port, attribute, agent, lid, narrow, last: Vec::new() }))
