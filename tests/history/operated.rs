@@ -184,8 +184,8 @@ struct World {
 impl World {
     fn new(seed: u64) -> Self {
         let steady = Arc::new(Steady::new());
-        let seen = steady.sweep(1, 1);
-        let ports = seen.snapshot.unwrap().readings.iter().flatten().count() as u64;
+        let first = steady.sweep(1, 1);
+        let ports = first.snapshot.unwrap().readings.iter().flatten().count() as u64;
         let mut world = World {
             chance: Chance::new(seed),
             steady,
