@@ -10,6 +10,7 @@ use fabric_exporter::fabric::status::SpeedFields;
 use fabric_exporter::fabric::topology::{End, NodeIdentity, NodeKind};
 use fabric_exporter::fabric::{Counter, Fabric, Guid, Moment, Reading, Snapshot};
 use fabric_exporter::health::Findings;
+use fabric_exporter::health::findings::PortFindings;
 use fabric_exporter::monitor::Observation;
 
 use crate::{SWEEP, wall};
@@ -58,7 +59,7 @@ impl Herd {
             snapshot.readings[index.0 as usize] = Some(reading);
         }
         let mut seen = Observation { fabric: NAME.into(), ..Observation::default() };
-        let ports = vec![Default::default(); self.fabric.ports.len()];
+        let ports = vec![PortFindings::default(); self.fabric.ports.len()];
         seen.findings = Findings { ports, ..Findings::default() };
         seen.tally.sweeps = number + 1 - first;
         seen.snapshot = Some(snapshot);

@@ -86,12 +86,14 @@ impl Taped {
 }
 
 /// How often something could not be written, of one kind or of all.
-fn errors(metrics: &Metrics, kind: Option<&str>) -> u64 {
+fn errors(metrics: &Metrics, kind: Option<&str>) -> u32 {
     let of = metrics.all("fabric_exporter_history_errors_total");
     let of = of.filter(|(labels, _)| kind.is_none_or(|kind| labels["kind"] == kind));
     let counts: Vec<f64> = of.map(|(_, count)| count).collect();
     assert!(!counts.is_empty());
-    counts.iter().sum::<f64>() as u64
+    #[expect(clippy::cast_sign_loss, reason = "a counter is never below 0")]
+    let count = counts.iter().sum::<f64>() as u32;
+    count
 }
 
 /// The time of day so long after the beginning.

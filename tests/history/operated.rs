@@ -421,7 +421,10 @@ impl World {
     fn kill(&mut self) {
         let folder = self.folder.path().to_owned();
         let before = Image::of(&folder);
-        let is_herd = self.chance.below(4) == 0 && self.model.last > 0;
+        // A second sweep of the same time would leave the same totals: nobody could tell whether it is there.
+        let number = self.tape().next - 1;
+        let is_new = self.model.herd.as_ref().is_none_or(|(last, _)| *last < number);
+        let is_herd = is_new && self.model.last > 0 && self.chance.below(4) == 0;
         let model = if is_herd { self.herd_sweep() } else { self.sweep() };
         let after = Image::of(&folder);
         let [db, wal, ..] = OWN;
