@@ -260,7 +260,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__doctor)
-            opts="-h --json --offline --path.dev --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
+            opts="-h --json --offline --path.dev --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --host.cm-counters --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -331,6 +331,10 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --host.ethtool)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --host.cm-counters)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;
@@ -1088,7 +1092,7 @@ _fabric__exporter() {
             return 0
             ;;
         fabric__subcmd__exporter__subcmd__serve)
-            opts="-h --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
+            opts="-h --config.file --web.listen-address --web.telemetry-path --web.config.file --web.systemd-socket --log.level --log.format --process.confine --path.sysfs --path.procfs --collector.fabric --no-collector.fabric --collector.host --no-collector.host --host.interval --host.device-include --host.device-exclude --host.retry-refused --host.events --host.ethtool --host.cm-counters --health.maintenance-file --history.file --history.size --history.traffic-for --history.rare-for --fabric.name --fabric.hca --fabric.port --fabric.interval --fabric.discovery-interval --fabric.forget-after --fabric.node-name-map --fabric.m-key-file --fabric.pkey --fabric.details --fabric.details-interval --fabric.fec --fabric.clear-saturated --fabric.smp-window --fabric.gmp-window --fabric.smp-lid-window --fabric.gmp-lid-window --fabric.timeout --fabric.retries --fabric.capture --fabric.capture-limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1155,6 +1159,10 @@ _fabric__exporter() {
                     return 0
                     ;;
                 --host.ethtool)
+                    COMPREPLY=($(compgen -W "true false" -- "${cur}"))
+                    return 0
+                    ;;
+                --host.cm-counters)
                     COMPREPLY=($(compgen -W "true false" -- "${cur}"))
                     return 0
                     ;;

@@ -56,6 +56,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.ethtool -d 'Read what Ethernet drivers count on the wire, as `ethtool -S` does [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l host.cm-counters -d 'Read the counters of the kernel\'s connection manager, 44 for each port [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l health.maintenance-file -d 'File that lists what is worked on, so that it may go down: read again when it changes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.file -d 'File to record each sweep in [default: none, and nothing is recorded]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l history.size -d 'Size that the file is kept below [default: 1GiB]' -r
@@ -66,7 +68,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.port -d 'Port of the HCA to ask from [default: the first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.interval -d 'From one sweep of all counters to the next [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.forget-after -d 'How long a node that is gone is still told of, as down [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.forget-after -d 'How long a node, or a device of this host, that is gone is still told of, as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
@@ -105,7 +107,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.port -d 'Port of the HCA to ask from [default: the first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.interval -d 'From one sweep of all counters to the next [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.forget-after -d 'How long a node that is gone is still told of, as down [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.forget-after -d 'How long a node, or a device of this host, that is gone is still told of, as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
@@ -152,6 +154,8 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.ethtool -d 'Read what Ethernet drivers count on the wire, as `ethtool -S` does [default: true]' -r -f -a "true\t''
 false\t''"
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l host.cm-counters -d 'Read the counters of the kernel\'s connection manager, 44 for each port [default: false]' -r -f -a "true\t''
+false\t''"
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l health.maintenance-file -d 'File that lists what is worked on, so that it may go down: read again when it changes' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.file -d 'File to record each sweep in [default: none, and nothing is recorded]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l history.size -d 'Size that the file is kept below [default: 1GiB]' -r
@@ -162,7 +166,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.port -d 'Port of the HCA to ask from [default: the first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.interval -d 'From one sweep of all counters to the next [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.forget-after -d 'How long a node that is gone is still told of, as down [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.forget-after -d 'How long a node, or a device of this host, that is gone is still told of, as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
@@ -331,7 +335,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.rare-for -d 'How long events, and each sweep\'s errors and waits, are kept [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.name -d 'Value of the label `fabric` [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long a node that is gone is still told of, as down [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long a node, or a device of this host, that is gone is still told of, as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
