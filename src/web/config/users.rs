@@ -163,6 +163,10 @@ mod tests {
         for (warning, told) in warnings.iter().zip(told) {
             assert!(warning.contains(&format!("a bcrypt cost of {told}")), "{warning}");
         }
-        assert!(warnings[0].starts_with("line 3, column 10: basic_auth_users.user-15: "), "{}", warnings[0]);
+        assert!(
+            warnings[0].starts_with("line 3, column 10: basic_auth_users.user-15: "),
+            "{}",
+            warnings[0]
+        );
     }
 }
