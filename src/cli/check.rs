@@ -73,6 +73,13 @@ pub fn run(args: &CheckArgs) -> Result<(), Fatal> {
             }
             Err(error) => {
                 told.wrong(error.lines());
+                let path = path.display();
+                line(
+                    "warning",
+                    format_args!(
+                        "the files that {path} names were not checked: correct its mistakes first"
+                    ),
+                );
                 if let Some(path) = &web {
                     told.file(files::web_config(path));
                 }

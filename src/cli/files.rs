@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::config::file::{PATIENCE, within};
 use crate::config::{ConfigError, Settings, SiteFileKind};
 use crate::fabric::label::count;
+use crate::history::{HistoryError, ensure_regular};
 use crate::monitor::{m_keys_in, names_in, work_in};
 use crate::web::inspection::inspect;
 
@@ -17,15 +18,21 @@ pub struct Examined {
     pub warnings: Vec<String>,
 }
 
-/// Looks at all files that the settings name, whatever runs: site files and the web config file. Each has
-/// a time limit, for a file system may not answer.
+/// Looks at all files that the settings name, whatever runs: site files, the web config file and the history's
+/// path. Each has a time limit, for a file system may not answer.
 pub fn examine(settings: &Settings) -> Vec<Examined> {
     let site = settings.site_files.iter().map(|(kind, path)| {
         let kind = *kind;
         in_time(kind.name(), path, move |path| site_file(kind, path))
     });
     let web = settings.web_config.iter().map(|path| web_config(path));
-    site.chain(web).collect()
+    let history = settings.history.iter().map(|history| {
+        in_time("history", &history.file, |path| match ensure_regular(path) {
+            Err(error @ HistoryError::NotAFile { .. }) => Err(vec![error.to_string()]),
+            _ => Ok((format!("history {}", path.display()), Vec::new())),
+        })
+    });
+    site.chain(web).chain(history).collect()
 }
 
 /// Looks at a web config file.

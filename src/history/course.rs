@@ -44,13 +44,15 @@ impl<'a> Course<'a> {
             let mut link_errors = columns(&|counter| LINK_ERRORS.contains(&counter));
             let received = columns(&|counter| counter == Counter::RcvErrors);
             let marked = columns(&|counter| counter == Counter::RcvRemotePhysicalErrors);
-            for (errors, (received, marked)) in
-                link_errors.iter_mut().zip(received.iter().zip(marked))
-            {
-                *errors = (*errors - received.min(marked)).max(0.0);
+            // Of the whole window, as all other sums are: one of the two counters may be read later.
+            let sum = |columns: &[f64]| columns.iter().sum::<f64>();
+            let share = (sum(&marked) / sum(&received).max(f64::MIN_POSITIVE)).min(1.0);
+            for (errors, received) in link_errors.iter_mut().zip(&received) {
+                *errors = (*errors - received * share).max(0.0);
             }
             let discards = columns(&Counter::is_discard);
-            let counted = |columns: &[f64]| columns.iter().any(|value| *value > 0.0);
+            // Less than one is what rounding leaves.
+            let counted = |columns: &[f64]| sum(columns) > 0.5;
             let has_any = counted(&link_errors) || counted(&discards);
             let port = &of_end().next().filter(|_| has_any)?.port;
             Some(Lane { port, link_errors, discards })

@@ -68,15 +68,9 @@ pub fn confine(needs: &Needs) {
 fn drop_capabilities(needs: &Needs) -> Result<(), Errno> {
     let held = capabilities(None)?;
     let folders = needs.write.iter().map(|folder| existing(folder));
-    let needed = if !folders.into_iter().all(is_own) {
-        CapabilitySet::DAC_OVERRIDE
-    } else if !are_readable_without(held, &needs.files)? {
-        // It reads, and does not write, whatever the file's mode.
-        CapabilitySet::DAC_READ_SEARCH
-    } else {
-        CapabilitySet::empty()
-    };
-    let kept = held.permitted & needed;
+    let (writes, reads) =
+        (!folders.into_iter().all(is_own), !are_readable_without(held, &needs.files)?);
+    let kept = kept(held.permitted, writes, reads);
     if (held.permitted | held.inheritable).difference(kept).is_empty() {
         return Ok(());
     }
@@ -88,6 +82,20 @@ fn drop_capabilities(needs: &Needs) -> Result<(), Errno> {
     }
     let inheritable = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })
+}
+
+/// The capabilities that stay, of those that are held: for folders of others that it writes to, or for files
+/// of others that it reads. Docker's default set has CAP_DAC_OVERRIDE, and not CAP_DAC_READ_SEARCH, which reads
+/// whatever the file's mode and writes nothing.
+fn kept(permitted: CapabilitySet, writes: bool, reads: bool) -> CapabilitySet {
+    let needed = if writes || reads && !permitted.contains(CapabilitySet::DAC_READ_SEARCH) {
+        CapabilitySet::DAC_OVERRIDE
+    } else if reads {
+        CapabilitySet::DAC_READ_SEARCH
+    } else {
+        CapabilitySet::empty()
+    };
+    permitted & needed
 }
 
 fn is_own(folder: &Path) -> bool {
@@ -171,6 +179,28 @@ fn existing(folder: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_needed_stays_of_what_is_held() {
+        let (all, over, read, none) = (
+            CapabilitySet::all(),
+            CapabilitySet::DAC_OVERRIDE,
+            CapabilitySet::DAC_READ_SEARCH,
+            CapabilitySet::empty(),
+        );
+        for (permitted, writes, reads, stays) in [
+            (all, false, false, none),
+            (all, true, false, over),
+            (all, false, true, read),
+            (all, true, true, over),
+            // Docker's default set.
+            (over | CapabilitySet::CHOWN, false, true, over),
+            (read, false, true, read),
+            (none, true, true, none),
+        ] {
+            assert_eq!(kept(permitted, writes, reads), stays, "{permitted:?} {writes} {reads}");
+        }
+    }
 
     #[test]
     fn a_folder_to_come_is_made_in_the_nearest_one_there_is() {

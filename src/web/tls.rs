@@ -59,7 +59,9 @@ pub fn refusal(error: &std::io::Error) -> Option<&'static str> {
     Some(match error {
         Error::NoCertificatesPresented => "no client certificate",
         Error::InvalidCertificate(bad) => match bad {
-            Bad::UnknownIssuer => "client certificate is of no CA in client_ca_file",
+            Bad::UnknownIssuer => {
+                "client certificate is of no CA in client_ca_file, or there is no such file"
+            }
             Bad::Expired | Bad::ExpiredContext { .. } => "client certificate has expired",
             Bad::NotValidYet | Bad::NotValidYetContext { .. } => {
                 "client certificate is not valid yet"

@@ -160,10 +160,12 @@ impl DeviceReader {
 
     fn about(&self) -> About {
         let text = |name| self.directory.text(name);
-        let guid = |name| text(name).parse().ok();
+        // One that cannot be read for once, as while the firmware is reset, has not changed: without the last
+        // one all series of the device would be new ones.
+        let guid = |name, last: Option<_>| text(name).parse().ok().or(last);
         About {
-            guid: guid("node_guid"),
-            system_guid: guid("sys_image_guid"),
+            guid: guid("node_guid", self.about.guid),
+            system_guid: guid("sys_image_guid", self.about.system_guid),
             node_type: value::word(&text("node_type")),
             description: text("node_desc"),
             firmware: text("fw_ver"),
@@ -171,7 +173,9 @@ impl DeviceReader {
             board: text("board_id"),
             hca_type: text("hca_type"),
             driver: self.directory.link("device/driver").unwrap_or_default(),
-            is_virtual: self.directory.link("device/physfn").is_some(),
+            // Of PCI, or of mlx5's auxiliary bus (drivers/net/ethernet/mellanox/mlx5/core/sf/dev/dev.c).
+            is_virtual: self.directory.link("device/physfn").is_some()
+                || !text("device/sfnum").is_empty(),
         }
     }
 }

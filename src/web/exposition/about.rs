@@ -124,7 +124,7 @@ macro_rules! families {
 
 families! {
     "infiniband_collector_success" Gauge ["fabric", "collector"]
-        "Whether the collector's latest run ended and read something."
+        "Whether the collector's latest run ended and read something. The host's is 1, too, where there has never been a device to read."
         => |about, out| {
             about.each(|it| for collector in Collector::ALL {
                 out.put(&[("fabric", &it.fabric), ("collector", collector.label())], it.tally.success(collector));
