@@ -266,7 +266,7 @@ fn what_is_not_there_is_said_in_a_way_that_helps() {
         ("/api/v1/nodes/host-0".into(), 404, "no GUID"),
         (format!("/api/v1/nodes/{nobody}"), 404, "no node has the GUID"),
         ("/api/v1/nodes?fabric=other".into(), 400, "there are: default"),
-        ("/api/v1/nodes?kind=toaster".into(), 400, "there are: switch, ca"),
+        ("/api/v1/nodes?kind=toaster".into(), 400, "must be one of: switch, ca"),
         ("/api/v1/topology?fabric=other".into(), 400, "there are: default"),
     ] {
         let refusal = exporter.get(&path, &[]);
