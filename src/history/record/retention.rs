@@ -87,7 +87,7 @@ impl Store {
         let (traffic, rare) = (before(settings.traffic_for), before(settings.rare_for));
         self.drop_full(traffic)?;
         self.drop_thinned(rare)?;
-        self.drop_rare(Some(rare))?;
+        self.drop_rare(Some(rare), traffic)?;
         self.drop_events(Some(rare))?;
         let all = i64::MAX;
         for _ in 0..MOST_TURNS {
@@ -96,7 +96,7 @@ impl Store {
                     || self.drop_thinned(before(LAST_THINNED))?
                     || self.drop_full(all)?
                     || self.drop_thinned(all)?
-                    || self.drop_rare(None)?
+                    || self.drop_rare(None, all)?
                     || self.drop_events(None)?);
             if !is_dropped {
                 break;
@@ -165,12 +165,16 @@ impl Store {
     }
 
     /// The same with errors, how the fabric was, and when its sweeps were: those that are too old, or
-    /// those that were written first.
-    fn drop_rare(&self, before: Option<i64>) -> rusqlite::Result<bool> {
+    /// those that were written first. Sweeps whose traffic is too old as well go after it, so that no more
+    /// of it is dropped at a time than [`SWEEPS_AT_ONCE`]: a clock that is wrong should be noticed.
+    fn drop_rare(&self, before: Option<i64>, traffic: i64) -> rusqlite::Result<bool> {
         let oldest = match before {
-            Some(_) => "fabric = ?1 AND began < ?2 ORDER BY began".to_owned(),
+            Some(_) => "fabric = ?1 AND began < ?2 AND NOT EXISTS (
+                    SELECT 1 FROM frames WHERE tier = 1 AND frames.fabric = ?1
+                    AND frames.began = sweeps.began AND frames.began < ?3) ORDER BY began"
+                .to_owned(),
             None => format!(
-                "+fabric = ?1 AND ?2 IS NULL
+                "+fabric = ?1 AND ?2 IS NULL AND ?3 IS NOT NULL
                  AND id <= (SELECT max(id) FROM sweeps) - {LEAST_SWEEPS} ORDER BY id"
             ),
         };
@@ -179,7 +183,7 @@ impl Store {
         for fabric in self.fabrics()? {
             let mut due = self.db.prepare_cached(&sql)?;
             let due: Vec<(i64, i64)> = due
-                .query_map(params![fabric, before], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .query_map(params![fabric, before, traffic], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<_>>()?;
             if due.is_empty() {
                 continue;
