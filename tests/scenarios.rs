@@ -51,7 +51,8 @@ fn the_library_shows_every_entry() {
 /// What can stand in a place: the reader itself tells it, when something else stands there.
 fn known(text: &str) -> Vec<String> {
     let error = Scenario::parse("x", text).map(|_| ()).expect_err(text).to_string();
-    let known = error.split_once("known: ").unwrap_or_else(|| panic!("{text}: {error}")).1;
+    let known = error.split_once("known: ").or_else(|| error.split_once("is none of: "));
+    let known = known.unwrap_or_else(|| panic!("{text}: {error}")).1;
     known.split(", ").map(String::from).collect()
 }
 
