@@ -34,7 +34,7 @@ const HANGS_FOR: Duration = Duration::from_secs(10 * 60);
 /// rule records has come through to the last that builds on it.
 const ROUNDS: usize = 4;
 
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// One end of the cable that goes bad, and the switch that it is in.
 pub const BAD_PORT: &str = "leaf-0-1[5]";
@@ -376,27 +376,38 @@ pub fn settle(prometheus: &Prometheus, up: bool) -> f64 {
         pause();
         prometheus.number(&rounds).map(drop)
     });
-    let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    wait_until(LIMIT, "Prometheus to have evaluated its rules", || {
-        pause();
-        for group in prometheus.ask("rules", &[])["groups"].as_array().unwrap() {
-            let of = |key: &str| group[key].as_str().unwrap().to_owned();
-            seen.entry(of("name")).or_default().insert(of("lastEvaluation"));
-        }
-        seen.values().all(|times| times.len() > ROUNDS).then_some(())
-    });
     let targets = prometheus.number("count(up)").unwrap();
     let window = format!("{}ms", 3 * INTERVAL.as_millis());
     let steady = format!(
         "count(min_over_time(up[{window}]) == {is} and max_over_time(up[{window}]) == {is} and count_over_time(up[{window}]) > 1) == {targets}"
     );
-    wait_until(LIMIT, "no scrape to go otherwise", || {
-        pause();
-        let at = SystemTime::now() - INTERVAL;
-        let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
-        let found = prometheus.query_at(&steady, at).unwrap();
-        (!found.is_empty()).then_some(at)
-    })
+    let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut evaluated = None;
+    wait_until(
+        LIMIT,
+        "Prometheus to have evaluated its rules while no scrape went otherwise",
+        || {
+            pause();
+            let now = SystemTime::now();
+            let at = now - INTERVAL;
+            let seconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
+            if prometheus.query_at(&steady, seconds).unwrap().is_empty() {
+                // What rules made of a scrape that failed is to be gone, too.
+                seen.clear();
+                evaluated = None;
+                return None;
+            }
+            for group in prometheus.ask("rules", &[])["groups"].as_array().unwrap() {
+                let of = |key: &str| group[key].as_str().unwrap().to_owned();
+                seen.entry(of("name")).or_default().insert(of("lastEvaluation"));
+            }
+            if seen.values().all(|times| times.len() > ROUNDS) {
+                let since = *evaluated.get_or_insert(now);
+                return (at >= since).then_some(seconds);
+            }
+            None
+        },
+    )
 }
 
 /// Polls a server without keeping it busy.
