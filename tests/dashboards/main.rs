@@ -6,6 +6,7 @@ mod false_green;
 mod rig;
 mod shown;
 mod situations;
+mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

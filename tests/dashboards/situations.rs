@@ -3,6 +3,7 @@
 //! project's rules.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -33,7 +34,7 @@ const HANGS_FOR: Duration = Duration::from_secs(10 * 60);
 /// rule records has come through to the last that builds on it.
 const ROUNDS: usize = 4;
 
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// One end of the cable that goes bad, and the switch that it is in.
 pub const BAD_PORT: &str = "leaf-0-1[5]";
@@ -59,6 +60,168 @@ pub const CUT_OFF: Fabric = Fabric {
     timeline: "timeline: [{unplug: {at: 11m, link: 'host-0[1]'}}]",
     hangs: false,
 };
+
+/// A leaf switch with its four hosts is gone, and this exporter remembers it.
+pub const REMEMBERS: Fabric = Fabric {
+    name: "fabric",
+    timeline: "timeline: [{reboot: {at: 11m, node: leaf-0-3, down: 2h}}]",
+    hangs: false,
+};
+/// The same fabric, as an exporter knows it that was restarted since: it has never seen the switch.
+pub const RESTARTED: Fabric = Fabric {
+    name: "fabric",
+    timeline: "timeline: [{reboot: {at: 0s, node: leaf-0-3, down: 2h}}]",
+    hangs: false,
+};
+
+/// When samples that are stored are looked at, in seconds since 1970.
+pub const NOW: f64 = 1_700_000_000.0;
+const DAY: f64 = 86400.0;
+
+/// A series that is stored: what it is, its value, and how many seconds ago it was scraped last. An hour
+/// before it had the same value.
+pub type Sample = (&'static str, f64, f64);
+
+/// Two exporters of one fabric, of which the first remembers a switch with its hosts, and misses ports.
+pub const ONE_MISSES_PORTS: [Sample; 12] = [
+    (r#"infiniband_sweep_interval_seconds{job="j",instance="a",fabric="f"}"#, 60.0, 5.0),
+    (r#"infiniband_fabric_links{job="j",instance="a",fabric="f",verdict="ok"}"#, 9.0, 5.0),
+    (r#"infiniband_ports_failed{job="j",instance="a",fabric="f"}"#, 3.0, 5.0),
+    (
+        r#"infiniband_fabric_nodes{job="j",instance="a",fabric="f",node_type="switch",state="down"}"#,
+        1.0,
+        5.0,
+    ),
+    (
+        r#"infiniband_fabric_nodes{job="j",instance="a",fabric="f",node_type="ca",state="down"}"#,
+        4.0,
+        5.0,
+    ),
+    (r#"up{job="j",instance="a"}"#, 1.0, 5.0),
+    (r#"infiniband_sweep_interval_seconds{job="j",instance="b",fabric="f"}"#, 60.0, 5.0),
+    (r#"infiniband_fabric_links{job="j",instance="b",fabric="f",verdict="ok"}"#, 9.0, 5.0),
+    (r#"infiniband_ports_failed{job="j",instance="b",fabric="f"}"#, 0.0, 5.0),
+    (
+        r#"infiniband_fabric_nodes{job="j",instance="b",fabric="f",node_type="switch",state="down"}"#,
+        0.0,
+        5.0,
+    ),
+    (
+        r#"infiniband_fabric_nodes{job="j",instance="b",fabric="f",node_type="ca",state="down"}"#,
+        0.0,
+        5.0,
+    ),
+    (r#"up{job="j",instance="b"}"#, 1.0, 5.0),
+];
+
+/// Of two hosts one looked at its devices an hour ago, and found one down.
+pub const HOST_HANGS_AND_ITS_DEVICE_IS_DOWN: [Sample; 6] = [
+    (r#"infiniband_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 3600.0, 5.0),
+    (r#"infiniband_host_read_interval_seconds{job="h",instance="a"}"#, 15.0, 5.0),
+    (r#"infiniband_device_up{job="h",instance="a",device="mlx5_0"}"#, 0.0, 5.0),
+    (r#"infiniband_host_read_timestamp_seconds{job="h",instance="b"}"#, NOW - 10.0, 5.0),
+    (r#"infiniband_host_read_interval_seconds{job="h",instance="b"}"#, 15.0, 5.0),
+    (r#"infiniband_device_up{job="h",instance="b",device="mlx5_0"}"#, 1.0, 5.0),
+];
+
+/// Of two hosts one looked at its devices an hour ago, and found all up.
+pub const HOST_HANGS: [Sample; 8] = [
+    (r#"infiniband_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 3600.0, 5.0),
+    (r#"infiniband_host_read_interval_seconds{job="h",instance="a"}"#, 15.0, 5.0),
+    (r#"infiniband_host_read_duration_seconds{job="h",instance="a"}"#, 0.25, 5.0),
+    (r#"infiniband_device_up{job="h",instance="a",device="mlx5_0"}"#, 1.0, 5.0),
+    (r#"infiniband_host_read_timestamp_seconds{job="h",instance="b"}"#, NOW - 10.0, 5.0),
+    (r#"infiniband_host_read_interval_seconds{job="h",instance="b"}"#, 15.0, 5.0),
+    (r#"infiniband_host_read_duration_seconds{job="h",instance="b"}"#, 0.5, 5.0),
+    (r#"infiniband_device_up{job="h",instance="b",device="mlx5_0"}"#, 1.0, 5.0),
+];
+
+/// A host whose exporter looks at its devices each 5 minutes.
+pub const HOST_LOOKS_SELDOM: [Sample; 3] = [
+    (r#"infiniband_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 200.0, 5.0),
+    (r#"infiniband_host_read_interval_seconds{job="h",instance="a"}"#, 300.0, 5.0),
+    (r#"infiniband_device_up{job="h",instance="a",device="mlx5_0"}"#, 1.0, 5.0),
+];
+
+/// Of two exporters of a fabric and two of hosts one each is no target any more, for an hour.
+pub const TARGETS_VANISH: [Sample; 9] = [
+    (r#"up{job="fabric-exporter",instance="a"}"#, 1.0, 3600.0),
+    (
+        r#"infiniband_sweep_interval_seconds{job="fabric-exporter",instance="a",fabric="f"}"#,
+        60.0,
+        3600.0,
+    ),
+    (r#"infiniband_ports_failed{job="fabric-exporter",instance="a",fabric="f"}"#, 0.0, 3600.0),
+    (r#"up{job="fabric-exporter",instance="b"}"#, 1.0, 5.0),
+    (
+        r#"infiniband_sweep_interval_seconds{job="fabric-exporter",instance="b",fabric="f"}"#,
+        60.0,
+        5.0,
+    ),
+    (
+        r#"infiniband_fabric_links{job="fabric-exporter",instance="b",fabric="f",verdict="ok"}"#,
+        9.0,
+        5.0,
+    ),
+    (r#"infiniband_ports_failed{job="fabric-exporter",instance="b",fabric="f"}"#, 0.0, 5.0),
+    (r#"up{job="fabric-exporter-hosts",instance="c"}"#, 1.0, 3600.0),
+    (r#"up{job="fabric-exporter-hosts",instance="d"}"#, 1.0, 5.0),
+];
+
+/// Of the exporters of two fabrics one is down for three days; Prometheus still tries to scrape it.
+pub const DOWN_FOR_DAYS: [Sample; 12] = [
+    (r#"up{job="fabric-exporter",instance="a"}"#, 0.0, 5.0),
+    (
+        r#"infiniband_sweep_interval_seconds{job="fabric-exporter",instance="a",fabric="f"}"#,
+        60.0,
+        3.0 * DAY,
+    ),
+    (r#"infiniband_ports_failed{job="fabric-exporter",instance="a",fabric="f"}"#, 0.0, 3.0 * DAY),
+    (r#"up{job="fabric-exporter",instance="b"}"#, 1.0, 5.0),
+    (
+        r#"infiniband_sweep_interval_seconds{job="fabric-exporter",instance="b",fabric="g"}"#,
+        60.0,
+        5.0,
+    ),
+    (
+        r#"infiniband_fabric_links{job="fabric-exporter",instance="b",fabric="g",verdict="ok"}"#,
+        9.0,
+        5.0,
+    ),
+    (
+        r#"infiniband_fabric_links{job="fabric-exporter",instance="b",fabric="g",verdict="bad"}"#,
+        0.0,
+        5.0,
+    ),
+    (
+        r#"infiniband_fabric_nodes{job="fabric-exporter",instance="b",fabric="g",node_type="switch",state="down"}"#,
+        0.0,
+        5.0,
+    ),
+    (r#"infiniband_ports_failed{job="fabric-exporter",instance="b",fabric="g"}"#, 0.0, 5.0),
+    (r#"infiniband_nodes_failed{job="fabric-exporter",instance="b",fabric="g"}"#, 0.0, 5.0),
+    (r#"infiniband_discovery_gaps{job="fabric-exporter",instance="b",fabric="g"}"#, 0.0, 5.0),
+    (r#"up{job="fabric-exporter-hosts",instance="c"}"#, 1.0, 5.0),
+];
+
+/// A Prometheus that has long stored samples.
+pub fn stored(samples: &[Sample]) -> Prometheus {
+    let mut text = String::new();
+    let mut names: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
+    for sample in samples {
+        names.entry(sample.0.split('{').next().unwrap()).or_default().push(sample);
+    }
+    for (name, series) in names {
+        let _ = writeln!(text, "# TYPE {name} gauge");
+        for (series, value, ago) in series {
+            for at in [NOW - ago - 3600.0, NOW - ago] {
+                let _ = writeln!(text, "{series} {value} {at:.3}");
+            }
+        }
+    }
+    text.push_str("# EOF\n");
+    Prometheus::stored(|path| std::fs::write(path, &text).unwrap())
+}
 
 /// A fabric that is served as the exporter serves it.
 pub struct Served {
@@ -213,27 +376,38 @@ pub fn settle(prometheus: &Prometheus, up: bool) -> f64 {
         pause();
         prometheus.number(&rounds).map(drop)
     });
-    let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    wait_until(LIMIT, "Prometheus to have evaluated its rules", || {
-        pause();
-        for group in prometheus.ask("rules", &[])["groups"].as_array().unwrap() {
-            let of = |key: &str| group[key].as_str().unwrap().to_owned();
-            seen.entry(of("name")).or_default().insert(of("lastEvaluation"));
-        }
-        seen.values().all(|times| times.len() > ROUNDS).then_some(())
-    });
     let targets = prometheus.number("count(up)").unwrap();
     let window = format!("{}ms", 3 * INTERVAL.as_millis());
     let steady = format!(
         "count(min_over_time(up[{window}]) == {is} and max_over_time(up[{window}]) == {is} and count_over_time(up[{window}]) > 1) == {targets}"
     );
-    wait_until(LIMIT, "no scrape to go otherwise", || {
-        pause();
-        let at = SystemTime::now() - INTERVAL;
-        let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
-        let found = prometheus.query_at(&steady, at).unwrap();
-        (!found.is_empty()).then_some(at)
-    })
+    let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut evaluated = None;
+    wait_until(
+        LIMIT,
+        "Prometheus to have evaluated its rules while no scrape went otherwise",
+        || {
+            pause();
+            let now = SystemTime::now();
+            let at = now - INTERVAL;
+            let seconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
+            if prometheus.query_at(&steady, seconds).unwrap().is_empty() {
+                // What rules made of a scrape that failed is to be gone, too.
+                seen.clear();
+                evaluated = None;
+                return None;
+            }
+            for group in prometheus.ask("rules", &[])["groups"].as_array().unwrap() {
+                let of = |key: &str| group[key].as_str().unwrap().to_owned();
+                seen.entry(of("name")).or_default().insert(of("lastEvaluation"));
+            }
+            if seen.values().all(|times| times.len() > ROUNDS) {
+                let since = *evaluated.get_or_insert(now);
+                return (at >= since).then_some(seconds);
+            }
+            None
+        },
+    )
 }
 
 /// Polls a server without keeping it busy.
