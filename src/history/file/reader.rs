@@ -16,7 +16,7 @@ use crate::history::source::{AskError, Detail, Paged, Source, Wanted};
 use crate::history::{HistoryError, micros_of, time_of};
 
 use super::numbers::{Numbers, guid_bits, numbers};
-use super::{is_marked, schema, whole, with_suffix};
+use super::{is_marked, lock_path, schema, whole, with_suffix};
 
 /// A history that is read.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Reader {
         whole::ensure_regular(path)?;
         let failed = |error: rusqlite::Error| {
             let is_none = error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase);
-            if is_none && !is_marked(&with_suffix(path, ".lock")) {
+            if is_none && !is_marked(&lock_path(path)) {
                 return HistoryError::Foreign { path: path.into() };
             }
             HistoryError::database(path, "read it", error)

@@ -1,6 +1,6 @@
 //! The file's tables, and how older files become newer ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::Connection;
 
@@ -142,6 +142,31 @@ pub(in crate::history) fn wanted(version: i64) -> rusqlite::Result<BTreeSet<Colu
         db.execute_batch(step)?;
     }
     columns(&db)
+}
+
+/// The lines by which SQLite's check tells of a row of ours that is not as we declared it. A column that we
+/// let be NULL may be forbidden to be by an operator.
+pub(in crate::history) fn faults() -> rusqlite::Result<HashSet<String>> {
+    let db = Connection::open_in_memory()?;
+    for step in STEPS {
+        db.execute_batch(step)?;
+    }
+    let mut statement = db.prepare(
+        "SELECT tables.name, columns.name, \"notnull\" FROM sqlite_schema AS tables
+         JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'",
+    )?;
+    let mut faults = HashSet::new();
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (table, column): (String, String) = (row.get(0)?, row.get(1)?);
+        faults.insert(format!("NUMERIC value in {table}.{column}"));
+        faults.insert(format!("TEXT value in {table}.{column}"));
+        if row.get(2)? {
+            faults.insert(format!("NULL value in {table}.{column}"));
+        }
+        faults.insert(format!("row not in PRIMARY KEY order for {table}"));
+    }
+    Ok(faults)
 }
 
 /// The columns that a file has.
