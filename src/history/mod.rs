@@ -167,7 +167,7 @@ const MOST_PORTS: u32 = 1 << 22;
 const MOST_COUNTERS: u8 = 64;
 
 impl OutOfNumbers {
-    /// As what SQLite fails by, on its way to whoever knows the file.
+    /// As an error of SQLite, until the file's path is known and added.
     fn in_sql(self) -> rusqlite::Error {
         rusqlite::Error::ToSqlConversionFailure(Box::new(self))
     }
@@ -202,7 +202,7 @@ impl HistoryError {
 
     /// Whether the cause may be damage that SQLite has not noticed: what we ask is always the same, and
     /// rows that we wrote have the types and the order that we gave them. An operator's trigger or
-    /// table may be the cause as well, so SQLite has to check the file before anybody calls it damaged.
+    /// table may be the cause as well, so SQLite has to check the file before it is called damaged.
     fn is_suspicious(&self) -> bool {
         use rusqlite::Error::{
             FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,

@@ -171,7 +171,7 @@ fn passing(generation: u64) -> Vec<u64> {
 }
 
 #[test]
-fn nodes_that_nothing_tells_of_any_more_leave_the_catalog() {
+fn nodes_that_nothing_refers_to_any_more_leave_the_catalog() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let kept = HistorySettings {
@@ -195,7 +195,7 @@ fn nodes_that_nothing_tells_of_any_more_leave_the_catalog() {
         assert!((6..=most).contains(&rows(table)), "{} {table} of 242", rows(table));
     }
     drop(recorder);
-    // Numbers are given again, and nobody's totals are taken for another's.
+    // Numbers are given again, and no port gets the totals of another one.
     let mut recorder = Recorder::new(kept, Arc::default());
     let memory = recorder.memory(herd::NAME);
     for node in passing(60) {
@@ -257,7 +257,7 @@ fn the_end_writes_what_waited_for_a_file_that_can_be_written_again() {
     let steady = Arc::new(Steady::new());
     let (_folder, file) = recorded(&steady, 4);
     let mut tape = Tape::new(&steady, settings(&file));
-    // Somebody else writes, for longer than is waited for.
+    // Another program writes, for longer than is waited for.
     let other = Connection::open(&file).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert!(!tape.record());
@@ -326,7 +326,7 @@ fn a_copy_of_two_fabrics_has_both() {
 
 /// A sweep that is dropped is gone with all of its rows, or is there with all of them.
 #[test]
-fn nobody_reads_half_of_a_sweep_that_is_dropped() {
+fn a_reader_never_sees_half_of_a_sweep_that_is_dropped() {
     let steady = Arc::new(Steady::new());
     let (_folder, file) = recorded(&steady, 300);
     let rows = || {

@@ -94,7 +94,7 @@ pub(in crate::history) fn lock(path: &Path, lock_path: &Path) -> Result<File, Hi
 }
 
 /// Says in the lock that the file beside it is ours, for the day on which that cannot be seen any more:
-/// as when whoever makes it is killed before its header says so. What is there already stays, for a full
+/// as when the process that makes it is killed before its header says so. What is there already stays, for a full
 /// disk would take it and have no room to give it back.
 pub(in crate::history) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
     if is_marked(lock) {
@@ -170,7 +170,7 @@ pub(in crate::history) fn set_log_aside(path: &Path) -> Result<(), HistoryError>
     Ok(())
 }
 
-/// Gives all that belongs to a file names of its own, or nothing of it; tells that of the file.
+/// Gives all that belongs to a file names of its own, or to nothing of it; returns the file's.
 fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, HistoryError> {
     let failed = |error| HistoryError::Io { path: path.into(), doing: "set it aside", error };
     let count = whole::aside(path).map_err(failed)?;

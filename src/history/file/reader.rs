@@ -50,7 +50,7 @@ const EVENT: &str = "
     LEFT JOIN ports AS high ON high.id = links.high LEFT JOIN nodes AS high_node ON high_node.id = high.node
     WHERE at BETWEEN ? AND ?";
 
-/// The order in which events are told.
+/// The order in which events are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     EarliestFirst,
@@ -113,7 +113,7 @@ impl Reader {
         Ok(Reader { db, path: path.into(), numbers, most_steps: usize::MAX })
     }
 
-    /// The same, whose answers have so many readings at most: who asks for more gets an error.
+    /// The same, whose answers have so many readings at most: a larger answer is an error.
     #[must_use]
     pub fn limited(self, most_steps: usize) -> Self {
         Reader { most_steps, ..self }
@@ -201,7 +201,7 @@ impl Reader {
         Ok((events, next.is_some()))
     }
 
-    /// Some events after another one. What is not told is not kept.
+    /// Some events after another one. What is not returned is not kept.
     fn part(
         &self,
         wanted: &Wanted,

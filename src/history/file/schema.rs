@@ -144,7 +144,7 @@ pub(in crate::history) fn wanted(version: i64) -> rusqlite::Result<BTreeSet<Colu
     columns(&db)
 }
 
-/// The lines by which SQLite's check tells of a row of ours that is not as we declared it. A column that we
+/// The lines of SQLite's check about a row of ours that is not as we declared it. A column that we
 /// let be NULL may be forbidden to be by an operator.
 pub(in crate::history) fn faults() -> rusqlite::Result<HashSet<String>> {
     let db = Connection::open_in_memory()?;
@@ -186,7 +186,7 @@ pub(in crate::history) fn is_ours(name: &str) -> bool {
     STEPS.iter().any(|step| step.split(|char| !is_word(char)).any(|word| word == name))
 }
 
-/// Whether SQLite cannot read what somebody else added to a file, such as a table with a feature of a
+/// Whether SQLite cannot read what another program added to a file, such as a table with a feature of a
 /// later SQLite. It calls that corrupt, too: `malformed database schema (NAME) - ...`.
 pub(in crate::history) fn is_about_additions(error: &rusqlite::Error) -> bool {
     let rusqlite::Error::SqliteFailure(_, Some(message)) = error else { return false };

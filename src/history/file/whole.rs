@@ -41,7 +41,7 @@ const MOST_FAULTS: u32 = 100_000;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// An error if something is there that is no regular file. Nothing is opened for that: a FIFO would wait
-/// for whoever writes it, and a device may do something when it is opened.
+/// for a writer, and a device may do something when it is opened.
 pub(crate) fn ensure_regular(path: &Path) -> Result<(), HistoryError> {
     match std::fs::metadata(path) {
         Ok(data) => regular(path, &data),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_set_aside_are_told_from_an_operators_own() {
+    fn files_that_were_set_aside_are_not_mistaken_for_an_operators_own() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.db");
         for name in [

@@ -62,7 +62,7 @@ impl Catalog {
         }
     }
 
-    /// Drops what nothing refers to of a fabric, which is `seen` now; tells which ports' numbers are
+    /// Drops what nothing refers to of a fabric, which is `seen` now; returns the ports' numbers that are
     /// free.
     pub fn drop_unused(
         &mut self,

@@ -32,10 +32,10 @@ use super::story::Story;
 /// How many events wait for a file that cannot be written, at most.
 const MOST_WAITING: usize = 10_000;
 
-/// How long a problem that was told is not told again, though it lasts or comes back.
+/// How long a problem that was logged is not logged again, though it lasts or comes back.
 const TOLD_FOR: Duration = Duration::from_secs(600);
 
-/// More kinds of problems are not told apart.
+/// How many kinds of problems are remembered, at most.
 const MOST_PROBLEMS: usize = 64;
 
 /// How long it is from one check of the whole file to the next: of 10 GB on a slow disk one takes 5 minutes.
@@ -76,9 +76,9 @@ pub struct Recorder {
     header: Header,
     fabrics: HashMap<String, Watched>,
     host: HostDevices,
-    /// The problems that were told, and when.
+    /// The problems that were logged, and when.
     problems: HashMap<String, Instant>,
-    /// Whether what was told last is a problem.
+    /// Whether a problem was logged last.
     is_troubled: bool,
     /// When SQLite was last asked to check the file.
     checked: Option<Instant>,

@@ -101,7 +101,7 @@ impl Store {
     }
 
     /// Lets SQLite check a file that is not open, unless another exporter has it. One that has a fault is
-    /// set aside; tells which. An error if `is_over` says so before the end.
+    /// set aside; returns the fault. An error if `is_over` says so before the end.
     pub fn check(
         path: &Path,
         is_over: &(dyn Fn() -> bool + Sync),
@@ -136,7 +136,7 @@ impl Store {
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
         keep_log(&db, true).map_err(failed)?;
-        // Before anything is changed: it may be somebody else's.
+        // Before anything is changed: it may be another program's.
         whole::version(&db, path)?;
         prepare(&mut db).map_err(failed)?;
         schema::migrate(&mut db).map_err(failed)?;

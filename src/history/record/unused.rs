@@ -42,7 +42,7 @@ pub(super) fn oldest(db: &Connection, fabric: i64) -> rusqlite::Result<Option<i6
     // A digest is kept as long as its last sweep.
     let digested = ask("SELECT min(first) FROM spans WHERE fabric = ?1")?;
     let oldest = digested.map_or(oldest, |digested| digested.min(oldest));
-    // Files of older versions kept traffic for longer than sweeps, if they were told to.
+    // Older versions could be set to keep traffic for longer than sweeps.
     let mut framed =
         db.prepare_cached("SELECT min(began) FROM frames WHERE tier = ?1 AND fabric = ?2")?;
     for tier in TIERS {
@@ -62,7 +62,7 @@ struct Unused {
     links: HashSet<i64>,
 }
 
-/// Drops what nothing refers to in a fabric; of `seen` nothing is dropped. Tells the numbers of the ports
+/// Drops what nothing refers to in a fabric; of `seen` nothing is dropped. Returns the numbers of the ports
 /// that were dropped.
 pub(super) fn drop_unused(
     db: &Transaction<'_>,
@@ -172,7 +172,7 @@ impl Unused {
         Ok(())
     }
 
-    /// Keeps what an event is about; tells whether that was a candidate.
+    /// Keeps what an event is about; returns whether that was a candidate.
     fn keep(&mut self, event: &Row<'_>) -> rusqlite::Result<bool> {
         let mut is_kept = false;
         if let Some(node) = event.get::<_, Option<i64>>(1)? {
