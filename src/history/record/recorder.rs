@@ -315,9 +315,9 @@ impl Recorder {
         // Events that wait are written when recording ends, and the end does not wait for minutes.
         let is_over = || self.board.as_ref().is_some_and(|board| board.has_changed().is_err());
         match Store::check(&self.settings.file, &is_over) {
-            Ok(None) => tracing::info!(%file, "SQLite finds no fault with the history"),
             Ok(Some(error)) => self.report(&error),
-            Err(error) if is_over() => tracing::info!(%error, "the history is not checked"),
+            _ if is_over() => tracing::info!(%file, "recording ends: the history is not checked"),
+            Ok(None) => tracing::info!(%file, "SQLite finds no fault with the history"),
             Err(error) => self.failed(&error),
         }
         self.counted = None;
