@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::config::options::{LogFormat, LogLevel};
 use crate::config::{FabricSettings, HOST_FABRIC, HostSettings, Settings};
-use crate::history::{HistoryError, Recorder, ensure_regular};
+use crate::history::{HistoryError, Recorder, ensure_place};
 use crate::monitor::host::HostMonitor;
 use crate::monitor::{Board, Monitor, Observation, PortNews, Recording};
 use crate::service::notify::Watchdog;
@@ -74,7 +74,7 @@ impl<'a> Daemon<'a> {
     /// One that has not begun yet: its log has. An error if the history cannot be a file where it is to be.
     pub fn new(settings: &'a Settings) -> Result<Self, Fatal> {
         if let Some(history) = &settings.history
-            && let Err(error @ HistoryError::NotAFile { .. }) = ensure_regular(&history.file)
+            && let Err(error @ HistoryError::NotAFile { .. }) = ensure_place(&history.file)
         {
             return Err(Fatal::new(Exit::Usage, format!("--history.file: {error}")));
         }

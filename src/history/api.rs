@@ -62,7 +62,9 @@ impl Api {
                 return Ok(told);
             }
             if next <= after {
-                return Err(self.address.problem("tells the same page of events again and again"));
+                return Err(self
+                    .address
+                    .problem("returns the same page of events again and again"));
             }
             after = next;
         }

@@ -32,8 +32,8 @@ use crate::monitor::Trouble;
 
 pub use api::Api;
 pub use event::{Event, Kind};
+pub(crate) use file::ensure_place;
 pub use file::reader::Reader;
-pub(crate) use file::whole::ensure_regular;
 pub use record::Recorder;
 pub use source::Source;
 
@@ -47,7 +47,9 @@ pub enum HistoryError {
         path: PathBuf,
     },
     /// It is a FIFO, a directory, a device or a socket.
-    #[error("{path}: is {what}, and a history is a regular file: give the path of one")]
+    #[error(
+        "{path}: is {what}, where a history needs a regular file: move it away, or give another path"
+    )]
     NotAFile {
         /// The path.
         path: PathBuf,
@@ -165,7 +167,7 @@ const MOST_PORTS: u32 = 1 << 22;
 const MOST_COUNTERS: u8 = 64;
 
 impl OutOfNumbers {
-    /// As what SQLite fails by, on its way to whoever knows the file.
+    /// As an error of SQLite, until the file's path is known and added.
     fn in_sql(self) -> rusqlite::Error {
         rusqlite::Error::ToSqlConversionFailure(Box::new(self))
     }
@@ -200,7 +202,7 @@ impl HistoryError {
 
     /// Whether the cause may be damage that SQLite has not noticed: what we ask is always the same, and
     /// rows that we wrote have the types and the order that we gave them. An operator's trigger or
-    /// table may be the cause as well, so SQLite has to check the file before anybody calls it damaged.
+    /// table may be the cause as well, so SQLite has to check the file before it is called damaged.
     fn is_suspicious(&self) -> bool {
         use rusqlite::Error::{
             FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,
@@ -209,7 +211,9 @@ impl HistoryError {
         use rusqlite::ErrorCode::{ConstraintViolation, DatabaseCorrupt, TypeMismatch, Unknown};
         let error = match self {
             HistoryError::Database { error, .. } => error,
-            HistoryError::Numbers { .. } | HistoryError::Unusable { .. } => return true,
+            // No history has grown that large: a number that was damaged is as likely, and a check finds
+            // that it is not in order, or not what an index has.
+            HistoryError::Numbers { .. } => return true,
             _ => return false,
         };
         let is_odd = matches!(

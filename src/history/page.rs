@@ -1,4 +1,4 @@
-//! Events page by page: how much is told at once, and where the next page begins.
+//! Events page by page: how much a page holds, and where the next page begins.
 
 use std::fmt;
 use std::num::NonZeroUsize;

@@ -3,7 +3,7 @@
 //!
 //! The usual run takes some seconds. `FABRIC_EXPORTER_HISTORY_OPERATIONS=10000000` sets another number of
 //! operations, and `HISTORY_TEST_SEED` another course: the same seed is the same course. What counts as
-//! an operation is told at the end: a port's reading that is written, an event that is, and each thing
+//! an operation is printed at the end: a port's reading that is written, an event that is, and each thing
 //! that is done to a file as a whole. All goes through the recorder and the reader, on files of a disk.
 //!
 //! A kill is what SIGKILL leaves: what the process had written up to some byte. SQLite appends a
@@ -156,7 +156,7 @@ fn torn(before: &[u8], after: &[u8], chance: &mut Chance) -> Vec<u8> {
     let [rest, new] = [before, after].map(|bytes| bytes.get(pages * 512..).unwrap_or_default());
     let same = rest.iter().zip(new).take_while(|(before, after)| before == after).count();
     let same = pages * 512 + same;
-    // Each fourth time all of it is there, and whoever wrote it had no time to say so.
+    // Each fourth time all of it is there, and the process that wrote it had no time to say so.
     let new = (after.len() - same) as u64;
     let at = same + if chance.below(4) == 0 { new } else { chance.below(new + 1) } as usize;
     let mut bytes = after[..at].to_vec();
@@ -381,7 +381,7 @@ impl World {
         }
     }
 
-    /// Records a sweep of the steady fabric; tells what is committed with it.
+    /// Records a sweep of the steady fabric; returns what is committed with it.
     fn sweep(&mut self) -> Model {
         let tape = self.tape.as_mut().unwrap();
         let (number, before) = (tape.next, tape.account.events());
@@ -421,7 +421,7 @@ impl World {
     fn kill(&mut self) {
         let folder = self.folder.path().to_owned();
         let before = Image::of(&folder);
-        // A second sweep of the same time would leave the same totals: nobody could tell whether it is there.
+        // A second sweep of the same time would leave the same totals: it could not be seen whether it is there.
         let number = self.tape().next - 1;
         let is_new = self.model.herd.as_ref().is_none_or(|(last, _)| *last < number);
         let is_herd = is_new && self.model.last > 0 && self.chance.below(4) == 0;

@@ -171,7 +171,7 @@ fn passing(generation: u64) -> Vec<u64> {
 }
 
 #[test]
-fn nodes_that_nothing_tells_of_any_more_leave_the_catalog() {
+fn nodes_that_nothing_refers_to_any_more_leave_the_catalog() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let kept = HistorySettings {
@@ -195,7 +195,7 @@ fn nodes_that_nothing_tells_of_any_more_leave_the_catalog() {
         assert!((6..=most).contains(&rows(table)), "{} {table} of 242", rows(table));
     }
     drop(recorder);
-    // Numbers are given again, and nobody's totals are taken for another's.
+    // Numbers are given again, and no port gets the totals of another one.
     let mut recorder = Recorder::new(kept, Arc::default());
     let memory = recorder.memory(herd::NAME);
     for node in passing(60) {
@@ -257,7 +257,7 @@ fn the_end_writes_what_waited_for_a_file_that_can_be_written_again() {
     let steady = Arc::new(Steady::new());
     let (_folder, file) = recorded(&steady, 4);
     let mut tape = Tape::new(&steady, settings(&file));
-    // Somebody else writes, for longer than is waited for.
+    // Another program writes, for longer than is waited for.
     let other = Connection::open(&file).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert!(!tape.record());
@@ -326,7 +326,7 @@ fn a_copy_of_two_fabrics_has_both() {
 
 /// A sweep that is dropped is gone with all of its rows, or is there with all of them.
 #[test]
-fn nobody_reads_half_of_a_sweep_that_is_dropped() {
+fn a_reader_never_sees_half_of_a_sweep_that_is_dropped() {
     let steady = Arc::new(Steady::new());
     let (_folder, file) = recorded(&steady, 300);
     let rows = || {
@@ -357,6 +357,68 @@ fn nobody_reads_half_of_a_sweep_that_is_dropped() {
         store.prune(&short, Some(now)).unwrap();
     }
     assert!(rows()[0] < 30 && rows()[1] == 0 && rows()[2] == 0, "{:?}", rows());
+}
+
+/// The locks of this process on a file, as the kernel has them.
+fn locks(file: &Path) -> usize {
+    use std::os::unix::fs::MetadataExt;
+    let inode = format!(":{}", std::fs::metadata(file).unwrap().ino());
+    let own = std::process::id().to_string();
+    let all = std::fs::read_to_string("/proc/locks").unwrap();
+    let is_ours = |line: &&str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words[1] == "POSIX" && words[4] == own && words[5].ends_with(&inode)
+    };
+    all.lines().filter(is_ours).count()
+}
+
+/// A page reads the file while the recorder opens it anew after an error. Without the reader's lock
+/// another program could delete the write-ahead log in use.
+#[test]
+fn a_file_that_is_opened_anew_stays_locked_for_its_readers() {
+    let steady = Arc::new(Steady::new());
+    let (folder, file) = recorded(&steady, 3);
+    let mut tape = Tape::new(&steady, settings(&file));
+    assert!(tape.record());
+    let reader = Connection::open(&file).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM sweeps").unwrap();
+    assert_eq!(locks(&file), 1);
+    operate(
+        &file,
+        "CREATE TRIGGER audit BEFORE INSERT ON sweeps BEGIN SELECT RAISE(ABORT, 'closed'); END",
+    );
+    for _ in 0..3 {
+        assert!(!tape.record());
+        assert_eq!(locks(&file), 1);
+    }
+    operate(&file, "DROP TRIGGER audit");
+    assert!(tape.record());
+    assert_eq!(locks(&file), 1);
+    drop((tape, reader));
+    assert_eq!(set_aside(folder.path()), 0);
+    assert_eq!(check(&steady, &file, 0, &[5, 6, 7]), 8);
+}
+
+/// What a kill between two renames leaves, or an operator who takes the file and not its log.
+#[test]
+fn a_log_without_its_file_is_set_aside_and_not_deleted() {
+    let steady = Arc::new(Steady::new());
+    let (folder, file) = recorded(&steady, 3);
+    let log = folder.path().join("history.db-wal");
+    for empty in [false, true] {
+        std::fs::remove_file(&file).unwrap();
+        if empty {
+            std::fs::write(&file, "").unwrap();
+        }
+        let sweeps = format!("sweeps that nothing else has, {empty}");
+        std::fs::write(&log, &sweeps).unwrap();
+        let mut tape = Tape::at(&steady, settings(&file), 1);
+        assert!(tape.record());
+        assert_eq!(tape.account.set_aside(), Some(1 + u64::from(empty)));
+        let kept = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
+        let mut kept = kept.filter(|path| path.to_string_lossy().contains(".damaged-"));
+        assert!(kept.any(|path| std::fs::read_to_string(path).unwrap() == sweeps));
+    }
 }
 
 fn said(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
@@ -394,6 +456,22 @@ fn a_file_that_is_no_regular_file_is_an_error_at_the_start() {
         let (code, told) = said(folder.path(), &["history", "--file", path, "events"]);
         assert_eq!(code, Some(1), "{told}");
         assert!(told.contains(&line) && told.lines().count() == 1, "{told}");
+    }
+}
+
+#[test]
+fn a_lock_that_is_no_regular_file_is_an_error_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = |name: &str| folder.path().join(format!("{name}.db.lock"));
+    fifo(&lock("fifo"));
+    std::fs::create_dir(lock("folder")).unwrap();
+    for (name, what) in [("fifo", "is a FIFO"), ("folder", "is a directory")] {
+        let file = format!("--history.file={}", folder.path().join(format!("{name}.db")).display());
+        let flags = ["serve", "--no-collector.fabric", "--web.listen-address=127.0.0.1:0", &file];
+        let (code, said) = said(folder.path(), &flags);
+        assert_eq!(code, Some(2), "{said}");
+        let line = format!("{}: {what}", lock(name).display());
+        assert!(said.contains(&line) && said.contains("move it away"), "{said}");
     }
 }
 

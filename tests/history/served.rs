@@ -1,4 +1,4 @@
-//! What is answered of a history by HTTP: bounded, for as long as somebody waits for it, and without any
+//! What is answered of a history by HTTP: bounded, for as long as the client waits for it, and without any
 //! harm to other files.
 
 use std::collections::BTreeMap;
@@ -140,7 +140,7 @@ fn fill(file: &Path) -> Window {
 }
 
 #[test]
-fn events_are_told_page_by_page() {
+fn events_are_served_page_by_page() {
     let (_folder, file) = recorded();
     let window = fill(&file);
     let reader = Reader::open(&file).unwrap();
@@ -172,7 +172,7 @@ fn events_are_told_page_by_page() {
         let answer = served.get(&address(&path, window, rest));
         assert_eq!((answer.status, answer.text().trim_end()), (400, says));
     }
-    // Whoever asks for all of them follows the pages.
+    // A client that wants all of them follows the pages.
     let api = Api::new(&format!("http://{}", served.address), &Access::default()).unwrap();
     assert!(api.events(&Wanted::all(window)).unwrap() == all);
 }
@@ -229,7 +229,7 @@ fn a_client_that_is_gone_keeps_no_seat() {
         (times_open(&file) == SEATS).then_some(())
     });
     drop(waiting);
-    // Whoever finds no seat within 20 s is told so.
+    // A question that finds no seat within 20 s is refused.
     let answer = served.get(&format!("{PATH}/span"));
     assert_eq!(answer.status, 200, "{}", answer.text());
     wait_until(Duration::from_secs(60), "the end of all questions", || {

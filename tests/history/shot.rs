@@ -184,7 +184,7 @@ fn lane(seed: u64) -> (u64, [u64; 3], u64) {
     (last, ways, torn_off)
 }
 
-/// Kills some recorders of one file, beside which somebody does something before each: the file is whole
+/// Kills some recorders of one file, beside which an operator does something before each: the file is whole
 /// after each, and is never set aside.
 pub fn kills_beside(seed: u64, times: u64, beside: &mut dyn FnMut(&Path)) {
     let (folder, steady) = (tempfile::tempdir().unwrap(), Steady::new());

@@ -161,7 +161,7 @@ fn folder_of(file: &Path) -> &Path {
 
 /// Makes an empty file a history, in a transaction that goes on.
 fn begun(mut db: Connection) -> rusqlite::Result<Connection> {
-    // Nobody reads it before it is whole, and what is not whole is thrown away. With a journal SQLite would
+    // It has no reader before it is complete, and an incomplete one is thrown away. With a journal SQLite would
     // refuse to write a file whose name is removed (SQLITE_READONLY_DBMOVED).
     db.pragma_update(None, "journal_mode", "OFF")?;
     db.pragma_update(None, "synchronous", "OFF")?;

@@ -21,6 +21,7 @@ mod varint;
 pub(in crate::history) mod whole;
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -66,6 +67,17 @@ pub(crate) fn free(path: &Path) -> Result<u64, HistoryError> {
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
+/// The path of the lock beside a file.
+pub(in crate::history) fn lock_path(path: &Path) -> PathBuf {
+    with_suffix(path, ".lock")
+}
+
+/// An error if what is at a path, or at that of its lock, cannot be a file of ours.
+pub(crate) fn ensure_place(path: &Path) -> Result<(), HistoryError> {
+    whole::ensure_regular(path)?;
+    whole::ensure_regular(&lock_path(path))
+}
+
 /// A lock of its own: SQLite's come and go with each transaction.
 pub(in crate::history) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> {
     use rustix::fs::{FlockOperation, flock};
@@ -82,7 +94,7 @@ pub(in crate::history) fn lock(path: &Path, lock_path: &Path) -> Result<File, Hi
 }
 
 /// Says in the lock that the file beside it is ours, for the day on which that cannot be seen any more:
-/// as when whoever makes it is killed before its header says so. What is there already stays, for a full
+/// as when the process that makes it is killed before its header says so. What is there already stays, for a full
 /// disk would take it and have no room to give it back.
 pub(in crate::history) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
     if is_marked(lock) {
@@ -117,34 +129,109 @@ const ASIDE: &str = ".damaged-";
 /// a disk must not fill with them. Nothing that was set aside is ever removed by the exporter.
 const MOST_ASIDE: usize = 3;
 
-/// Gives a damaged file another name, with all that belongs to it, for somebody to look at; an error if
-/// there are too many of those. Whoever calls this holds the lock.
+/// What belongs to a history, in the order in which it is set aside.
+///
+/// The file comes first. After a kill between two renames there is a log without a file, which is nothing
+/// but that: [`set_log_aside`] sets it aside when the file is opened next, and nothing is lost. In any
+/// other order there would be a file without its log: it looks like a whole one, is recorded in, and its
+/// last sweeps, or a checkpoint that was begun, are missing for good.
+const BELONGS: [&str; 3] = ["", "-wal", "-shm"];
+
+/// Gives a damaged file another name, with all that belongs to it, so that an operator can examine it; an
+/// error if there are too many of those. The caller holds the lock.
 pub(in crate::history) fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
+    let what = || match error {
+        HistoryError::Damaged { what, .. } => what.clone(),
+        HistoryError::Database { error, .. } => error.to_string(),
+        other => other.to_string(),
+    };
+    let aside = rename_aside(path, what)?;
+    tracing::error!(%error, aside = %aside.display(), "the history is damaged: set aside, and a new one is begun");
+    Ok(())
+}
+
+/// Sets a write-ahead log aside whose file is missing or empty: SQLite would delete it. The caller holds the
+/// lock.
+pub(in crate::history) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
+    let failed = |error| HistoryError::Io { path: path.into(), doing: "find its log", error };
+    let length = |suffix| match std::fs::metadata(with_suffix(path, suffix)) {
+        Ok(data) => Ok(data.len()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(failed(error)),
+    };
+    if length("")? > 0 || length("-wal")? == 0 {
+        return Ok(());
+    }
+    let aside = rename_aside(path, || "its log is there, and it is not".into())?;
+    tracing::warn!(
+        file = %path.display(), aside = %aside.display(),
+        "the history has a log and nothing else: set aside, and a new one is begun"
+    );
+    Ok(())
+}
+
+/// Gives all that belongs to a file names of its own, or to nothing of it; returns the file's.
+fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, HistoryError> {
     let failed = |error| HistoryError::Io { path: path.into(), doing: "set it aside", error };
     let count = whole::aside(path).map_err(failed)?;
     if count >= MOST_ASIDE {
-        let what = match error {
-            HistoryError::Damaged { what, .. } => what.clone(),
-            HistoryError::Database { error, .. } => error.to_string(),
-            other => other.to_string(),
-        };
-        return Err(HistoryError::Crowded { path: path.into(), what, count });
+        return Err(HistoryError::Crowded { path: path.into(), what: what(), count });
     }
     let now = humantime::format_rfc3339_micros(SystemTime::now());
     let aside = with_suffix(path, &format!("{ASIDE}{}", now.to_string().replace(':', "")));
     if aside.try_exists().map_err(failed)? {
-        return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
+        return Err(failed(ErrorKind::AlreadyExists.into()));
     }
-    // The log first: a new file of this name must not find it, for SQLite would remove it or bring it
-    // into that. Whoever is killed in between leaves both under names of their own.
-    for suffix in ["-wal", "-shm", ""] {
-        match std::fs::rename(with_suffix(path, suffix), with_suffix(&aside, suffix)) {
-            Err(error) if suffix.is_empty() || error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(failed(error));
+    rename_all(path, &aside).map_err(failed)?;
+    Ok(aside)
+}
+
+/// Renames a file with all that belongs to it, or nothing of it.
+fn rename_all(from: &Path, to: &Path) -> std::io::Result<()> {
+    let rename = |from: &Path, to: &Path, suffix| {
+        std::fs::rename(with_suffix(from, suffix), with_suffix(to, suffix))
+    };
+    for (at, suffix) in BELONGS.iter().enumerate() {
+        match rename(from, to, suffix) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                // The file last: until then the log is not without one under both names.
+                for suffix in BELONGS[..at].iter().rev() {
+                    // What stays under its new name is counted there.
+                    let _ = rename(to, from, suffix);
+                }
+                return Err(error);
             }
             _ => {}
         }
     }
-    tracing::error!(%error, aside = %aside.display(), "the history is damaged: set aside, and a new one is begun");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_renamed_with_its_log_keeps_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, aside] = ["history.db", "aside"].map(|name| folder.path().join(name));
+        for stuck in ["-wal", "-shm"] {
+            for suffix in BELONGS {
+                std::fs::write(with_suffix(&file, suffix), suffix).unwrap();
+            }
+            // A folder takes no file's name.
+            std::fs::create_dir(with_suffix(&aside, stuck)).unwrap();
+            rename_all(&file, &aside).unwrap_err();
+            for suffix in BELONGS {
+                assert_eq!(std::fs::read_to_string(with_suffix(&file, suffix)).unwrap(), suffix);
+            }
+            assert!(!aside.exists());
+            std::fs::remove_dir(with_suffix(&aside, stuck)).unwrap();
+        }
+        rename_all(&file, &aside).unwrap();
+        for suffix in BELONGS {
+            assert!(!with_suffix(&file, suffix).exists());
+            assert_eq!(std::fs::read_to_string(with_suffix(&aside, suffix)).unwrap(), suffix);
+        }
+    }
 }

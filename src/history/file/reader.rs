@@ -16,7 +16,7 @@ use crate::history::source::{AskError, Detail, Paged, Source, Wanted};
 use crate::history::{HistoryError, micros_of, time_of};
 
 use super::numbers::{Numbers, guid_bits, numbers};
-use super::{is_marked, schema, whole, with_suffix};
+use super::{is_marked, lock_path, schema, whole, with_suffix};
 
 /// A history that is read.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ const EVENT: &str = "
     LEFT JOIN ports AS high ON high.id = links.high LEFT JOIN nodes AS high_node ON high_node.id = high.node
     WHERE at BETWEEN ? AND ?";
 
-/// The order in which events are told.
+/// The order in which events are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     EarliestFirst,
@@ -93,7 +93,7 @@ impl Reader {
         whole::ensure_regular(path)?;
         let failed = |error: rusqlite::Error| {
             let is_none = error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase);
-            if is_none && !is_marked(&with_suffix(path, ".lock")) {
+            if is_none && !is_marked(&lock_path(path)) {
                 return HistoryError::Foreign { path: path.into() };
             }
             HistoryError::database(path, "read it", error)
@@ -113,7 +113,7 @@ impl Reader {
         Ok(Reader { db, path: path.into(), numbers, most_steps: usize::MAX })
     }
 
-    /// The same, whose answers have so many readings at most: who asks for more gets an error.
+    /// The same, whose answers have so many readings at most: a larger answer is an error.
     #[must_use]
     pub fn limited(self, most_steps: usize) -> Self {
         Reader { most_steps, ..self }
@@ -201,7 +201,7 @@ impl Reader {
         Ok((events, next.is_some()))
     }
 
-    /// Some events after another one. What is not told is not kept.
+    /// Some events after another one. What is not returned is not kept.
     fn part(
         &self,
         wanted: &Wanted,

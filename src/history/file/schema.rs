@@ -1,6 +1,6 @@
 //! The file's tables, and how older files become newer ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::Connection;
 
@@ -144,6 +144,31 @@ pub(in crate::history) fn wanted(version: i64) -> rusqlite::Result<BTreeSet<Colu
     columns(&db)
 }
 
+/// The lines of SQLite's check about a row of ours that is not as we declared it. A column that we
+/// let be NULL may be forbidden to be by an operator.
+pub(in crate::history) fn faults() -> rusqlite::Result<HashSet<String>> {
+    let db = Connection::open_in_memory()?;
+    for step in STEPS {
+        db.execute_batch(step)?;
+    }
+    let mut statement = db.prepare(
+        "SELECT tables.name, columns.name, \"notnull\" FROM sqlite_schema AS tables
+         JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'",
+    )?;
+    let mut faults = HashSet::new();
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (table, column): (String, String) = (row.get(0)?, row.get(1)?);
+        faults.insert(format!("NUMERIC value in {table}.{column}"));
+        faults.insert(format!("TEXT value in {table}.{column}"));
+        if row.get(2)? {
+            faults.insert(format!("NULL value in {table}.{column}"));
+        }
+        faults.insert(format!("row not in PRIMARY KEY order for {table}"));
+    }
+    Ok(faults)
+}
+
 /// The columns that a file has.
 pub(in crate::history) fn columns(db: &Connection) -> rusqlite::Result<BTreeSet<Column>> {
     let mut statement = db.prepare(
@@ -161,7 +186,7 @@ pub(in crate::history) fn is_ours(name: &str) -> bool {
     STEPS.iter().any(|step| step.split(|char| !is_word(char)).any(|word| word == name))
 }
 
-/// Whether SQLite cannot read what somebody else added to a file, such as a table with a feature of a
+/// Whether SQLite cannot read what another program added to a file, such as a table with a feature of a
 /// later SQLite. It calls that corrupt, too: `malformed database schema (NAME) - ...`.
 pub(in crate::history) fn is_about_additions(error: &rusqlite::Error) -> bool {
     let rusqlite::Error::SqliteFailure(_, Some(message)) = error else { return false };

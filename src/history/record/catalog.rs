@@ -1,7 +1,7 @@
 //! What the file calls fabrics, nodes, ports and links: small numbers, given once.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, params};
@@ -30,6 +30,8 @@ pub struct Places {
     nodes: HashMap<Guid, (i64, String)>,
     by_end: HashMap<(i64, PortNumber), u32>,
     links: HashMap<(u32, u32), i64>,
+    /// Events by which nodes and links are kept that were not seen for long.
+    pub kept_by: BTreeSet<i64>,
     cables: Course,
     presences: Course,
 }
@@ -60,7 +62,7 @@ impl Catalog {
         }
     }
 
-    /// Drops what nothing refers to of a fabric, which is `seen` now; tells which ports' numbers are
+    /// Drops what nothing refers to of a fabric, which is `seen` now; returns the ports' numbers that are
     /// free.
     pub fn drop_unused(
         &mut self,
@@ -138,7 +140,19 @@ impl Places {
         }
         let (ports, nodes_there, seen) = (Vec::new(), Vec::new(), None);
         let (cables, presences) = (Course::cables(db, fabric)?, Course::presences(db, fabric)?);
-        Ok(Places { fabric, ports, nodes_there, seen, nodes, by_end, links, cables, presences })
+        let kept_by = BTreeSet::new();
+        Ok(Places {
+            fabric,
+            ports,
+            nodes_there,
+            seen,
+            nodes,
+            by_end,
+            links,
+            kept_by,
+            cables,
+            presences,
+        })
     }
 
     fn follow(&mut self, db: &Connection, fabric: &Arc<Fabric>, at: i64) -> rusqlite::Result<()> {

@@ -20,7 +20,7 @@ use crate::health::Findings;
 use crate::health::totals::Memory;
 use crate::history::HistoryError;
 use crate::history::event::{About, Event, Kind};
-use crate::history::file::whole;
+use crate::history::file::whole::{self, Header};
 use crate::monitor::host::HostObservation;
 use crate::monitor::{Board, Observation, Recording};
 
@@ -32,14 +32,17 @@ use super::story::Story;
 /// How many events wait for a file that cannot be written, at most.
 const MOST_WAITING: usize = 10_000;
 
-/// How long a problem that was told is not told again, though it lasts or comes back.
+/// How long a problem that was logged is not logged again, though it lasts or comes back.
 const TOLD_FOR: Duration = Duration::from_secs(600);
 
-/// More kinds of problems are not told apart.
+/// How many kinds of problems are remembered, at most.
 const MOST_PROBLEMS: usize = 64;
 
 /// How long it is from one check of the whole file to the next: of 10 GB on a slow disk one takes 5 minutes.
 const CHECK_EVERY: Duration = Duration::from_secs(3600);
+
+/// How long it is from one count of the files that are set aside to the next. An operator may move some.
+const COUNT_EVERY: Duration = Duration::from_secs(60);
 
 /// What is known of a fabric that is recorded.
 #[derive(Debug, Default)]
@@ -69,14 +72,20 @@ pub struct Recorder {
     settings: HistorySettings,
     account: Arc<Recording>,
     store: Option<Store>,
+    /// Closed after the store.
+    header: Header,
     fabrics: HashMap<String, Watched>,
     host: HostDevices,
-    /// The problems that were told, and when.
+    /// The problems that were logged, and when.
     problems: HashMap<String, Instant>,
-    /// Whether what was told last is a problem.
+    /// Whether a problem was logged last.
     is_troubled: bool,
     /// When SQLite was last asked to check the file.
     checked: Option<Instant>,
+    /// When it was last counted how many files are set aside.
+    counted: Option<Instant>,
+    /// Closed when recording is to end.
+    board: Option<watch::Receiver<Board>>,
 }
 
 impl Recorder {
@@ -87,13 +96,16 @@ impl Recorder {
             settings,
             account,
             store: None,
+            header: Header::default(),
             fabrics: HashMap::new(),
             host: HostDevices::default(),
             problems: HashMap::new(),
             is_troubled: false,
             checked: None,
+            counted: None,
+            board: None,
         };
-        match Store::open(&recorder.settings.file) {
+        match Store::open_again(&recorder.settings.file, &mut recorder.header) {
             Ok(store) => {
                 recorder.account.set_bytes(store.bytes());
                 recorder.store = Some(store);
@@ -123,6 +135,7 @@ impl Recorder {
 
     /// Takes what is published, until nobody publishes any more.
     pub fn run(mut self, mut seen: watch::Receiver<Board>, runtime: &Runtime) {
+        self.board = Some(seen.clone());
         let mut last: Vec<Arc<Observation>> = Vec::new();
         let mut looks = 0;
         loop {
@@ -218,7 +231,11 @@ impl Recorder {
         sweep: Option<(&Snapshot, &Findings)>,
         time: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
-        let store = opened(&mut self.store, &self.settings.file)?;
+        if self.store.is_none() {
+            // Opening it may set it aside.
+            self.counted = None;
+        }
+        let store = opened(&mut self.store, &mut self.header, &self.settings.file)?;
         store.ensure_room(self.settings.least_free, &self.account)?;
         let written = store.write(fabric, events, sweep)?;
         self.account.add_frames(written.frames);
@@ -241,7 +258,7 @@ impl Recorder {
         for (fabric, mut watched) in std::mem::take(&mut self.fabrics) {
             let at = watched.last.map_or(now, |last| last.max(now));
             watched.events.push(own(Kind::ExporterStop, &fabric, "it was told to end".into(), at));
-            let written = opened(&mut self.store, &self.settings.file)
+            let written = opened(&mut self.store, &mut self.header, &self.settings.file)
                 .and_then(|store| store.write(&fabric, &watched.events, None));
             match written {
                 Ok(written) => self.account.add_events(written.events),
@@ -250,7 +267,8 @@ impl Recorder {
         }
     }
 
-    fn failed(&mut self, error: &HistoryError) {
+    /// Counts and logs an error.
+    fn report(&mut self, error: &HistoryError) {
         self.account.add_error(error.trouble());
         let told = error.to_string();
         // Numbers in it change, and say nothing new.
@@ -263,11 +281,18 @@ impl Recorder {
             self.is_troubled = true;
             tracing::error!(%error, "the history is not written: tried again with each sweep");
         }
+    }
+
+    fn failed(&mut self, error: &HistoryError) {
+        self.report(error);
         // A full disk leaves the file as it is; what else there is in memory may not be what is in it.
         if matches!(error, HistoryError::Full { .. }) {
             return;
         }
-        self.store = None;
+        if let Some(store) = self.store.take() {
+            store.close_as_it_is();
+        }
+        self.counted = None;
         // The file itself, not a copy of it or what lies beside it.
         if matches!(error, HistoryError::Damaged { .. } | HistoryError::Database { .. })
             && error.is_damage()
@@ -285,22 +310,25 @@ impl Recorder {
             return;
         }
         self.checked = Some(Instant::now());
-        let path = &self.settings.file;
-        tracing::info!(file = %path.display(), "SQLite checks the history");
-        match whole::fault(path) {
-            Ok(None) => {
-                tracing::info!(file = %path.display(), "SQLite finds no fault with the history");
-            }
-            Ok(Some(what)) => {
-                let path = path.clone();
-                self.failed(&HistoryError::Damaged { path, what });
-            }
+        let file = self.settings.file.display();
+        tracing::info!(%file, "SQLite checks the history");
+        // Events that wait are written when recording ends, and the end does not wait for minutes.
+        let is_over = || self.board.as_ref().is_some_and(|board| board.has_changed().is_err());
+        match Store::check(&self.settings.file, &is_over) {
+            Ok(Some(error)) => self.report(&error),
+            _ if is_over() => tracing::info!(%file, "recording ends: the history is not checked"),
+            Ok(None) => tracing::info!(%file, "SQLite finds no fault with the history"),
             Err(error) => self.failed(&error),
         }
+        self.counted = None;
     }
 
-    /// Looks how many damaged files lie beside the file.
-    fn count_set_aside(&self) {
+    /// Counts the damaged files that lie beside the file, unless that was done lately.
+    fn count_set_aside(&mut self) {
+        if self.counted.is_some_and(|counted| counted.elapsed() < COUNT_EVERY) {
+            return;
+        }
+        self.counted = Some(Instant::now());
         if let Ok(count) = whole::aside(&self.settings.file) {
             self.account.count_set_aside(count as u64);
         }
@@ -314,10 +342,14 @@ impl Recorder {
 }
 
 /// The file as it is known; opened anew after an error.
-fn opened<'a>(known: &'a mut Option<Store>, file: &Path) -> Result<&'a mut Store, HistoryError> {
+fn opened<'a>(
+    known: &'a mut Option<Store>,
+    header: &mut Header,
+    file: &Path,
+) -> Result<&'a mut Store, HistoryError> {
     match known {
         Some(store) => Ok(store),
-        none => Ok(none.insert(Store::open(file)?)),
+        none => Ok(none.insert(Store::open_again(file, header)?)),
     }
 }
 

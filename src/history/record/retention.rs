@@ -188,7 +188,7 @@ impl Store {
             if due.is_empty() {
                 continue;
             }
-            // Who reads sees all of a sweep or nothing.
+            // A reader sees all of a sweep or nothing.
             let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
             for (sweep, began) in due {
                 any |= self.execute(

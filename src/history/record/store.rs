@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::fabric::topology::End;
@@ -18,8 +19,9 @@ use crate::history::file::frame::Frame;
 use crate::history::file::ledger::{self, Ledger};
 use crate::history::file::numbers::Numbers;
 use crate::history::file::tier::{Tier, part_of};
+use crate::history::file::whole::Header;
 use crate::history::file::{
-    BUSY, ensure_ours, lock, mark, prepare, schema, set_aside, whole, with_suffix,
+    BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, whole,
 };
 use crate::history::{HistoryError, micros_of};
 
@@ -53,7 +55,9 @@ pub struct Store {
     looked: HashMap<String, i64>,
     /// How long the write-ahead log was when it could not be begun anew.
     pub(super) log_left: Cell<u64>,
-    /// Whoever holds this may write.
+    /// Closed after the connection.
+    _header: Header,
+    /// The process that holds this may write.
     _lock: File,
 }
 
@@ -69,15 +73,22 @@ pub struct Written {
 impl Store {
     /// Opens a file for one exporter alone, or makes it. One that is damaged is set aside.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
-        let lock_path = with_suffix(path, ".lock");
-        let header = whole::header(path)?;
-        ensure_ours(path, &header, &lock_path)?;
+        Self::open_again(path, &mut Header::default())
+    }
+
+    /// The same, where this process may have connections to the file already. The header was given to each
+    /// call before, so that none of its descriptors is closed.
+    pub(super) fn open_again(path: &Path, header: &mut Header) -> Result<Self, HistoryError> {
+        let lock_path = lock_path(path);
+        let bytes = header.read(path)?;
+        ensure_ours(path, &bytes, &lock_path)?;
         let lock = lock(path, &lock_path)?;
         mark(path, &lock_path)?;
-        match Self::open_ours(path, &header, &lock) {
+        set_log_aside(path)?;
+        match Self::open_ours(path, header, &bytes, &lock) {
             Err(error) if error.is_damage() => {
                 set_aside(path, &error)?;
-                Self::open_ours(path, &[], &lock)
+                Self::open_ours(path, header, &[], &lock)
             }
             other => other,
         }
@@ -85,11 +96,36 @@ impl Store {
 
     /// Sets a file aside that was found damaged while it was not open, unless another exporter has it.
     pub fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
-        let _lock = lock(path, &with_suffix(path, ".lock"))?;
+        let _lock = lock(path, &lock_path(path))?;
         set_aside(path, error)
     }
 
-    fn open_ours(path: &Path, header: &[u8], lock: &File) -> Result<Self, HistoryError> {
+    /// Lets SQLite check a file that is not open, unless another exporter has it. One that has a fault is
+    /// set aside; returns the fault. An error if `is_over` says so before the end.
+    pub fn check(
+        path: &Path,
+        is_over: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<HistoryError>, HistoryError> {
+        let _lock = lock(path, &lock_path(path))?;
+        let Some(what) = whole::fault(path, is_over)? else { return Ok(None) };
+        let error = HistoryError::Damaged { path: path.into(), what };
+        set_aside(path, &error)?;
+        Ok(Some(error))
+    }
+
+    /// Closes the file after an error, as it is: the log is not brought into a file that may be damaged.
+    pub fn close_as_it_is(self) {
+        if let Err(error) = keep_log(&self.db, true) {
+            tracing::debug!(%error, "the history's log is brought into it");
+        }
+    }
+
+    fn open_ours(
+        path: &Path,
+        held: &Header,
+        header: &[u8],
+        lock: &File,
+    ) -> Result<Self, HistoryError> {
         let failed = |error| HistoryError::database(path, "open it", error);
         let lock = lock.try_clone().map_err(|error| HistoryError::Io {
             path: path.into(),
@@ -99,7 +135,8 @@ impl Store {
         whole::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
-        // Before anything is changed: it may be somebody else's.
+        keep_log(&db, true).map_err(failed)?;
+        // Before anything is changed: it may be another program's.
         whole::version(&db, path)?;
         prepare(&mut db).map_err(failed)?;
         schema::migrate(&mut db).map_err(failed)?;
@@ -111,6 +148,7 @@ impl Store {
         let ledger = ledger::latest(&db, catalog.numbers()).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
         let latest = latest(&db).map_err(failed)?;
+        keep_log(&db, false).map_err(failed)?;
         let path = path.to_owned();
         let (since_whole, standing, looked) = (HashMap::new(), HashMap::new(), HashMap::new());
         let log_left = Cell::new(0);
@@ -125,6 +163,7 @@ impl Store {
             standing,
             looked,
             log_left,
+            _header: held.clone(),
             _lock: lock,
         })
     }
@@ -241,6 +280,11 @@ impl Store {
         transaction.commit()?;
         Ok(written)
     }
+}
+
+/// Whether a log is left as it is by the last connection that is closed.
+fn keep_log(db: &Connection, is_kept: bool) -> rusqlite::Result<()> {
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_kept).map(|_| ())
 }
 
 fn insert_sweep(db: &Transaction<'_>, sweep: Sweep, since: Option<i64>) -> rusqlite::Result<()> {

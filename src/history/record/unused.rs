@@ -11,9 +11,9 @@
 //! Numbers are given again. So totals of ports that are dropped are forgotten in the same transaction,
 //! and the fabric's totals and states are then written as a whole.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::fabric::{Fabric, Guid};
 
@@ -42,7 +42,7 @@ pub(super) fn oldest(db: &Connection, fabric: i64) -> rusqlite::Result<Option<i6
     // A digest is kept as long as its last sweep.
     let digested = ask("SELECT min(first) FROM spans WHERE fabric = ?1")?;
     let oldest = digested.map_or(oldest, |digested| digested.min(oldest));
-    // Files of older versions kept traffic for longer than sweeps, if they were told to.
+    // Older versions could be set to keep traffic for longer than sweeps.
     let mut framed =
         db.prepare_cached("SELECT min(began) FROM frames WHERE tier = ?1 AND fabric = ?2")?;
     for tier in TIERS {
@@ -62,7 +62,7 @@ struct Unused {
     links: HashSet<i64>,
 }
 
-/// Drops what nothing refers to in a fabric; of `seen` nothing is dropped. Tells the numbers of the ports
+/// Drops what nothing refers to in a fabric; of `seen` nothing is dropped. Returns the numbers of the ports
 /// that were dropped.
 pub(super) fn drop_unused(
     db: &Transaction<'_>,
@@ -76,7 +76,7 @@ pub(super) fn drop_unused(
     if unused.nodes.is_empty() && unused.links.is_empty() {
         return Ok(Vec::new());
     }
-    unused.keep_told(db)?;
+    unused.keep_referred(db, &mut places.kept_by)?;
     unused.keep_linked(db)?;
     unused.delete(db)?;
     places.forget(&unused.nodes, &unused.links);
@@ -95,7 +95,7 @@ fn drop_names(db: &Connection, fabric: i64, oldest: i64) -> rusqlite::Result<()>
 }
 
 impl Unused {
-    /// Nodes that were there in no sweep that is kept, and links of which no cable is told.
+    /// Nodes that were there in no sweep that is kept, and links without a cable that is kept.
     fn candidates(
         db: &Connection,
         fabric: i64,
@@ -138,24 +138,53 @@ impl Unused {
         Ok(unused)
     }
 
-    /// Keeps what an event is about.
-    fn keep_told(&mut self, db: &Connection) -> rusqlite::Result<()> {
+    /// Keeps what an event is about. `kept_by` are events by which something was kept the last time: they
+    /// are looked up first, and all events are gone through only for what they do not keep. No index finds
+    /// events by their node or link, and a million of them take a second.
+    fn keep_referred(
+        &mut self,
+        db: &Connection,
+        kept_by: &mut BTreeSet<i64>,
+    ) -> rusqlite::Result<()> {
+        let mut event =
+            db.prepare_cached("SELECT id, node, port, link FROM events WHERE id = ?1")?;
+        for id in std::mem::take(kept_by) {
+            let mut rows = event.query([id])?;
+            if let Some(row) = rows.next()?
+                && self.keep(row)?
+            {
+                kept_by.insert(id);
+            }
+        }
+        // The latest event first: it is dropped last.
         let mut events = db.prepare_cached(
-            "SELECT node, port, link FROM events WHERE coalesce(node, port, link) IS NOT NULL",
+            "SELECT id, node, port, link FROM events WHERE coalesce(node, port, link) IS NOT NULL
+             ORDER BY id DESC",
         )?;
         let mut rows = events.query([])?;
-        while let Some(row) = rows.next()? {
-            if let Some(node) = row.get::<_, Option<i64>>(0)? {
-                self.nodes.remove(&node);
-            }
-            if let Some(port) = row.get::<_, Option<u32>>(1)? {
-                self.keep_node_of(port);
-            }
-            if let Some(link) = row.get::<_, Option<i64>>(2)? {
-                self.links.remove(&link);
+        while !(self.nodes.is_empty() && self.links.is_empty())
+            && let Some(row) = rows.next()?
+        {
+            if self.keep(row)? {
+                kept_by.insert(row.get(0)?);
             }
         }
         Ok(())
+    }
+
+    /// Keeps what an event is about; returns whether that was a candidate.
+    fn keep(&mut self, event: &Row<'_>) -> rusqlite::Result<bool> {
+        let mut is_kept = false;
+        if let Some(node) = event.get::<_, Option<i64>>(1)? {
+            is_kept |= self.nodes.remove(&node);
+        }
+        if let Some(port) = event.get::<_, Option<u32>>(2)? {
+            is_kept |= self.keep_node_of(port);
+        }
+        if let Some(link) = event.get::<_, Option<i64>>(3)? {
+            is_kept |= self.links.remove(&link);
+        }
+        Ok(is_kept)
     }
 
     /// Keeps the nodes at the ends of links that are kept.
@@ -176,10 +205,8 @@ impl Unused {
         Ok(())
     }
 
-    fn keep_node_of(&mut self, port: u32) {
-        if let Some(node) = self.ports.get(&port) {
-            self.nodes.remove(node);
-        }
+    fn keep_node_of(&mut self, port: u32) -> bool {
+        self.ports.get(&port).is_some_and(|node| self.nodes.remove(node))
     }
 
     fn delete(&self, db: &Connection) -> rusqlite::Result<()> {
@@ -200,5 +227,37 @@ impl Unused {
             nodes.execute([node])?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_keeps_a_link_is_looked_up_and_not_searched_for() {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(
+            "CREATE TABLE events (id INTEGER PRIMARY KEY, node, port, link);
+             INSERT INTO events VALUES (1, NULL, NULL, 7), (2, NULL, NULL, 7), (3, 5, NULL, NULL)",
+        )
+        .unwrap();
+        let mut kept_by = BTreeSet::new();
+        let mut left = |links: &[i64]| {
+            let links = links.iter().copied().collect();
+            let mut unused = Unused { nodes: HashSet::new(), ports: HashMap::new(), links };
+            unused.keep_referred(&db, &mut kept_by).unwrap();
+            let mut left: Vec<i64> = unused.links.into_iter().collect();
+            left.sort_unstable();
+            (left, kept_by.clone())
+        };
+        assert_eq!(left(&[7, 8]), (vec![8], [2].into()));
+        // An event that cannot be read ends a search, and not a look at another one.
+        db.execute("INSERT INTO events VALUES (4, 'none', NULL, NULL)", []).unwrap();
+        assert_eq!(left(&[7]), (vec![], [2].into()));
+        db.execute("DELETE FROM events WHERE id IN (2, 4)", []).unwrap();
+        assert_eq!(left(&[7]), (vec![], [1].into()));
+        db.execute("DELETE FROM events WHERE id = 1", []).unwrap();
+        assert_eq!(left(&[7]), (vec![7], [].into()));
     }
 }
