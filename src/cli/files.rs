@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::config::file::{PATIENCE, within};
 use crate::config::{ConfigError, Settings, SiteFileKind};
 use crate::fabric::label::count;
-use crate::history::{HistoryError, ensure_regular};
+use crate::history::{HistoryError, ensure_place};
 use crate::monitor::{m_keys_in, names_in, work_in};
 use crate::web::inspection::inspect;
 
@@ -27,7 +27,7 @@ pub fn examine(settings: &Settings) -> Vec<Examined> {
     });
     let web = settings.web_config.iter().map(|path| web_config(path));
     let history = settings.history.iter().map(|history| {
-        in_time("history", &history.file, |path| match ensure_regular(path) {
+        in_time("history", &history.file, |path| match ensure_place(path) {
             Err(error @ HistoryError::NotAFile { .. }) => Err(vec![error.to_string()]),
             _ => Ok((format!("history {}", path.display()), Vec::new())),
         })
