@@ -1,4 +1,4 @@
-//! The questions that a [`Source`] answers, as an address has them. One table writes and reads them,
+//! The questions that a [`Source`](super::Source) answers, as an address has them. One table writes and reads them,
 //! so that the exporter's API and whoever asks it cannot mean different things.
 
 use std::num::NonZeroUsize;

@@ -1,6 +1,6 @@
 //! YAML files that a site writes: typed values, and all mistakes of a file with line, column and key.
 //!
-//! The text becomes a [tree](tree) of values with their places. A type is read from the tree; what a
+//! The text becomes a tree of values with their places. A type is read from the tree; what a
 //! type refuses is noted, taken out of the tree, and the type is read again. So one look at a file
 //! finds all of its mistakes, and the types are plain `serde` ones.
 
