@@ -15,7 +15,6 @@ use crate::history::file::numbers::{Numbers, guid_bits, numbers};
 use crate::history::{MOST_PORTS, OutOfNumbers};
 
 use super::course::Course;
-use super::unused::drop_unused;
 
 /// The numbers of what a fabric has.
 #[derive(Debug)]
@@ -55,22 +54,11 @@ impl Catalog {
     }
 
     /// The numbers of a fabric as it was last.
-    fn places(&mut self, db: &Connection, name: &str) -> rusqlite::Result<&mut Places> {
+    pub(super) fn places(&mut self, db: &Connection, name: &str) -> rusqlite::Result<&mut Places> {
         match self.fabrics.entry(name.to_owned()) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => Ok(new.insert(Places::read(db, name)?)),
         }
-    }
-
-    /// Drops what nothing refers to of a fabric, which is `seen` now; returns the ports' numbers that are
-    /// free.
-    pub fn drop_unused(
-        &mut self,
-        db: &Transaction<'_>,
-        name: &str,
-        seen: &Fabric,
-    ) -> rusqlite::Result<Vec<u32>> {
-        drop_unused(db, self.places(db, name)?, seen)
     }
 
     /// The numbers of a fabric as it is now, if that is known, given where there were none.

@@ -29,6 +29,7 @@ use super::catalog::{Catalog, Places};
 use super::grown::{Grown, Sweep, insert};
 use super::remembered::{befores, latest};
 use super::standing::Standing;
+use super::unused::drop_unused;
 
 /// After so many sweeps totals are written as a whole, so that telling them never takes longer than
 /// unpacking as many frames.
@@ -236,7 +237,8 @@ impl Store {
             .is_some_and(|last| (0..LOOK_EVERY).contains(&at.saturating_sub(*last)));
         let mut dropped = Vec::new();
         if let Some((snapshot, _)) = sweep.filter(|_| !is_looked) {
-            dropped = catalog.drop_unused(&transaction, fabric, &snapshot.fabric)?;
+            dropped =
+                drop_unused(&transaction, catalog.places(&transaction, fabric)?, &snapshot.fabric)?;
             looked.insert(fabric.to_owned(), at);
         }
         for port in &dropped {
