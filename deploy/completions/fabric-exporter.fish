@@ -68,7 +68,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.port -d 'Port of the HCA to ask from [default: the first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.interval -d 'From one sweep of all counters to the next [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.forget-after -d 'How long a node, or a device of this host, that is gone is still told of, as down [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.forget-after -d 'How long a node or a device of this host that disappeared is reported as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand serve" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
@@ -107,7 +107,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.port -d 'Port of the HCA to ask from [default: the first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.interval -d 'From one sweep of all counters to the next [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.forget-after -d 'How long a node, or a device of this host, that is gone is still told of, as down [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.forget-after -d 'How long a node or a device of this host that disappeared is reported as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand links" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
@@ -166,7 +166,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" 
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.port -d 'Port of the HCA to ask from [default: the first that is up]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.interval -d 'From one sweep of all counters to the next [default: 15s]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.forget-after -d 'How long a node, or a device of this host, that is gone is still told of, as down [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.forget-after -d 'How long a node or a device of this host that disappeared is reported as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand doctor" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r
@@ -335,7 +335,7 @@ complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l history.rare-for -d 'How long events, and each sweep\'s errors and waits, are kept [default: 30d]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.name -d 'Value of the label `fabric` [default: default]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.discovery-interval -d 'From one discovery to the next while nothing moves [default: 5m]' -r
-complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long a node, or a device of this host, that is gone is still told of, as down [default: 7days]' -r
+complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.forget-after -d 'How long a node or a device of this host that disappeared is reported as down [default: 7days]' -r
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.node-name-map -d 'File with names for nodes, in the form of infiniband-diags\' node-name-map' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.m-key-file -d 'File with the M_Key of the fabric\'s ports, or OpenSM\'s guid2mkey; read again at each discovery [default: none, and subnet management is asked without a key]' -r -F
 complete -c fabric-exporter -n "__fish_fabric_exporter_using_subcommand demo" -l fabric.pkey -d 'Partition to ask performance management in, which this port is a member of, such as 0x8001 [default: the first P_Key of the port\'s table]' -r

@@ -1,4 +1,4 @@
-//! `check`: whether the files that a start would read are as they have to be. All mistakes are told.
+//! `check`: whether the files that a start would read are as they have to be. All mistakes are reported.
 
 use std::fmt::Display;
 use std::io::Write;

@@ -21,7 +21,7 @@ pub struct HostSettings {
     pub selection: Selection,
     /// How long a file that refused is left alone.
     pub retry_refused: Duration,
-    /// How long a device that is gone is told of as down: the longest time that a fabric has for nodes.
+    /// How long a device that disappeared is reported as down: the longest time that a fabric has for nodes.
     pub forget_after: Duration,
     /// Whether to hear what devices tell of themselves.
     pub events: bool,

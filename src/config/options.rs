@@ -300,7 +300,7 @@ section! {
         /// From one discovery to the next while nothing moves [default: 5m]
         #[arg(long = "fabric.discovery-interval", value_name = "TIME")]
         discovery_interval: Span,
-        /// How long a node, or a device of this host, that is gone is still told of, as down [default: 7days]
+        /// How long a node or a device of this host that disappeared is reported as down [default: 7days]
         #[arg(long = "fabric.forget-after", value_name = "TIME")]
         forget_after: Span,
         /// File with names for nodes, in the form of infiniband-diags' node-name-map

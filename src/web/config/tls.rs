@@ -344,7 +344,7 @@ fn client_auth(
         Some(ca) if *auth == ClientAuth::NoClientCert => {
             Err(format!("{}: has no use with client_auth_type NoClientCert", ca.place))
         }
-        // Go would take the system's CAs: whoever has any certificate of the internet's would come in.
+        // Go would take the system's CAs: anyone with a certificate of a public CA would be accepted.
         None if auth.verifies() && auth.requires() => {
             Err(at(written, KEY, "client_ca_file is missing: whose certificates are good?"))
         }
