@@ -6,20 +6,20 @@ use std::sync::Arc;
 use crate::fabric::counter::{Attribute, Place};
 use crate::fabric::topology::End;
 use crate::fabric::{Counter, Fabric, Moment, PortIndex};
-use crate::mad::class_port_info::Capabilities;
-use crate::mad::clear::may_be_cleared;
+use crate::mad::class_port_info::PmaCapabilities;
+use crate::mad::clear::is_clearable;
 use crate::mad::m_key::{MKey, MKeys};
-use crate::mad::pma::{self, Details, Extras, Offer, Options, Page};
+use crate::mad::pma::{self, Details, OptionalCounters, AgentProfile, Options, Page};
 
-use super::corrections::Corrections;
+use super::corrections::FecModeCache;
 use super::hidden::HiddenNodes;
 use super::sources::Sources;
 
 /// What the agents of the fabric were found to offer.
 #[derive(Debug, Default)]
-pub struct Agents {
-    pub(super) plans: Plans,
-    pub(super) corrections: Corrections,
+pub struct AgentCache {
+    pub(super) plans: PmaCapabilityCache,
+    pub(super) corrections: FecModeCache,
     pub(super) keys: Arc<MKeys>,
     pub(super) hidden: HiddenNodes,
     /// Those that did not let their counters of an attribute be cleared.
@@ -41,12 +41,12 @@ pub(super) fn m_key_of(keys: &MKeys, fabric: &Fabric, port: PortIndex) -> MKey {
     keys.of(fabric.port(keeper).guid)
 }
 
-impl Agents {
+impl AgentCache {
     /// None known yet; `extras` are asked for, too.
-    pub fn new(extras: Extras) -> Self {
-        Agents {
-            plans: Plans { extras, ..Plans::default() },
-            corrections: Corrections::new(extras.fec),
+    pub fn new(extras: OptionalCounters) -> Self {
+        AgentCache {
+            plans: PmaCapabilityCache { extras, ..PmaCapabilityCache::default() },
+            corrections: FecModeCache::new(extras.fec),
             keys: Arc::default(),
             hidden: HiddenNodes::default(),
             uncleared: HashSet::new(),
@@ -66,10 +66,10 @@ impl Agents {
         let pages = pages.filter(|page| !self.uncleared.contains(&(agent, page.attribute)));
         let sources = &self.plans.sources;
         let counters = pages.flat_map(|page| {
-            let is_source = |counter| !page.is_second || sources.is_narrow(port, counter);
+            let is_source = |counter| !page.is_fallback || sources.is_narrow(port, counter);
             page.counters.iter().copied().filter(move |(counter, _)| is_source(*counter))
         });
-        counters.filter(|&(counter, place)| may_be_cleared(counter, place)).collect()
+        counters.filter(|&(counter, place)| is_clearable(counter, place)).collect()
     }
 
     /// An agent does not let its counters of an attribute be cleared: these are left alone until the next
@@ -110,17 +110,17 @@ const ENOUGH_SILENCE: u8 = 3;
 /// What an agent offers, and what to ask it for.
 #[derive(Debug)]
 struct Known {
-    offer: Offer,
+    offer: AgentProfile,
     plan: Arc<[Page]>,
 }
 
 /// What to ask each performance management agent for, and what it told once.
 #[derive(Debug, Default)]
-pub(super) struct Plans {
-    extras: Extras,
+pub(super) struct PmaCapabilityCache {
+    extras: OptionalCounters,
     by_agent: HashMap<End, Known>,
     /// Devices of one kind share a plan.
-    by_offer: HashMap<Offer, Arc<[Page]>>,
+    by_offer: HashMap<AgentProfile, Arc<[Page]>>,
     sampling: HashMap<End, Sampling>,
     /// Sweeps in a row in which an agent answered, but not this attribute.
     silences: HashMap<(End, Attribute), u8>,
@@ -130,7 +130,7 @@ pub(super) struct Plans {
     pub sources: Sources,
 }
 
-impl Plans {
+impl PmaCapabilityCache {
     /// What to ask an agent for, if it has told what it can do.
     pub fn get(&self, agent: End) -> Option<Arc<[Page]>> {
         self.by_agent.get(&agent).map(|known| Arc::clone(&known.plan))
@@ -140,10 +140,10 @@ impl Plans {
     pub fn learn(
         &mut self,
         agent: End,
-        capabilities: Capabilities,
+        capabilities: PmaCapabilities,
         is_switch: bool,
     ) -> Arc<[Page]> {
-        let mut offer = Offer { capabilities, is_switch, ..Offer::default() };
+        let mut offer = AgentProfile { capabilities, is_switch, ..AgentProfile::default() };
         if !counts_waiting(&self.plan(&offer)) {
             // It is not asked for its options.
             offer.options = Options::Unannounced;
@@ -176,13 +176,13 @@ impl Plans {
         }
     }
 
-    fn settle(&mut self, agent: End, offer: Offer) -> Arc<[Page]> {
+    fn settle(&mut self, agent: End, offer: AgentProfile) -> Arc<[Page]> {
         let plan = self.plan(&offer);
         self.by_agent.insert(agent, Known { offer, plan: Arc::clone(&plan) });
         plan
     }
 
-    fn plan(&mut self, offer: &Offer) -> Arc<[Page]> {
+    fn plan(&mut self, offer: &AgentProfile) -> Arc<[Page]> {
         if let Some(plan) = self.by_offer.get(offer) {
             return Arc::clone(plan);
         }
@@ -223,7 +223,7 @@ impl Plans {
             Sampling::Silence(times) if times < ENOUGH_SILENCE => return None,
             Sampling::NotTold | Sampling::Silence(_) => Options::Unannounced,
         };
-        let offer = Offer { options, ..self.by_agent.get(&agent)?.offer.clone() };
+        let offer = AgentProfile { options, ..self.by_agent.get(&agent)?.offer.clone() };
         Some(self.settle(agent, offer))
     }
 

@@ -17,12 +17,12 @@ use crate::fabric::counter::{Attribute, Place};
 use crate::fabric::snapshot::Cleared;
 use crate::fabric::topology::End;
 use crate::fabric::{Counter, Lid, Moment, PortIndex, Snapshot};
-use crate::mad::clear::{CounterSelect, clear, clear_corrections};
+use crate::mad::clear::{CounterSelect, clear, clear_fec_counters};
 use crate::mad::{Mad, pma};
-use crate::transport::walk::Walk;
-use crate::transport::{Address, Failure, Lane, Request};
+use crate::transport::walk::QueryPlan;
+use crate::transport::{Address, RequestError, QueuePair, Request};
 
-use super::agents::{Agents, agent_of};
+use super::agents::{AgentCache, agent_of};
 
 /// So many attributes of ports are cleared after a sweep at the most, the fullest first: the others have
 /// their turn after the next.
@@ -50,28 +50,28 @@ enum Step {
 
 /// The walk; see the module.
 #[derive(Debug)]
-pub struct Clearing<'a> {
+pub struct CounterClearing<'a> {
     swept: &'a Snapshot,
-    agents: &'a mut Agents,
+    agents: &'a mut AgentCache,
     jobs: Vec<Job>,
     queue: VecDeque<(usize, Step)>,
-    /// Agents that are at one of their ports: a Set waits behind nothing, and one that is refused is
+    /// AgentCache that are at one of their ports: a Set waits behind nothing, and one that is refused is
     /// the last.
     busy: HashSet<End>,
     cleared: Vec<Cleared>,
     refusals: Vec<String>,
 }
 
-impl<'a> Clearing<'a> {
+impl<'a> CounterClearing<'a> {
     /// A walk over the ports of which a sweep found that counters are nearly full.
-    pub fn new(swept: &'a Snapshot, agents: &'a mut Agents) -> Self {
+    pub fn new(swept: &'a Snapshot, agents: &'a mut AgentCache) -> Self {
         let mut jobs: Vec<(u64, Job)> =
             swept.fabric.port_indexes().flat_map(|port| jobs_of(swept, agents, port)).collect();
         jobs.sort_by_key(|(fill, _)| Reverse(*fill));
         jobs.truncate(MOST_A_SWEEP);
         let queue = (0..jobs.len()).map(|job| (job, Step::Look)).collect();
         let jobs = jobs.into_iter().map(|(_, job)| job).collect();
-        Clearing {
+        CounterClearing {
             swept,
             agents,
             jobs,
@@ -109,7 +109,7 @@ impl<'a> Clearing<'a> {
         }
     }
 
-    fn set(&mut self, index: usize, outcome: Result<&Mad, Failure>, at: Moment) {
+    fn set(&mut self, index: usize, outcome: Result<&Mad, RequestError>, at: Moment) {
         let job = &self.jobs[index];
         match outcome {
             Ok(_) => self.cleared.extend(job.last.iter().map(|&(counter, last)| Cleared {
@@ -119,7 +119,7 @@ impl<'a> Clearing<'a> {
                 at,
             })),
             // A key that protects it makes for silence.
-            Err(failure @ (Failure::Status(_) | Failure::TimedOut)) => {
+            Err(failure @ (RequestError::Status(_) | RequestError::TimedOut)) => {
                 let (guid, port) = self.swept.fabric.end(job.port);
                 self.refusals.push(format!(
                     "the counters of node {guid} port {port} cannot be cleared: {failure}; they are left alone until \
@@ -135,7 +135,7 @@ impl<'a> Clearing<'a> {
 }
 
 /// What there is to do at a port, attribute by attribute.
-fn jobs_of(swept: &Snapshot, agents: &Agents, port: PortIndex) -> impl Iterator<Item = (u64, Job)> {
+fn jobs_of(swept: &Snapshot, agents: &AgentCache, port: PortIndex) -> impl Iterator<Item = (u64, Job)> {
     let agent = agent_of(&swept.fabric, port);
     let narrow = agents.clearable(agent, swept.fabric.end(port));
     let of = [Attribute::PortCounters, Attribute::PortExtendedSpeedsCounters];
@@ -170,9 +170,9 @@ fn is_nearly_full(place: Place, value: u64) -> bool {
     value >= place.most() - place.most() / 4
 }
 
-impl Walk for Clearing<'_> {
-    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
-        if lane != Lane::Gmp {
+impl QueryPlan for CounterClearing<'_> {
+    fn next(&mut self, lane: QueuePair) -> Option<(Request, u64)> {
+        if lane != QueuePair::Qp1 {
             return None;
         }
         let is_free = |(index, step): &(usize, Step)| {
@@ -186,17 +186,17 @@ impl Walk for Clearing<'_> {
         let query = match step {
             Step::Look => pma::counters(job.attribute, number),
             Step::Clear if job.attribute == Attribute::PortExtendedSpeedsCounters => {
-                clear_corrections(number)
+                clear_fec_counters(number)
             }
             Step::Clear => {
-                clear(number, CounterSelect::of(job.last.iter().map(|(counter, _)| *counter)))
+                clear(number, CounterSelect::new(job.last.iter().map(|(counter, _)| *counter)))
             }
         };
         let tag = (index as u64) << 1 | u64::from(step == Step::Clear);
         Some((Request { to: Address::Lid(job.lid), query }, tag))
     }
 
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         let index = (tag >> 1) as usize;
         self.busy.remove(&self.jobs[index].agent);
         if tag & 1 == 1 {

@@ -8,13 +8,13 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::fabric::fec::Fec;
 use crate::fabric::rate::{Speed, Width};
-use crate::fabric::snapshot::Fresh;
+use crate::fabric::snapshot::PortRead;
 use crate::fabric::status::{PortStatus, state};
 use crate::fabric::topology::{End, NodeKind};
 use crate::fabric::{Fabric, NodeIndex, PortIndex};
 use crate::mad::fec::PortInfoExtended;
 use crate::mad::{Mad, status};
-use crate::transport::Failure;
+use crate::transport::RequestError;
 
 /// So many ports are asked in a sweep at the most: with the usual window a few milliseconds of
 /// answers. 25,000 ports are then known after 25 minutes at the usual interval.
@@ -54,10 +54,10 @@ pub(super) enum Known {
 impl Known {
     /// What an outcome says. Whoever does not answer, or refuses for another reason than not to
     /// have it, is asked again in another sweep.
-    pub fn from(outcome: Result<&Mad, Failure>) -> Self {
+    pub fn from(outcome: Result<&Mad, RequestError>) -> Self {
         match outcome {
             Ok(mad) => PortInfoExtended::decode(mad).fec().map_or(Known::NotTold, Known::Told),
-            Err(Failure::Status(status)) if status::is_unsupported(status) => Known::NotTold,
+            Err(RequestError::Status(status)) if status::is_unsupported(status) => Known::NotTold,
             Err(_) => Known::Nothing,
         }
     }
@@ -73,17 +73,17 @@ impl Known {
 
 /// What was told so far, kept from sweep to sweep.
 #[derive(Debug, Default)]
-pub(super) struct Corrections {
+pub(super) struct FecModeCache {
     wanted: bool,
     told: HashMap<End, (Trained, Known)>,
     /// Where the next sweep begins to ask, so that those who do not answer hold up nobody.
     turn: u32,
 }
 
-impl Corrections {
+impl FecModeCache {
     /// Nothing told yet; if they are not `wanted` nobody is asked.
     pub fn new(wanted: bool) -> Self {
-        Corrections { wanted, ..Corrections::default() }
+        FecModeCache { wanted, ..FecModeCache::default() }
     }
 
     /// What is known of each port of a fabric, by port index.
@@ -129,7 +129,7 @@ impl Corrections {
     fn is_told_of(&self, fabric: &Fabric, port: PortIndex) -> bool {
         let identity = &fabric.node_of(port).identity;
         // An aggregation node's link stays in its switch's chip.
-        self.wanted && identity.tells_fec && identity.kind != NodeKind::AggregationNode
+        self.wanted && identity.reports_fec && identity.kind != NodeKind::AggregationNode
     }
 
     /// Takes in what a sweep was told, and forgets the links that are not as they were found; what
@@ -137,7 +137,7 @@ impl Corrections {
     pub fn settle(
         &mut self,
         fabric: &Fabric,
-        statuses: &[Fresh],
+        statuses: &[PortRead],
         told: Vec<(PortIndex, Known)>,
         known: &mut [Known],
     ) {
@@ -167,11 +167,11 @@ impl Corrections {
     }
 }
 
-fn is_as_found(fabric: &Fabric, statuses: &[Fresh], port: PortIndex) -> bool {
+fn is_as_found(fabric: &Fabric, statuses: &[PortRead], port: PortIndex) -> bool {
     match &statuses[port.0 as usize] {
-        Fresh::NotAsked => true,
-        Fresh::Unknown => false,
-        Fresh::Told(now) => {
+        PortRead::NotQueried => true,
+        PortRead::Unknown => false,
+        PortRead::Ok(now) => {
             fabric.port(port).status.is_some_and(|found| linked(&found) == linked(now))
         }
     }

@@ -9,8 +9,8 @@ mod cables;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::fabric::assembly::{FoundFabric, FoundNode, FoundPort};
-use crate::fabric::names::NodeNames;
+use crate::fabric::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
+use crate::fabric::names::NodeNameMap;
 use crate::fabric::rate::Speed;
 use crate::fabric::status::{PortStatus, SpeedFields, state};
 use crate::fabric::topology::{DuplicateGuid, End, NodeIdentity, NodeKind};
@@ -19,8 +19,8 @@ use crate::mad::m_key::{MKey, MKeys};
 use crate::mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};
 use crate::mad::{Mad, Path, Query};
-use crate::transport::walk::Walk;
-use crate::transport::{Address, Failure, Lane, Request};
+use crate::transport::walk::QueryPlan;
+use crate::transport::{Address, RequestError, QueuePair, Request};
 use cables::{Cable, Dispute, same_device};
 
 /// More questions than any subnet is worth: one of 49,151 LIDs, the most there can be, behind
@@ -95,7 +95,7 @@ struct Draft {
     info: NodeInfo,
     /// The route by which it was met first, and is asked.
     path: Path,
-    found: FoundNode,
+    found: DiscoveredNode,
     /// Ports that were asked or will be.
     asked: HashSet<PortNumber>,
     /// A switch's port 0 answered, or never will: what it says of the speed fields is known.
@@ -141,8 +141,8 @@ pub struct Discovery {
     gaps: Vec<String>,
     keys: Arc<MKeys>,
     own_guid: Option<Guid>,
-    own_port: Option<OwnPort>,
-    own_failure: Option<Failure>,
+    own_port: Option<LocalPortState>,
+    local_error: Option<RequestError>,
     resting: HashSet<End>,
     unanswered: Vec<End>,
     rested: Vec<End>,
@@ -160,7 +160,7 @@ impl Default for Discovery {
 #[derive(Debug)]
 pub struct Found {
     /// Nodes and cables.
-    pub fabric: FoundFabric,
+    pub fabric: DiscoveredFabric,
     /// Switches whose PortStateChange bit is set.
     pub state_changes: HashSet<Guid>,
     /// Questions that stayed without an answer: parts of the fabric may be missing.
@@ -172,14 +172,14 @@ pub struct Found {
     /// Such ports whose neighbor was not asked this time.
     pub rested: Vec<End>,
     /// What our own port says, if it answered.
-    pub own_port: Option<OwnPort>,
+    pub own_port: Option<LocalPortState>,
     /// Why our own node did not say who it is; then nothing was found.
-    pub own_failure: Option<Failure>,
+    pub local_error: Option<RequestError>,
 }
 
 /// What our own port says that helps to tell why others do not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnPort {
+pub struct LocalPortState {
     /// PortState.
     pub state: u8,
     /// M_KeyProtectBits: from 2 on, Gets without the key are dropped.
@@ -190,7 +190,7 @@ impl Found {
     /// The fabric, as this discovery and what is remembered of `previous` make it.
     pub fn assemble(
         self,
-        names: &NodeNames,
+        names: &NodeNameMap,
         now: Moment,
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
@@ -227,13 +227,13 @@ impl Discovery {
             keys: Arc::default(),
             own_guid: None,
             own_port: None,
-            own_failure: None,
+            local_error: None,
             resting: HashSet::new(),
             unanswered: Vec::new(),
             rested: Vec::new(),
             hosts_met: 0,
         };
-        walk.ask(Path::HERE, Ask::Who { from: None, verify: false });
+        walk.ask(DirectedRoute::LOCAL, Ask::Who { from: None, verify: false });
         walk
     }
 
@@ -259,14 +259,14 @@ impl Discovery {
         let gaps = self.unmet.len() as u64;
         self.unreached.append(&mut self.unmet);
         Found {
-            fabric: FoundFabric {
+            fabric: DiscoveredFabric {
                 nodes: self.nodes.into_iter().map(|draft| draft.found).collect(),
                 links: self.links.iter().flatten().map(|cable| (cable.near, cable.far)).collect(),
                 unreached: self.unreached,
                 home: self.home,
-                is_cut_off: self.own_failure.is_some(),
+                is_cut_off: self.local_error.is_some(),
                 duplicates: self.duplicates,
-                ..FoundFabric::default()
+                ..DiscoveredFabric::default()
             },
             state_changes: self.state_changes,
             failures: self.failures + gaps,
@@ -274,7 +274,7 @@ impl Discovery {
             unanswered: self.unanswered,
             rested: self.rested,
             own_port: self.own_port,
-            own_failure: self.own_failure,
+            local_error: self.local_error,
         }
     }
 
@@ -289,13 +289,13 @@ impl Discovery {
     fn key_of(&self, end: Option<End>) -> MKey {
         let known = end.and_then(|(guid, port)| Some((*self.by_guid.get(&guid)?, port)));
         known
-            .map_or(self.keys.of_unknown(), |(node, port)| self.keys.of(self.port_guid(node, port)))
+            .map_or(self.keys.common(), |(node, port)| self.keys.of(self.port_guid(node, port)))
     }
 
     fn m_key(&self, ask: Ask) -> MKey {
         match ask {
             Ask::Who { from: None, .. } => {
-                self.own_guid.map_or(self.keys.of_unknown(), |guid| self.keys.of(guid))
+                self.own_guid.map_or(self.keys.common(), |guid| self.keys.of(guid))
             }
             Ask::Who { from: Some((node, port)), .. } => {
                 self.keys.behind(self.port_guid(node, port), port)
@@ -395,7 +395,7 @@ impl Discovery {
         }
         if !draft.is_switch() && !draft.asked.contains(&info.local_port) {
             let (number, guid) = (info.local_port, info.port_guid);
-            draft.found.ports.push(FoundPort { number, guid, status: None, role: None });
+            draft.found.ports.push(DiscoveredPort { number, guid, status: None, role: None });
             self.ask_port(node, info.local_port, path);
         }
         if let Some((from, port)) = from {
@@ -414,7 +414,7 @@ impl Discovery {
         self.nodes.push(Draft {
             info,
             path,
-            found: FoundNode { identity, ports: Vec::new() },
+            found: DiscoveredNode { identity, ports: Vec::new() },
             asked: HashSet::new(),
             port0_known: false,
             early: Vec::new(),
@@ -438,10 +438,10 @@ impl Discovery {
     fn port(&mut self, path: Path, node: usize, port: PortNumber, info: PortInfo) {
         let draft = &mut self.nodes[node];
         if self.home == Some(draft.end(port)) {
-            self.own_port = Some(OwnPort { state: info.state, m_key_protect: info.m_key_protect });
+            self.own_port = Some(LocalPortState { state: info.state, m_key_protect: info.m_key_protect });
         }
         if !draft.is_switch() || port == 0 {
-            draft.found.identity.tells_fec |= info.tells_fec();
+            draft.found.identity.reports_fec |= info.reports_fec();
         }
         if !draft.is_switch() {
             self.place(path, node, port, info.status(info.speed_fields()));
@@ -470,7 +470,7 @@ impl Discovery {
         let draft = &mut self.nodes[node];
         match draft.found.ports.iter_mut().find(|found| found.number == port) {
             Some(found) => found.status = Some(status),
-            None => draft.found.ports.push(FoundPort {
+            None => draft.found.ports.push(DiscoveredPort {
                 number: port,
                 guid: if port == 0 { draft.info.port_guid } else { Guid::default() },
                 status: Some(status),
@@ -521,7 +521,7 @@ impl Discovery {
                 .is_some_and(|status| status.state == state::ACTIVE)
     }
 
-    fn failed(&mut self, step: Step, failure: Failure) {
+    fn failed(&mut self, step: Step, failure: RequestError) {
         // Many devices do not have Mellanox's attribute, and say so in many ways.
         match step.ask {
             Ask::Extended { .. } | Ask::StillDown { .. } | Ask::Who { verify: true, .. } => return,
@@ -532,12 +532,12 @@ impl Discovery {
             _ => self.failures += 1,
         }
         match step.ask {
-            Ask::Who { from: None, .. } => self.own_failure = Some(failure),
+            Ask::Who { from: None, .. } => self.local_error = Some(failure),
             Ask::Who { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
                 tracing::debug!(node = %end.0, port, path = ?step.path, %failure, "the neighbor of a port with a link does not answer");
                 self.unmet.push(end);
-                if failure.is_silence() {
+                if failure.is_no_response() {
                     self.unanswered.push(end);
                 }
             }
@@ -555,9 +555,9 @@ impl Discovery {
     }
 }
 
-impl Walk for Discovery {
-    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
-        if lane != Lane::Smp {
+impl QueryPlan for Discovery {
+    fn next(&mut self, lane: QueuePair) -> Option<(Request, u64)> {
+        if lane != QueuePair::Qp0 {
             return None;
         }
         while let Some(step) = self.steps.get(self.next) {
@@ -585,7 +585,7 @@ impl Walk for Discovery {
         None
     }
 
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, _at: Moment) {
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
         let Some(&step) = self.steps.get(tag as usize) else { return };
         let mad = match outcome {
             Ok(mad) => mad,

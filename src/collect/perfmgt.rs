@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use crate::fabric::topology::{End, NodeKind};
 use crate::fabric::{Fabric, Lid, Moment, NodeIndex, PortIndex, Reading};
-use crate::mad::class_port_info::Capabilities;
+use crate::mad::class_port_info::PmaCapabilities;
 use crate::mad::pma::{self, Page, PortSamplesControl};
 use crate::mad::{Mad, status};
-use crate::transport::{Address, Failure, Request};
+use crate::transport::{Address, RequestError, Request};
 
-use super::agents::{Plans, Sampling, agent_of, counts_waiting};
+use super::agents::{PmaCapabilityCache, Sampling, agent_of, counts_waiting};
 
 /// An agent: a switch's answers for all of its ports, a CA's for the one port that it sits on.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct Agent {
 
 #[derive(Clone, Copy, Debug)]
 enum Ask {
-    Capabilities {
+    PmaCapabilities {
         agent: u32,
     },
     Page {
@@ -51,7 +51,7 @@ enum Ask {
 #[derive(Debug)]
 pub struct CounterSweep<'a> {
     fabric: &'a Fabric,
-    known: &'a mut Plans,
+    known: &'a mut PmaCapabilityCache,
     /// The ports whose links run with Reed-Solomon error correction, by port index.
     reed_solomon: Vec<bool>,
     agents: Vec<Agent>,
@@ -85,7 +85,7 @@ impl<'a> CounterSweep<'a> {
     /// counts is asked for where `reed_solomon`, by port index, says so.
     pub(super) fn new(
         fabric: &'a Fabric,
-        known: &'a mut Plans,
+        known: &'a mut PmaCapabilityCache,
         reed_solomon: Vec<bool>,
         began: Moment,
     ) -> Self {
@@ -139,7 +139,7 @@ impl<'a> CounterSweep<'a> {
         if !node.present() || node.identity.kind == NodeKind::AggregationNode {
             return;
         }
-        for port in fabric.ports_of(index).filter(|&port| fabric.is_watched(port)) {
+        for port in fabric.ports_of(index).filter(|&port| fabric.is_monitored(port)) {
             let Some(lid) = fabric.lid_of(port) else { continue };
             let end = agent_of(fabric, port);
             match self.agents.last_mut().filter(|agent| agent.end == end) {
@@ -160,7 +160,7 @@ impl<'a> CounterSweep<'a> {
         let most = self.agents.iter().map(|agent| agent.ports.len()).max().unwrap_or(0);
         for (index, agent) in self.agents.iter().enumerate() {
             if agent.plan.is_none() {
-                self.queue.push_back(Ask::Capabilities { agent: index as u32 });
+                self.queue.push_back(Ask::PmaCapabilities { agent: index as u32 });
             }
         }
         for nth in 0..most {
@@ -181,7 +181,7 @@ impl<'a> CounterSweep<'a> {
             has_details && self.known.needs_details(self.fabric.end(port), self.began);
         for (page, number) in plan.iter().zip(0..).skip(first) {
             let is_due = self.detailed[index] || !page.is_detail();
-            if is_due && (self.reed_solomon[index] || !page.is_for_reed_solomon()) {
+            if is_due && (self.reed_solomon[index] || !page.needs_reed_solomon()) {
                 self.queue.push_back(Ask::Page { agent, port, page: number });
             }
         }
@@ -206,7 +206,7 @@ impl<'a> CounterSweep<'a> {
     pub fn next_request(&mut self) -> Option<(Request, u64)> {
         let ask = self.queue.pop_front()?;
         let (lid, query) = match ask {
-            Ask::Capabilities { agent } => {
+            Ask::PmaCapabilities { agent } => {
                 (self.agents[agent as usize].lid, pma::class_port_info())
             }
             Ask::Page { agent, port, page } => {
@@ -231,7 +231,7 @@ impl<'a> CounterSweep<'a> {
     pub fn finished(
         &mut self,
         tag: u64,
-        outcome: Result<&Mad, Failure>,
+        outcome: Result<&Mad, RequestError>,
         at: Moment,
     ) -> Option<PortIndex> {
         let ask = *self.asked.get(tag as usize)?;
@@ -240,7 +240,7 @@ impl<'a> CounterSweep<'a> {
                 self.returned |= outcome.is_ok();
                 None
             }
-            Ask::Capabilities { agent } => {
+            Ask::PmaCapabilities { agent } => {
                 self.learn(agent, outcome);
                 self.agents[agent as usize].ports.first().copied()
             }
@@ -253,7 +253,7 @@ impl<'a> CounterSweep<'a> {
                 let agent = &self.agents[agent as usize];
                 let page = &agent.plan.as_ref()?[usize::from(page)];
                 match outcome {
-                    Ok(mad) if page.is_second => {
+                    Ok(mad) if page.is_fallback => {
                         let reading = self.classic.entry(port).or_insert(Reading::empty(at));
                         page.read(mad, reading);
                     }
@@ -263,7 +263,7 @@ impl<'a> CounterSweep<'a> {
                         page.read(mad, reading);
                         reading.at = at;
                     }
-                    Err(Failure::Status(status))
+                    Err(RequestError::Status(status))
                         if page.is_optional() && status::is_unsupported(status) =>
                     {
                         self.known.leave_out(agent.end, page.attribute);
@@ -275,14 +275,14 @@ impl<'a> CounterSweep<'a> {
         }
     }
 
-    fn learn(&mut self, index: u32, outcome: Result<&Mad, Failure>) {
+    fn learn(&mut self, index: u32, outcome: Result<&Mad, RequestError>) {
         let fabric = self.fabric;
         let agent = &mut self.agents[index as usize];
         let capabilities = match outcome {
-            Ok(mad) => Capabilities::decode(mad),
+            Ok(mad) => PmaCapabilities::decode(mad),
             // It answers, but not this: then it has the counters that every agent must have.
-            Err(Failure::Status(status)) if status::is_unsupported(status) => {
-                Capabilities::default()
+            Err(RequestError::Status(status)) if status::is_unsupported(status) => {
+                PmaCapabilities::default()
             }
             Err(_) => {
                 agent.ports.iter().for_each(|port| self.failed[port.0 as usize] = true);
@@ -298,7 +298,7 @@ impl<'a> CounterSweep<'a> {
         self.queue_sampling(index);
     }
 
-    fn learn_sampling(&mut self, index: u32, outcome: Result<&Mad, Failure>) {
+    fn learn_sampling(&mut self, index: u32, outcome: Result<&Mad, RequestError>) {
         let agent = &self.agents[index as usize];
         let is_heard = || agent.ports.iter().any(|port| self.readings[port.0 as usize].is_some());
         let said = match outcome {
@@ -306,8 +306,8 @@ impl<'a> CounterSweep<'a> {
                 let PortSamplesControl { tick, option_mask, .. } = PortSamplesControl::decode(mad);
                 Sampling::Told { tick, options: option_mask }
             }
-            Err(Failure::Status(status)) if status::is_unsupported(status) => Sampling::NotTold,
-            Err(Failure::TimedOut) if is_heard() => Sampling::Silence(1),
+            Err(RequestError::Status(status)) if status::is_unsupported(status) => Sampling::NotTold,
+            Err(RequestError::TimedOut) if is_heard() => Sampling::Silence(1),
             // Another time.
             Err(_) => return,
         };
@@ -329,7 +329,7 @@ impl<'a> CounterSweep<'a> {
         for agent in &self.agents {
             // As it is by now: what an agent refused is not missing.
             let Some(plan) = self.known.get(agent.end) else { continue };
-            let second = plan.iter().find(|page| page.is_second);
+            let second = plan.iter().find(|page| page.is_fallback);
             let details = || plan.iter().filter(|page| page.is_detail());
             for page in details() {
                 let ports = agent.ports.iter().map(|port| port.0 as usize);

@@ -19,7 +19,7 @@ use std::collections::{HashSet, VecDeque};
 
 use crate::fabric::fec::Fec;
 use crate::fabric::rate::Speed;
-use crate::fabric::snapshot::Fresh;
+use crate::fabric::snapshot::PortRead;
 use crate::fabric::status::PortStatus;
 use crate::fabric::topology::Presence;
 use crate::fabric::{Fabric, Guid, NodeIndex, PortIndex};
@@ -27,10 +27,10 @@ use crate::mad::Mad;
 use crate::mad::m_key::MKeys;
 use crate::mad::port_info::PortInfo;
 use crate::mad::smp::{self, NodeInfo, SwitchInfo};
-use crate::transport::{Address, Failure, Request};
+use crate::transport::{Address, RequestError, Request};
 
 use super::agents::m_key_of;
-use super::corrections::{Corrections, Known, linked};
+use super::corrections::{FecModeCache, Known, linked};
 use super::hidden::{HiddenNodes, HiddenSweep, MOST_SILENT, Throttled};
 
 /// After so many silent nodes, and no answer from any, nobody else is asked.
@@ -71,7 +71,7 @@ pub struct StateSweep<'a> {
     /// Nodes that the discovery reached, and that did not answer.
     unanswered: HashSet<NodeIndex>,
     hidden_unanswered: bool,
-    corrections: &'a mut Corrections,
+    corrections: &'a mut FecModeCache,
     keys: &'a MKeys,
     known: Vec<Known>,
     told: Vec<(PortIndex, Known)>,
@@ -82,7 +82,7 @@ pub struct StateSweep<'a> {
 #[expect(clippy::struct_excessive_bools, reason = "each is a finding by itself")]
 pub struct States {
     /// By port index.
-    pub statuses: Vec<Fresh>,
+    pub statuses: Vec<PortRead>,
     /// Error corrections, by port index, as far as they are known.
     pub fec: Vec<Option<Fec>>,
     /// Switches whose PortStateChange bit is set.
@@ -90,9 +90,9 @@ pub struct States {
     /// Some port is not as the discovery found it.
     pub moved: bool,
     /// Nodes at whose LIDs somebody else answers.
-    pub impostors: HashSet<NodeIndex>,
+    pub lid_mismatches: HashSet<NodeIndex>,
     /// LIDs are not what they were: answers may have come from others than were meant.
-    pub readdressed: bool,
+    pub lids_changed: bool,
     /// Some were asked, and none answered: this says nothing of who is there.
     pub unheard: bool,
     /// The same of nodes that the discovery reached: they do not answer by LID.
@@ -120,11 +120,11 @@ fn speaks_for_its_cable(fabric: &Fabric, hidden: &HiddenNodes, port: PortIndex) 
 
 impl<'a> StateSweep<'a> {
     /// A sweep over the present nodes of a fabric; with `wanted` false, one that asks nobody.
-    /// `known` is what [`Corrections`] know of the ports. It asks with these keys.
+    /// `known` is what [`FecModeCache`] know of the ports. It asks with these keys.
     pub(super) fn new(
         fabric: &'a Fabric,
         wanted: bool,
-        corrections: &'a mut Corrections,
+        corrections: &'a mut FecModeCache,
         known: Vec<Known>,
         (keys, hidden): (&'a MKeys, &'a mut HiddenNodes),
     ) -> Self {
@@ -146,12 +146,12 @@ impl<'a> StateSweep<'a> {
             VecDeque::new()
         };
         let states = States {
-            statuses: vec![Fresh::NotAsked; fabric.ports.len()],
+            statuses: vec![PortRead::NotQueried; fabric.ports.len()],
             fec: Vec::new(),
             state_changes: HashSet::new(),
             moved: false,
-            impostors: HashSet::new(),
-            readdressed: false,
+            lid_mismatches: HashSet::new(),
+            lids_changed: false,
             unheard: false,
             useless: false,
             hidden_answered: HashSet::new(),
@@ -220,9 +220,9 @@ impl<'a> StateSweep<'a> {
     }
 
     /// Takes an outcome in. Tells the port, for its node's sign of life.
-    pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>) -> Option<PortIndex> {
+    pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, RequestError>) -> Option<PortIndex> {
         let ask = *self.asked.get(tag as usize)?;
-        let has_answered = outcome.as_ref().map_or_else(|failure| !failure.is_silence(), |_| true);
+        let has_answered = outcome.as_ref().map_or_else(|failure| !failure.is_no_response(), |_| true);
         let asked = match ask {
             Ask::Switch { port0, .. } => port0,
             Ask::Identity { port, .. } | Ask::Port { port } => port,
@@ -254,9 +254,9 @@ impl<'a> StateSweep<'a> {
         match (ask, outcome) {
             (Ask::Identity { node, .. }, Ok(mad)) => {
                 if NodeInfo::decode(mad).node_guid != self.fabric.node(node).identity.guid {
-                    self.states.impostors.insert(node);
+                    self.states.lid_mismatches.insert(node);
                     // Of a node that was not found, this is what the discovery knew last.
-                    self.states.readdressed |= !is_hidden;
+                    self.states.lids_changed |= !is_hidden;
                 } else if is_hidden {
                     self.queue_ports_of(node);
                 }
@@ -286,14 +286,14 @@ impl<'a> StateSweep<'a> {
             }
             // What a switch's other ports say of LIDs means nothing.
             if !is_switch || self.fabric.port(port).number == 0 {
-                self.states.readdressed |= (known.lid, known.sm_lid) != (status.lid, status.sm_lid);
+                self.states.lids_changed |= (known.lid, known.sm_lid) != (status.lid, status.sm_lid);
             }
             if linked(&known) != linked(&status) {
                 self.states.moved = true;
                 self.doubt_the_other_end(port, &status);
             }
         }
-        self.states.statuses[port.0 as usize] = Fresh::Told(status);
+        self.states.statuses[port.0 as usize] = PortRead::Ok(status);
     }
 
     /// One end of a cable is not as it was, so the other is not either: a switch is asked, and of
@@ -301,12 +301,12 @@ impl<'a> StateSweep<'a> {
     fn doubt_the_other_end(&mut self, port: PortIndex, status: &PortStatus) {
         let Some(peer) = self.fabric.port(port).peer.filter(|peer| peer.connected) else { return };
         let fresh = &mut self.states.statuses[peer.port.0 as usize];
-        if *fresh != Fresh::NotAsked {
+        if *fresh != PortRead::NotQueried {
             return;
         }
         let is_switch = self.fabric.node_of(peer.port).is_switch();
         if is_switch || !status.link_up() {
-            *fresh = Fresh::Unknown;
+            *fresh = PortRead::Unknown;
         }
         let node = self.fabric.port(peer.port).node;
         let is_expected = self.hidden.nodes().is_expected(self.fabric, node);

@@ -10,13 +10,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::fabric::subnet::{ManagerState, SubnetManager};
+use crate::fabric::subnet::{SmState, SubnetManager};
 use crate::fabric::{Fabric, Moment, PortIndex};
 use crate::mad::Mad;
 use crate::mad::m_key::MKeys;
 use crate::mad::smp::{self, SmInfo};
-use crate::transport::walk::Walk;
-use crate::transport::{Address, Failure, Lane, Request};
+use crate::transport::walk::QueryPlan;
+use crate::transport::{Address, RequestError, QueuePair, Request};
 
 use super::agents::m_key_of;
 
@@ -26,7 +26,7 @@ const MOST_ASKED: usize = 256;
 
 /// The walk; see the module.
 #[derive(Debug)]
-pub struct SubnetSweep<'a> {
+pub struct SmSweep<'a> {
     fabric: &'a Fabric,
     queue: VecDeque<PortIndex>,
     asked: Vec<PortIndex>,
@@ -57,7 +57,7 @@ fn known_master(fabric: &Fabric) -> Option<PortIndex> {
     fabric.port_indexes().filter(|&port| is_seat(fabric, port)).find(has_it)
 }
 
-impl<'a> SubnetSweep<'a> {
+impl<'a> SmSweep<'a> {
     /// A sweep over the subnet managers of a fabric.
     pub fn new(fabric: &'a Fabric) -> Self {
         let master = known_master(fabric);
@@ -67,13 +67,13 @@ impl<'a> SubnetSweep<'a> {
             .filter(says_so)
             .filter(|&port| is_seat(fabric, port) && Some(port) != master);
         let queue = master.into_iter().chain(others).take(MOST_ASKED).collect();
-        SubnetSweep { fabric, queue, asked: Vec::new(), heard: Vec::new(), keys: Arc::default() }
+        SmSweep { fabric, queue, asked: Vec::new(), heard: Vec::new(), keys: Arc::default() }
     }
 
     /// The same, with keys to ask with.
     #[must_use]
     pub fn with_keys(self, keys: Arc<MKeys>) -> Self {
-        SubnetSweep { keys, ..self }
+        SmSweep { keys, ..self }
     }
 
     /// The next question.
@@ -86,15 +86,15 @@ impl<'a> SubnetSweep<'a> {
     }
 
     /// Takes an outcome in. Tells the port, if its node gave a sign of life.
-    pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>) -> Option<PortIndex> {
+    pub fn finished(&mut self, tag: u64, outcome: Result<&Mad, RequestError>) -> Option<PortIndex> {
         let port = *self.asked.get(tag as usize)?;
         let mad = match outcome {
             Ok(mad) => mad,
             // Where no manager runs any more nobody may be there to answer; the node may be well.
-            Err(failure) => return (!failure.is_silence()).then_some(port),
+            Err(failure) => return (!failure.is_no_response()).then_some(port),
         };
         let SmInfo { state, priority, act_count: activity, .. } = SmInfo::decode(mad);
-        if let Some(state) = ManagerState::from_code(state) {
+        if let Some(state) = SmState::from_code(state) {
             self.heard.push(SubnetManager { port, state, priority, activity });
         }
         Some(port)
@@ -108,13 +108,13 @@ impl<'a> SubnetSweep<'a> {
 }
 
 /// By itself, for who wants to know of managers and nothing else.
-impl Walk for SubnetSweep<'_> {
-    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
-        if lane == Lane::Smp { self.next_request() } else { None }
+impl QueryPlan for SmSweep<'_> {
+    fn next(&mut self, lane: QueuePair) -> Option<(Request, u64)> {
+        if lane == QueuePair::Qp0 { self.next_request() } else { None }
     }
 
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, _at: Moment) {
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
         // Whether the node lives is of no interest here.
-        let _ = SubnetSweep::finished(self, tag, outcome);
+        let _ = SmSweep::finished(self, tag, outcome);
     }
 }

@@ -8,14 +8,14 @@ use crate::fabric::moment::Anchor;
 use crate::fabric::topology::{NodeKind, Presence};
 use crate::fabric::{Fabric, Guid, Moment, NodeIndex, PortIndex, Snapshot};
 use crate::mad::Mad;
-use crate::transport::walk::Walk;
-use crate::transport::{Failure, Lane, Request};
+use crate::transport::walk::QueryPlan;
+use crate::transport::{RequestError, QueuePair, Request};
 
-use super::agents::Agents;
+use super::agents::AgentCache;
 use super::corrections::has_reed_solomon;
 use super::perfmgt::CounterSweep;
 use super::port_state::StateSweep;
-use super::subnet::SubnetSweep;
+use super::subnet::SmSweep;
 
 /// What is known of a node's life from the outcomes of its questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub struct Sweep<'a> {
     fabric: &'a Arc<Fabric>,
     states: StateSweep<'a>,
     counters: CounterSweep<'a>,
-    managers: SubnetSweep<'a>,
+    managers: SmSweep<'a>,
     /// Whether switches are asked by LID, which those of some fabrics do not answer.
     by_lid: bool,
     life: Vec<Life>,
@@ -84,7 +84,7 @@ pub struct Sweep<'a> {
 /// What a sweep brought in.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a finding by itself")]
-pub struct Swept {
+pub struct SweepResult {
     /// For the tellers.
     pub snapshot: Snapshot,
     /// Switches whose PortStateChange bit is set.
@@ -92,24 +92,24 @@ pub struct Swept {
     /// Some port is not as the discovery found it, or an absent node is back.
     pub moved: bool,
     /// LIDs are not what they were: what was read may be others', and must not be told.
-    pub readdressed: bool,
+    pub lids_changed: bool,
     /// Switches were asked for port states by LID, and none answered; counters were, though.
-    pub states_useless: bool,
+    pub states_unavailable: bool,
     /// Ports of which something that was asked for is missing.
     pub failed_ports: usize,
     /// Switches answer performance management, and at most one of ten channel adapters beside our own.
-    pub adapters_unheard: bool,
+    pub adapters_silent: bool,
 }
 
 impl<'a> Sweep<'a> {
     /// A sweep that begins at the anchor's moment, with port states or without.
     pub fn new(
         fabric: &'a Arc<Fabric>,
-        agents: &'a mut Agents,
+        agents: &'a mut AgentCache,
         anchor: Anchor,
         states: bool,
     ) -> Self {
-        let Agents { plans, corrections, keys, hidden, .. } = agents;
+        let AgentCache { plans, corrections, keys, hidden, .. } = agents;
         let known = corrections.known(fabric);
         let reed_solomon = fabric
             .port_indexes()
@@ -119,7 +119,7 @@ impl<'a> Sweep<'a> {
         Sweep {
             states: StateSweep::new(fabric, states, corrections, known, (keys, hidden)),
             counters: CounterSweep::new(fabric, plans, reed_solomon, anchor.moment),
-            managers: SubnetSweep::new(fabric).with_keys(Arc::clone(keys)),
+            managers: SmSweep::new(fabric).with_keys(Arc::clone(keys)),
             by_lid: states,
             life: vec![Life::NotAsked; fabric.nodes.len()],
             agents_life: vec![Life::NotAsked; fabric.nodes.len()],
@@ -143,7 +143,7 @@ impl<'a> Sweep<'a> {
     /// a partition an adapter drops what it gets from the other; a switch's port 0 is a full member as a
     /// rule (IBTA 1.4, 10.9.3), and so is the subnet manager's host in OpenSM's default partitions.conf
     /// (ALL=limited, SELF=full).
-    fn adapters_unheard(&self) -> bool {
+    fn adapters_silent(&self) -> bool {
         let home = self.fabric.home.map(|home| self.fabric.port(home).node);
         let count = |kind: NodeKind, life: Life| {
             let nodes = self.fabric.node_indexes().zip(&self.agents_life);
@@ -163,13 +163,13 @@ impl<'a> Sweep<'a> {
     }
 
     /// What was read, once the walk is at its end.
-    pub fn finish(self) -> Swept {
-        let adapters_unheard = self.adapters_unheard();
+    pub fn finish(self) -> SweepResult {
+        let adapters_silent = self.adapters_silent();
         let states = self.states.finish();
         let mut counters = self.counters.finish();
         let mut managers = self.managers.finish();
         let mut life = self.life;
-        for &node in &states.impostors {
+        for &node in &states.lid_mismatches {
             // Whatever answered there, it was not this node.
             life[node.0 as usize] = Life::Silent;
             managers.retain(|manager| self.fabric.port(manager.port).node != node);
@@ -190,7 +190,7 @@ impl<'a> Sweep<'a> {
         let heard = counters.readings.iter().any(Option::is_some);
         // Where nobody answers subnet management by LID, nor do managers: they may be there.
         let is_known = !managers.is_empty() || (self.by_lid && !states.unheard);
-        Swept {
+        SweepResult {
             snapshot: Snapshot {
                 fabric: Arc::clone(self.fabric),
                 anchor: self.anchor,
@@ -206,27 +206,27 @@ impl<'a> Sweep<'a> {
             },
             state_changes: states.state_changes,
             moved: states.moved || counters.returned,
-            readdressed: states.readdressed,
-            states_useless: states.useless && heard,
+            lids_changed: states.lids_changed,
+            states_unavailable: states.useless && heard,
             failed_ports: counters.failed_ports,
-            adapters_unheard,
+            adapters_silent,
         }
     }
 }
 
-impl Walk for Sweep<'_> {
-    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
+impl QueryPlan for Sweep<'_> {
+    fn next(&mut self, lane: QueuePair) -> Option<(Request, u64)> {
         let tagged = |part: Part| move |(request, tag)| (request, part.tag(tag));
         match lane {
-            Lane::Smp => (self.states.next_request().map(tagged(Part::States)))
+            QueuePair::Qp0 => (self.states.next_request().map(tagged(Part::States)))
                 .or_else(|| self.managers.next_request().map(tagged(Part::Managers))),
-            Lane::Gmp => self.counters.next_request().map(tagged(Part::Counters)),
+            QueuePair::Qp1 => self.counters.next_request().map(tagged(Part::Counters)),
         }
     }
 
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         // A refusal is an answer, too.
-        let alive = outcome.as_ref().map_or_else(|failure| !failure.is_silence(), |_| true);
+        let alive = outcome.as_ref().map_or_else(|failure| !failure.is_no_response(), |_| true);
         let own = tag >> Part::BITS;
         let asked_by = Part::of(tag);
         let port = match asked_by {

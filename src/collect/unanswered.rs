@@ -13,7 +13,7 @@ use crate::fabric::status::state;
 use crate::fabric::topology::{End, NodeKind};
 use crate::fabric::{Guid, Moment};
 use crate::mad::m_key::MKeys;
-use crate::transport::Failure;
+use crate::transport::RequestError;
 
 use super::discovery::Found;
 
@@ -25,7 +25,7 @@ const BURST: u128 = 60 * EACH;
 
 /// What is remembered of them from discovery to discovery.
 #[derive(Debug)]
-pub struct Unanswered {
+pub struct UnresponsiveNeighbors {
     /// When each was last asked; those that never were have the earliest moment.
     asked: HashMap<End, Moment>,
     /// Those that the discovery under way asks.
@@ -34,9 +34,9 @@ pub struct Unanswered {
     filled: Moment,
 }
 
-impl Default for Unanswered {
+impl Default for UnresponsiveNeighbors {
     fn default() -> Self {
-        Unanswered {
+        UnresponsiveNeighbors {
             asked: HashMap::new(),
             tried: HashSet::new(),
             budget: BURST,
@@ -47,7 +47,7 @@ impl Default for Unanswered {
 
 /// Why an M_Key is likely to keep a fabric from answering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Suspicion {
+pub enum MKeySuspicion {
     /// Our own port does not answer its own host. The kernel gives a directed-route SMP for the local
     /// node to the adapter without IB_MAD_IGNORE_MKEY (handle_outgoing_dr_smp in
     /// drivers/infiniband/core/mad.c), so a protected adapter may drop it.
@@ -55,10 +55,10 @@ pub enum Suspicion {
     /// Our own link is active, so its neighbor runs, but no node beyond it answers.
     FirstHop,
     /// Our own port has M_KeyProtectBits of this value, and no key is known, or the wrong one.
-    OwnPort(u8),
+    LocalPortState(u8),
 }
 
-impl Unanswered {
+impl UnresponsiveNeighbors {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.asked.len()
@@ -126,9 +126,9 @@ fn is_widespread(found: &Found) -> bool {
 }
 
 /// Whether an M_Key is the likely cause of what a discovery did not find.
-pub fn suspicion(found: &Found, keys: &MKeys) -> Option<Suspicion> {
-    if let Some(failure) = found.own_failure {
-        return (failure == Failure::TimedOut).then_some(Suspicion::Home);
+pub fn suspicion(found: &Found, keys: &MKeys) -> Option<MKeySuspicion> {
+    if let Some(failure) = found.local_error {
+        return (failure == RequestError::TimedOut).then_some(MKeySuspicion::Home);
     }
     if found.unanswered.is_empty() && found.rested.is_empty() {
         return None;
@@ -137,10 +137,10 @@ pub fn suspicion(found: &Found, keys: &MKeys) -> Option<Suspicion> {
     let alone = found.fabric.nodes.len() == 1;
     // With keys most nodes answer: one that does not is as likely to hang.
     if own.m_key_protect >= 2 && (alone || keys.is_empty() && is_widespread(found)) {
-        return Some(Suspicion::OwnPort(own.m_key_protect));
+        return Some(MKeySuspicion::LocalPortState(own.m_key_protect));
     }
     // A link that no subnet manager has configured yet is not active: then it may be anything.
-    (alone && own.state == state::ACTIVE).then_some(Suspicion::FirstHop)
+    (alone && own.state == state::ACTIVE).then_some(MKeySuspicion::FirstHop)
 }
 
 #[cfg(test)]
@@ -148,20 +148,20 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::collect::discovery::OwnPort;
-    use crate::fabric::assembly::FoundFabric;
+    use crate::collect::discovery::LocalPortState;
+    use crate::fabric::assembly::DiscoveredFabric;
     use crate::fabric::topology::tests::found as node;
 
     fn found(unanswered: Vec<End>, rested: Vec<End>) -> Found {
         Found {
-            fabric: FoundFabric::default(),
+            fabric: DiscoveredFabric::default(),
             state_changes: HashSet::new(),
             failures: 0,
             gaps: Vec::new(),
             unanswered,
             rested,
             own_port: None,
-            own_failure: None,
+            local_error: None,
         }
     }
 
@@ -171,14 +171,14 @@ mod tests {
 
     #[test]
     fn a_few_are_asked_each_time_and_many_take_turns() {
-        let mut unanswered = Unanswered::default();
+        let mut unanswered = UnresponsiveNeighbors::default();
         let ends = |count: u64| (0..count).map(|guid| (Guid(guid), 1)).collect::<Vec<End>>();
         assert_eq!(unanswered.settle(&found(ends(20), vec![]), at(0)).len(), 20, "all are new");
         assert!(unanswered.rest(at(300), 3).is_empty(), "20 times 3 is the burst");
         assert!(unanswered.settle(&found(ends(20), vec![]), at(300)).is_empty());
 
         // 500: the budget is for 20 each 5 minutes, and within an hour 240 of them had a turn.
-        let mut unanswered = Unanswered::default();
+        let mut unanswered = UnresponsiveNeighbors::default();
         unanswered.settle(&found(ends(500), vec![]), at(0));
         let mut turns: HashMap<End, u32> = HashMap::new();
         for discovery in 1..=12 {
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn all_are_asked_at_once_when_those_whose_turn_it_was_answer_again() {
-        let mut unanswered = Unanswered::default();
+        let mut unanswered = UnresponsiveNeighbors::default();
         let ends: Vec<End> = (0..500).map(|guid| (Guid(guid), 1)).collect();
         unanswered.settle(&found(ends.clone(), vec![]), at(0));
         let rested = unanswered.rest(at(300), 3);
@@ -218,7 +218,7 @@ mod tests {
     fn protected(hosts: u64, unanswered: u64, level: u8) -> Found {
         let silent = (1..=unanswered).map(|port| (Guid(1), 200 + port as u8)).collect();
         let mut found = found(silent, vec![]);
-        found.own_port = Some(OwnPort { state: state::ACTIVE, m_key_protect: level });
+        found.own_port = Some(LocalPortState { state: state::ACTIVE, m_key_protect: level });
         found.fabric.home = Some((Guid(100), 1));
         found.fabric.nodes = (100..100 + hosts).map(|guid| node(guid, NodeKind::Ca, 1)).collect();
         if hosts > 1 {
@@ -239,12 +239,12 @@ mod tests {
             // Of a switch with 24 other neighbors that answer.
             (24, 20, 2, &none, None),
             (4, 3, 2, &none, None),
-            (4, 20, 2, &none, Some(Suspicion::OwnPort(2))),
+            (4, 20, 2, &none, Some(MKeySuspicion::LocalPortState(2))),
             (4, 20, 2, &key, None),
             (4, 20, 1, &none, None),
-            (1, 1, 2, &none, Some(Suspicion::OwnPort(2))),
-            (1, 1, 3, &key, Some(Suspicion::OwnPort(3))),
-            (1, 1, 0, &none, Some(Suspicion::FirstHop)),
+            (1, 1, 2, &none, Some(MKeySuspicion::LocalPortState(2))),
+            (1, 1, 3, &key, Some(MKeySuspicion::LocalPortState(3))),
+            (1, 1, 0, &none, Some(MKeySuspicion::FirstHop)),
         ] {
             let found = protected(hosts, unanswered, level);
             assert_eq!(suspicion(&found, keys), suspected, "{hosts} {unanswered} {level}");
@@ -252,27 +252,27 @@ mod tests {
         // All neighbors of one switch, among many adapters elsewhere.
         let mut leaf = protected(24, 5, 2);
         leaf.unanswered.iter_mut().for_each(|(node, _)| *node = Guid(2));
-        assert_eq!(suspicion(&leaf, &none), Some(Suspicion::OwnPort(2)));
+        assert_eq!(suspicion(&leaf, &none), Some(MKeySuspicion::LocalPortState(2)));
     }
 
     #[test]
     fn an_own_port_that_does_not_answer_is_likely_protected() {
         let none = MKeys::default();
         for (failure, suspected) in [
-            (Failure::TimedOut, Some(Suspicion::Home)),
-            (Failure::Busy, None),
-            (Failure::Status(0x0c), None),
-            (Failure::Unsent, None),
+            (RequestError::TimedOut, Some(MKeySuspicion::Home)),
+            (RequestError::Busy, None),
+            (RequestError::Status(0x0c), None),
+            (RequestError::Unsent, None),
         ] {
             let mut found = found(vec![], vec![]);
-            found.own_failure = Some(failure);
+            found.local_error = Some(failure);
             assert_eq!(suspicion(&found, &none), suspected, "{failure}");
         }
     }
 
     #[test]
     fn one_that_answers_is_forgotten() {
-        let mut unanswered = Unanswered::default();
+        let mut unanswered = UnresponsiveNeighbors::default();
         let end = (Guid(1), 1);
         unanswered.settle(&found(vec![end], vec![]), at(0));
         unanswered.settle(&found(vec![], vec![]), at(15));

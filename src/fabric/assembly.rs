@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::ids::{Guid, Lid, PortNumber};
 use super::moment::Moment;
-use super::names::NodeNames;
+use super::names::NodeNameMap;
 use super::status::PortStatus;
 use super::topology::{
     DuplicateGuid, End, Fabric, Link, Node, NodeIdentity, NodeIndex, NodeKind, Peer, Port,
@@ -14,16 +14,16 @@ use super::unique::{Named, make_unique};
 
 /// What a discovery found of a node.
 #[derive(Clone, Debug)]
-pub struct FoundNode {
+pub struct DiscoveredNode {
     /// What it told of itself.
     pub identity: NodeIdentity,
     /// The ports that answered or were reached.
-    pub ports: Vec<FoundPort>,
+    pub ports: Vec<DiscoveredPort>,
 }
 
 /// What a discovery found of a port.
 #[derive(Clone, Copy, Debug)]
-pub struct FoundPort {
+pub struct DiscoveredPort {
     /// Its number.
     pub number: PortNumber,
     /// Its own GUID.
@@ -36,9 +36,9 @@ pub struct FoundPort {
 
 /// What a discovery found of a fabric.
 #[derive(Clone, Debug, Default)]
-pub struct FoundFabric {
+pub struct DiscoveredFabric {
     /// The nodes.
-    pub nodes: Vec<FoundNode>,
+    pub nodes: Vec<DiscoveredNode>,
     /// The cables between them.
     pub links: Vec<(End, End)>,
     /// Ports with a link behind which nobody answered.
@@ -53,7 +53,7 @@ pub struct FoundFabric {
     pub names_repeat: bool,
 }
 
-impl FoundFabric {
+impl DiscoveredFabric {
     fn lids(&self) -> impl Iterator<Item = Lid> + '_ {
         let ports = self.nodes.iter().flat_map(|node| &node.ports);
         let lids = ports.filter_map(|port| port.status).map(|status| status.lid);
@@ -63,12 +63,12 @@ impl FoundFabric {
 
 impl Port {
     /// What was found of it when it was last reached.
-    fn as_last_found(&self) -> FoundPort {
-        FoundPort { number: self.number, guid: self.guid, status: self.status, role: self.role }
+    fn as_last_found(&self) -> DiscoveredPort {
+        DiscoveredPort { number: self.number, guid: self.guid, status: self.status, role: self.role }
     }
 }
 
-impl FoundFabric {
+impl DiscoveredFabric {
     /// Gives nodes whose NodeDescription was lost the one that they had, and the kind that was derived
     /// from it.
     fn keep_descriptions(&mut self, previous: &Fabric) {
@@ -102,8 +102,8 @@ impl Fabric {
     /// last found before `forget_before`, and cables without a link now keep the ends they had.
     /// Who was behind a port that has a link and nobody answers behind it now is not taken for gone.
     pub fn assemble(
-        mut found: FoundFabric,
-        names: &NodeNames,
+        mut found: DiscoveredFabric,
+        names: &NodeNameMap,
         now: Moment,
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
@@ -132,7 +132,7 @@ impl Fabric {
         entries.extend(found.nodes.into_iter().map(|node| (node, now, Presence::Found)));
         entries.sort_by_key(|(node, ..)| node.identity.guid);
         entries.dedup_by_key(|(node, ..)| node.identity.guid);
-        let called = |(node, _, presence): &(FoundNode, Moment, Presence)| {
+        let called = |(node, _, presence): &(DiscoveredNode, Moment, Presence)| {
             let identity = &node.identity;
             let name = match names.get(identity.guid).unwrap_or(&identity.description) {
                 "" => identity.guid.to_string(),
@@ -174,7 +174,7 @@ impl Fabric {
     /// Keeps what this fabric knows of behind the ports that `found` did not get through: cables are
     /// added to it, and ports of nodes that are there by another port. Tells the nodes that are
     /// hidden there, behind such ports or behind one another.
-    fn keep_hidden(&self, found: &mut FoundFabric) -> HashSet<Guid> {
+    fn keep_hidden(&self, found: &mut DiscoveredFabric) -> HashSet<Guid> {
         if found.is_cut_off {
             let links = self.links().map(|Link(a, b)| (a, b));
             let connected =
@@ -212,13 +212,13 @@ impl Fabric {
     }
 
     /// A node as it was found before: where it may be asked whether it is back.
-    fn as_last_found(&self, node: &Node) -> FoundNode {
+    fn as_last_found(&self, node: &Node) -> DiscoveredNode {
         let ports = &self.ports[node.first_port as usize..][..node.port_slots as usize];
         let ports = ports.iter().map(Port::as_last_found).collect();
-        FoundNode { identity: node.identity.clone(), ports }
+        DiscoveredNode { identity: node.identity.clone(), ports }
     }
 
-    fn push(&mut self, found: FoundNode, name: String, last_found: Moment, presence: Presence) {
+    fn push(&mut self, found: DiscoveredNode, name: String, last_found: Moment, presence: Presence) {
         let index = NodeIndex(self.nodes.len() as u32);
         let identity = found.identity;
         let first = identity.first_port();
@@ -298,20 +298,20 @@ mod tests {
         let links = [(end(1, 1), end(2, 1)), (end(2, 2), end(3, 1)), (end(1, 2), end(4, 1))];
         let before = fabric(nodes(&all), &links, None);
         // The second switch does not answer, so neither it nor its host is found; host 4 is gone.
-        let gap = || FoundFabric {
+        let gap = || DiscoveredFabric {
             nodes: nodes(&all[..1]),
             unreached: vec![end(1, 1)],
-            ..FoundFabric::default()
+            ..DiscoveredFabric::default()
         };
         let after =
-            Fabric::assemble(gap(), &NodeNames::default(), Moment(11), Some((&before, Moment(0))));
+            Fabric::assemble(gap(), &NodeNameMap::default(), Moment(11), Some((&before, Moment(0))));
         let present: Vec<bool> = after.nodes.iter().map(Node::present).collect();
         assert_eq!(present, [true, true, true, false]);
         let connected = after.links().filter(|link| after.port(link.0).peer.unwrap().connected);
         assert_eq!(connected.count(), 2);
 
         // They are not kept for ever, nor in the name of a LID that another has by now.
-        let names = NodeNames::default();
+        let names = NodeNameMap::default();
         let late = Fabric::assemble(gap(), &names, Moment(99), Some((&after, Moment(50))));
         assert_eq!(late.nodes.len(), 1);
         let mut taken = gap();
@@ -328,9 +328,9 @@ mod tests {
         let before = fabric(nodes, &[(end(1, 1), end(2, 1))], None);
         let home = before.find(end(1, 1));
         let before = Fabric { home, ..before };
-        let cut_off = FoundFabric { is_cut_off: true, ..FoundFabric::default() };
+        let cut_off = DiscoveredFabric { is_cut_off: true, ..DiscoveredFabric::default() };
         let previous = Some((&before, Moment(0)));
-        let after = Fabric::assemble(cut_off, &NodeNames::default(), Moment(11), previous);
+        let after = Fabric::assemble(cut_off, &NodeNameMap::default(), Moment(11), previous);
         let presence: Vec<Presence> = after.nodes.iter().map(|node| node.presence).collect();
         assert_eq!(presence, [Presence::Hidden; 2]);
         assert_eq!(after.home, home);
@@ -350,9 +350,9 @@ mod tests {
         let before = fabric(nodes(), &[(end(1, 1), end(2, 1)), (end(1, 2), end(2, 2))], None);
         let assembled = |links: Vec<(End, End)>, unreached| {
             let mut now =
-                FoundFabric { nodes: nodes(), links, unreached, ..FoundFabric::default() };
+                DiscoveredFabric { nodes: nodes(), links, unreached, ..DiscoveredFabric::default() };
             now.nodes[1].ports.truncate(1);
-            Fabric::assemble(now, &NodeNames::default(), Moment(11), Some((&before, Moment(0))))
+            Fabric::assemble(now, &NodeNameMap::default(), Moment(11), Some((&before, Moment(0))))
         };
         // The host's second port is behind a gap: it keeps its state and its cable.
         let kept = assembled(vec![(end(1, 1), end(2, 1))], vec![end(1, 2)]);
@@ -397,9 +397,9 @@ mod tests {
         let host = |description: &str| {
             let mut host = found(7, NodeKind::Ca, 1);
             host.identity.description = description.into();
-            FoundFabric { nodes: vec![host], ..FoundFabric::default() }
+            DiscoveredFabric { nodes: vec![host], ..DiscoveredFabric::default() }
         };
-        let names = NodeNames::default();
+        let names = NodeNameMap::default();
         let told = |found, before: Option<&Fabric>| {
             let before = before.map(|before| (before, Moment(0)));
             Fabric::assemble(found, &names, Moment(9), before)
@@ -419,9 +419,9 @@ mod tests {
             for node in &mut nodes {
                 node.identity.description = "Quantum-2 Mellanox Technologies".into();
             }
-            FoundFabric { nodes, ..FoundFabric::default() }
+            DiscoveredFabric { nodes, ..DiscoveredFabric::default() }
         };
-        let names = NodeNames::parse("0x3 \"leaf 3\"").unwrap();
+        let names = NodeNameMap::parse("0x3 \"leaf 3\"").unwrap();
         let called = |fabric: &Fabric| -> Vec<String> {
             fabric.nodes.iter().map(|node| node.name.clone()).collect()
         };
@@ -439,8 +439,8 @@ mod tests {
         let forgotten = one(&gone, 11);
         assert_eq!(called(&forgotten), [shared]);
         // A host's devices take each other's names.
-        let devices = FoundFabric { names_repeat: true, ..switches(&[1, 2]) };
-        let devices = Fabric::assemble(devices, &NodeNames::default(), Moment(9), None);
+        let devices = DiscoveredFabric { names_repeat: true, ..switches(&[1, 2]) };
+        let devices = Fabric::assemble(devices, &NodeNameMap::default(), Moment(9), None);
         assert_eq!(called(&devices), [shared, shared]);
     }
 }

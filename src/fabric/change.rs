@@ -163,13 +163,13 @@ pub fn between(before: &Fabric, after: &Fabric) -> Vec<Change> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::assembly::FoundNode;
+    use super::super::assembly::DiscoveredNode;
     use super::super::moment::Moment;
     use super::super::topology::NodeKind;
     use super::super::topology::tests::{end, fabric, found};
     use super::*;
 
-    fn nodes(guids: &[u64]) -> Vec<FoundNode> {
+    fn nodes(guids: &[u64]) -> Vec<DiscoveredNode> {
         guids
             .iter()
             .map(|&guid| found(guid, if guid < 10 { NodeKind::Switch } else { NodeKind::Ca }, 4))

@@ -95,7 +95,7 @@ impl Place {
     }
 
     /// Whether a field with this value is full, and counts no further. Nothing fills 64 bits.
-    pub fn is_full_at(&self, value: u64) -> bool {
+    pub fn is_saturated(&self, value: u64) -> bool {
         self.width < 64 && value == self.most()
     }
 
@@ -375,8 +375,8 @@ impl Counter {
 
     /// Whether a value that comes without its width fills the narrowest field that the counter may
     /// stand in: the kernel does not tell which one it read.
-    pub fn may_be_full_at(self, value: u64) -> bool {
-        self.row().places.last().is_some_and(|narrowest| narrowest.is_full_at(value))
+    pub fn may_be_saturated(self, value: u64) -> bool {
+        self.row().places.last().is_some_and(|narrowest| narrowest.is_saturated(value))
     }
 
     /// Whether it counts what a healthy fabric does as well: packets to a port without a link, to a

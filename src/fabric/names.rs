@@ -17,7 +17,7 @@ use super::ids::Guid;
 /// As for infiniband-diags (rdma-core, util/node_name_map.c), a GUID without a name is passed over,
 /// and of several names the first counts. GUIDs are hexadecimal, with `0x` or without.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeNames(HashMap<Guid, String>);
+pub struct NodeNameMap(HashMap<Guid, String>);
 
 /// More lines than this are not listed: the file is of another kind.
 const MOST_FAULTS: usize = 100;
@@ -25,16 +25,16 @@ const MOST_FAULTS: usize = 100;
 /// A line that is not one of a node-name-map.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("line {line}: {problem}; a line is: 0x0002c90200000001 \"the node's name\"")]
-pub struct NodeNamesError {
+pub struct NodeNameMapError {
     /// The line's number, from 1 on.
     pub line: usize,
     /// What is wrong with it.
     pub problem: String,
 }
 
-impl NodeNames {
+impl NodeNameMap {
     /// Reads a file's text.
-    pub fn parse(text: &str) -> Result<Self, Vec<NodeNamesError>> {
+    pub fn parse(text: &str) -> Result<Self, Vec<NodeNameMapError>> {
         let (mut names, mut faults) = (HashMap::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -46,13 +46,13 @@ impl NodeNames {
                 Ok((guid, name)) => {
                     names.entry(guid).or_insert_with(|| name.to_owned());
                 }
-                Err(problem) => faults.push(NodeNamesError { line: index + 1, problem }),
+                Err(problem) => faults.push(NodeNameMapError { line: index + 1, problem }),
             }
             if faults.len() == MOST_FAULTS {
                 break;
             }
         }
-        if faults.is_empty() { Ok(NodeNames(names)) } else { Err(faults) }
+        if faults.is_empty() { Ok(NodeNameMap(names)) } else { Err(faults) }
     }
 
     /// The site's name for a node, if it gave one.
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_map_of_the_infiniband_diags_form() {
-        let names = NodeNames::parse(concat!(
+        let names = NodeNameMap::parse(concat!(
             "# switches\n",
             "\n",
             "0x0002c90200000001\t\"rack 12, leaf #3\" # by the door\n",
@@ -126,7 +126,7 @@ mod tests {
         for (text, line, problem) in
             [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "have no end")]
         {
-            let errors = NodeNames::parse(text).unwrap_err();
+            let errors = NodeNameMap::parse(text).unwrap_err();
             let [error] = &errors[..] else { panic!("one line: {errors:?}") };
             assert_eq!(error.line, line, "{text:?}");
             assert!(error.problem.contains(problem), "{text:?}: {error}");
@@ -135,9 +135,9 @@ mod tests {
 
     #[test]
     fn all_bad_lines_are_named() {
-        let errors = NodeNames::parse("leaf \"a\"\n0x1 \"good\"\n\n0x2 \"leaf\n").unwrap_err();
+        let errors = NodeNameMap::parse("leaf \"a\"\n0x1 \"good\"\n\n0x2 \"leaf\n").unwrap_err();
         assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [1, 4]);
-        assert_eq!(NodeNames::parse(&"x\n".repeat(500)).unwrap_err().len(), MOST_FAULTS);
+        assert_eq!(NodeNameMap::parse(&"x\n".repeat(500)).unwrap_err().len(), MOST_FAULTS);
     }
 
     #[test]

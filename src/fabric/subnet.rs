@@ -4,7 +4,7 @@ use super::topology::PortIndex;
 
 /// SMState (IBTA 1.4, 14.2.5.13): what a subnet manager is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ManagerState {
+pub enum SmState {
     /// Told to keep still.
     NotActive,
     /// Looks at the subnet, and for other subnet managers.
@@ -15,13 +15,13 @@ pub enum ManagerState {
     Master,
 }
 
-impl ManagerState {
+impl SmState {
     /// All of them, each at the place that is its code.
-    pub const ALL: [ManagerState; 4] = [
-        ManagerState::NotActive,
-        ManagerState::Discovering,
-        ManagerState::Standby,
-        ManagerState::Master,
+    pub const ALL: [SmState; 4] = [
+        SmState::NotActive,
+        SmState::Discovering,
+        SmState::Standby,
+        SmState::Master,
     ];
 
     /// By its code. The others of the field are reserved, and mean nothing.
@@ -32,10 +32,10 @@ impl ManagerState {
     /// As metrics write it.
     pub fn label(self) -> &'static str {
         match self {
-            ManagerState::NotActive => "not_active",
-            ManagerState::Discovering => "discovering",
-            ManagerState::Standby => "standby",
-            ManagerState::Master => "master",
+            SmState::NotActive => "not_active",
+            SmState::Discovering => "discovering",
+            SmState::Standby => "standby",
+            SmState::Master => "master",
         }
     }
 }
@@ -46,7 +46,7 @@ pub struct SubnetManager {
     /// The port that it was asked at: an adapter's, or a switch's port 0.
     pub port: PortIndex,
     /// What it is about.
-    pub state: ManagerState,
+    pub state: SmState,
     /// The highest is to be the master.
     pub priority: u8,
     /// ActCount: goes up while it works, and stands still when it hangs.

@@ -68,7 +68,7 @@ pub struct NodeIdentity {
     /// Which speed fields of a switch's ports mean something.
     pub speed_fields: SpeedFields,
     /// Its ports tell which error correction they run with (PortInfoExtended).
-    pub tells_fec: bool,
+    pub reports_fec: bool,
 }
 
 /// A node of the fabric.
@@ -268,7 +268,7 @@ impl Fabric {
     }
 
     /// Whether another fabric has the same ports, each in the same place.
-    pub fn has_the_places_of(&self, other: &Fabric) -> bool {
+    pub fn has_same_layout(&self, other: &Fabric) -> bool {
         let places = |node: &Node| (node.identity.guid, node.first_port, node.port_slots);
         self.nodes.len() == other.nodes.len()
             && self.nodes.iter().map(places).eq(other.nodes.iter().map(places))
@@ -299,7 +299,7 @@ impl Fabric {
 
     /// Whether a port is one of those that carry the fabric: all but a switch's port 0, unless
     /// that is an endpoint of its own.
-    pub fn is_watched(&self, port: PortIndex) -> bool {
+    pub fn is_monitored(&self, port: PortIndex) -> bool {
         let node = self.node_of(port);
         self.port(port).number != 0 || node.identity.enhanced_port0
     }
@@ -360,15 +360,15 @@ impl FromStr for LinkId {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::super::assembly::{FoundFabric, FoundNode, FoundPort};
-    use super::super::names::NodeNames;
+    use super::super::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
+    use super::super::names::NodeNameMap;
     use super::super::status::tests::up;
     use super::*;
 
     /// A found node for tests, with all its ports up.
-    pub(crate) fn found(guid: u64, kind: NodeKind, ports: u8) -> FoundNode {
+    pub(crate) fn found(guid: u64, kind: NodeKind, ports: u8) -> DiscoveredNode {
         let first = u8::from(kind != NodeKind::Switch);
-        FoundNode {
+        DiscoveredNode {
             identity: NodeIdentity {
                 guid: Guid(guid),
                 system_guid: Guid(guid),
@@ -379,10 +379,10 @@ pub(crate) mod tests {
                 port_count: ports,
                 enhanced_port0: false,
                 speed_fields: SpeedFields::default(),
-                tells_fec: false,
+                reports_fec: false,
             },
             ports: (first..=ports)
-                .map(|number| FoundPort {
+                .map(|number| DiscoveredPort {
                     number,
                     guid: Guid(guid << 8 | u64::from(number)),
                     status: Some(up(guid as u16)),
@@ -397,12 +397,12 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn fabric(
-        found: Vec<FoundNode>,
+        found: Vec<DiscoveredNode>,
         links: &[(End, End)],
         previous: Option<(&Fabric, Moment)>,
     ) -> Fabric {
-        let found = FoundFabric { nodes: found, links: links.to_vec(), ..FoundFabric::default() };
-        Fabric::assemble(found, &NodeNames::default(), Moment(10), previous)
+        let found = DiscoveredFabric { nodes: found, links: links.to_vec(), ..DiscoveredFabric::default() };
+        Fabric::assemble(found, &NodeNameMap::default(), Moment(10), previous)
     }
 
     #[test]
@@ -425,6 +425,6 @@ pub(crate) mod tests {
         );
         assert_eq!(fabric.links().count(), 1);
         assert!(fabric.find(end(3, 0)).is_none());
-        assert!(!fabric.is_watched(fabric.find(end(9, 0)).unwrap()));
+        assert!(!fabric.is_monitored(fabric.find(end(9, 0)).unwrap()));
     }
 }

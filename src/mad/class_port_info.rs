@@ -62,8 +62,8 @@ attribute! {
 
 impl ClassPortInfo {
     /// What an agent with these capabilities tells, and how long its answers may take.
-    pub fn of(capabilities: Capabilities, response_time: u8) -> Self {
-        let Capabilities { mask, mask2 } = capabilities;
+    pub fn of(capabilities: PmaCapabilities, response_time: u8) -> Self {
+        let PmaCapabilities { mask, mask2 } = capabilities;
         let versions = ClassPortInfo { base_version: 1, class_version: 1, ..Self::default() };
         ClassPortInfo { mask, mask2, response_time, ..versions }
     }
@@ -84,14 +84,14 @@ impl ClassPortInfo {
 
 /// What the performance management agent of a device offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Capabilities {
+pub struct PmaCapabilities {
     /// CapabilityMask.
     pub mask: u16,
     /// CapabilityMask2, 27 bits.
     pub mask2: u32,
 }
 
-impl Capabilities {
+impl PmaCapabilities {
     /// Bit 9: PortCountersExtended.
     const EXTENDED_WIDTH: u16 = 1 << 9;
     /// Bit 10: PortCountersExtended without the unicast and multicast counters.
@@ -106,7 +106,7 @@ impl Capabilities {
     /// Reads them from an answer.
     pub fn decode(mad: &Mad) -> Self {
         let ClassPortInfo { mask, mask2, .. } = ClassPortInfo::decode(mad);
-        Capabilities { mask, mask2 }
+        PmaCapabilities { mask, mask2 }
     }
 
     /// Whether it answers PortCountersExtended.
@@ -188,8 +188,8 @@ mod tests {
             // The lower 5 bits are the response time, not a capability.
             mad.0[68..72]
                 .copy_from_slice(&(u32::from_be_bytes([0, 0, 0, 0x12]) | mask2 << 5).to_be_bytes());
-            let told = Capabilities::decode(&mad);
-            assert_eq!(told, Capabilities { mask, mask2 });
+            let told = PmaCapabilities::decode(&mad);
+            assert_eq!(told, PmaCapabilities { mask, mask2 });
             assert_eq!(told.has_extended(), extended, "{mask:#x}");
             assert_eq!(told.has_extended_errors(), errors64, "{mask:#x}");
             assert_eq!(told.meets(Needs::XmitWait), wait, "{mask:#x}");
@@ -200,11 +200,11 @@ mod tests {
     #[test]
     fn capabilities_stand_beside_the_response_time_and_the_redirect() {
         let mut mad = Mad([0; LEN]);
-        let capabilities = Capabilities { mask: 0x5300, mask2: 2 };
-        ClassPortInfo::of(capabilities, 0x12).encode(&mut mad);
+        let capabilities = PmaCapabilities { mask: 0x5300, mask2: 2 };
+        ClassPortInfo::new(capabilities, 0x12).encode(&mut mad);
         assert_eq!(mad.data()[..8], [1, 1, 0x53, 0, 0, 0, 0, 0x52]);
         assert_eq!(mad.data()[8..], [0; 184]);
-        assert_eq!(Capabilities::decode(&mad), capabilities);
+        assert_eq!(PmaCapabilities::decode(&mad), capabilities);
         assert_eq!(Redirect::decode(&mad), None);
         let to = Redirect {
             lid: Lid(0x1234),
@@ -213,13 +213,13 @@ mod tests {
             sl: 3,
             p_key: PKey::new(0x8001),
         };
-        ClassPortInfo::of(capabilities, 31).with_redirect(&to).encode(&mut mad);
+        ClassPortInfo::new(capabilities, 31).with_redirect(&to).encode(&mut mad);
         assert_eq!(
             mad.data()[24..40],
             [0, 0x30, 0, 0, 0x12, 0x34, 0x80, 1, 0, 0, 1, 0x42, 0x80, 1, 0, 0]
         );
         assert_eq!(Redirect::decode(&mad), Some(to));
-        assert_eq!(Capabilities::decode(&mad), capabilities);
+        assert_eq!(PmaCapabilities::decode(&mad), capabilities);
     }
 
     #[test]

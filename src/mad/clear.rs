@@ -69,7 +69,7 @@ pub enum Clear {
     /// All of PortExtendedSpeedsCounters. Its CounterSelect has 64 bits; which bit is whose differs with
     /// the layout, and all of them are what perfquery and ibdiagnet set (rdma-core:
     /// `ext_speeds_reset_via` of infiniband-diags/perfquery.c).
-    Corrections,
+    FecModeCache,
 }
 
 impl Clear {
@@ -77,7 +77,7 @@ impl Clear {
     pub(super) fn encode(self, mad: &mut Mad) {
         match self {
             Clear::Counters(counters) => counters.encode(mad),
-            Clear::Corrections => {
+            Clear::FecCounters => {
                 let counter_select = u64::MAX;
                 PortExtendedSpeedsCounters { counter_select, ..Default::default() }.encode(mad);
             }
@@ -102,14 +102,14 @@ pub fn clear(port: PortNumber, counters: CounterSelect) -> Query {
 }
 
 /// Sets all of one port to zero that error correction counts.
-pub fn clear_corrections(port: PortNumber) -> Query {
-    set(Attribute::PortExtendedSpeedsCounters, port, Clear::Corrections)
+pub fn clear_fec_counters(port: PortNumber) -> Query {
+    set(Attribute::PortExtendedSpeedsCounters, port, Clear::FecCounters)
 }
 
 /// Whether a counter may be cleared where it stands. Traffic fills 32 bits in seconds, and whoever
 /// reads only those reads them as they are; the causes of errors have attributes of their own, which
 /// are left alone.
-pub fn may_be_cleared(counter: Counter, place: Place) -> bool {
+pub fn is_clearable(counter: Counter, place: Place) -> bool {
     matches!(place.attribute, Attribute::PortCounters | Attribute::PortExtendedSpeedsCounters)
         && place.width < 64
         && counter.row().kind != Kind::Traffic
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_set_selects_its_counters_and_all_of_its_values_are_zero() {
-        let select = CounterSelect::of([
+        let select = CounterSelect::new([
             Counter::LinkDowned,
             Counter::Vl15Dropped,
             Counter::XmitWait,
@@ -131,7 +131,7 @@ mod tests {
         ]);
         let mad = Mad::request(&clear(36, select), None, 7);
         assert_eq!(mad.0[..4], [1, 0x04, 1, method::SET]);
-        assert_eq!((mad.attribute(), mad.port_select(), mad.transaction()), (0x12, 36, 7));
+        assert_eq!((mad.attribute(), mad.port_select(), mad.transaction_id()), (0x12, 36, 7));
         assert_eq!(mad.data()[2..4], [0x08, 0x04]);
         assert_eq!(mad.u8(DATA + 18), 1);
         let zero = |at: &usize| ![1, 2, 3, 18].contains(at);
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn a_set_of_what_error_correction_counts_selects_all_of_it() {
-        let mad = Mad::request(&clear_corrections(36), None, 7);
+        let mad = Mad::request(&clear_fec_counters(36), None, 7);
         assert_eq!(mad.0[..4], [1, 0x04, 1, method::SET]);
-        assert_eq!((mad.attribute(), mad.port_select(), mad.transaction()), (0x1f, 36, 7));
+        assert_eq!((mad.attribute(), mad.port_select(), mad.transaction_id()), (0x1f, 36, 7));
         assert_eq!(mad.u64(DATA + 8), u64::MAX);
         let zero = |at: &usize| *at != 1 && !(8..16).contains(at);
         assert!((0..192).filter(zero).all(|at| mad.data()[at] == 0));
@@ -154,10 +154,10 @@ mod tests {
     fn each_counter_of_the_attribute_has_a_bit_and_no_other_has_one() {
         for row in TABLE {
             let classic = row.places.iter().any(|place| place.attribute == Attribute::PortCounters);
-            assert_eq!(CounterSelect::of([row.counter]).counters().count(), usize::from(classic));
+            assert_eq!(CounterSelect::new([row.counter]).counters().count(), usize::from(classic));
         }
-        assert_eq!(CounterSelect::of(Counter::all()), CounterSelect { first: 0xffff, second: 3 });
-        assert_eq!(CounterSelect::of([]), CounterSelect::default());
+        assert_eq!(CounterSelect::new(Counter::all()), CounterSelect { first: 0xffff, second: 3 });
+        assert_eq!(CounterSelect::new([]), CounterSelect::default());
     }
 
     #[test]

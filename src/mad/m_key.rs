@@ -171,7 +171,7 @@ impl MKeys {
     }
 
     /// The key of a port of which nothing is known: none, unless all have the same.
-    pub fn of_unknown(&self) -> MKey {
+    pub fn common(&self) -> MKey {
         self.common
     }
 }
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!((keys.len(), keys.differ()), (len, false), "{text:?}");
             assert_eq!(keys.of(a), MKey(key), "{text:?}");
             // One key for all: also for who is not known.
-            assert_eq!(keys.of_unknown(), MKey(key), "{text:?}");
+            assert_eq!(keys.common(), MKey(key), "{text:?}");
             assert_eq!(keys.behind(Guid(99), 1), MKey(key), "{text:?}");
         }
     }
@@ -215,7 +215,7 @@ mod tests {
         let keys = keys_of(&[(0xa, 1), (0xb, 2), (0xc, 0)]);
         assert_eq!((keys.len(), keys.differ(), keys.is_empty()), (3, true, false));
         assert_eq!([0xa, 0xb, 0xc, 0xd].map(|guid| keys.of(Guid(guid)).0), [1, 2, 0, 0]);
-        assert_eq!(keys.of_unknown(), MKey::NONE);
+        assert_eq!(keys.common(), MKey::NONE);
         assert_eq!(keys.behind(Guid(0xa), 3), MKey::NONE, "no file says which node that is");
         let before = keys.clone();
         let keys = keys.with_neighbors("0x0a:3 0x0b:1\n\n0x0b:1 0x0a:3\n").unwrap();

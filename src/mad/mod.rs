@@ -216,7 +216,7 @@ impl Mad {
     /// of drivers/infiniband/core/smi.c). A performance management agent
     /// says again which port it speaks of.
     #[must_use]
-    pub fn answer(&self) -> Mad {
+    pub fn response(&self) -> Mad {
         let mut answer = self.clone();
         answer.0[3] = method::GET_RESPONSE;
         let data = if self.is_smp() { SMP_DATA_LEN } else { LEN - DATA };
@@ -300,7 +300,7 @@ impl Mad {
     }
 
     /// The low half of the transaction id, which is the part that comes back as it was sent.
-    pub fn transaction(&self) -> u32 {
+    pub fn transaction_id(&self) -> u32 {
         self.u32(12)
     }
 
@@ -316,7 +316,7 @@ impl Mad {
 
     /// The directed route that it took or is to take: the port to leave by at each hop. A route
     /// that says to be longer than one can be has as many as there is room for.
-    pub fn path_ports(&self) -> &[PortNumber] {
+    pub fn route_ports(&self) -> &[PortNumber] {
         let hops = usize::from(self.u8(7)).min(Path::MAX_HOPS);
         &self.0[PATH + 1..=PATH + hops]
     }
@@ -362,7 +362,7 @@ impl fmt::Debug for Mad {
             .field("class", &self.class())
             .field("method", &self.method())
             .field("status", &self.status())
-            .field("transaction", &self.transaction())
+            .field("transaction", &self.transaction_id())
             .field("attribute", &self.attribute())
             .field("modifier", &self.modifier())
             .finish_non_exhaustive()
@@ -385,7 +385,7 @@ impl Query {
         }
     }
 
-    /// Whether it is about something that an agent need not have, and is asked in passing. Agents are
+    /// Whether it is about something that an agent need not have, and is asked in passing. AgentCache are
     /// to refuse what they do not have, but not all do (ibsim says nothing): their silence to this
     /// says nothing of the node, and it is not worth a second try.
     pub fn may_go_unanswered(&self) -> bool {
@@ -414,11 +414,11 @@ mod tests {
 
     #[test]
     fn a_directed_get_has_its_path_where_switches_look_for_it() {
-        let path = Path::HERE.then(1).unwrap().then(7).unwrap();
+        let path = DirectedRoute::LOCAL.then(1).unwrap().then(7).unwrap();
         let mad = Mad::get(&smp::port_info(3), Some(&path), 0xdead_beef);
         assert_eq!(mad.0[..4], [1, 0x81, 1, 0x01]);
         assert_eq!((mad.u8(6), mad.u8(7)), (0, 2), "hop pointer and count");
-        assert_eq!(mad.transaction(), 0xdead_beef);
+        assert_eq!(mad.transaction_id(), 0xdead_beef);
         assert_eq!((mad.attribute(), mad.modifier()), (0x15, 3));
         assert_eq!(mad.u32(32), 0xffff_ffff);
         assert_eq!(mad.0[128..132], [0, 1, 7, 0]);
@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn an_m_key_stands_in_subnet_management_alone_and_is_left_out_of_what_is_shown() {
         let key = MKey(0x0102_0304_0506_0708);
-        for path in [None, Some(Path::HERE)] {
+        for path in [None, Some(DirectedRoute::LOCAL)] {
             let mut mad = Mad::get(&smp::port_info(1).with_m_key(key), path.as_ref(), 1);
             assert_eq!(mad.0[24..32], [1, 2, 3, 4, 5, 6, 7, 8]);
             assert_eq!(mad.m_key(), key);
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_path_ends_at_63_hops() {
-        let mut path = Path::HERE;
+        let mut path = DirectedRoute::LOCAL;
         for _ in 0..Path::MAX_HOPS {
             path = path.then(1).unwrap();
         }
@@ -467,15 +467,15 @@ mod tests {
 
     #[test]
     fn an_answer_by_directed_route_has_come_back() {
-        let path = Path::HERE.then(1).unwrap().then(7).unwrap();
+        let path = DirectedRoute::LOCAL.then(1).unwrap().then(7).unwrap();
         let mut request = Mad::get(&smp::port_info(3), Some(&path), 0xdead_beef);
         request.0[6] = 2;
         request.0[100] = 0x55;
-        let mut answer = request.answer();
+        let mut answer = request.response();
         assert_eq!(answer.0[..8], [1, 0x81, 1, 0x81, 0x80, 0, 0, 2]);
-        assert_eq!((answer.transaction(), answer.status()), (0xdead_beef, 0));
+        assert_eq!((answer.transaction_id(), answer.status()), (0xdead_beef, 0));
         assert_eq!(answer.data()[..64], [0; 64], "what the sender left there");
-        assert_eq!(answer.path_ports(), [1, 7]);
+        assert_eq!(answer.route_ports(), [1, 7]);
         assert!(smp::port_info(3).is_answered_by(&answer, true));
         answer.set_status(status::UNSUPPORTED_ATTRIBUTE);
         assert_eq!(answer.0[4..6], [0x80, 0x0c]);
@@ -486,11 +486,11 @@ mod tests {
 
     #[test]
     fn an_answer_by_lid_has_no_direction() {
-        let answer = Mad::get(&smp::port_info(3), None, 1).answer();
+        let answer = Mad::get(&smp::port_info(3), None, 1).response();
         assert_eq!(answer.0[..8], [1, 0x01, 1, 0x81, 0, 0, 0, 0]);
         let mut request = Mad::get(&pma::class_port_info(), None, 1);
         request.0[DATA..].fill(0x99);
-        let mut answer = request.answer();
+        let mut answer = request.response();
         assert_eq!(answer.port_select(), 0x99);
         assert!(answer.data().iter().enumerate().all(|(at, byte)| at == 1 || *byte == 0));
         answer.set_status(status::INVALID_FIELD | status::DIRECTION);
@@ -500,11 +500,11 @@ mod tests {
 
     #[test]
     fn a_path_that_says_to_be_too_long_is_cut() {
-        let mut mad = Mad::get(&smp::node_info(), Some(&Path::HERE), 1);
-        assert_eq!(mad.path_ports(), [0; 0]);
+        let mut mad = Mad::get(&smp::node_info(), Some(&DirectedRoute::LOCAL), 1);
+        assert_eq!(mad.route_ports(), [0; 0]);
         for (hops, length) in [(1, 1), (63, 63), (64, 63), (255, 63)] {
             mad.0[7] = hops;
-            assert_eq!(mad.path_ports().len(), length, "{hops}");
+            assert_eq!(mad.route_ports().len(), length, "{hops}");
         }
     }
 

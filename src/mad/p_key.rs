@@ -41,7 +41,7 @@ impl PKey {
     /// The place in a port's table of the key to send with for this one: the very same one, else a
     /// full, else a limited member of its partition. The table is read no further than needed, for
     /// each of its places may cost a command to the firmware.
-    pub fn place_in<T: Copy>(
+    pub fn find_in<T: Copy>(
         self,
         table: impl IntoIterator<Item = (T, PKey)>,
     ) -> Option<(T, PKey)> {
@@ -127,7 +127,7 @@ mod tests {
             (vec!["0xffff"], "0x8001", None),
             (vec![], "0xffff", None),
         ] {
-            let found = key(wanted).place_in(table(&keys));
+            let found = key(wanted).find_in(table(&keys));
             assert_eq!(found, place.map(|(place, text)| (place, key(text))), "{keys:?} {wanted}");
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::fabric::counter::{Attribute, Counter, Kind, Needs, Place, Row, TABLE};
 use crate::fabric::{PortNumber, Reading};
 
-use super::class_port_info::{self, Capabilities};
+use super::class_port_info::{self, PmaCapabilities};
 use super::layout::{attribute, bits, byte, bytes};
 use super::m_key::MKey;
 use super::{Mad, Query};
@@ -43,7 +43,7 @@ pub enum Details {
 
 /// What ports are asked for beside the counters that every fabric is watched by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Extras {
+pub struct OptionalCounters {
     /// The causes of errors and discards.
     pub details: Details,
     /// What forward error correction corrected.
@@ -79,9 +79,9 @@ impl Options {
 
 /// What is known of an agent, from which its plan follows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Offer {
+pub struct AgentProfile {
     /// What ClassPortInfo says.
-    pub capabilities: Capabilities,
+    pub capabilities: PmaCapabilities,
     /// What PortSamplesControl says.
     pub options: Options,
     /// Whether it answers for the ports of a switch.
@@ -98,14 +98,14 @@ pub struct Page {
     /// The counters to take from its answer.
     pub counters: Vec<(Counter, Place)>,
     /// A second source: its counters stand in PortCountersExtended too, which may leave them at 0.
-    pub is_second: bool,
+    pub is_fallback: bool,
 }
 
 impl Page {
     /// Whether the agent may refuse it: then it is not asked for it again.
     pub fn is_optional(&self) -> bool {
         // A bit announces PortExtendedSpeedsCounters, but the bit came after the attribute.
-        self.is_second
+        self.is_fallback
             || self.is_detail()
             || self.attribute == Attribute::PortExtendedSpeedsCounters
     }
@@ -117,7 +117,7 @@ impl Page {
 
     /// Whether it means something only on a link with Reed-Solomon error correction: on others the
     /// same bytes are reserved, or another layout's.
-    pub fn is_for_reed_solomon(&self) -> bool {
+    pub fn needs_reed_solomon(&self) -> bool {
         self.attribute == Attribute::PortExtendedSpeedsCounters
     }
 
@@ -126,7 +126,7 @@ impl Page {
         for &(counter, place) in &self.counters {
             let value = place.read(answer.data());
             reading.set(counter, value);
-            if place.is_full_at(value) {
+            if place.is_saturated(value) {
                 reading.set_stuck(counter);
             }
         }
@@ -139,8 +139,8 @@ impl Page {
 /// (firmware 28.40 and 28.41) SymbolErrorCounter and LinkDownedCounter of PortCountersExtended stay
 /// 0 while those of PortCounters count (15 of 15 non-zero values of 256 ports). So PortCounters is
 /// read as well, except from switches: Quantum-2 fills both alike.
-pub fn plan(offer: &Offer, extras: Extras) -> Vec<Page> {
-    let Offer { capabilities, options, is_switch, refused } = offer;
+pub fn plan(offer: &AgentProfile, extras: OptionalCounters) -> Vec<Page> {
+    let AgentProfile { capabilities, options, is_switch, refused } = offer;
     let mut attributes = Vec::new();
     // Before the 64-bit counters: what is counted between the two answers then shows there, and
     // does not make the 64-bit field look unused.
@@ -174,13 +174,13 @@ pub fn plan(offer: &Offer, extras: Extras) -> Vec<Page> {
         place.filter(|&place| is_error && is_there(place)).copied()
     };
     let pages = attributes.iter().map(|&attribute| {
-        let is_second = has_second && attribute == Attribute::PortCounters;
+        let is_fallback = has_second && attribute == Attribute::PortCounters;
         let place = |row: &Row| {
-            let place = if is_second { second(row) } else { widest(row) };
+            let place = if is_fallback { second(row) } else { widest(row) };
             place.filter(|place| place.attribute == attribute)
         };
         let counters = TABLE.iter().filter_map(|row| Some((row.counter, place(row)?))).collect();
-        Page { attribute, counters, is_second }
+        Page { attribute, counters, is_fallback }
     });
     pages.filter(|page| !page.counters.is_empty()).collect()
 }
@@ -228,33 +228,33 @@ mod tests {
     use crate::fabric::Moment;
     use crate::mad::LEN;
 
-    const DETAILS: Extras = Extras { details: Details::EachSweep, fec: false };
-    const FEC: Extras = Extras { details: Details::Never, fec: true };
+    const DETAILS: OptionalCounters = OptionalCounters { details: Details::EachSweep, fec: false };
+    const FEC: OptionalCounters = OptionalCounters { details: Details::Never, fec: true };
     /// As ConnectX-7 and Quantum-2 were seen to answer.
     const CONNECTX_7: u64 = 0x01a6_0000_10cc_33c0;
     const QUANTUM_2: u64 = 0x0180_0000_008c_f7fc;
 
     /// A switch without options.
-    fn offer(mask: u16, mask2: u32) -> Offer {
-        let capabilities = Capabilities { mask, mask2 };
+    fn offer(mask: u16, mask2: u32) -> AgentProfile {
+        let capabilities = PmaCapabilities { mask, mask2 };
         let options = Options::Unannounced;
-        Offer { capabilities, options, is_switch: true, refused: Vec::new() }
+        AgentProfile { capabilities, options, is_switch: true, refused: Vec::new() }
     }
 
-    fn names(offer: &Offer, extras: Extras) -> Vec<&'static str> {
+    fn names(offer: &AgentProfile, extras: OptionalCounters) -> Vec<&'static str> {
         plan(offer, extras).iter().map(|page| page.attribute.name()).collect()
     }
 
-    fn attributes(mask: u16, mask2: u32, extras: Extras) -> Vec<&'static str> {
+    fn attributes(mask: u16, mask2: u32, extras: OptionalCounters) -> Vec<&'static str> {
         names(&offer(mask, mask2), extras)
     }
 
     #[test]
     fn a_node_that_is_no_switch_has_a_second_source_for_all_but_traffic() {
-        let hca = Offer { is_switch: false, ..offer(0x5300, 2) };
-        assert_eq!(names(&hca, Extras::default()), ["PortCounters", "PortCountersExtended"]);
-        let pages = plan(&hca, Extras::default());
-        assert_eq!((pages[0].is_second, pages[1].is_second), (true, false));
+        let hca = AgentProfile { is_switch: false, ..offer(0x5300, 2) };
+        assert_eq!(names(&hca, OptionalCounters::default()), ["PortCounters", "PortCountersExtended"]);
+        let pages = plan(&hca, OptionalCounters::default());
+        assert_eq!((pages[0].is_fallback, pages[1].is_fallback), (true, false));
         let of = |page: usize, counter| pages[page].counters.iter().any(|(of, _)| *of == counter);
         for (counter, wide, narrow) in [
             (Counter::SymbolErrors, true, true),
@@ -269,18 +269,18 @@ mod tests {
             assert_eq!((of(1, counter), of(0, counter)), (wide, narrow), "{counter:?}");
         }
         // One that refused it is read by 64 bits alone.
-        let refused = Offer { refused: vec![Attribute::PortCounters], ..hca };
-        assert_eq!(names(&refused, Extras::default()), ["PortCountersExtended"]);
+        let refused = AgentProfile { refused: vec![Attribute::PortCounters], ..hca };
+        assert_eq!(names(&refused, OptionalCounters::default()), ["PortCountersExtended"]);
         // Without 64-bit errors there is only one source.
-        let old = Offer { is_switch: false, ..offer(0x1200, 0) };
-        assert!(plan(&old, Extras::default()).iter().all(|page| !page.is_second));
+        let old = AgentProfile { is_switch: false, ..offer(0x1200, 0) };
+        assert!(plan(&old, OptionalCounters::default()).iter().all(|page| !page.is_fallback));
     }
 
     #[test]
     fn only_announced_fields_are_read() {
         use Counter as C;
         let details = |options| -> Vec<Counter> {
-            let offer = Offer { options, ..offer(0x5300, 2) };
+            let offer = AgentProfile { options, ..offer(0x5300, 2) };
             let pages = plan(&offer, DETAILS);
             let details = pages.iter().filter(|page| page.is_detail());
             details.flat_map(|page| &page.counters).map(|(counter, _)| *counter).collect()
@@ -299,21 +299,21 @@ mod tests {
         assert_eq!(details(Options::of_mask(0)), all, "a mask of zero announces nothing");
         // An attribute of which nothing is announced is not asked for.
         assert_eq!(details(Options::of_mask(1 << 12)), [C::XmitInactiveDiscards]);
-        let one = Offer { options: Options::of_mask(1 << 12), ..offer(0x5300, 2) };
+        let one = AgentProfile { options: Options::of_mask(1 << 12), ..offer(0x5300, 2) };
         assert_eq!(names(&one, DETAILS), ["PortCountersExtended", "PortXmitDiscardDetails"]);
     }
 
     #[test]
     fn details_at_an_interval_are_asked_only_where_they_are_announced() {
         let slow =
-            Extras { details: Details::Every(Duration::from_secs(120)), ..Extras::default() };
+            OptionalCounters { details: Details::Every(Duration::from_secs(120)), ..OptionalCounters::default() };
         for (options, details) in [
             (Options::Pending, false),
             (Options::Unannounced, false),
             (Options::of_mask(QUANTUM_2), true),
             (Options::of_mask(1 << 23), false),
         ] {
-            let offer = Offer { options, ..offer(0x5300, 2) };
+            let offer = AgentProfile { options, ..offer(0x5300, 2) };
             let has = plan(&offer, slow).iter().any(Page::is_detail);
             assert_eq!(has, details, "{options:?}");
         }
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn as_few_attributes_as_tell_all() {
-        let usual = Extras::default();
+        let usual = OptionalCounters::default();
         assert_eq!(attributes(0x5300, 2, usual), ["PortCountersExtended"]);
         assert_eq!(attributes(0x1200, 0, usual), ["PortCounters", "PortCountersExtended"]);
         assert_eq!(attributes(0x0400, 0, usual), ["PortCounters", "PortCountersExtended"]);
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn data_is_taken_from_64_bits_where_there_are_any_and_errors_from_where_they_are() {
         let page_of = |mask, mask2, counter| {
-            plan(&offer(mask, mask2), Extras::default())
+            plan(&offer(mask, mask2), OptionalCounters::default())
                 .into_iter()
                 .find(|page| page.counters.iter().any(|(of, _)| *of == counter))
                 .map(|page| page.attribute.name())
@@ -385,7 +385,7 @@ mod tests {
         answer.0[64 + 7] = 3;
         answer.0[64 + 19] = 0x2f;
         let mut reading = Reading::empty(Moment(5));
-        plan(&offer(0, 0), Extras::default())[0].read(&answer, &mut reading);
+        plan(&offer(0, 0), OptionalCounters::default())[0].read(&answer, &mut reading);
         for (counter, value) in [
             (Counter::SymbolErrors, Some(4242)),
             (Counter::LinkDowned, Some(3)),
@@ -436,7 +436,7 @@ mod tests {
         .encode(&mut answer);
         let mut reading = Reading::empty(Moment(5));
         let plan = plan(&offer(0x5300, 2), FEC);
-        let page = plan.iter().find(|page| page.is_for_reed_solomon()).unwrap();
+        let page = plan.iter().find(|page| page.needs_reed_solomon()).unwrap();
         assert!(page.is_optional());
         page.read(&answer, &mut reading);
         assert_eq!(reading.get(Counter::FecCorrectedBlocks), Some(5));

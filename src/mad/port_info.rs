@@ -219,7 +219,7 @@ impl PortInfo {
     }
 
     /// Whether it answers PortInfoExtended. Port 0 of a switch tells it for all of them.
-    pub fn tells_fec(&self) -> bool {
+    pub fn reports_fec(&self) -> bool {
         self.capabilities & capability::CAPABILITY_MASK2 != 0
             && self.capabilities2 & capability2::PORT_INFO_EXTENDED != 0
     }

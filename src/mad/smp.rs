@@ -113,7 +113,7 @@ impl NodeInfo {
             port_count: self.port_count.min(254),
             enhanced_port0: false,
             speed_fields: SpeedFields::default(),
-            tells_fec: false,
+            reports_fec: false,
         })
     }
 

@@ -14,7 +14,7 @@ use crate::fabric::moment::Anchor;
 use crate::fabric::{Lid, Moment};
 use crate::mad::{self, Mad};
 
-use super::{Parcel, Received, SendError, Wire, WireError};
+use super::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 
 /// pcap's link type of ERF records.
 const LINKTYPE_ERF: u32 = 197;
@@ -129,19 +129,19 @@ fn record(
 
 /// A wire with a tap on it.
 #[derive(Debug)]
-pub struct Tapped<'a, W> {
-    wire: &'a mut W,
+pub struct CapturingTransport<'a, W> {
+    transport: &'a mut W,
     capture: Option<&'a mut Capture>,
 }
 
-impl<'a, W: Wire> Tapped<'a, W> {
+impl<'a, W: MadTransport> CapturingTransport<'a, W> {
     /// Taps a wire, if there is a capture to write to.
-    pub fn new(wire: &'a mut W, capture: Option<&'a mut Capture>) -> Self {
-        Tapped { wire, capture }
+    pub fn new(transport: &'a mut W, capture: Option<&'a mut Capture>) -> Self {
+        CapturingTransport { transport, capture }
     }
 }
 
-impl<W> Drop for Tapped<'_, W> {
+impl<W> Drop for CapturingTransport<'_, W> {
     /// At the end of each walk the file holds all of it.
     fn drop(&mut self) {
         if let Some(capture) = &mut self.capture {
@@ -150,33 +150,33 @@ impl<W> Drop for Tapped<'_, W> {
     }
 }
 
-impl<W: Wire> Wire for Tapped<'_, W> {
+impl<W: MadTransport> MadTransport for CapturingTransport<'_, W> {
     fn now(&self) -> Moment {
-        self.wire.now()
+        self.transport.now()
     }
 
     fn anchor(&self) -> Anchor {
-        self.wire.anchor()
+        self.transport.anchor()
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
-        self.wire.send(parcel)?;
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
+        self.transport.send(outgoing)?;
         if let Some(capture) = &mut self.capture {
             // Our own LID is not known here, and nobody needs it.
             capture.write(
-                &parcel.mad,
+                &outgoing.mad,
                 Lid::default(),
-                parcel.lid,
-                parcel.qp,
-                parcel.qkey,
-                parcel.sl,
+                outgoing.lid,
+                outgoing.qp,
+                outgoing.qkey,
+                outgoing.sl,
             );
         }
         Ok(())
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
-        let received = self.wire.receive(until)?;
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
+        let received = self.transport.receive(until)?;
         if let (Some(capture), Some(Received::Mad { from, mad })) = (&mut self.capture, &received) {
             let gmp = mad.class() == mad::Class::Performance as u8;
             let qkey = if gmp { super::GSI.1 } else { 0 };
@@ -199,7 +199,7 @@ mod tests {
         let mut capture = Capture::create(&path, 1 << 20).unwrap();
         let key = 0x5ec2_e75e_c2e7_5ec2_u64;
         let query = smp::port_info(1).with_m_key(MKey(key));
-        let mut mad = Mad::get(&query, Some(&Path::HERE), 1);
+        let mut mad = Mad::get(&query, Some(&DirectedRoute::LOCAL), 1);
         mad.put_be(mad::DATA, 8, key);
         capture.write(&mad, Lid(1), Lid(2), 0, 0, 0);
         drop(capture);
@@ -213,7 +213,7 @@ mod tests {
         let path = directory.path().join("c.pcap");
         let limit = 24 + 2 * RECORD_LEN as u64 + 5;
         let mut capture = Capture::create(&path, limit).unwrap();
-        let mad = Mad::get(&smp::node_info(), Some(&Path::HERE), 1);
+        let mad = Mad::get(&smp::node_info(), Some(&DirectedRoute::LOCAL), 1);
         for _ in 0..5 {
             capture.write(&mad, Lid(1), Lid(2), 0, 0, 0);
         }
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_record_is_as_long_as_it_says() {
-        let mad = Mad::get(&smp::node_info(), Some(&Path::HERE), 1);
+        let mad = Mad::get(&smp::node_info(), Some(&DirectedRoute::LOCAL), 1);
         let at = SystemTime::UNIX_EPOCH + Duration::from_millis(1500);
         let record = record(&mad, Lid(1), Lid(0x1234), 0, 0, 0, at);
         assert_eq!(record[0..8], [1, 0, 0, 0, 0x20, 0xa1, 7, 0]);

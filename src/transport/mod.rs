@@ -1,8 +1,8 @@
-//! Who carries a MAD: the wire as a trait, and the transactor that keeps many requests on it.
+//! Who carries a MAD: the wire as a trait, and the client that keeps many requests on it.
 //!
-//! A [`Wire`] sends and receives single MADs. A [`walk::Walk`] knows what to ask. The
-//! [`transactor::Transactor`] stands between them: windows, deadlines, retries, back-off,
-//! redirects. Neither walk nor transactor does I/O or reads a clock, so a device, a capture, a
+//! A [`MadTransport`] sends and receives single MADs. A [`walk::QueryPlan`] knows what to ask. The
+//! [`client::MadClient`] stands between them: windows, deadlines, retries, back-off,
+//! redirects. Neither walk nor client does I/O or reads a clock, so a device, a capture, a
 //! test's script and the simulated fabric can all be the wire.
 
 pub mod capture;
@@ -12,7 +12,7 @@ pub mod pulse;
 #[cfg(test)]
 pub(crate) mod scripted;
 pub mod stats;
-pub mod transactor;
+pub mod client;
 pub mod umad;
 pub mod walk;
 
@@ -29,7 +29,7 @@ use crate::mad::{Class, Mad, Path, Query};
 
 /// A lane: SMPs and GMPs have windows of their own, for they meet different queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub enum QueuePair {
     /// Subnet management: QP0, virtual lane 15, no flow control.
     Smp,
     /// General management: QP1.
@@ -83,7 +83,7 @@ impl Request {
 
 /// Why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Failure {
+pub enum RequestError {
     /// No answer to it and to any of its retries.
     #[error("no answer")]
     TimedOut,
@@ -101,10 +101,10 @@ pub enum Failure {
     Unsent,
 }
 
-impl Failure {
+impl RequestError {
     /// Whether the node gave no sign of life.
-    pub fn is_silence(self) -> bool {
-        matches!(self, Failure::TimedOut | Failure::Silent | Failure::Unsent)
+    pub fn is_no_response(self) -> bool {
+        matches!(self, RequestError::TimedOut | RequestError::Silent | RequestError::Unsent)
     }
 }
 
@@ -113,7 +113,7 @@ const GSI: (u32, u32) = (1, 0x8001_0000);
 
 /// A MAD on its way out, and where to.
 #[derive(Clone, Debug)]
-pub struct Parcel {
+pub struct OutgoingMad {
     /// The class, which picks the queue pair on our own side.
     pub class: Class,
     /// The destination's LID; the permissive one for a directed route.
@@ -134,7 +134,7 @@ pub struct Parcel {
     pub mad: Mad,
 }
 
-impl Parcel {
+impl OutgoingMad {
     fn new(
         request: &Request,
         redirect: Option<&Redirect>,
@@ -148,7 +148,7 @@ impl Parcel {
             Address::Global(route) => (None, route.lid, Some(*route)),
         };
         let (qp, qkey) = if class.is_smp() { (0, 0) } else { GSI };
-        let plain = Parcel {
+        let plain = OutgoingMad {
             class,
             lid,
             route,
@@ -160,7 +160,7 @@ impl Parcel {
             mad: Mad::request(&request.query, path, transaction),
         };
         match redirect {
-            Some(to) => Parcel {
+            Some(to) => OutgoingMad {
                 lid: to.lid,
                 qp: to.qp,
                 qkey: to.qkey,
@@ -199,7 +199,7 @@ pub enum Received {
 /// Why the wire cannot be used any more.
 #[derive(Debug, Error)]
 #[error("{device}: {problem}")]
-pub struct WireError {
+pub struct TransportError {
     /// Which device and port.
     pub device: String,
     /// What happened, and what it usually means.
@@ -217,11 +217,11 @@ pub enum SendError {
     Full,
     /// The device is gone.
     #[error(transparent)]
-    Wire(#[from] WireError),
+    MadTransport(#[from] TransportError),
 }
 
 /// Something that carries single MADs to a fabric and back, and the clock that runs along with it.
-pub trait Wire {
+pub trait MadTransport {
     /// The time now.
     fn now(&self) -> Moment;
 
@@ -229,7 +229,7 @@ pub trait Wire {
     fn anchor(&self) -> Anchor;
 
     /// A discovery begins: what the carrier knows of its own port may have changed.
-    fn look_again(&mut self) {}
+    fn refresh(&mut self) {}
 
     /// Our own port's GUID, if the carrier knows it before it is asked.
     fn port_guid(&self) -> Option<Guid> {
@@ -238,13 +238,13 @@ pub trait Wire {
 
     /// Whether our own port has the P_Key to ask general management with. Without it such requests are
     /// not sent.
-    fn in_partition(&self) -> bool {
+    fn has_p_key(&self) -> bool {
         true
     }
 
     /// Sends a MAD, without waiting.
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError>;
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError>;
 
     /// The next thing that came in, waiting for it until `until` at the most.
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError>;
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError>;
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::fabric::Moment;
 
-use super::{Failure, Lane};
+use super::{RequestError, QueuePair};
 
 /// How hard the fabric may be asked. All of it can be set by flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct SendConfig {
     /// SMPs in flight in all. Virtual lane 15 has no flow control: what overflows is dropped.
     pub smp_window: u16,
     /// GMPs in flight in all.
@@ -24,12 +24,12 @@ pub struct Pace {
     pub retries: u8,
 }
 
-impl Default for Pace {
+impl Default for SendConfig {
     /// ibdiagnet keeps 8 SMPs and 128 GMPs in flight, a few to any one switch; OpenSM 4 SMPs. With
     /// 2 tries, 2 MADs lost in 1,000 cost some port its sample in one sweep of five on 25,000 ports;
     /// with 3 tries, in one of 2,500.
     fn default() -> Self {
-        Pace {
+        SendConfig {
             smp_window: 8,
             gmp_window: 128,
             smp_lid_window: 2,
@@ -40,12 +40,12 @@ impl Default for Pace {
     }
 }
 
-impl Pace {
+impl SendConfig {
     /// How many MADs of a lane may be in flight to one destination.
-    pub fn lid_window(&self, lane: Lane) -> u16 {
+    pub fn lid_window(&self, lane: QueuePair) -> u16 {
         match lane {
-            Lane::Smp => self.smp_lid_window,
-            Lane::Gmp => self.gmp_lid_window,
+            QueuePair::Qp0 => self.smp_lid_window,
+            QueuePair::Qp1 => self.gmp_lid_window,
         }
     }
 }
@@ -121,7 +121,7 @@ pub(super) struct Destination<T> {
     last_miss: Moment,
     /// It was last heard before this walk.
     doubtful: bool,
-    given_up: Option<Failure>,
+    given_up: Option<RequestError>,
     back_off: Duration,
     /// How long it was paused for, since it last answered anything but that it is busy.
     paused: Duration,
@@ -151,7 +151,7 @@ impl<T> Destination<T> {
     }
 
     /// What nothing more is asked for in this walk, if that is so.
-    pub fn given_up(&self) -> Option<Failure> {
+    pub fn given_up(&self) -> Option<RequestError> {
         self.given_up
     }
 
@@ -179,7 +179,7 @@ impl<T> Destination<T> {
         self.window.missed();
         self.misses = self.misses.saturating_add(1);
         if self.misses >= self.tries(retries).max(LEAST_ROUNDS) {
-            self.given_up = Some(Failure::Silent);
+            self.given_up = Some(RequestError::Silent);
         }
     }
 
@@ -196,7 +196,7 @@ impl<T> Destination<T> {
         self.paused += self.back_off;
         self.back_off = (self.back_off * 2).min(LONGEST_BACK_OFF);
         if self.paused > MOST_PATIENCE {
-            self.given_up = Some(Failure::Busy);
+            self.given_up = Some(RequestError::Busy);
         }
     }
 
@@ -237,7 +237,7 @@ mod tests {
             now = destination.not_before;
         }
         assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1000, 1000]);
-        assert_eq!(destination.given_up(), Some(Failure::Busy));
+        assert_eq!(destination.given_up(), Some(RequestError::Busy));
         destination.heard();
         destination.busy(now);
         assert_eq!(destination.not_before.since(now).as_millis(), 20);

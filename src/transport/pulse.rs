@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::fabric::moment::Anchor;
 use crate::fabric::{Guid, Moment};
 
-use super::{Parcel, Received, SendError, Wire, WireError};
+use super::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 
 /// Beats with each turn of a loop; its clones are one.
 #[derive(Clone, Debug, Default)]
-pub struct Pulse(Arc<AtomicU64>);
+pub struct Heartbeat(Arc<AtomicU64>);
 
-impl Pulse {
+impl Heartbeat {
     /// One more turn.
     pub fn beat(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -30,45 +30,45 @@ impl Pulse {
 
 /// A wire whose driver is felt.
 #[derive(Debug)]
-pub struct Felt<W> {
-    wire: W,
-    pulse: Pulse,
+pub struct Instrumented<W> {
+    transport: W,
+    pulse: Heartbeat,
 }
 
-impl<W> Felt<W> {
+impl<W> Instrumented<W> {
     /// A wire, and what is to beat while it is driven.
-    pub fn new(wire: W, pulse: Pulse) -> Self {
-        Felt { wire, pulse }
+    pub fn new(transport: W, pulse: Heartbeat) -> Self {
+        Instrumented { transport, pulse }
     }
 }
 
-impl<W: Wire> Wire for Felt<W> {
+impl<W: MadTransport> MadTransport for Instrumented<W> {
     fn now(&self) -> Moment {
-        self.wire.now()
+        self.transport.now()
     }
 
     fn anchor(&self) -> Anchor {
-        self.wire.anchor()
+        self.transport.anchor()
     }
 
-    fn look_again(&mut self) {
-        self.wire.look_again();
+    fn refresh(&mut self) {
+        self.transport.refresh();
     }
 
     fn port_guid(&self) -> Option<Guid> {
-        self.wire.port_guid()
+        self.transport.port_guid()
     }
 
-    fn in_partition(&self) -> bool {
-        self.wire.in_partition()
+    fn has_p_key(&self) -> bool {
+        self.transport.has_p_key()
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
-        self.wire.send(parcel)
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
+        self.transport.send(outgoing)
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         self.pulse.beat();
-        self.wire.receive(until)
+        self.transport.receive(until)
     }
 }

@@ -12,7 +12,7 @@ use crate::fabric::rate::{Speed, SpeedSet, Width};
 use crate::fabric::status::{physical, state};
 use crate::fabric::topology::NodeKind;
 use crate::fabric::{Guid, Lid, Moment, PortNumber};
-use crate::mad::class_port_info::{self, Capabilities, ClassPortInfo};
+use crate::mad::class_port_info::{self, PmaCapabilities, ClassPortInfo};
 use crate::mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
 use crate::mad::pma::PortSamplesControl;
 use crate::mad::port_info::{PortInfo, capability, capability2};
@@ -21,11 +21,11 @@ use crate::mad::smp::{
 };
 use crate::mad::{DATA, Mad, method, status};
 
-use super::{Parcel, Received, SendError, Wire, WireError};
+use super::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 
 /// What becomes of one MAD.
 #[derive(Clone, Debug)]
-pub enum Fate {
+pub enum Reply {
     /// Answered after a while.
     Answered(Duration),
     /// Answered with a status and no data.
@@ -76,11 +76,11 @@ pub struct ScriptedNode {
 pub type Garble = Box<dyn FnMut(&mut [u8]) + Send>;
 
 /// The fabric, the wire to it and the script.
-pub struct Scripted {
+pub struct ScriptedTransport {
     pub nodes: Vec<ScriptedNode>,
     /// Which node and port we sit at.
     pub home: (usize, PortNumber),
-    pub fate: Box<dyn FnMut(&Parcel) -> Fate + Send>,
+    pub fate: Box<dyn FnMut(&OutgoingMad) -> Reply + Send>,
     /// PortPhysicalState of ports without a link.
     pub polling: u8,
     /// What links run at.
@@ -90,7 +90,7 @@ pub struct Scripted {
     /// What is done to the data of each answer.
     pub garble: Garble,
     /// Every MAD that was sent.
-    pub sent: Vec<Parcel>,
+    pub sent: Vec<OutgoingMad>,
     /// The most that were unanswered at once: in all by lane, and to one LID.
     pub most_in_flight: [usize; 2],
     pub most_to_one_lid: usize,
@@ -100,13 +100,13 @@ pub struct Scripted {
     open: HashMap<usize, (Lid, bool, Moment)>,
 }
 
-impl Scripted {
+impl ScriptedTransport {
     pub fn new(nodes: Vec<ScriptedNode>) -> Self {
-        Scripted {
+        ScriptedTransport {
             redirect_p_key: 0,
             nodes,
             home: (0, 1),
-            fate: Box::new(|_| Fate::Answered(ROUND_TRIP)),
+            fate: Box::new(|_| Reply::Answered(ROUND_TRIP)),
             polling: 2,
             speed: Speed::Edr,
             garble: Box::new(|_| {}),
@@ -127,19 +127,19 @@ impl Scripted {
     }
 
     /// The node that a MAD reaches, and the port that it comes in by.
-    fn target(&self, parcel: &Parcel) -> Option<(usize, PortNumber)> {
-        if parcel.lid != Lid::PERMISSIVE {
+    fn target(&self, outgoing: &OutgoingMad) -> Option<(usize, PortNumber)> {
+        if outgoing.lid != Lid::PERMISSIVE {
             return self.nodes.iter().enumerate().find_map(|(index, node)| {
                 if node.links.is_empty() {
                     return None;
                 }
-                let port = node.lids.iter().find(|(_, lid)| **lid == parcel.lid.0)?.0;
+                let port = node.lids.iter().find(|(_, lid)| **lid == outgoing.lid.0)?.0;
                 Some((index, *port))
             });
         }
-        let hops = usize::from(parcel.mad.u8(7));
+        let hops = usize::from(outgoing.mad.u8(7));
         let mut at = self.home;
-        for (hop, &port) in parcel.mad.0[129..129 + hops].iter().enumerate() {
+        for (hop, &port) in outgoing.mad.0[129..129 + hops].iter().enumerate() {
             let node = &self.nodes[at.0];
             if hop > 0 && node.kind != NodeKind::Switch {
                 return None;
@@ -149,12 +149,12 @@ impl Scripted {
         Some(at)
     }
 
-    fn answer(&self, parcel: &Parcel) -> Option<Mad> {
-        let (index, ingress) = self.target(parcel)?;
+    fn answer(&self, outgoing: &OutgoingMad) -> Option<Mad> {
+        let (index, ingress) = self.target(outgoing)?;
         let node = &self.nodes[index];
-        let mut answer = parcel.mad.answer();
+        let mut answer = outgoing.mad.response();
         let selected = answer.port_select();
-        match (parcel.class.is_smp(), answer.attribute()) {
+        match (outgoing.class.is_smp(), answer.attribute()) {
             (true, NODE_DESCRIPTION) => encode_node_description(&mut answer, &node.description),
             (true, NodeInfo::ID) => NodeInfo {
                 node_type: NodeInfo::type_of(node.kind),
@@ -195,7 +195,7 @@ impl Scripted {
             .encode(&mut answer),
             (false, ClassPortInfo::ID) => {
                 let (mask, mask2) = node.capabilities;
-                ClassPortInfo::of(Capabilities { mask, mask2 }, 0).encode(&mut answer);
+                ClassPortInfo::new(PmaCapabilities { mask, mask2 }, 0).encode(&mut answer);
             }
             // Symbol errors: something that tells node and port apart, at both of their places.
             (false, attribute) if attribute == Attribute::PortCounters as u16 => {
@@ -240,7 +240,7 @@ pub fn symbol_errors(node: usize, port: PortNumber) -> u16 {
     node as u16 * 100 + u16::from(port)
 }
 
-impl Wire for Scripted {
+impl MadTransport for ScriptedTransport {
     fn now(&self) -> Moment {
         self.now
     }
@@ -249,45 +249,45 @@ impl Wire for Scripted {
         Anchor { moment: self.now, wall: SystemTime::UNIX_EPOCH + Duration::from_nanos(self.now.0) }
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
-        let fate = (self.fate)(parcel);
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
+        let fate = (self.fate)(outgoing);
         match fate {
-            Fate::Refused => {
+            Reply::Refused => {
                 return Err(SendError::Refused(std::io::Error::from_raw_os_error(libc::EINVAL)));
             }
-            Fate::Full => return Err(SendError::Full),
-            _ => self.sent.push(parcel.clone()),
+            Reply::Full => return Err(SendError::Full),
+            _ => self.sent.push(outgoing.clone()),
         }
-        let transaction = parcel.mad.transaction();
-        let answer = self.answer(parcel);
-        let whole = |mad: Mad| Received::Mad { from: parcel.lid, mad };
+        let transaction = outgoing.mad.transaction_id();
+        let answer = self.answer(outgoing);
+        let whole = |mad: Mad| Received::Mad { from: outgoing.lid, mad };
         let told = |edit: &dyn Fn(&mut Mad)| {
-            let mut mad = parcel.mad.clone();
+            let mut mad = outgoing.mad.clone();
             mad.0[3] = method::GET_RESPONSE;
             edit(&mut mad);
             whole(mad)
         };
-        let mut waits = parcel.timeout + Duration::from_millis(100);
+        let mut waits = outgoing.timeout + Duration::from_millis(100);
         match fate {
-            Fate::Answered(after) => {
+            Reply::Answered(after) => {
                 if let Some(mut mad) = answer {
                     (self.garble)(&mut mad.0[DATA..]);
                     waits = waits.min(after);
                     self.deliver(after, whole(mad));
                 } else {
                     // The kernel says so when the time that it was given is over.
-                    waits = parcel.timeout;
-                    self.deliver(parcel.timeout, Received::Expired { transaction });
+                    waits = outgoing.timeout;
+                    self.deliver(outgoing.timeout, Received::Expired { transaction });
                 }
             }
-            Fate::Status(status) => {
+            Reply::Status(status) => {
                 waits = ROUND_TRIP;
                 self.deliver(
                     ROUND_TRIP,
                     told(&|mad| mad.0[4..6].copy_from_slice(&status.to_be_bytes())),
                 );
             }
-            Fate::Redirected(lid, qp) => {
+            Reply::Redirected(lid, qp) => {
                 waits = ROUND_TRIP;
                 let p_key = self.redirect_p_key;
                 let redirect = told(&|mad| {
@@ -299,28 +299,28 @@ impl Wire for Scripted {
                 });
                 self.deliver(ROUND_TRIP, redirect);
             }
-            Fate::Expired => {
+            Reply::Expired => {
                 waits = ROUND_TRIP;
                 self.deliver(ROUND_TRIP, Received::Expired { transaction });
             }
-            Fate::Foreign => self.deliver(ROUND_TRIP, told(&|mad| mad.0[14] ^= 0x55)),
-            Fate::Short => self.deliver(ROUND_TRIP, Received::Malformed { bytes: 100 }),
-            Fate::Lost | Fate::Refused | Fate::Full => {}
+            Reply::Foreign => self.deliver(ROUND_TRIP, told(&|mad| mad.0[14] ^= 0x55)),
+            Reply::Short => self.deliver(ROUND_TRIP, Received::Malformed { bytes: 100 }),
+            Reply::Lost | Reply::Refused | Reply::Full => {}
         }
         let now = self.now;
         self.open.retain(|_, (_, _, until)| *until > now);
-        self.open.insert(self.sent.len(), (parcel.lid, parcel.class.is_smp(), now + waits));
+        self.open.insert(self.sent.len(), (outgoing.lid, outgoing.class.is_smp(), now + waits));
         let count = |keep: &dyn Fn(&(Lid, bool, Moment)) -> bool| {
             self.open.values().filter(|it| keep(it)).count()
         };
         let (smp, gmp) = (count(&|it| it.1), count(&|it| !it.1));
-        let to_lid = count(&|it| it.0 == parcel.lid && it.0 != Lid::PERMISSIVE && !it.1);
+        let to_lid = count(&|it| it.0 == outgoing.lid && it.0 != Lid::PERMISSIVE && !it.1);
         self.most_in_flight = [self.most_in_flight[0].max(smp), self.most_in_flight[1].max(gmp)];
         self.most_to_one_lid = self.most_to_one_lid.max(to_lid);
         Ok(())
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         match self.arrivals.peek() {
             Some(&Reverse((at, number))) if at <= until => {
                 self.arrivals.pop();

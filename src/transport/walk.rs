@@ -8,28 +8,28 @@ use thiserror::Error;
 use crate::fabric::Moment;
 use crate::mad::Mad;
 
-use super::transactor::Transactor;
-use super::{Failure, Lane, Parcel, Request, SendError, Wire, WireError};
+use super::client::MadClient;
+use super::{RequestError, QueuePair, OutgoingMad, Request, SendError, MadTransport, TransportError};
 
 /// A state machine that knows what to ask, and learns from the answers what to ask next.
-pub trait Walk {
+pub trait QueryPlan {
     /// The next question for this lane, with a tag that comes back with its outcome; `None` when
     /// there is none now. There may be more after another answer.
-    fn next(&mut self, lane: Lane) -> Option<(Request, u64)>;
+    fn next(&mut self, lane: QueuePair) -> Option<(Request, u64)>;
 
     /// A question's outcome, at the moment at which it was known.
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment);
+    fn finished(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment);
 }
 
 /// Why a walk did not come to its end.
 #[derive(Debug, Error)]
-pub enum Broken {
+pub enum RunError {
     /// The process is to end.
     #[error("stopped")]
     Stopped,
     /// The wire is gone.
     #[error(transparent)]
-    Wire(#[from] WireError),
+    MadTransport(#[from] TransportError),
 }
 
 /// How often a waiting thread looks whether it is to stop.
@@ -47,103 +47,103 @@ const EXPIRY_CHECK: Duration = Duration::from_millis(20);
 /// When `stop` is set nothing new is sent, and what is open is waited for, so that the device is left
 /// clean; but not for longer than a second.
 pub fn drive(
-    walk: &mut impl Walk,
-    transactor: &mut Transactor,
-    wire: &mut impl Wire,
+    walk: &mut impl QueryPlan,
+    client: &mut MadClient,
+    transport: &mut impl MadTransport,
     stop: &AtomicBool,
-) -> Result<(), Broken> {
-    transactor.begin();
+) -> Result<(), RunError> {
+    client.begin();
     let mut stop_by = None;
-    let mut expired_at = wire.now();
+    let mut expired_at = transport.now();
     loop {
         let stopping = stop.load(Ordering::Relaxed);
-        let now = wire.now();
+        let now = transport.now();
         if stopping {
-            transactor.abandon_unsent();
+            client.cancel_queued();
             if now > *stop_by.get_or_insert(now + MOST_FAREWELL) {
-                transactor.forget_all();
-                return Err(Broken::Stopped);
+                client.reset();
+                return Err(RunError::Stopped);
             }
         }
         // The time is taken anew for each: a burst of 128 takes longer than a round trip.
-        while let Some(parcel) = next_parcel(walk, transactor, wire.now(), stopping) {
-            if !send(&parcel, transactor, wire)? {
+        while let Some(outgoing) = poll_transmit(walk, client, transport.now(), stopping) {
+            if !send(&outgoing, client, transport)? {
                 break;
             }
         }
-        while let Some((tag, outcome)) = transactor.next_finished() {
-            walk.finished(tag, outcome.as_ref().map_err(|failure| *failure), wire.now());
+        while let Some((tag, outcome)) = client.poll_finished() {
+            walk.finished(tag, outcome.as_ref().map_err(|failure| *failure), transport.now());
         }
-        if transactor.is_idle() {
+        if client.is_idle() {
             if stopping {
-                return Err(Broken::Stopped);
+                return Err(RunError::Stopped);
             }
             // The last outcomes may have raised new questions.
-            if !pull(walk, transactor) {
+            if !pull(walk, client) {
                 return Ok(());
             }
             continue;
         }
-        let until = transactor.wake_up(now).min(now + STOP_CHECK);
-        let received = wire.receive(until).inspect_err(|_| transactor.forget_all())?;
-        let now = wire.now();
+        let until = client.poll_timeout(now).min(now + STOP_CHECK);
+        let received = transport.receive(until).inspect_err(|_| client.reset())?;
+        let now = transport.now();
         let quiet = received.is_none();
         if let Some(received) = received {
-            transactor.received(received, now);
+            client.received(received, now);
         }
         if quiet || now.since(expired_at) >= EXPIRY_CHECK {
-            transactor.expire(now);
+            client.expire(now);
             expired_at = now;
         }
     }
 }
 
 /// Takes one more question on, if there is one and a lane has room for it.
-fn pull(walk: &mut impl Walk, transactor: &mut Transactor) -> bool {
-    let next = [Lane::Smp, Lane::Gmp]
+fn pull(walk: &mut impl QueryPlan, client: &mut MadClient) -> bool {
+    let next = [QueuePair::Qp0, QueuePair::Qp1]
         .into_iter()
-        .find_map(|lane| if transactor.has_room(lane) { walk.next(lane) } else { None });
+        .find_map(|lane| if client.has_room(lane) { walk.next(lane) } else { None });
     if let Some((request, tag)) = next {
-        transactor.submit(request, tag);
+        client.submit(request, tag);
     }
     next.is_some()
 }
 
 /// The next MAD to send: of what waits already, else of what the walk asks next.
-fn next_parcel(
-    walk: &mut impl Walk,
-    transactor: &mut Transactor,
+fn poll_transmit(
+    walk: &mut impl QueryPlan,
+    client: &mut MadClient,
     now: Moment,
     stopping: bool,
-) -> Option<Parcel> {
+) -> Option<OutgoingMad> {
     loop {
-        let parcel = transactor.next_parcel(now);
-        if parcel.is_some() || stopping || !pull(walk, transactor) {
-            return parcel;
+        let outgoing = client.poll_transmit(now);
+        if outgoing.is_some() || stopping || !pull(walk, client) {
+            return outgoing;
         }
     }
 }
 
 /// Sends one MAD; false when the wire has no room for any just now.
 fn send(
-    parcel: &Parcel,
-    transactor: &mut Transactor,
-    wire: &mut impl Wire,
-) -> Result<bool, WireError> {
-    let transaction = parcel.mad.transaction();
-    match wire.send(parcel) {
+    outgoing: &OutgoingMad,
+    client: &mut MadClient,
+    transport: &mut impl MadTransport,
+) -> Result<bool, TransportError> {
+    let transaction = outgoing.mad.transaction_id();
+    match transport.send(outgoing) {
         Ok(()) => {
-            transactor.taken();
+            client.taken();
             Ok(true)
         }
-        Err(SendError::Full) => Ok(transactor.no_room(transaction, wire.now())),
+        Err(SendError::Full) => Ok(client.no_room(transaction, transport.now())),
         Err(SendError::Refused(error)) => {
-            tracing::debug!(lid = %parcel.lid, class = parcel.class.label(), %error, "MAD refused");
-            transactor.unsent(transaction);
+            tracing::debug!(lid = %outgoing.lid, class = outgoing.class.label(), %error, "MAD refused");
+            client.unsent(transaction);
             Ok(true)
         }
-        Err(SendError::Wire(error)) => {
-            transactor.forget_all();
+        Err(SendError::MadTransport(error)) => {
+            client.reset();
             Err(error)
         }
     }
@@ -152,20 +152,20 @@ fn send(
 /// Waits until a moment, taking in what still comes in late, so that nothing piles up.
 pub fn rest(
     until: Moment,
-    transactor: &mut Transactor,
-    wire: &mut impl Wire,
+    client: &mut MadClient,
+    transport: &mut impl MadTransport,
     stop: &AtomicBool,
-) -> Result<(), Broken> {
+) -> Result<(), RunError> {
     loop {
         if stop.load(Ordering::Relaxed) {
-            return Err(Broken::Stopped);
+            return Err(RunError::Stopped);
         }
-        let now = wire.now();
+        let now = transport.now();
         if now >= until {
             return Ok(());
         }
-        if let Some(received) = wire.receive(until.min(now + STOP_CHECK))? {
-            transactor.received(received, wire.now());
+        if let Some(received) = transport.receive(until.min(now + STOP_CHECK))? {
+            client.received(received, transport.now());
         }
     }
 }

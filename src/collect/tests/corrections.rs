@@ -9,17 +9,17 @@ use crate::mad::pma::PortSamplesControl;
 
 /// Us, a switch with 8 ports and two hosts; all of them count what they corrected, and tell which
 /// correction they run with.
-fn modern(fec: Option<u16>) -> Scripted {
+fn modern(fec: Option<u16>) -> ScriptedTransport {
     let cables = [((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1))];
     let mut nodes = fabric(&[(CA, 1), (SWITCH, 8), (CA, 1), (CA, 1)], &cables);
     for node in &mut nodes {
         (node.capabilities, node.fec) = ((0x5300, 2), fec);
     }
-    Scripted::new(nodes)
+    ScriptedTransport::new(nodes)
 }
 
-fn asked(wire: &Scripted, attribute: u16) -> usize {
-    let of_it = wire.sent.iter().filter(|parcel| parcel.mad.attribute() == attribute);
+fn asked(transport: &ScriptedTransport, attribute: u16) -> usize {
+    let of_it = transport.sent.iter().filter(|outgoing| outgoing.mad.attribute() == attribute);
     of_it.count()
 }
 
@@ -28,7 +28,7 @@ fn port(fabric: &Fabric, guid: u64, number: u8) -> PortIndex {
 }
 
 /// How many ports told their correction, and of how many what was corrected was read.
-fn told(swept: &Swept) -> (usize, usize) {
+fn told(swept: &SweepResult) -> (usize, usize) {
     let readings = swept.snapshot.readings.iter().flatten();
     let read = readings.filter(|reading| reading.get(Counter::FecCorrectedSymbols).is_some());
     (swept.snapshot.fec.iter().flatten().count(), read.count())
@@ -36,14 +36,14 @@ fn told(swept: &Swept) -> (usize, usize) {
 
 #[test]
 fn the_correction_of_a_link_is_asked_once_and_what_it_mended_in_each_sweep_from_then_on() {
-    let mut wire = modern(Some(2));
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(FEC);
+    let mut transport = modern(Some(2));
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::new(FEC);
     for (round, counters) in [(0, 0), (1, 6), (2, 6)] {
-        wire.sent.clear();
-        let swept = swept(&mut wire, &fabric, &mut agents);
-        assert_eq!(asked(&wire, PortInfoExtended::ID), if round == 0 { 6 } else { 0 });
-        assert_eq!(asked(&wire, PortExtendedSpeedsCounters::ID), counters, "round {round}");
+        transport.sent.clear();
+        let swept = swept(&mut transport, &fabric, &mut agents);
+        assert_eq!(asked(&transport, PortInfoExtended::ID), if round == 0 { 6 } else { 0 });
+        assert_eq!(asked(&transport, PortExtendedSpeedsCounters::ID), counters, "round {round}");
         assert_eq!((told(&swept), swept.failed_ports), ((6, counters), 0), "round {round}");
         let near = port(&fabric, 2, 3);
         assert_eq!(swept.snapshot.fec[near.0 as usize], Some(Fec::ReedSolomon));
@@ -56,7 +56,7 @@ fn the_correction_of_a_link_is_asked_once_and_what_it_mended_in_each_sweep_from_
 fn nobody_is_asked_for_corrections_who_need_not_be() {
     // Not wanted; a device that does not tell; no Reed-Solomon; another layout's codes.
     for (extras, fec, speed, asked_mode, read) in [
-        (Extras::default(), Some(2), Speed::Hdr, 0, 0),
+        (OptionalCounters::default(), Some(2), Speed::Hdr, 0, 0),
         (FEC, None, Speed::Edr, 0, 0),
         (FEC, None, Speed::Hdr, 0, 6),
         (FEC, Some(0), Speed::Hdr, 6, 0),
@@ -69,78 +69,78 @@ fn nobody_is_asked_for_corrections_who_need_not_be() {
         (FEC, Some(12), Speed::Hdr, 6, 6),
         (FEC, Some(14), Speed::Edr, 6, 6),
     ] {
-        let mut wire = modern(fec);
-        wire.speed = speed;
-        let fabric = assembled(&mut wire);
-        let mut agents = Agents::new(extras);
-        swept(&mut wire, &fabric, &mut agents);
-        assert_eq!(asked(&wire, PortInfoExtended::ID), asked_mode, "{fec:?} {speed:?}");
-        wire.sent.clear();
-        let swept = swept(&mut wire, &fabric, &mut agents);
-        assert_eq!(asked(&wire, PortInfoExtended::ID), 0, "{fec:?} {speed:?}, again");
-        assert_eq!(asked(&wire, PortExtendedSpeedsCounters::ID), read, "{fec:?} {speed:?}");
+        let mut transport = modern(fec);
+        transport.speed = speed;
+        let fabric = assembled(&mut transport);
+        let mut agents = AgentCache::new(extras);
+        swept(&mut transport, &fabric, &mut agents);
+        assert_eq!(asked(&transport, PortInfoExtended::ID), asked_mode, "{fec:?} {speed:?}");
+        transport.sent.clear();
+        let swept = swept(&mut transport, &fabric, &mut agents);
+        assert_eq!(asked(&transport, PortInfoExtended::ID), 0, "{fec:?} {speed:?}, again");
+        assert_eq!(asked(&transport, PortExtendedSpeedsCounters::ID), read, "{fec:?} {speed:?}");
         assert_eq!((told(&swept).1, swept.failed_ports), (read, 0), "{fec:?} {speed:?}");
     }
 }
 
 #[test]
 fn a_link_that_changed_is_asked_anew() {
-    let mut wire = modern(Some(2));
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(FEC);
-    swept(&mut wire, &fabric, &mut agents);
+    let mut transport = modern(Some(2));
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::new(FEC);
+    swept(&mut transport, &fabric, &mut agents);
 
     // The switch tells that its port 2 lost its link: nothing is known of its host's end, either.
-    let cable = wire.nodes[1].links.remove(&2).unwrap();
-    let without = swept(&mut wire, &fabric, &mut agents);
+    let cable = transport.nodes[1].links.remove(&2).unwrap();
+    let without = swept(&mut transport, &fabric, &mut agents);
     for end in [port(&fabric, 2, 2), port(&fabric, 3, 1)] {
         assert_eq!(without.snapshot.fec[end.0 as usize], None);
     }
     assert_eq!(told(&without).0, 4);
 
-    wire.nodes[1].links.insert(2, cable);
-    wire.nodes[1].fec = Some(0);
-    wire.sent.clear();
-    let back = swept(&mut wire, &fabric, &mut agents);
-    assert_eq!(asked(&wire, PortInfoExtended::ID), 2, "both ends, and nobody else");
+    transport.nodes[1].links.insert(2, cable);
+    transport.nodes[1].fec = Some(0);
+    transport.sent.clear();
+    let back = swept(&mut transport, &fabric, &mut agents);
+    assert_eq!(asked(&transport, PortInfoExtended::ID), 2, "both ends, and nobody else");
     assert_eq!(back.snapshot.fec[port(&fabric, 2, 2).0 as usize], Some(Fec::None));
     assert_eq!(back.snapshot.fec[port(&fabric, 2, 3).0 as usize], Some(Fec::ReedSolomon));
 
     // Port 3's cable leads elsewhere now, and a discovery finds that.
-    wire.nodes[1].links.remove(&3);
-    wire.nodes[1].links.insert(4, (3, 1));
-    wire.nodes[3].links.insert(1, (1, 4));
-    let again = Arc::new(discover_again(&mut wire, &fabric));
+    transport.nodes[1].links.remove(&3);
+    transport.nodes[1].links.insert(4, (3, 1));
+    transport.nodes[3].links.insert(1, (1, 4));
+    let again = Arc::new(discover_again(&mut transport, &fabric));
     agents.keep_present(&again);
-    wire.sent.clear();
-    let moved = swept(&mut wire, &again, &mut agents);
-    assert_eq!((asked(&wire, PortInfoExtended::ID), told(&moved).0), (2, 6));
+    transport.sent.clear();
+    let moved = swept(&mut transport, &again, &mut agents);
+    assert_eq!((asked(&transport, PortInfoExtended::ID), told(&moved).0), (2, 6));
 
     // All links run at another speed.
-    wire.speed = Speed::Hdr;
-    let faster = Arc::new(discover_again(&mut wire, &again));
-    wire.sent.clear();
-    swept(&mut wire, &faster, &mut agents);
-    assert_eq!(asked(&wire, PortInfoExtended::ID), 6);
+    transport.speed = Speed::Hdr;
+    let faster = Arc::new(discover_again(&mut transport, &again));
+    transport.sent.clear();
+    swept(&mut transport, &faster, &mut agents);
+    assert_eq!(asked(&transport, PortInfoExtended::ID), 6);
 }
 
 #[test]
 fn who_refuses_to_tell_is_left_alone_if_it_cannot_and_asked_again_if_it_would_not() {
     for (status, again) in [(0x0c, 0), (0x1c, 6)] {
-        let mut wire = modern(Some(2));
-        let fabric = assembled(&mut wire);
-        let mut agents = Agents::new(FEC);
-        wire.fate = Box::new(move |parcel: &Parcel| {
-            if parcel.mad.attribute() == PortInfoExtended::ID {
-                Fate::Status(status)
+        let mut transport = modern(Some(2));
+        let fabric = assembled(&mut transport);
+        let mut agents = AgentCache::new(FEC);
+        transport.fate = Box::new(move |outgoing: &OutgoingMad| {
+            if outgoing.mad.attribute() == PortInfoExtended::ID {
+                Reply::Status(status)
             } else {
-                Fate::Answered(ROUND_TRIP)
+                Reply::Answered(ROUND_TRIP)
             }
         });
-        swept(&mut wire, &fabric, &mut agents);
-        wire.sent.clear();
-        let swept = swept(&mut wire, &fabric, &mut agents);
-        assert_eq!(asked(&wire, PortInfoExtended::ID), again, "{status:#x}");
+        swept(&mut transport, &fabric, &mut agents);
+        transport.sent.clear();
+        let swept = swept(&mut transport, &fabric, &mut agents);
+        assert_eq!(asked(&transport, PortInfoExtended::ID), again, "{status:#x}");
         assert!(!swept.moved && !swept.snapshot.silent.contains(&true));
     }
 }
@@ -158,45 +158,45 @@ fn a_large_fabric_is_asked_in_turn() {
     for node in &mut nodes {
         node.fec = Some(2);
     }
-    let mut wire = Scripted::new(nodes);
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::new(FEC);
+    let mut transport = ScriptedTransport::new(nodes);
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::new(FEC);
     let ends = 2 * links.len();
     // Those who do not answer at first do not keep the others from being asked.
-    wire.fate = Box::new(|parcel: &Parcel| {
-        let first = parcel.mad.attribute() == PortInfoExtended::ID && parcel.lid == Lid(2);
-        if first { Fate::Status(0x1c) } else { Fate::Answered(ROUND_TRIP) }
+    transport.fate = Box::new(|outgoing: &OutgoingMad| {
+        let first = outgoing.mad.attribute() == PortInfoExtended::ID && outgoing.lid == Lid(2);
+        if first { Reply::Status(0x1c) } else { Reply::Answered(ROUND_TRIP) }
     });
     let mut counts = Vec::new();
     for _ in 0..4 {
-        wire.sent.clear();
-        swept(&mut wire, &fabric, &mut agents);
-        counts.push(asked(&wire, PortInfoExtended::ID));
+        transport.sent.clear();
+        swept(&mut transport, &fabric, &mut agents);
+        counts.push(asked(&transport, PortInfoExtended::ID));
     }
     assert_eq!(counts, [256, 256, ends - 512 + 64, 64]);
 }
 
 #[test]
 fn the_tick_of_each_agent_is_asked_once() {
-    let mut wire = modern(None);
-    wire.nodes[1].tick = Some(7);
-    wire.nodes[2].tick = Some(31);
-    wire.nodes[3].capabilities = (0x0400, 0);
-    wire.nodes[3].tick = Some(3);
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::default();
+    let mut transport = modern(None);
+    transport.nodes[1].tick = Some(7);
+    transport.nodes[2].tick = Some(31);
+    transport.nodes[3].capabilities = (0x0400, 0);
+    transport.nodes[3].tick = Some(3);
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::default();
     let mut refuses = true;
-    wire.fate = Box::new(move |parcel: &Parcel| {
-        let tick = parcel.mad.attribute() == PortSamplesControl::ID;
-        if tick && parcel.lid == Lid(3) && std::mem::take(&mut refuses) {
-            return Fate::Status(0x1c);
+    transport.fate = Box::new(move |outgoing: &OutgoingMad| {
+        let tick = outgoing.mad.attribute() == PortSamplesControl::ID;
+        if tick && outgoing.lid == Lid(3) && std::mem::take(&mut refuses) {
+            return Reply::Status(0x1c);
         }
-        Fate::Answered(ROUND_TRIP)
+        Reply::Answered(ROUND_TRIP)
     });
     for (round, questions, host) in [(0, 3, None), (1, 1, Some(31)), (2, 0, Some(31))] {
-        wire.sent.clear();
-        let swept = swept(&mut wire, &fabric, &mut agents);
-        assert_eq!(asked(&wire, PortSamplesControl::ID), questions, "round {round}");
+        transport.sent.clear();
+        let swept = swept(&mut transport, &fabric, &mut agents);
+        assert_eq!(asked(&transport, PortSamplesControl::ID), questions, "round {round}");
         // Who does not answer it, or does not count waiting, has none; nothing is missing for it.
         assert_eq!(swept.snapshot.ticks, [None, Some(7), host, None], "round {round}");
         assert_eq!(swept.failed_ports, 0);
@@ -205,19 +205,19 @@ fn the_tick_of_each_agent_is_asked_once() {
 
 #[test]
 fn an_agent_that_says_nothing_to_what_it_does_not_have_is_asked_three_times_and_is_not_silent() {
-    let mut wire = modern(None);
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::default();
-    let drops = |parcel: &Parcel| parcel.mad.attribute() == PortSamplesControl::ID;
-    wire.fate = Box::new(
-        move |parcel: &Parcel| {
-            if drops(parcel) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+    let mut transport = modern(None);
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::default();
+    let drops = |outgoing: &OutgoingMad| outgoing.mad.attribute() == PortSamplesControl::ID;
+    transport.fate = Box::new(
+        move |outgoing: &OutgoingMad| {
+            if drops(outgoing) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
         },
     );
     for questions in [4, 4, 4, 0, 0] {
-        wire.sent.clear();
-        let swept = swept(&mut wire, &fabric, &mut agents);
-        assert_eq!(asked(&wire, PortSamplesControl::ID), questions, "one try each");
+        transport.sent.clear();
+        let swept = swept(&mut transport, &fabric, &mut agents);
+        assert_eq!(asked(&transport, PortSamplesControl::ID), questions, "one try each");
         assert!(!swept.snapshot.silent.contains(&true));
         assert_eq!((swept.failed_ports, &swept.snapshot.ticks), (0, &vec![None; 4]));
     }
@@ -232,9 +232,9 @@ fn the_simulated_fabric_tells_its_corrections_and_its_ticks() {
     let story = Scenario::parse("test", text).unwrap().story(&Overrides::default()).unwrap();
     let seat = story.seats[0];
     let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-    let mut wire = SimWire::new(share(World::new(story)), seat, time);
-    let fabric = assembled(&mut wire);
-    let swept = swept(&mut wire, &fabric, &mut Agents::new(FEC));
+    let mut transport = SimWire::new(share(World::new(story)), seat, time);
+    let fabric = assembled(&mut transport);
+    let swept = swept(&mut transport, &fabric, &mut AgentCache::new(FEC));
     let snapshot = &swept.snapshot;
     for port in fabric.port_indexes() {
         let linked = fabric.port(port).peer.is_some();
@@ -250,13 +250,13 @@ fn the_simulated_fabric_tells_its_corrections_and_its_ticks() {
 
 #[test]
 fn a_switch_is_asked_for_the_tick_of_its_first_port() {
-    let mut wire = modern(None);
-    let fabric = assembled(&mut wire);
-    swept(&mut wire, &fabric, &mut Agents::default());
-    let mut tick = wire
+    let mut transport = modern(None);
+    let fabric = assembled(&mut transport);
+    swept(&mut transport, &fabric, &mut AgentCache::default());
+    let mut tick = transport
         .sent
         .iter()
-        .filter(|parcel| parcel.mad.attribute() == PortSamplesControl::ID && parcel.lid == Lid(2));
+        .filter(|outgoing| outgoing.mad.attribute() == PortSamplesControl::ID && outgoing.lid == Lid(2));
     assert_eq!(tick.next().unwrap().mad.port_select(), 1);
     assert!(tick.next().is_none());
 }

@@ -5,65 +5,65 @@ use std::collections::HashSet;
 use super::*;
 
 /// Whether a MAD is directed, and goes this many hops at least.
-fn is_directed(parcel: &Parcel, hops: u8) -> bool {
-    parcel.class.is_smp() && parcel.lid == Lid::PERMISSIVE && parcel.mad.u8(7) >= hops
+fn is_directed(outgoing: &OutgoingMad, hops: u8) -> bool {
+    outgoing.class.is_smp() && outgoing.lid == Lid::PERMISSIVE && outgoing.mad.u8(7) >= hops
 }
 
 /// Us, a leaf, and a row of 20 switches behind it.
-fn row() -> Scripted {
+fn row() -> ScriptedTransport {
     let mut kinds = vec![(CA, 1)];
     kinds.extend([(SWITCH, 4); 21]);
     let mut links = vec![((0, 1), (1, 1))];
     links.extend((1..21).map(|switch| ((switch, 2), (switch + 1, 1))));
-    Scripted::new(fabric(&kinds, &links))
+    ScriptedTransport::new(fabric(&kinds, &links))
 }
 
 /// The leaf forwards, but its SMA answers nothing.
-fn hang_the_leaf(wire: &mut Scripted) {
-    wire.fate = Box::new(|parcel: &Parcel| {
-        let to_leaf = parcel.class.is_smp() && parcel.lid == Lid(2);
-        if to_leaf || is_directed(parcel, 1) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+fn hang_the_leaf(transport: &mut ScriptedTransport) {
+    transport.fate = Box::new(|outgoing: &OutgoingMad| {
+        let to_leaf = outgoing.class.is_smp() && outgoing.lid == Lid(2);
+        if to_leaf || is_directed(outgoing, 1) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
     });
 }
 
 #[test]
 fn a_link_that_goes_down_behind_a_hung_leaf_shows_in_the_next_sweep() {
-    let mut wire = row();
-    let before = assembled(&mut wire);
-    hang_the_leaf(&mut wire);
-    let hidden = Arc::new(discover_again(&mut wire, &before));
+    let mut transport = row();
+    let before = assembled(&mut transport);
+    hang_the_leaf(&mut transport);
+    let hidden = Arc::new(discover_again(&mut transport, &before));
     let port = hidden.find((Guid(21), 2)).unwrap();
     assert_eq!(hidden.node_of(port).presence, Presence::Hidden);
-    let mut agents = Agents::default();
-    let state = |swept: &Swept| swept.snapshot.status(port).map(|status| status.state);
+    let mut agents = AgentCache::default();
+    let state = |swept: &SweepResult| swept.snapshot.status(port).map(|status| status.state);
     for _ in 0..2 {
-        let quiet = swept(&mut wire, &hidden, &mut agents);
+        let quiet = swept(&mut transport, &hidden, &mut agents);
         assert_eq!((state(&quiet), quiet.moved), (Some(state::ACTIVE), false));
     }
-    wire.nodes[20].links.remove(&2);
-    let down = swept(&mut wire, &hidden, &mut agents);
+    transport.nodes[20].links.remove(&2);
+    let down = swept(&mut transport, &hidden, &mut agents);
     assert_eq!((state(&down), down.moved), (Some(state::DOWN), true));
 }
 
 #[test]
 fn all_behind_a_switch_that_hung_for_a_while_is_asked_again_when_it_forwards_again() {
-    let mut wire = row();
-    let before = assembled(&mut wire);
-    wire.fate = Box::new(|parcel: &Parcel| match parcel.lid {
-        Lid(1) => Fate::Answered(ROUND_TRIP),
-        _ if is_directed(parcel, 0) && parcel.mad.u8(7) == 0 => Fate::Answered(ROUND_TRIP),
-        _ => Fate::Lost,
+    let mut transport = row();
+    let before = assembled(&mut transport);
+    transport.fate = Box::new(|outgoing: &OutgoingMad| match outgoing.lid {
+        Lid(1) => Reply::Answered(ROUND_TRIP),
+        _ if is_directed(outgoing, 0) && outgoing.mad.u8(7) == 0 => Reply::Answered(ROUND_TRIP),
+        _ => Reply::Lost,
     });
-    let hidden = Arc::new(discover_again(&mut wire, &before));
-    let mut agents = Agents::default();
+    let hidden = Arc::new(discover_again(&mut transport, &before));
+    let mut agents = AgentCache::default();
     for _ in 0..10 {
-        let dark = swept(&mut wire, &hidden, &mut agents);
+        let dark = swept(&mut transport, &hidden, &mut agents);
         assert_eq!(dark.snapshot.silent.iter().filter(|silent| **silent).count(), 21);
     }
-    hang_the_leaf(&mut wire);
-    swept(&mut wire, &hidden, &mut agents);
-    wire.nodes[20].links.remove(&2);
-    assert!(swept(&mut wire, &hidden, &mut agents).moved);
+    hang_the_leaf(&mut transport);
+    swept(&mut transport, &hidden, &mut agents);
+    transport.nodes[20].links.remove(&2);
+    assert!(swept(&mut transport, &hidden, &mut agents).moved);
 }
 
 #[test]
@@ -76,20 +76,20 @@ fn hidden_aggregation_nodes_stay_up_from_sweep_to_sweep() {
     for node in &mut nodes[3..] {
         node.device_id = 53001;
     }
-    let mut wire = Scripted::new(nodes);
-    let before = assembled(&mut wire);
-    hang_the_leaf(&mut wire);
-    let hidden = Arc::new(discover_again(&mut wire, &before));
+    let mut transport = ScriptedTransport::new(nodes);
+    let before = assembled(&mut transport);
+    hang_the_leaf(&mut transport);
+    let hidden = Arc::new(discover_again(&mut transport, &before));
     assert_eq!(hidden.nodes[10].identity.kind, NodeKind::AggregationNode);
-    let mut agents = Agents::default();
+    let mut agents = AgentCache::default();
     for sweep in 0..5 {
-        let swept = swept(&mut wire, &hidden, &mut agents);
+        let swept = swept(&mut transport, &hidden, &mut agents);
         assert!(!swept.snapshot.silent[2..].contains(&true), "sweep {sweep}");
     }
 }
 
 /// Us, a switch and 40 hosts, all of which tell their error correction.
-fn many_hosts() -> Scripted {
+fn many_hosts() -> ScriptedTransport {
     let mut kinds = vec![(CA, 1), (SWITCH, 41)];
     kinds.extend([(CA, 1); 40]);
     let mut links = vec![((0, 1), (1, 41))];
@@ -98,30 +98,30 @@ fn many_hosts() -> Scripted {
     for node in &mut nodes {
         node.fec = Some(2);
     }
-    Scripted::new(nodes)
+    ScriptedTransport::new(nodes)
 }
 
 #[test]
 fn hosts_that_refuse_get_less_than_an_smp_a_second_while_their_correction_is_unknown() {
     for is_hidden in [false, true] {
-        let mut wire = many_hosts();
-        let mut fabric = assembled(&mut wire);
-        wire.fate = Box::new(|parcel: &Parcel| {
-            let to_host = parcel.class.is_smp() && (3..=42).contains(&parcel.lid.0);
-            if to_host || is_directed(parcel, 2) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+        let mut transport = many_hosts();
+        let mut fabric = assembled(&mut transport);
+        transport.fate = Box::new(|outgoing: &OutgoingMad| {
+            let to_host = outgoing.class.is_smp() && (3..=42).contains(&outgoing.lid.0);
+            if to_host || is_directed(outgoing, 2) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
         });
         if is_hidden {
-            fabric = Arc::new(discover_again(&mut wire, &fabric));
+            fabric = Arc::new(discover_again(&mut transport, &fabric));
         }
         assert_eq!(fabric.nodes[41].presence == Presence::Hidden, is_hidden);
-        let mut agents = Agents::new(FEC);
-        wire.sent.clear();
+        let mut agents = AgentCache::new(FEC);
+        transport.sent.clear();
         for _ in 0..20 {
-            let swept = swept(&mut wire, &fabric, &mut agents);
+            let swept = swept(&mut transport, &fabric, &mut agents);
             assert!(!swept.snapshot.silent.contains(&true), "performance management answers");
         }
-        let to_host = |parcel: &&Parcel| parcel.class.is_smp() && (3..=42).contains(&parcel.lid.0);
-        let refused = wire.sent.iter().filter(to_host).count();
+        let to_host = |outgoing: &&OutgoingMad| outgoing.class.is_smp() && (3..=42).contains(&outgoing.lid.0);
+        let refused = transport.sent.iter().filter(to_host).count();
         // 20 sweeps in 5 minutes.
         assert!((1..=180).contains(&refused), "{refused} SMPs, hidden: {is_hidden}");
     }
@@ -135,17 +135,17 @@ fn most_of_many_hosts_that_refuse_are_left_to_later_discoveries() {
     let mut links = vec![((0, 1), (1, 64))];
     links.extend((0..5).map(|n| ((1, n as u8 + 1), (2 + n, 64))));
     links.extend((0..300).map(|n| ((2 + n / 60, (n % 60) as u8 + 1), (7 + n, 1))));
-    let mut wire = Scripted::new(fabric(&kinds, &links));
-    wire.fate =
+    let mut transport = ScriptedTransport::new(fabric(&kinds, &links));
+    transport.fate =
         Box::new(
-            |parcel: &Parcel| {
-                if is_directed(parcel, 3) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+            |outgoing: &OutgoingMad| {
+                if is_directed(outgoing, 3) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
             },
         );
-    let found = discovered(&mut wire);
+    let found = discovered(&mut transport);
     assert_eq!(found.fabric.nodes.len(), 7, "all switches are found");
     assert_eq!((found.unanswered.len() + found.rested.len(), found.failures), (300, 300));
-    let refused = wire.sent.iter().filter(|parcel| is_directed(parcel, 3)).count();
+    let refused = transport.sent.iter().filter(|outgoing| is_directed(outgoing, 3)).count();
     assert!(refused < 500, "{refused} SMPs to ports that refuse");
 }
 
@@ -155,14 +155,14 @@ fn a_neighbor_that_was_met_from_its_own_side_is_no_gap() {
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1)), ((2, 2), (3, 2))];
     let end = (Guid(2), 2);
     for rests in [false, true] {
-        let mut wire = Scripted::new(fabric(&kinds, &links));
-        wire.fate = Box::new(|parcel: &Parcel| {
-            let is_lost = parcel.mad.u8(7) == 2 && parcel.mad.0[129..131] == [1, 2];
-            if is_lost { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+        let mut transport = ScriptedTransport::new(fabric(&kinds, &links));
+        transport.fate = Box::new(|outgoing: &OutgoingMad| {
+            let is_lost = outgoing.mad.u8(7) == 2 && outgoing.mad.0[129..131] == [1, 2];
+            if is_lost { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
         });
         let resting = if rests { HashSet::from([end]) } else { HashSet::new() };
         let mut discovery = Discovery::new().without(resting);
-        walk(&mut wire, &mut discovery);
+        walk(&mut transport, &mut discovery);
         let found = discovery.finish();
         assert_eq!((found.fabric.nodes.len(), found.fabric.links.len()), (4, 4));
         assert_eq!((found.failures, found.unanswered, found.rested), (0, vec![], vec![]));

@@ -1,30 +1,30 @@
 //! Subnet managers: who is asked, and what an answer or none comes to.
 
 use super::*;
-use crate::collect::subnet::SubnetSweep;
-use crate::fabric::subnet::{ManagerState, SubnetManager};
+use crate::collect::subnet::SmSweep;
+use crate::fabric::subnet::{SmState, SubnetManager};
 use crate::fabric::topology::tests::{end, fabric as assembled_of, found};
 use crate::mad::method;
 use crate::mad::smp::{SmInfo, sm_state};
-use crate::transport::walk::Walk as _;
-use crate::transport::{Address, Lane};
+use crate::transport::walk::QueryPlan as _;
+use crate::transport::{Address, QueuePair};
 
 /// Us, who have the master's LID, a switch, and two hosts with the LIDs 3 and 4.
-fn small() -> Scripted {
+fn small() -> ScriptedTransport {
     let cables = [((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1))];
-    Scripted::new(fabric(&[(CA, 1), (SWITCH, 4), (CA, 1), (CA, 1)], &cables))
+    ScriptedTransport::new(fabric(&[(CA, 1), (SWITCH, 4), (CA, 1), (CA, 1)], &cables))
 }
 
-fn is_question(parcel: &Parcel) -> bool {
-    parcel.class.is_smp() && parcel.mad.attribute() == SmInfo::ID
+fn is_question(outgoing: &OutgoingMad) -> bool {
+    outgoing.class.is_smp() && outgoing.mad.attribute() == SmInfo::ID
 }
 
 /// The LIDs that were asked for their managers.
-fn asked(wire: &Scripted) -> Vec<u16> {
-    let questions = wire.sent.iter().filter(|parcel| is_question(parcel));
+fn asked(transport: &ScriptedTransport) -> Vec<u16> {
+    let questions = transport.sent.iter().filter(|outgoing| is_question(outgoing));
     let mut lids: Vec<u16> = questions
-        .inspect(|parcel| assert_eq!(parcel.mad.method(), method::GET))
-        .map(|parcel| parcel.lid.0)
+        .inspect(|outgoing| assert_eq!(outgoing.mad.method(), method::GET))
+        .map(|outgoing| outgoing.lid.0)
         .collect();
     lids.sort_unstable();
     // Retries.
@@ -35,7 +35,7 @@ fn asked(wire: &Scripted) -> Vec<u16> {
 /// A manager as its node's GUID, its port, its SMState, its priority and its ActCount.
 type Heard = (u64, u8, u8, u8, u32);
 
-fn heard(swept: &Swept) -> Option<Vec<Heard>> {
+fn heard(swept: &SweepResult) -> Option<Vec<Heard>> {
     let fabric = &swept.snapshot.fabric;
     let told = |manager: &SubnetManager| {
         let (guid, port) = fabric.end(manager.port);
@@ -48,12 +48,12 @@ const MASTER: (u64, u8, u8, u8, u32) = (1, 1, sm_state::MASTER, 0, 1);
 
 #[test]
 fn each_port_that_says_so_is_asked_once_and_a_switch_at_its_port_0() {
-    let mut wire = small();
-    wire.nodes[1].manager = Some((sm_state::STANDBY, 14, 7));
-    wire.nodes[3].manager = Some((sm_state::DISCOVERING, 15, u32::MAX));
-    let fabric = assembled(&mut wire);
-    let swept = swept(&mut wire, &fabric, &mut Agents::default());
-    assert_eq!(asked(&wire), [1, 2, 4]);
+    let mut transport = small();
+    transport.nodes[1].manager = Some((sm_state::STANDBY, 14, 7));
+    transport.nodes[3].manager = Some((sm_state::DISCOVERING, 15, u32::MAX));
+    let fabric = assembled(&mut transport);
+    let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
+    assert_eq!(asked(&transport), [1, 2, 4]);
     let others = [(2, 0, sm_state::STANDBY, 14, 7), (4, 1, sm_state::DISCOVERING, 15, u32::MAX)];
     assert_eq!(heard(&swept).unwrap(), [MASTER, others[0], others[1]]);
     assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 4]));
@@ -61,34 +61,34 @@ fn each_port_that_says_so_is_asked_once_and_a_switch_at_its_port_0() {
 
 #[test]
 fn a_master_that_was_started_after_the_discovery_is_heard_at_the_lid_that_our_port_has_for_it() {
-    let mut wire = small();
-    for node in &mut wire.nodes {
+    let mut transport = small();
+    for node in &mut transport.nodes {
         (node.sm_lid, node.manager) = (4, None);
     }
-    let fabric = assembled(&mut wire);
-    wire.nodes[3].manager = Some((sm_state::MASTER, 3, 1));
-    let swept = swept(&mut wire, &fabric, &mut Agents::default());
-    assert_eq!((asked(&wire), heard(&swept)), (vec![4], Some(vec![(4, 1, 3, 3, 1)])));
+    let fabric = assembled(&mut transport);
+    transport.nodes[3].manager = Some((sm_state::MASTER, 3, 1));
+    let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
+    assert_eq!((asked(&transport), heard(&swept)), (vec![4], Some(vec![(4, 1, 3, 3, 1)])));
 }
 
 #[test]
 fn what_has_no_manager_any_more_is_not_told_and_is_no_failure() {
     for (name, fate) in [
-        ("silence", Fate::Lost),
-        ("the kernel's word for it", Fate::Expired),
-        ("a refusal", Fate::Status(crate::mad::status::UNSUPPORTED_ATTRIBUTE)),
-        ("half an answer", Fate::Short),
+        ("silence", Reply::Lost),
+        ("the kernel's word for it", Reply::Expired),
+        ("a refusal", Reply::Status(crate::mad::status::UNSUPPORTED_ATTRIBUTE)),
+        ("half an answer", Reply::Short),
     ] {
-        let mut wire = small();
-        wire.nodes[2].manager = Some((sm_state::STANDBY, 0, 1));
-        let fabric = assembled(&mut wire);
-        wire.sent.clear();
-        wire.fate = Box::new(move |parcel: &Parcel| {
-            let gone = is_question(parcel) && parcel.lid == Lid(3);
-            if gone { fate.clone() } else { Fate::Answered(ROUND_TRIP) }
+        let mut transport = small();
+        transport.nodes[2].manager = Some((sm_state::STANDBY, 0, 1));
+        let fabric = assembled(&mut transport);
+        transport.sent.clear();
+        transport.fate = Box::new(move |outgoing: &OutgoingMad| {
+            let gone = is_question(outgoing) && outgoing.lid == Lid(3);
+            if gone { fate.clone() } else { Reply::Answered(ROUND_TRIP) }
         });
-        let swept = swept(&mut wire, &fabric, &mut Agents::default());
-        assert_eq!((asked(&wire), heard(&swept)), (vec![1, 3], Some(vec![MASTER])), "{name}");
+        let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
+        assert_eq!((asked(&transport), heard(&swept)), (vec![1, 3], Some(vec![MASTER])), "{name}");
         assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 4]), "{name}");
         assert_eq!(swept.snapshot.readings.iter().flatten().count(), 7, "{name}");
     }
@@ -97,20 +97,20 @@ fn what_has_no_manager_any_more_is_not_told_and_is_no_failure() {
 #[test]
 fn a_state_that_there_is_not_is_not_told() {
     for code in 0..16 {
-        let mut wire = small();
-        wire.nodes[0].manager = Some((code, 15, 9));
-        let fabric = assembled(&mut wire);
-        let told = heard(&swept(&mut wire, &fabric, &mut Agents::default())).unwrap();
+        let mut transport = small();
+        transport.nodes[0].manager = Some((code, 15, 9));
+        let fabric = assembled(&mut transport);
+        let told = heard(&swept(&mut transport, &fabric, &mut AgentCache::default())).unwrap();
         let expected = (code <= sm_state::MASTER).then_some((1, 1, code, 15, 9));
         assert_eq!(told, expected.into_iter().collect::<Vec<_>>(), "{code}");
     }
     for (state, code) in [
-        (ManagerState::NotActive, sm_state::NOT_ACTIVE),
-        (ManagerState::Discovering, sm_state::DISCOVERING),
-        (ManagerState::Standby, sm_state::STANDBY),
-        (ManagerState::Master, sm_state::MASTER),
+        (SmState::NotActive, sm_state::NOT_ACTIVE),
+        (SmState::Discovering, sm_state::DISCOVERING),
+        (SmState::Standby, sm_state::STANDBY),
+        (SmState::Master, sm_state::MASTER),
     ] {
-        assert_eq!((ManagerState::from_code(code), state as u8), (Some(state), code));
+        assert_eq!((SmState::from_code(code), state as u8), (Some(state), code));
     }
 }
 
@@ -120,22 +120,22 @@ fn where_nobody_answers_by_lid_it_is_not_known_who_manages() {
     for (also_managers, states, known) in
         [(true, true, None), (true, false, None), (false, true, Some(())), (false, false, Some(()))]
     {
-        let mut wire = small();
-        let fabric = assembled(&mut wire);
-        wire.fate = Box::new(move |parcel: &Parcel| {
-            let unheard = parcel.class.is_smp() && (also_managers || !is_question(parcel));
-            if unheard { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+        let mut transport = small();
+        let fabric = assembled(&mut transport);
+        transport.fate = Box::new(move |outgoing: &OutgoingMad| {
+            let unheard = outgoing.class.is_smp() && (also_managers || !is_question(outgoing));
+            if unheard { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
         });
-        let mut agents = Agents::default();
-        let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), states);
-        walk(&mut wire, &mut sweep);
+        let mut agents = AgentCache::default();
+        let mut sweep = Sweep::new(&fabric, &mut agents, transport.anchor(), states);
+        walk(&mut transport, &mut sweep);
         assert_eq!(heard(&sweep.finish()), known.map(|()| vec![MASTER]));
     }
     // That there is none where others answer is known.
-    let mut wire = small();
-    wire.nodes[0].manager = None;
-    let fabric = assembled(&mut wire);
-    assert_eq!(heard(&swept(&mut wire, &fabric, &mut Agents::default())), Some(vec![]));
+    let mut transport = small();
+    transport.nodes[0].manager = None;
+    let fabric = assembled(&mut transport);
+    assert_eq!(heard(&swept(&mut transport, &fabric, &mut AgentCache::default())), Some(vec![]));
 }
 
 /// Whom a sweep asks, by LID, in a fabric of hosts with one port and a switch with the GUID 9; all of
@@ -149,7 +149,7 @@ fn asked_of(hosts: u64, change: impl FnOnce(&mut Fabric)) -> Vec<u16> {
     }
     fabric.home = fabric.find(end(101, 1));
     change(&mut fabric);
-    let mut sweep = SubnetSweep::new(&fabric);
+    let mut sweep = SmSweep::new(&fabric);
     let mut lids = Vec::new();
     while let Some((request, _)) = sweep.next_request() {
         let Address::Lid(lid) = request.to else { panic!("{request:?}") };
@@ -240,22 +240,22 @@ fn where_all_say_that_they_manage_not_all_are_asked_and_the_master_is() {
 
 #[test]
 fn a_manager_at_a_lid_that_is_anothers_by_now_is_not_told() {
-    let mut wire = small();
-    wire.nodes[1].manager = Some((sm_state::STANDBY, 0, 1));
-    let fabric = assembled(&mut wire);
-    wire.nodes[1].guid = 77;
-    let swept = swept(&mut wire, &fabric, &mut Agents::default());
-    assert!(swept.readdressed);
+    let mut transport = small();
+    transport.nodes[1].manager = Some((sm_state::STANDBY, 0, 1));
+    let fabric = assembled(&mut transport);
+    transport.nodes[1].guid = 77;
+    let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
+    assert!(swept.lids_changed);
     assert_eq!(heard(&swept).unwrap(), [MASTER]);
 }
 
 #[test]
 fn outcomes_of_what_was_never_asked_change_nothing() {
-    let mut wire = small();
-    let fabric = assembled(&mut wire);
-    let mut agents = Agents::default();
-    let mut sweep = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
-    assert!(sweep.next(Lane::Smp).is_some());
+    let mut transport = small();
+    let fabric = assembled(&mut transport);
+    let mut agents = AgentCache::default();
+    let mut sweep = Sweep::new(&fabric, &mut agents, transport.anchor(), true);
+    assert!(sweep.next(QueuePair::Qp0).is_some());
     for tag in [2, 3, 6, u64::MAX] {
         sweep.finished(tag, Ok(&crate::mad::Mad([0; crate::mad::LEN])), Moment(1));
     }
@@ -265,34 +265,34 @@ fn outcomes_of_what_was_never_asked_change_nothing() {
 #[test]
 fn our_own_port_is_where_the_discovery_began_and_a_switchs_is_its_port_0() {
     for (home, is) in [((0, 1), end(1, 1)), ((1, 0), end(2, 0)), ((2, 1), end(3, 1))] {
-        let mut wire = small();
-        wire.home = home;
-        let fabric = assembled(&mut wire);
+        let mut transport = small();
+        transport.home = home;
+        let fabric = assembled(&mut transport);
         assert_eq!(fabric.home.map(|port| fabric.end(port)), Some(is));
-        wire.nodes[0].manager = None;
-        let heard = heard(&swept(&mut wire, &fabric, &mut Agents::default()));
-        assert_eq!((asked(&wire), heard), (vec![1], Some(vec![])));
+        transport.nodes[0].manager = None;
+        let heard = heard(&swept(&mut transport, &fabric, &mut AgentCache::default()));
+        assert_eq!((asked(&transport), heard), (vec![1], Some(vec![])));
     }
 }
 
 #[test]
 fn a_manager_that_hangs_holds_the_first_sweep_up_for_three_tries_and_the_next_ones_for_one() {
-    let mut wire = small();
-    let fabric = assembled(&mut wire);
-    let (mut agents, mut transactor) = (Agents::default(), Transactor::new(Pace::default()));
-    let hangs = |parcel: &Parcel| is_question(parcel) && parcel.lid == Lid(1);
-    wire.fate = Box::new(
-        move |parcel: &Parcel| {
-            if hangs(parcel) { Fate::Lost } else { Fate::Answered(ROUND_TRIP) }
+    let mut transport = small();
+    let fabric = assembled(&mut transport);
+    let (mut agents, mut client) = (AgentCache::default(), MadClient::new(SendConfig::default()));
+    let hangs = |outgoing: &OutgoingMad| is_question(outgoing) && outgoing.lid == Lid(1);
+    transport.fate = Box::new(
+        move |outgoing: &OutgoingMad| {
+            if hangs(outgoing) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
         },
     );
     for (sweep, tries) in [3, 1, 1].into_iter().enumerate() {
-        wire.sent.clear();
-        let mut walk = Sweep::new(&fabric, &mut agents, wire.anchor(), true);
-        drive(&mut walk, &mut transactor, &mut wire, &AtomicBool::new(false)).unwrap();
+        transport.sent.clear();
+        let mut walk = Sweep::new(&fabric, &mut agents, transport.anchor(), true);
+        drive(&mut walk, &mut client, &mut transport, &AtomicBool::new(false)).unwrap();
         let swept = walk.finish();
         assert_eq!(heard(&swept), Some(vec![]));
-        let sent = wire.sent.iter().filter(|parcel| hangs(parcel)).count();
+        let sent = transport.sent.iter().filter(|outgoing| hangs(outgoing)).count();
         let took = swept.snapshot.ended.since(swept.snapshot.began);
         // 500 ms that the kernel is given, and 100 ms after them.
         assert_eq!((sent, took.as_millis()), (tries, 600 * tries as u128), "sweep {sweep}");

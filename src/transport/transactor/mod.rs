@@ -17,9 +17,9 @@ use crate::fabric::{Lid, Moment};
 use crate::mad::class_port_info::Redirect;
 use crate::mad::{Class, Mad, Path, status};
 
-use super::pace::{Destination, Pace, Window};
+use super::pace::{Destination, SendConfig, Window};
 use super::stats::{Outcome, Stats};
-use super::{Address, Failure, Lane, Parcel, Received, Request};
+use super::{Address, RequestError, QueuePair, OutgoingMad, Received, Request};
 use slots::{Flight, Slots};
 
 /// The carrier (kernel, driver) gets this much less time than we wait ourselves: it then has
@@ -53,10 +53,10 @@ impl Key {
         }
     }
 
-    fn lane(self) -> Lane {
+    fn lane(self) -> QueuePair {
         match self {
-            Key::Directed(_) | Key::Smp(_) => Lane::Smp,
-            Key::Gmp(_) | Key::Global(_) => Lane::Gmp,
+            Key::Directed(_) | Key::Smp(_) => QueuePair::Qp0,
+            Key::Gmp(_) | Key::Global(_) => QueuePair::Qp1,
         }
     }
 }
@@ -71,8 +71,8 @@ struct Pending {
 
 /// Keeps requests in flight; see the module.
 #[derive(Debug)]
-pub struct Transactor {
-    pace: Pace,
+pub struct MadClient {
+    pace: SendConfig,
     stats: Stats,
     slots: Slots,
     destinations: HashMap<Key, Destination<Pending>>,
@@ -87,19 +87,19 @@ pub struct Transactor {
     /// a miss may be our own doing, and halves that window. GMPs are flow-controlled; theirs stays.
     windows: [Window; 2],
     queued: usize,
-    finished: VecDeque<(u64, Result<Mad, Failure>)>,
+    finished: VecDeque<(u64, Result<Mad, RequestError>)>,
     redirects: HashMap<Lid, Redirect>,
     /// Since when the wire has had no room, and until when it is left alone.
     full_since: Option<Moment>,
     full_until: Moment,
 }
 
-impl Transactor {
+impl MadClient {
     /// One that keeps to a pace.
-    pub fn new(pace: Pace) -> Self {
+    pub fn new(pace: SendConfig) -> Self {
         let slots =
             (usize::from(pace.smp_window) + usize::from(pace.gmp_window)).min(MOST_IN_FLIGHT);
-        Transactor {
+        MadClient {
             pace,
             stats: Stats::default(),
             slots: Slots::new(slots, 0),
@@ -131,19 +131,19 @@ impl Transactor {
     }
 
     /// Forgets who asked to be asked elsewhere: LIDs may belong to others now.
-    pub fn forget_redirects(&mut self) {
+    pub fn clear_redirects(&mut self) {
         self.redirects.clear();
     }
 
     /// Whether another request for this lane would be sent at once, if its own LID has room.
-    pub fn has_room(&self, lane: Lane) -> bool {
+    pub fn has_room(&self, lane: QueuePair) -> bool {
         self.is_open(lane) && self.ready[lane as usize].is_empty()
     }
 
     /// Whether a lane's window has room. Slow requests do not count, up to one more window: 16 SMPs
     /// and 256 GMPs in flight in all by default. A switch's SMA answers slowly when its CPU is busy, and
     /// virtual lane 15 has no flow control, so slow answers must not let ever more requests out.
-    fn is_open(&self, lane: Lane) -> bool {
+    fn is_open(&self, lane: QueuePair) -> bool {
         let window = self.windows[lane as usize];
         let slow = self.slow[lane as usize].min(window.limit());
         self.in_flight[lane as usize] - slow < window.size() && self.slots.has_room()
@@ -168,7 +168,7 @@ impl Transactor {
     }
 
     /// The next MAD to send now, if the windows have room for one.
-    pub fn next_parcel(&mut self, now: Moment) -> Option<Parcel> {
+    pub fn poll_transmit(&mut self, now: Moment) -> Option<OutgoingMad> {
         if now < self.full_until {
             return None;
         }
@@ -178,10 +178,10 @@ impl Transactor {
             self.resting.pop();
             self.enlist(key);
         }
-        [Lane::Smp, Lane::Gmp].into_iter().find_map(|lane| self.next_of_lane(lane, now))
+        [QueuePair::Qp0, QueuePair::Qp1].into_iter().find_map(|lane| self.next_of_lane(lane, now))
     }
 
-    fn next_of_lane(&mut self, lane: Lane, now: Moment) -> Option<Parcel> {
+    fn next_of_lane(&mut self, lane: QueuePair, now: Moment) -> Option<OutgoingMad> {
         while self.is_open(lane) {
             let key = self.ready[lane as usize].pop_front()?;
             let destination = self.destinations.get_mut(&key)?;
@@ -203,7 +203,7 @@ impl Transactor {
         None
     }
 
-    fn launch(&mut self, mut pending: Pending, key: Key, now: Moment) -> Parcel {
+    fn launch(&mut self, mut pending: Pending, key: Key, now: Moment) -> OutgoingMad {
         pending.tries += 1;
         self.in_flight[key.lane() as usize] += 1;
         let request = pending.request;
@@ -213,7 +213,7 @@ impl Transactor {
         };
         let deadline = now + (self.pace.timeout + GRACE);
         let transaction = self.slots.launch(pending, key, now, deadline);
-        Parcel::new(&request, redirect, transaction, self.pace.timeout)
+        OutgoingMad::new(&request, redirect, transaction, self.pace.timeout)
     }
 
     /// Takes in what the wire received.
@@ -237,7 +237,7 @@ impl Transactor {
     }
 
     fn answered(&mut self, mad: Mad, now: Moment) {
-        let transaction = mad.transaction();
+        let transaction = mad.transaction_id();
         let known = self.slots.find(transaction).is_some_and(|flight| {
             let directed = matches!(flight.key, Key::Directed(_));
             flight.pending.request.query.is_answered_by(&mad, directed)
@@ -254,7 +254,7 @@ impl Transactor {
             self.destination(flight.key).busy(now);
             // It answered: patience has a limit of its own, and tries are for silence.
             flight.pending.tries -= 1;
-            return self.again(flight, Failure::Busy);
+            return self.again(flight, RequestError::Busy);
         }
         self.destination(flight.key).heard();
         if told & status::REDIRECT != 0 {
@@ -264,7 +264,7 @@ impl Transactor {
         self.enlist(flight.key);
         let outcome = if told == 0 { Outcome::Answered } else { Outcome::Refused };
         self.stats.count(class, outcome);
-        let result = if told == 0 { Ok(mad) } else { Err(Failure::Status(told)) };
+        let result = if told == 0 { Ok(mad) } else { Err(RequestError::Status(told)) };
         self.finished.push_back((flight.pending.tag, result));
     }
 
@@ -278,7 +278,7 @@ impl Transactor {
             }
             (key, _) => {
                 self.enlist(key);
-                self.finished.push_back((flight.pending.tag, Err(Failure::Status(mad.status()))));
+                self.finished.push_back((flight.pending.tag, Err(RequestError::Status(mad.status()))));
             }
         }
     }
@@ -288,23 +288,23 @@ impl Transactor {
         self.stats.count(flight.pending.request.class(), Outcome::TimedOut);
         if flight.pending.request.query.may_go_unanswered() {
             self.enlist(flight.key);
-            self.finished.push_back((flight.pending.tag, Err(Failure::TimedOut)));
+            self.finished.push_back((flight.pending.tag, Err(RequestError::TimedOut)));
             return;
         }
         let retries = self.pace.retries;
         self.destination(flight.key).missed(flight.sent, now, retries);
-        if flight.key.lane() == Lane::Smp {
-            self.windows[Lane::Smp as usize].missed();
+        if flight.key.lane() == QueuePair::Qp0 {
+            self.windows[QueuePair::Qp0 as usize].missed();
         }
         if let Key::Gmp(lid) = flight.key {
             // Where it was sent may be what failed: ask the node itself again.
             self.redirects.remove(&lid);
         }
-        self.again(flight, Failure::TimedOut);
+        self.again(flight, RequestError::TimedOut);
     }
 
     /// Sends a request again, or ends it if it was sent often enough.
-    fn again(&mut self, flight: Flight, failure: Failure) {
+    fn again(&mut self, flight: Flight, failure: RequestError) {
         let (key, retries) = (flight.key, self.pace.retries);
         let destination = self.destination(key);
         if let Some(why) = destination.given_up() {
@@ -354,7 +354,7 @@ impl Transactor {
         if let Some(flight) = self.land(transaction) {
             self.stats.count(flight.pending.request.class(), Outcome::Unsent);
             self.enlist(flight.key);
-            self.finished.push_back((flight.pending.tag, Err(Failure::Unsent)));
+            self.finished.push_back((flight.pending.tag, Err(RequestError::Unsent)));
         }
     }
 
@@ -392,33 +392,33 @@ impl Transactor {
     }
 
     /// When something is to be done even if nothing comes in.
-    pub fn wake_up(&self, now: Moment) -> Moment {
+    pub fn poll_timeout(&self, now: Moment) -> Moment {
         // Without room nothing is sent, whoever's pause is over.
         let next_send = if self.full_until > now {
             self.full_until
         } else {
             self.resting.peek().map_or(Moment::NEVER, |Reverse((until, _))| *until)
         };
-        self.slots.wake_up().min(next_send)
+        self.slots.poll_timeout().min(next_send)
     }
 
     /// The next outcome.
-    pub fn next_finished(&mut self) -> Option<(u64, Result<Mad, Failure>)> {
+    pub fn poll_finished(&mut self) -> Option<(u64, Result<Mad, RequestError>)> {
         self.finished.pop_front()
     }
 
     /// Drops what was not sent yet, without an outcome: the walk ends here.
-    pub fn abandon_unsent(&mut self) {
+    pub fn cancel_queued(&mut self) {
         self.destinations.values_mut().for_each(|destination| destination.queue.clear());
         self.queued = 0;
         self.pace.retries = 0;
     }
 
     /// Forgets every request, for their wire is gone.
-    pub fn forget_all(&mut self) {
-        let fresh = Transactor::new(self.pace);
+    pub fn reset(&mut self) {
+        let fresh = MadClient::new(self.pace);
         let count = self.slots.count();
-        *self = Transactor {
+        *self = MadClient {
             stats: std::mem::take(&mut self.stats),
             slots: Slots::new(count, self.slots.generation()),
             ..fresh

@@ -132,7 +132,7 @@ impl Slots {
     }
 
     /// When [`Slots::late`] or [`Slots::newly_slow`] is to be called next.
-    pub fn wake_up(&self) -> Moment {
+    pub fn poll_timeout(&self) -> Moment {
         self.next_expiry.min(self.next_slow)
     }
 }

@@ -19,7 +19,7 @@ use crate::mad::p_key::PKey;
 use crate::mad::{self, Class, Mad};
 
 use super::clock::Clock;
-use super::{Parcel, Received, SendError, Wire, WireError};
+use super::{OutgoingMad, Received, SendError, MadTransport, TransportError};
 use partition::Partitions;
 use sys::{Descriptor, RegisterAgent, RegisterAgent2};
 
@@ -70,7 +70,7 @@ mod field {
 }
 
 /// The kernel's numbers for us, by class; none for a class that is not spoken on this port.
-type Agents = [Option<u32>; Class::ALL.len()];
+type AgentCache = [Option<u32>; Class::ALL.len()];
 
 /// An open port.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ pub struct Umad {
     name: String,
     descriptor: Descriptor,
     header: Header,
-    agents: Agents,
+    agents: AgentCache,
     partitions: Partitions,
     port_guid: Option<Guid>,
     clock: Clock,
@@ -155,12 +155,12 @@ impl Umad {
         })
     }
 
-    fn gone(&self, error: &io::Error) -> WireError {
-        WireError { device: self.name.clone(), problem: format!("the device is gone ({error})") }
+    fn gone(&self, error: &io::Error) -> TransportError {
+        TransportError { device: self.name.clone(), problem: format!("the device is gone ({error})") }
     }
 
     /// One MAD from the device, if it has one.
-    fn read(&mut self) -> Result<Option<Received>, WireError> {
+    fn read(&mut self) -> Result<Option<Received>, TransportError> {
         let length = match self.descriptor.read(&mut self.buffer) {
             Ok(0) => return Ok(None),
             Ok(length) => length,
@@ -181,8 +181,8 @@ impl Umad {
 }
 
 /// Registers for each class. The first answer tells which form of the header is right.
-fn register_all(descriptor: &Descriptor, classes: &[Class]) -> io::Result<(Header, Agents)> {
-    let mut agents = Agents::default();
+fn register_all(descriptor: &Descriptor, classes: &[Class]) -> io::Result<(Header, AgentCache)> {
+    let mut agents = AgentCache::default();
     let mut header = Header::Long;
     for (already, &class) in classes.iter().enumerate() {
         let qpn = u8::from(!class.is_smp());
@@ -217,21 +217,21 @@ fn register_all(descriptor: &Descriptor, classes: &[Class]) -> io::Result<(Heade
 }
 
 fn encode(
-    parcel: &Parcel,
+    outgoing: &OutgoingMad,
     header: Header,
     agent: u32,
     pkey_index: u16,
 ) -> ([u8; 64 + mad::LEN], usize) {
     let mut bytes = [0; 64 + mad::LEN];
-    let millis = u32::try_from(parcel.timeout.as_millis()).unwrap_or(u32::MAX).max(1);
+    let millis = u32::try_from(outgoing.timeout.as_millis()).unwrap_or(u32::MAX).max(1);
     bytes[field::AGENT].copy_from_slice(&agent.to_ne_bytes());
     bytes[field::TIMEOUT_MS].copy_from_slice(&millis.to_ne_bytes());
     bytes[field::LENGTH].copy_from_slice(&(mad::LEN as u32).to_ne_bytes());
-    bytes[field::QPN].copy_from_slice(&parcel.qp.to_be_bytes());
-    bytes[field::QKEY].copy_from_slice(&parcel.qkey.to_be_bytes());
-    bytes[field::LID].copy_from_slice(&parcel.lid.0.to_be_bytes());
-    bytes[field::SL] = parcel.sl;
-    if let Some(route) = &parcel.route {
+    bytes[field::QPN].copy_from_slice(&outgoing.qp.to_be_bytes());
+    bytes[field::QKEY].copy_from_slice(&outgoing.qkey.to_be_bytes());
+    bytes[field::LID].copy_from_slice(&outgoing.lid.0.to_be_bytes());
+    bytes[field::SL] = outgoing.sl;
+    if let Some(route) = &outgoing.route {
         bytes[field::GRH_PRESENT] = 1;
         bytes[field::GID_INDEX] = route.gid_index;
         bytes[field::HOP_LIMIT] = route.hop_limit;
@@ -243,7 +243,7 @@ fn encode(
         bytes[field::PKEY_INDEX].copy_from_slice(&pkey_index.to_ne_bytes());
     }
     let start = header.len();
-    bytes[start..start + mad::LEN].copy_from_slice(&parcel.mad.0);
+    bytes[start..start + mad::LEN].copy_from_slice(&outgoing.mad.0);
     (bytes, start + mad::LEN)
 }
 
@@ -267,7 +267,7 @@ pub fn decode(bytes: &[u8], header: Header) -> Received {
     }
 }
 
-impl Wire for Umad {
+impl MadTransport for Umad {
     fn now(&self) -> Moment {
         self.clock.now()
     }
@@ -276,40 +276,40 @@ impl Wire for Umad {
         self.clock.anchor()
     }
 
-    fn look_again(&mut self) {
-        self.partitions.look_again();
+    fn refresh(&mut self) {
+        self.partitions.refresh();
     }
 
     fn port_guid(&self) -> Option<Guid> {
         self.port_guid
     }
 
-    fn in_partition(&self) -> bool {
+    fn has_p_key(&self) -> bool {
         self.partitions.has_wanted()
     }
 
-    fn send(&mut self, parcel: &Parcel) -> Result<(), SendError> {
-        let Some(agent) = self.agents[parcel.class.index()] else {
+    fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
+        let Some(agent) = self.agents[outgoing.class.index()] else {
             return Err(SendError::Refused(io::Error::from_raw_os_error(libc::EPROTONOSUPPORT)));
         };
         // SMPs travel in no partition (IBTA 1.4, 10.9.8).
         let index =
-            if parcel.class.is_smp() { Some(0) } else { self.partitions.index(parcel.p_key) };
+            if outgoing.class.is_smp() { Some(0) } else { self.partitions.index(outgoing.p_key) };
         let Some(index) = index else {
             return Err(SendError::Refused(io::Error::other("not in our port's P_Key table")));
         };
-        let (bytes, length) = encode(parcel, self.header, agent, index);
+        let (bytes, length) = encode(outgoing, self.header, agent, index);
         match self.descriptor.write(&bytes[..length]) {
             Ok(_) => Ok(()),
             Err(error) => Err(match error.raw_os_error() {
                 Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EINTR) => SendError::Full,
-                Some(libc::EIO | libc::ENODEV | libc::EBADF) => SendError::Wire(self.gone(&error)),
+                Some(libc::EIO | libc::ENODEV | libc::EBADF) => SendError::MadTransport(self.gone(&error)),
                 _ => SendError::Refused(error),
             }),
         }
     }
 
-    fn receive(&mut self, until: Moment) -> Result<Option<Received>, WireError> {
+    fn receive(&mut self, until: Moment) -> Result<Option<Received>, TransportError> {
         if let Some(received) = self.read()? {
             return Ok(Some(received));
         }
@@ -328,16 +328,16 @@ mod tests {
     use crate::mad::{Path, pma, smp};
     use crate::transport::{Address, GlobalRoute, Request};
 
-    fn parcel(to: Address) -> Parcel {
+    fn outgoing(to: Address) -> OutgoingMad {
         let request = Request { to, query: smp::node_info() };
-        Parcel::new(&request, None, 0x1234_5678, Duration::from_millis(250))
+        OutgoingMad::new(&request, None, 0x1234_5678, Duration::from_millis(250))
     }
 
     #[test]
     fn both_forms_of_the_header() {
-        let parcel = parcel(Address::Lid(Lid(0x0102)));
+        let outgoing = outgoing(Address::Lid(Lid(0x0102)));
         for header in [Header::Long, Header::Short] {
-            let (bytes, length) = encode(&parcel, header, 7, 0);
+            let (bytes, length) = encode(&outgoing, header, 7, 0);
             assert_eq!(length, header.len() + 256);
             assert_eq!(bytes[0..4], 7u32.to_ne_bytes());
             assert_eq!(bytes[8..12], 250u32.to_ne_bytes());
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_directed_smp_goes_to_the_permissive_lid() {
-        let (bytes, _) = encode(&parcel(Address::Directed(Path::HERE)), Header::Long, 0, 0);
+        let (bytes, _) = encode(&outgoing(Address::Directed(DirectedRoute::LOCAL)), Header::Long, 0, 0);
         assert_eq!(bytes[28..30], [0xff, 0xff]);
     }
 
@@ -364,9 +364,9 @@ mod tests {
             flow_label: 0x0f_edcb,
         };
         let request = Request { to: Address::Global(route), query: pma::class_port_info() };
-        let parcel = Parcel::new(&request, None, 1, Duration::from_millis(250));
+        let outgoing = OutgoingMad::new(&request, None, 1, Duration::from_millis(250));
         for header in [Header::Long, Header::Short] {
-            let (bytes, length) = encode(&parcel, header, 7, 0);
+            let (bytes, length) = encode(&outgoing, header, 7, 0);
             assert_eq!(length, header.len() + 256);
             assert_eq!(bytes[20..30], [0, 0, 0, 1, 0x80, 1, 0, 0, 3, 4]);
             assert_eq!(bytes[30..36], [0, 0, 1, 5, 63, 0x20]);
@@ -376,18 +376,18 @@ mod tests {
             assert_eq!(bytes[56..64], if header == Header::Long { [0; 8] } else { FIRST }, "P_Key");
         }
         let plain = Request { to: Address::Lid(Lid(1)), ..request };
-        let (bytes, _) = encode(&Parcel::new(&plain, None, 1, Duration::ZERO), Header::Long, 7, 0);
+        let (bytes, _) = encode(&OutgoingMad::new(&plain, None, 1, Duration::ZERO), Header::Long, 7, 0);
         assert_eq!(bytes[30..64], [0; 34], "none where none is wanted");
     }
 
     #[test]
     fn the_place_of_the_p_key_stands_in_the_long_form_alone() {
         let request = Request { to: Address::Lid(Lid(1)), query: pma::class_port_info() };
-        let parcel = Parcel::new(&request, None, 1, Duration::ZERO);
-        let (long, _) = encode(&parcel, Header::Long, 7, 0x0102);
+        let outgoing = OutgoingMad::new(&request, None, 1, Duration::ZERO);
+        let (long, _) = encode(&outgoing, Header::Long, 7, 0x0102);
         assert_eq!(long[56..58], 0x0102_u16.to_ne_bytes());
         assert_eq!(long[58..64], [0; 6]);
-        let (short, _) = encode(&parcel, Header::Short, 7, 0x0102);
+        let (short, _) = encode(&outgoing, Header::Short, 7, 0x0102);
         assert_eq!(short[56..64], FIRST, "the MAD itself");
     }
 
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn what_comes_in_is_an_answer_a_time_out_or_not_a_mad() {
-        let (mut bytes, length) = encode(&parcel(Address::Lid(Lid(9))), Header::Long, 0, 0);
+        let (mut bytes, length) = encode(&outgoing(Address::Lid(Lid(9))), Header::Long, 0, 0);
         let bytes = &mut bytes[..length];
         assert!(matches!(decode(bytes, Header::Long), Received::Mad { from: Lid(9), .. }));
         for short in [0, 30, 64, 64 + 255] {

@@ -57,7 +57,7 @@ impl Partitions {
         };
         let Some(asked) = wanted else { return Ok(partitions) };
         let (hca, number) = (port.hca.clone(), port.port);
-        let Some((index, key)) = asked.place_in(table(&partitions.directory)) else {
+        let Some((index, key)) = asked.find_in(table(&partitions.directory)) else {
             let known = partitions.known();
             return Err(DeviceError::UnknownPKey { hca, port: number, asked, known });
         };
@@ -84,10 +84,10 @@ impl Partitions {
     }
 
     /// Forgets places, and looks the wanted key up again.
-    pub(super) fn look_again(&mut self) {
+    pub(super) fn refresh(&mut self) {
         self.others.clear();
         let Some(wanted) = self.wanted else { return };
-        let place = wanted.place_in(table(&self.directory)).map(|(index, _)| index);
+        let place = wanted.find_in(table(&self.directory)).map(|(index, _)| index);
         let found = self.usable(place);
         if found == self.index {
             return;
@@ -139,7 +139,7 @@ impl Partitions {
         let Some(key) = redirect else { return self.index };
         let (directory, port) = (&self.directory, &self.port);
         let index = *self.others.entry(key).or_insert_with(|| {
-            let found = key.place_in(table(directory)).map(|(index, _)| index);
+            let found = key.find_in(table(directory)).map(|(index, _)| index);
             if found.is_none() {
                 tracing::warn!(
                     hca = port.hca,
@@ -198,7 +198,7 @@ mod tests {
             (["0xffff", "0x0000", "0x0000", "0x8001"], Some(3)),
         ] {
             write(sysfs.path(), &keys);
-            partitions.look_again();
+            partitions.refresh();
             assert_eq!(partitions.index(None), place, "{keys:?}");
             assert_eq!(partitions.has_wanted(), place.is_some(), "{keys:?}");
         }
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(partitions.index(None), Some(0));
         for (keys, place) in [(["0xffff", "0x8001"], None), (["0x8001", "0xffff"], Some(0))] {
             write(sysfs.path(), &keys);
-            partitions.look_again();
+            partitions.refresh();
             assert_eq!(partitions.index(None), place, "{keys:?}");
         }
     }
@@ -232,7 +232,7 @@ mod tests {
             None,
             "the table is not read each time"
         );
-        partitions.look_again();
+        partitions.refresh();
         assert_eq!(partitions.index(Some(p_key("0x8009"))), Some(2));
         let mut short = opened(sysfs.path(), None, Header::Short).unwrap();
         assert_eq!(
