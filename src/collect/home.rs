@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_port_names_the_manager_that_is_asked() {
+    fn local_port_query_asks_master_sm() {
         let mut walk = LocalPortQuery::default();
         assert!(walk.next(QueuePair::Qp1).is_none());
         let own = answered(&mut walk, |mad| own_port(7).encode(mad));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn where_keys_differ_the_manager_s_node_is_not_asked_without_its_key() {
+    fn distinct_m_keys_skip_master_node_description() {
         let keys = "0xa 0x0000000000000001\n0xb 0x0000000000000002\n";
         let keys = MKeys::parse(keys).unwrap();
         let mut walk = LocalPortQuery::with_keys(keys, Some(Guid(0xa)));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_manager_nobody_is_asked_for_it() {
+    fn no_sm_lid_sends_no_sm_info() {
         for nobody in [0, 0xc000, 0xffff] {
             let mut walk = LocalPortQuery::default();
             answered(&mut walk, |mad| own_port(nobody).encode(mad));

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_64_bit_value_is_used_unless_it_alone_is_0() {
+    fn wide_field_wins_unless_it_alone_is_zero() {
         type Step = (Option<u64>, Option<u64>, Option<(u64, bool)>);
         let stories: &[(&str, &[Step])] = &[
             (
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_64_bit_field_that_begins_to_count_adds_nothing_twice() {
+    fn switch_to_wide_field_adds_nothing_twice() {
         let mut sources = Sources::default();
         let mut totals = PortTotals::default();
         let mut now = Moment(0);
@@ -260,7 +260,7 @@ mod tests {
         /// counted and never falls; and where only the classic field counts and is neither cleared
         /// nor full, it is what that field shows.
         #[test]
-        fn a_total_is_never_more_than_the_truth(
+        fn total_never_exceeds_true_count(
             steps in steps(), wide_counts in any::<bool>(), begins in (0u64..200, 0u64..200),
         ) {
             let mut sources = Sources::default();

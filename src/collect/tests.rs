@@ -73,7 +73,7 @@ fn cables(fabric: &Fabric) -> Vec<((usize, u8), (usize, u8))> {
 }
 
 #[test]
-fn every_shape_of_fabric_is_found_whole() {
+fn discovers_every_fabric_shape() {
     type Shape<'a> = (&'a str, &'a [(NodeKind, u8)], &'a [((usize, u8), (usize, u8))]);
     let shapes: &[Shape<'_>] = &[
         ("back to back", &[(CA, 1), (CA, 2)], &[((0, 1), (1, 2))]),
@@ -120,7 +120,7 @@ fn every_shape_of_fabric_is_found_whole() {
 }
 
 #[test]
-fn a_discovery_from_a_switch_finds_the_same() {
+fn discovery_from_switch_finds_same_fabric() {
     let nodes = [(CA, 1), (SWITCH, 4), (SWITCH, 4), (CA, 1)];
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 2)), ((2, 3), (3, 1))];
     let mut transport = ScriptedTransport::new(fabric(&nodes, &links));
@@ -129,7 +129,7 @@ fn a_discovery_from_a_switch_finds_the_same() {
 }
 
 #[test]
-fn hostile_descriptions_and_aggregation_nodes() {
+fn descriptions_are_sanitized_and_aggregation_nodes_recognized() {
     let mut nodes = fabric(&[(CA, 1), (SWITCH, 4), (CA, 1)], &[((0, 1), (1, 1)), ((1, 4), (2, 1))]);
     nodes[0].description = vec![b'x'; 64];
     nodes[1].description = b"bad\xff\n\"name\0rest".to_vec();
@@ -147,7 +147,7 @@ fn hostile_descriptions_and_aggregation_nodes() {
 }
 
 #[test]
-fn one_silent_neighbour_leaves_a_gap_and_no_more() {
+fn silent_neighbor_leaves_one_gap() {
     let nodes = [(CA, 1), (SWITCH, 4), (CA, 1), (CA, 1)];
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1))];
     let mut transport = ScriptedTransport::new(fabric(&nodes, &links));
@@ -164,7 +164,7 @@ fn one_silent_neighbour_leaves_a_gap_and_no_more() {
 }
 
 #[test]
-fn a_switch_whose_port_0_does_not_answer_is_still_walked_through() {
+fn discovery_continues_without_switch_port0() {
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 1))];
     let mut transport = ScriptedTransport::new(fabric(&[(CA, 1), (SWITCH, 4), (CA, 1)], &links));
     transport.fate = Box::new(|outgoing: &OutgoingMad| {
@@ -176,7 +176,7 @@ fn a_switch_whose_port_0_does_not_answer_is_still_walked_through() {
 }
 
 #[test]
-fn nothing_answers_at_all() {
+fn discovery_ends_when_nothing_responds() {
     let mut transport = ScriptedTransport::new(fabric(&[(CA, 1)], &[]));
     transport.fate = Box::new(|_| Reply::Lost);
     let found = discovered(&mut transport);
@@ -202,7 +202,7 @@ fn attributes_asked(transport: &ScriptedTransport, lid: u16) -> Vec<u16> {
 }
 
 #[test]
-fn each_device_is_asked_for_what_it_offers_and_asked_that_once() {
+fn class_port_info_is_queried_once_per_agent() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
@@ -239,7 +239,7 @@ fn each_device_is_asked_for_what_it_offers_and_asked_that_once() {
 }
 
 #[test]
-fn details_are_asked_for_when_they_are_wanted_until_a_device_says_that_it_has_none() {
+fn error_details_stop_after_refusal() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::new(DETAILS);
@@ -253,7 +253,7 @@ fn details_are_asked_for_when_they_are_wanted_until_a_device_says_that_it_has_no
 }
 
 #[test]
-fn a_device_that_refuses_class_port_info_is_taken_for_an_old_one() {
+fn refused_class_port_info_means_classic_counters() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     transport.sent.clear();
@@ -271,7 +271,7 @@ fn a_device_that_refuses_class_port_info_is_taken_for_an_old_one() {
 }
 
 #[test]
-fn a_silent_node_loses_its_own_samples_alone_and_is_told_of() {
+fn silent_node_loses_only_its_own_samples() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
@@ -292,7 +292,7 @@ fn a_silent_node_loses_its_own_samples_alone_and_is_told_of() {
 }
 
 #[test]
-fn a_refusing_port_is_not_a_silent_node() {
+fn refusal_does_not_mark_node_silent() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     transport.fate = Box::new(|outgoing: &OutgoingMad| {
@@ -308,7 +308,7 @@ fn a_refusing_port_is_not_a_silent_node() {
 }
 
 #[test]
-fn a_pulled_cable_moves_and_a_quiet_fabric_does_not() {
+fn pulled_cable_is_a_change_idle_fabric_is_not() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     assert!(!swept(&mut transport, &fabric, &mut AgentCache::default()).moved);
@@ -332,7 +332,7 @@ fn a_pulled_cable_moves_and_a_quiet_fabric_does_not() {
 }
 
 #[test]
-fn switches_that_answer_nothing_by_lid_are_not_asked_for_ever() {
+fn state_sweep_gives_up_when_no_switch_responds_by_lid() {
     let mut kinds = vec![(CA, 1)];
     kinds.extend([(SWITCH, 40); 10]);
     let mut links = vec![((0, 1), (1, 40))];
@@ -352,7 +352,7 @@ fn switches_that_answer_nothing_by_lid_are_not_asked_for_ever() {
 }
 
 #[test]
-fn other_lids_and_another_subnet_manager_are_noticed() {
+fn changed_lids_and_sm_lid_are_detected() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     assert!(!swept(&mut transport, &fabric, &mut AgentCache::default()).lids_changed);
@@ -380,7 +380,7 @@ fn other_lids_and_another_subnet_manager_are_noticed() {
 }
 
 #[test]
-fn a_port_that_left_one_question_open_hides_nobody() {
+fn lost_port_info_keeps_neighbor_up() {
     let mut transport = generations();
     let before = assembled(&mut transport);
     transport.fate = Box::new(|outgoing: &OutgoingMad| {
@@ -397,7 +397,7 @@ fn a_port_that_left_one_question_open_hides_nobody() {
 }
 
 #[test]
-fn who_is_hidden_and_cannot_be_asked_is_not_up() {
+fn hidden_node_without_lid_is_down() {
     let mut transport = generations();
     for node in &mut transport.nodes {
         node.lids.clear();
@@ -416,7 +416,7 @@ fn who_is_hidden_and_cannot_be_asked_is_not_up() {
 }
 
 #[test]
-fn who_is_hidden_is_not_told_by_the_counters_of_who_has_its_lid_now() {
+fn hidden_node_gets_no_counters_of_new_lid_owner() {
     let mut transport = generations();
     let before = assembled(&mut transport);
     let (one, other) = (transport.nodes[2].lids.clone(), transport.nodes[3].lids.clone());
@@ -438,7 +438,7 @@ fn who_is_hidden_is_not_told_by_the_counters_of_who_has_its_lid_now() {
 }
 
 #[test]
-fn a_moment_in_which_nobody_answers_says_nothing_about_how_to_ask() {
+fn total_silence_keeps_lid_routed_queries() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     transport.fate = Box::new(|_| Reply::Lost);
@@ -447,7 +447,7 @@ fn a_moment_in_which_nobody_answers_says_nothing_about_how_to_ask() {
 }
 
 #[test]
-fn both_ends_of_a_pulled_cable_are_told_in_the_same_sweep() {
+fn both_ends_of_pulled_cable_go_down_in_one_sweep() {
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 2)), ((1, 3), (3, 1)), ((2, 4), (4, 1))];
     let kinds = [(CA, 1), (SWITCH, 4), (SWITCH, 4), (CA, 1), (CA, 1)];
     let mut transport = ScriptedTransport::new(fabric(&kinds, &links));
@@ -465,7 +465,7 @@ fn both_ends_of_a_pulled_cable_are_told_in_the_same_sweep() {
 }
 
 #[test]
-fn a_port_that_tries_one_thing_after_the_other_is_no_move() {
+fn polling_port_is_no_change() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     transport.polling = 4; // port training, as a port does with half a cable in it
@@ -476,7 +476,7 @@ fn a_port_that_tries_one_thing_after_the_other_is_no_move() {
 }
 
 #[test]
-fn a_device_that_refuses_every_send_is_no_sign_of_life() {
+fn refused_sends_mark_nodes_down() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     transport.fate = Box::new(|_| Reply::Refused);
@@ -485,7 +485,7 @@ fn a_device_that_refuses_every_send_is_no_sign_of_life() {
 }
 
 #[test]
-fn a_passing_trouble_with_class_port_info_does_not_stick() {
+fn failed_class_port_info_is_retried_next_sweep() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
@@ -505,7 +505,7 @@ fn a_passing_trouble_with_class_port_info_does_not_stick() {
 }
 
 #[test]
-fn an_aggregation_node_is_recognized_by_its_device_id_and_keeps_its_kind() {
+fn aggregation_node_kind_survives_lost_description() {
     let built = fabric(&[(CA, 1), (SWITCH, 4), (CA, 1)], &[((0, 1), (1, 1)), ((1, 4), (2, 1))]);
     let kind = |fabric: &Fabric| fabric.nodes[2].identity.kind;
     let lost = |outgoing: &OutgoingMad| match outgoing.mad.attribute() {
@@ -526,7 +526,7 @@ fn an_aggregation_node_is_recognized_by_its_device_id_and_keeps_its_kind() {
 }
 
 #[test]
-fn a_discovery_waits_for_100_dead_hosts_at_once() {
+fn discovery_waits_for_dead_hosts_in_parallel() {
     let mut nodes = vec![(CA, 1), (SWITCH, 64), (SWITCH, 64), (SWITCH, 64)];
     nodes.extend([(CA, 1); 140]);
     let mut links = vec![((0, 1), (1, 64)), ((1, 62), (2, 63)), ((1, 63), (3, 63))];
@@ -553,7 +553,7 @@ fn a_discovery_waits_for_100_dead_hosts_at_once() {
 }
 
 #[test]
-fn a_switch_says_that_something_changed() {
+fn port_state_change_bit_is_reported() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     assert!(swept(&mut transport, &fabric, &mut AgentCache::default()).state_changes.is_empty());
@@ -563,7 +563,7 @@ fn a_switch_says_that_something_changed() {
 }
 
 #[test]
-fn before_a_subnet_manager_there_is_a_fabric_but_nobody_to_ask() {
+fn fabric_without_lids_sends_no_sweep_queries() {
     let mut nodes = fabric(&[(CA, 1), (SWITCH, 4)], &[((0, 1), (1, 1))]);
     for node in &mut nodes {
         node.lids.clear();
@@ -577,7 +577,7 @@ fn before_a_subnet_manager_there_is_a_fabric_but_nobody_to_ask() {
 }
 
 #[test]
-fn agents_of_nodes_that_went_are_forgotten() {
+fn cache_forgets_agents_of_removed_nodes() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
@@ -601,7 +601,7 @@ proptest! {
 
     /// Devices that answer nonsense, all or some of them: the walks end, and nothing panics.
     #[test]
-    fn nonsense_is_survived(seed in any::<u64>(), one_in in 1u64..20) {
+    fn garbage_responses_never_panic(seed in any::<u64>(), one_in in 1u64..20) {
         let mut transport = generations();
         let mut state = seed | 1;
         transport.garble = Box::new(move |data| {

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_are_asked_each_time_and_many_take_turns() {
+    fn unresponsive_neighbors_rotate_within_budget() {
         let mut unanswered = UnresponsiveNeighbors::default();
         let ends = |count: u64| (0..count).map(|guid| (Guid(guid), 1)).collect::<Vec<End>>();
         assert_eq!(unanswered.settle(&found(ends(20), vec![]), at(0)).len(), 20, "all are new");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_asked_at_once_when_those_whose_turn_it_was_answer_again() {
+    fn recovery_retries_all_unresponsive_neighbors() {
         let mut unanswered = UnresponsiveNeighbors::default();
         let ends: Vec<End> = (0..500).map(|guid| (Guid(guid), 1)).collect();
         unanswered.settle(&found(ends.clone(), vec![]), at(0));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_silent_neighbors_are_no_m_key_where_other_nodes_answer() {
+    fn few_silent_neighbors_do_not_suggest_m_key() {
         let none = MKeys::default();
         let key = MKeys::parse("0x1234").unwrap();
         for (hosts, unanswered, level, keys, suspected) in [
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_own_port_that_does_not_answer_is_likely_protected() {
+    fn local_port_timeout_suggests_m_key() {
         let none = MKeys::default();
         for (failure, suspected) in [
             (RequestError::TimedOut, Some(MKeySuspicion::Home)),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_answers_is_forgotten() {
+    fn responsive_neighbor_is_forgotten() {
         let mut unanswered = UnresponsiveNeighbors::default();
         let end = (Guid(1), 1);
         unanswered.settle(&found(vec![end], vec![]), at(0));

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pulled_cable_and_a_lost_node_are_remembered() {
+    fn pulled_cable_and_lost_node_are_remembered() {
         let before = fabric(
             vec![found(1, NodeKind::Switch, 2), found(2, NodeKind::Ca, 1)],
             &[(end(1, 1), end(2, 1))],
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_behind_a_gap_is_not_taken_for_gone() {
+    fn nodes_behind_a_gap_are_hidden_not_absent() {
         let nodes = |guids: &[(u64, NodeKind)]| {
             guids.iter().map(|&(guid, kind)| found(guid, kind, 3)).collect::<Vec<_>>()
         };
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_hidden_when_our_own_port_does_not_answer() {
+    fn local_port_failure_hides_all_nodes() {
         let nodes = vec![found(1, NodeKind::Ca, 1), found(2, NodeKind::Switch, 2)];
         let before = fabric(nodes, &[(end(1, 1), end(2, 1))], None);
         let home = before.find(end(1, 1));
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_of_a_cable_is_truer_than_what_is_remembered() {
+    fn discovered_cable_overrides_remembered_one() {
         let nodes = || {
             vec![
                 found(1, NodeKind::Switch, 2),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cable_that_was_moved_leaves_no_ghost_behind() {
+    fn moved_cable_leaves_no_stale_peer() {
         let nodes = || {
             vec![
                 found(1, NodeKind::Switch, 2),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn two_nodes_that_claim_one_cable_end_do_not_confuse_the_rest() {
+    fn conflicting_cable_claims_leave_one_link() {
         let nodes = vec![
             found(1, NodeKind::Switch, 2),
             found(2, NodeKind::Ca, 1),
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_whose_description_was_lost_keeps_the_one_it_had() {
+    fn lost_description_keeps_previous_one() {
         let host = |description: &str| {
             let mut host = found(7, NodeKind::Ca, 1);
             host.identity.description = description.into();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_share_a_name_are_told_apart_while_any_of_them_is_remembered() {
+    fn shared_names_stay_unique_while_remembered() {
         let switches = |guids: &[u64]| {
             let mut nodes: Vec<_> =
                 guids.iter().map(|&guid| found(guid, NodeKind::Switch, 2)).collect();

@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changed() {
+    fn same_fabric_has_no_changes() {
         let same = fabric(nodes(&[1, 11]), &[(end(1, 1), end(11, 1))], None);
         assert!(between(&same, &same).is_empty());
     }
 
     #[test]
-    fn each_change_is_told_once_and_undone_by_its_opposite() {
+    fn each_change_is_reported_once_and_reversed() {
         let whole =
             fabric(nodes(&[1, 11, 12]), &[(end(1, 1), end(11, 1)), (end(1, 2), end(12, 1))], None);
         let less = fabric(nodes(&[1, 11]), &[(end(1, 1), end(11, 1))], Some((&whole, Moment(0))));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_cable_and_a_new_lid() {
+    fn moved_cable_and_new_lid_are_reported() {
         let before = fabric(nodes(&[1, 11]), &[(end(1, 1), end(11, 1))], None);
         let mut moved = nodes(&[1, 11]);
         for port in &mut moved[1].ports {

@@ -414,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_stand_where_their_counters_point_and_names_are_unique() {
+    fn rows_match_counters_and_names_are_unique() {
         let (mut names, mut files) = (HashSet::new(), HashSet::new());
         for row in TABLE {
             assert_eq!(row.counter.row().ibta, row.ibta);
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_counters_share_a_bit() {
+    fn counter_fields_do_not_overlap() {
         let mut taken = HashSet::new();
         for row in TABLE {
             for place in row.places {
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn only_traffic_may_pass_half_of_64_bits() {
+    fn only_traffic_counters_exceed_63_bits() {
         for (counter, value, possible) in [
             (Counter::RcvErrors, u64::MAX - 39, false),
             (Counter::RcvErrors, 1 << 63, false),
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_place_comes_first() {
+    fn widest_field_comes_first() {
         for row in TABLE {
             assert!(
                 row.places.is_sorted_by_key(|place| std::cmp::Reverse(place.width)),
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn each_width_is_read_from_its_bits_alone() {
+    fn field_read_uses_only_its_bits() {
         let mut data = [0xffu8; 192];
         for (width, bit, bytes, value) in [
             (4, 152, &[0x5a][..], 0x5),
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn most_is_all_ones() {
+    fn field_max_is_all_ones() {
         for (width, most) in
             [(4, 15), (8, 255), (16, 65_535), (32, u32::MAX.into()), (64, u64::MAX)]
         {
@@ -504,7 +504,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_place_reads_what_was_written_and_no_other_bit_changes(
+        fn field_write_reads_back_and_keeps_other_bits(
             data in proptest::collection::vec(any::<u8>(), 192), value: u64, shift in 0u32..64,
         ) {
             // Small values, too: of 64 random bits nearly all are above any narrow place.

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_has_its_vendors_name() {
+    fn device_name_needs_matching_vendor() {
         assert_eq!(name(0x2c9, 4129), Some("ConnectX-7"));
         assert_eq!(name(0x15b3, 53001), Some("SHARP aggregation node"));
         assert_eq!(name(0x2c9, 9), None);

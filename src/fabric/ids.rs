@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guid_reads_back_what_it_writes_and_what_sysfs_writes() {
+    fn guid_parses_own_and_sysfs_format() {
         let guid = Guid(0x0002_c903_0000_0001);
         assert_eq!(guid.to_string(), "0x0002c90300000001");
         for text in ["0x0002c90300000001", "2c90300000001", "0002:c903:0000:0001"] {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn only_unicast_lids_can_be_asked() {
+    fn only_unicast_lids_are_addressable() {
         for (lid, unicast) in
             [(0, false), (1, true), (0xbfff, true), (0xc000, false), (0xffff, false)]
         {

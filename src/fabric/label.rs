@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_in_the_order_of_their_numbers() {
+    fn natural_order_sorts_by_number() {
         let mut names =
             ["leaf-10", "leaf-2", "leaf-2b", "LEAF", "leaf-", "", "7", "leaf-99999999999999999999"];
         names.sort_by_cached_key(|name| natural(name));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_keeps_what_tells_it_from_its_neighbours() {
+    fn abbreviated_name_keeps_both_ends() {
         for (name, most, told) in [
             ("leaf-0", 8, "leaf-0"),
             ("g10-spine-3", 8, "g1…ine-3"),

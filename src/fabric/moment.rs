@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_anchor_tells_the_time_of_day_on_both_sides_of_it() {
+    fn anchor_converts_earlier_and_later_moments() {
         let wall = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
         let anchor = Anchor { moment: Moment(5_000_000_000), wall };
         for (moment, seconds) in [(5, 1_000.0), (7, 1_002.0), (4, 999.0)] {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_stays_there() {
+    fn never_plus_duration_is_never() {
         assert_eq!(Moment::NEVER + Duration::from_secs(1), Moment::NEVER);
         assert_eq!(Moment(1) - Moment(2), Duration::ZERO);
     }

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_of_the_infiniband_diags_form() {
+    fn parses_infiniband_diags_node_name_map() {
         let names = NodeNameMap::parse(concat!(
             "# switches\n",
             "\n",
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_named() {
+    fn bad_line_error_has_line_number() {
         for (text, line, problem) in
             [("leaf \"a\"\n", 1, "not a GUID"), ("\n0x1 \"leaf\n", 2, "have no end")]
         {
@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn all_bad_lines_are_named() {
+    fn all_bad_lines_are_reported() {
         let errors = NodeNameMap::parse("leaf \"a\"\n0x1 \"good\"\n\n0x2 \"leaf\n").unwrap_err();
         assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [1, 4]);
         assert_eq!(NodeNameMap::parse(&"x\n".repeat(500)).unwrap_err().len(), MOST_FAULTS);
     }
 
     #[test]
-    fn descriptions_are_hostile() {
+    fn node_description_is_sanitized() {
         for (bytes, text) in [
             (&b"MF0;leaf-1:MQM9700/U1\0junk"[..], "MF0;leaf-1:MQM9700/U1"),
             (b"host-1 mlx5_0  ", "host-1 mlx5_0"),

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rows_stand_where_their_enums_point() {
+    fn table_rows_match_enum_order() {
         for row in &WIDTHS {
             assert_eq!(row.width.label(), row.label);
         }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_those_that_sysfs_prints() {
+    fn rates_match_sysfs() {
         for (width, speed, gbps) in [
             (Width::X4, Speed::Sdr, 10),
             (Width::X4, Speed::Qdr, 40),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_is_told_by_lanes_and_not_by_code() {
+    fn widest_compares_lanes_not_codes() {
         // 2x has the highest code of all, 16.
         assert_eq!(Width::widest(1 | 16), Some(Width::X2));
         assert_eq!(Width::widest(2 | 16), Some(Width::X4));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_that_both_ends_know() {
+    fn fastest_common_speed() {
         let old: SpeedSet = [Speed::Sdr, Speed::Qdr, Speed::Fdr].into_iter().collect();
         let new: SpeedSet = [Speed::Sdr, Speed::Fdr, Speed::Edr].into_iter().collect();
         assert_eq!(old.common(new).fastest(), Some(Speed::Fdr));

@@ -161,7 +161,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_best_rate_is_what_both_ends_can_do() {
+    fn best_rate_is_common_to_both_ends() {
         let (mut near, far) = (up(1), up(2));
         assert_eq!(near.best_rate_with(&far), Some(12_500_000_000));
         near.widths_supported = 1;

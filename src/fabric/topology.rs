@@ -406,7 +406,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn ports_are_found_by_name_and_answer_by_the_right_lid() {
+    fn port_lookup_and_lid_of_switch_and_ca() {
         let fabric = fabric(
             vec![found(9, NodeKind::Switch, 2), found(3, NodeKind::Ca, 2)],
             &[(end(9, 1), end(3, 2))],

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_several_nodes_share_gets_guid_digits() {
+    fn shared_name_gets_guid_digits() {
         let (a, b, c) = (0x9405_9300_00fc_2e44, 0x9405_9300_00fc_2e88, 0xb83f_d203_00fc_2e44);
         for (nodes, called) in [
             (vec![(a, "leaf-1"), (b, "leaf-2")], vec!["leaf-1", "leaf-2"]),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_stay_while_the_twin_is_remembered_and_end_with_the_name() {
+    fn guid_digits_stay_while_twin_is_remembered() {
         let before = [(0xa1_b2c3, "Q2#a1b2c3"), (0xa1_b2c4, "Q2#a1b2c4"), (0xd4_e5f6, "leaf")];
         let gone = unique_with(&[(0xa1_b2c3, "Q2")], &[(0xa1_b2c4, "Q2")], &before);
         assert_eq!(gone, ["Q2#a1b2c3", "Q2#a1b2c4"]);

@@ -174,7 +174,7 @@ mod tests {
     use crate::mad::LEN;
 
     #[test]
-    fn capabilities_by_generation_of_device() {
+    fn capabilities_by_device_generation() {
         // What ibsim's HCAs and switches, a ConnectX-3 and a ConnectX-5 and newer say.
         for (mask, mask2, extended, errors64, wait, multicast) in [
             (0x1200, 0, true, false, true, true),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_stand_beside_the_response_time_and_the_redirect() {
+    fn class_port_info_encodes_capabilities_and_redirect() {
         let mut mad = Mad([0; LEN]);
         let capabilities = PmaCapabilities { mask: 0x5300, mask2: 2 };
         ClassPortInfo::new(capabilities, 0x12).encode(&mut mad);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_names_where_to_ask() {
+    fn redirect_decodes_lid_and_qp() {
         let mut mad = Mad([0; LEN]);
         assert_eq!(Redirect::decode(&mad), None, "no LID");
         mad.0[64 + 25] = 0x30;

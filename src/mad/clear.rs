@@ -122,7 +122,7 @@ mod tests {
     use crate::mad::{DATA, Mad, method, pma};
 
     #[test]
-    fn a_set_selects_its_counters_and_all_of_its_values_are_zero() {
+    fn clear_selects_counters_and_writes_zeros() {
         let select = CounterSelect::new([
             Counter::LinkDowned,
             Counter::Vl15Dropped,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_of_what_error_correction_counts_selects_all_of_it() {
+    fn clear_of_fec_counters_selects_all() {
         let mad = Mad::request(&clear_fec_counters(36), None, 7);
         assert_eq!(mad.0[..4], [1, 0x04, 1, method::SET]);
         assert_eq!((mad.attribute(), mad.port_select(), mad.transaction_id()), (0x1f, 36, 7));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn each_counter_of_the_attribute_has_a_bit_and_no_other_has_one() {
+    fn counter_select_covers_exactly_port_counters() {
         for row in TABLE {
             let classic = row.places.iter().any(|place| place.attribute == Attribute::PortCounters);
             assert_eq!(CounterSelect::new([row.counter]).counters().count(), usize::from(classic));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_sets_nothing() {
+    fn counter_query_is_a_get() {
         let query = pma::counters(Attribute::PortCounters, 3);
         assert_eq!(Mad::request(&query, None, 1), Mad::get(&query, None, 1));
         assert_eq!(Mad::request(&query, None, 1).method(), method::GET);

@@ -272,7 +272,7 @@ mod tests {
             }
 
             #[test]
-            fn no_field_passes_the_end_of_its_attribute() {
+            fn fields_end_within_attribute() {
                 $(let end = <$name as Checked>::mask().0.iter().rposition(|&byte| byte != 0);
                 assert_eq!(end, Some(DATA + $last), stringify!($name));)+
             }
@@ -294,14 +294,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read_and_nothing_else_is_written(
+        fn attribute_round_trip_keeps_other_bits(
             from in any_mad(), onto in any_mad(),
         ) {
             check_all(&from, &onto);
         }
 
         #[test]
-        fn bits_change_alone(
+        fn set_bits_keeps_other_bits(
             onto in any_mad(), first in 0u16..1400, width in 1u8..=57, value: u64,
         ) {
             let place = bits(first, width);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_are_counted_from_the_highest() {
+    fn bit_0_is_the_most_significant() {
         let mut mad = Mad([0; LEN]);
         let sample = Sample {
             upper: 0xa,
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out() {
+    fn oversized_value_is_truncated() {
         let mut mad = Mad([0; LEN]);
         Sample { upper: 0xff, ..Sample::default() }.encode(&mut mad);
         assert_eq!(mad.data()[..2], [0xf0, 0]);

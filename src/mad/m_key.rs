@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_one_key_or_one_for_each_port_guid() {
+    fn parses_single_key_and_guid2mkey() {
         let a = Guid(0xa);
         for (text, len, key) in [
             ("0x0123456789abcdef\n", 1, 0x0123_4567_89ab_cdef),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn different_keys_are_sent_only_to_the_ports_that_have_them() {
+    fn distinct_keys_apply_only_to_their_ports() {
         let keys = keys_of(&[(0xa, 1), (0xb, 2), (0xc, 0)]);
         assert_eq!((keys.len(), keys.differ(), keys.is_empty()), (3, true, false));
         assert_eq!([0xa, 0xb, 0xc, 0xd].map(|guid| keys.of(Guid(guid)).0), [1, 2, 0, 0]);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_file_is_refused_with_its_line_and_without_its_key() {
+    fn bad_key_file_error_has_line_and_no_key() {
         for (text, line, says) in [
             ("", 1, "no M_Key; write one"),
             ("# nothing\n\n", 1, "no M_Key"),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_never_shown() {
+    fn debug_output_hides_m_key() {
         let keys = keys_of(&[(0xa, 0x5e_c2e7), (0xb, 0x5e_c2e8)]);
         assert!(!format!("{keys:?}").contains(&0x5e_c2e7_u64.to_string()));
         assert_eq!(format!("{:?} {:?}", MKey(5), MKey::NONE), "MKey(set) MKey(none)");

@@ -413,7 +413,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directed_get_has_its_path_where_switches_look_for_it() {
+    fn directed_get_encodes_initial_path() {
         let path = DirectedRoute::LOCAL.then(1).unwrap().then(7).unwrap();
         let mad = Mad::get(&smp::port_info(3), Some(&path), 0xdead_beef);
         assert_eq!(mad.0[..4], [1, 0x81, 1, 0x01]);
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn an_m_key_stands_in_subnet_management_alone_and_is_left_out_of_what_is_shown() {
+    fn m_key_is_only_in_smps_and_can_be_redacted() {
         let key = MKey(0x0102_0304_0506_0708);
         for path in [None, Some(DirectedRoute::LOCAL)] {
             let mut mad = Mad::get(&smp::port_info(1).with_m_key(key), path.as_ref(), 1);
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_ends_at_63_hops() {
+    fn directed_route_is_limited_to_63_hops() {
         let mut path = DirectedRoute::LOCAL;
         for _ in 0..Path::MAX_HOPS {
             path = path.then(1).unwrap();
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_performance_get_selects_its_port() {
+    fn performance_get_sets_port_select() {
         let mad = Mad::get(&pma::class_port_info(), None, 1);
         assert_eq!(mad.0[..4], [1, 0x04, 1, 0x01]);
         let query = pma::counters(crate::fabric::counter::Attribute::PortCountersExtended, 36);
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_by_directed_route_has_come_back() {
+    fn directed_response_has_direction_bit() {
         let path = DirectedRoute::LOCAL.then(1).unwrap().then(7).unwrap();
         let mut request = Mad::get(&smp::port_info(3), Some(&path), 0xdead_beef);
         request.0[6] = 2;
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_by_lid_has_no_direction() {
+    fn lid_routed_response_has_no_direction_bit() {
         let answer = Mad::get(&smp::port_info(3), None, 1).response();
         assert_eq!(answer.0[..8], [1, 0x01, 1, 0x81, 0, 0, 0, 0]);
         let mut request = Mad::get(&pma::class_port_info(), None, 1);
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_says_to_be_too_long_is_cut() {
+    fn oversized_hop_count_is_truncated() {
         let mut mad = Mad::get(&smp::node_info(), Some(&DirectedRoute::LOCAL), 1);
         assert_eq!(mad.route_ports(), [0; 0]);
         for (hops, length) in [(1, 1), (63, 63), (64, 63), (255, 63)] {
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_are_those_of_the_specification() {
+    fn mad_status_codes_match_specification() {
         for (status, value, unsupported) in [
             (status::UNSUPPORTED_VERSION, 0x04, false),
             (status::UNSUPPORTED_METHOD, 0x08, true),
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_response_to_the_same_question_is_an_answer() {
+    fn response_must_match_request() {
         let query = smp::port_info(3);
         let mut answer = Mad::get(&query, None, 1);
         assert!(!query.is_answered_by(&answer, false), "our own request");

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_p_key_is_written_with_0x() {
+    fn p_key_parses_only_with_0x() {
         for (text, bits) in [("0x8001", 0x8001), ("0xffff", 0xffff), ("0X1", 1), ("0x7FFF", 0x7fff)]
         {
             assert_eq!(key(text).bits(), bits, "{text}");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_that_of_the_key_or_of_a_member_of_its_partition() {
+    fn p_key_lookup_prefers_exact_then_full_member() {
         let table =
             |keys: &[&str]| keys.iter().map(|text| key(text)).enumerate().collect::<Vec<_>>();
         for (keys, wanted, place) in [

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_no_switch_has_a_second_source_for_all_but_traffic() {
+    fn ca_reads_classic_fields_as_fallback() {
         let hca = AgentProfile { is_switch: false, ..offer(0x5300, 2) };
         assert_eq!(names(&hca, OptionalCounters::default()), ["PortCounters", "PortCountersExtended"]);
         let pages = plan(&hca, OptionalCounters::default());
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn only_announced_fields_are_read() {
+    fn reads_only_announced_detail_fields() {
         use Counter as C;
         let details = |options| -> Vec<Counter> {
             let offer = AgentProfile { options, ..offer(0x5300, 2) };
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn details_at_an_interval_are_asked_only_where_they_are_announced() {
+    fn interval_details_need_announcement() {
         let slow =
             OptionalCounters { details: Details::Every(Duration::from_secs(120)), ..OptionalCounters::default() };
         for (options, details) in [
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn as_few_attributes_as_tell_all() {
+    fn read_plan_uses_fewest_attributes() {
         let usual = OptionalCounters::default();
         assert_eq!(attributes(0x5300, 2, usual), ["PortCountersExtended"]);
         assert_eq!(attributes(0x1200, 0, usual), ["PortCounters", "PortCountersExtended"]);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_taken_from_64_bits_where_there_are_any_and_errors_from_where_they_are() {
+    fn read_plan_prefers_wide_fields() {
         let page_of = |mask, mask2, counter| {
             plan(&offer(mask, mask2), OptionalCounters::default())
                 .into_iter()
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_control_tells_the_tick_beside_the_port() {
+    fn samples_control_field_by_field() {
         let mut answer = Mad::get(&class_port_info(), None, 1);
         answer.0[65] = 36;
         PortSamplesControl { tick: 31, counter_width: 5, ..PortSamplesControl::default() }
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_becomes_a_reading() {
+    fn port_counters_response_decodes_to_reading() {
         let mut answer = Mad([0; LEN]);
         answer.0[64 + 4..64 + 6].copy_from_slice(&4242u16.to_be_bytes());
         answer.0[64 + 7] = 3;
@@ -398,7 +398,7 @@ mod tests {
         }
     }
     #[test]
-    fn a_narrow_field_at_its_highest_value_is_stuck_and_a_wide_one_is_not() {
+    fn narrow_field_saturates_wide_field_does_not() {
         let mut answer = Mad([0xff; LEN]);
         answer.0[64 + 7] = 0xfe;
         let mut reading = Reading::empty(Moment(5));
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_corrected_stands_where_libibmad_has_it() {
+    fn fec_counters_match_libibmad_offsets() {
         let mut answer = Mad([0; LEN]);
         crate::mad::fec::PortExtendedSpeedsCounters {
             port_corrected_blocks: 5,

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn the_speeds_that_a_port_is_given_are_those_that_it_tells() {
+    fn port_info_speeds_round_trip() {
         let all = [Speed::Sdr, Speed::Ddr, Speed::Qdr, Speed::Fdr, Speed::Edr, Speed::Hdr];
         let all: Vec<Speed> = all.into_iter().chain([Speed::Ndr, Speed::Xdr]).collect();
         for (index, fastest) in all.iter().enumerate() {
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn mellanox_tells_fdr10_in_the_last_bytes_of_four_words() {
+    fn mellanox_extended_port_info_reports_fdr10() {
         let told = answer(&[(0, &[0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 1])]);
         let info = MellanoxExtendedPortInfo {
             state_change_enable: 9,
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn mellanox_tells_internal_ports_apart() {
+    fn mellanox_extended_port_info_reports_port_role() {
         for (fnm, special, role) in [
             (0, 0, PortRole::Cable),
             (0x80, 0, PortRole::Fnm),
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_speed_field_that_may_be_trusted_counts() {
+    fn newest_valid_speed_field_wins() {
         let port = |active: u8, ext: u8, ext2: u8| {
             PortInfo::decode(&answer(&[
                 (31, &[2]),
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_without_a_link_has_no_width_and_no_speed() {
+    fn port_without_link_has_no_width_or_speed() {
         let mut mad = answer(&[(31, &[2]), (32, &[0x71, 0x20]), (35, &[0x10])]);
         let down = PortInfo::decode(&mad).status(SpeedFields::default());
         assert_eq!((down.state, down.physical_state), (state::DOWN, physical::POLLING));
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn the_masks_say_which_fields_mean_something() {
+    fn capability_masks_enable_speed_fields() {
         let fields = |mask: &[u8], mask2: &[u8]| {
             PortInfo::decode(&answer(&[(20, mask), (60, mask2)])).speed_fields()
         };

@@ -289,7 +289,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn each_kind_of_node_has_its_type() {
+    fn node_kind_maps_to_node_type() {
         for (kind, node_type) in [(NodeKind::Ca, 1), (NodeKind::Switch, 2), (NodeKind::Router, 3)] {
             assert_eq!(NodeInfo::type_of(kind), node_type);
             let info = NodeInfo { node_type, ..NodeInfo::default() };
@@ -299,7 +299,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_description_is_read_back_and_ends_where_its_room_does() {
+    fn node_description_round_trip_is_truncated() {
         let long = "x".repeat(70);
         let cut = &long[..64];
         let mut mad = Mad([0xee; LEN]);
@@ -311,7 +311,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn switch_info_has_its_two_bits() {
+    fn switch_info_flag_bits() {
         let info = SwitchInfo::decode(&answer(&[
             (0, &[0xc0, 0]),
             (6, &[0, 42]),
@@ -377,7 +377,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_block_of_pkeys_has_32_of_them() {
+    fn p_key_table_block_has_32_entries() {
         let table = PKeyTable::decode(&answer(&[(0, &[0xff, 0xff, 0x7f, 0xff]), (62, &[0x80, 1])]));
         assert_eq!((table.keys[0], table.keys[1], table.keys[2]), (0xffff, 0x7fff, 0));
         assert_eq!(table.keys[31], 0x8001);
@@ -388,7 +388,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn aggregation_nodes_are_recognized_by_description_and_by_device_id() {
+    fn aggregation_node_by_description_or_device_id() {
         assert!(is_aggregation_node("Mellanox Technologies Aggregation Node", 0x2c9));
         assert!(!is_aggregation_node("Mellanox Technologies Aggregation Node", 1));
         assert!(!is_aggregation_node("my Aggregation Node", 0x2c9));

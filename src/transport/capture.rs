@@ -193,7 +193,7 @@ mod tests {
     use crate::mad::{Path, smp};
 
     #[test]
-    fn a_capture_has_no_m_key() {
+    fn capture_redacts_m_key() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("c.pcap");
         let mut capture = Capture::create(&path, 1 << 20).unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_never_passes_its_limit() {
+    fn capture_stays_within_size_limit() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("c.pcap");
         let limit = 24 + 2 * RECORD_LEN as u64 + 5;
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_as_long_as_it_says() {
+    fn capture_record_has_declared_length() {
         let mad = Mad::get(&smp::node_info(), Some(&DirectedRoute::LOCAL), 1);
         let at = SystemTime::UNIX_EPOCH + Duration::from_millis(1500);
         let record = record(&mad, Lid(1), Lid(0x1234), 0, 0, 0, at);

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fast_clock_runs_ahead_by_both_of_its_faces() {
+    fn accelerated_clock_advances_both_times() {
         let (clock, wall) = (Clock::fast(100), SystemTime::now());
         clock.sleep(Duration::from_secs(1));
         let anchor = clock.anchor();

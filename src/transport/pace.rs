@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_window_halves_on_a_miss_and_grows_back_answer_by_answer() {
+    fn window_halves_on_timeout_and_grows_on_responses() {
         let mut window = Window::new(4);
         window.missed();
         assert_eq!(window.size(), 2);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pause_is_longer_until_patience_ends_and_any_answer_ends_that() {
+    fn busy_back_off_doubles_until_give_up() {
         let mut destination: Destination<()> = Destination::new(4);
         let (mut now, mut pauses) = (Moment(0), Vec::new());
         while destination.given_up().is_none() {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missed_together_is_one_miss() {
+    fn timeouts_of_one_round_count_once() {
         let mut destination: Destination<()> = Destination::new(4);
         for round in 0..3 {
             let (sent, told) = (Moment(round * 10), Moment(round * 10 + 9));

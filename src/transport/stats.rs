@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_trip_falls_in_the_bucket_whose_bound_it_does_not_pass() {
+    fn round_trip_bucket_bounds_are_inclusive() {
         let mut trips = RoundTrips::default();
         for (micros, bucket) in [(1, 0), (10, 0), (11, 1), (100, 3), (600_000, 12)] {
             let before = trips.buckets[bucket];
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_stand_where_their_labels_do() {
+    fn outcome_and_class_indexes_match_all() {
         for (index, outcome) in Outcome::ALL.into_iter().enumerate() {
             assert_eq!(outcome as usize, index);
         }

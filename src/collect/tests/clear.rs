@@ -108,7 +108,7 @@ fn named(cleared: &[Cleared]) -> Vec<(PortIndex, Counter, u64)> {
 }
 
 #[test]
-fn what_is_nearly_full_is_cleared_and_nothing_else() {
+fn clears_only_nearly_full_counters() {
     let mut transport = Watched::of("infiniscale-4", "connectx-3");
     let all = [
         // Four bits, eight, sixteen and thirty-two, each at three quarters or just below.
@@ -156,7 +156,7 @@ fn what_is_nearly_full_is_cleared_and_nothing_else() {
 }
 
 #[test]
-fn what_was_counted_since_the_sweep_is_told_and_what_fell_since_is_left_alone() {
+fn clear_reports_value_read_just_before() {
     let mut transport = Watched::of("infiniscale-4", "connectx-3");
     transport.count("host-1[1]", Counter::SymbolErrors, 50_000);
     transport.count("host-2[1]", Counter::SymbolErrors, 50_000);
@@ -173,7 +173,7 @@ fn what_was_counted_since_the_sweep_is_told_and_what_fell_since_is_left_alone() 
 }
 
 #[test]
-fn counters_of_64_bits_are_left_alone() {
+fn never_clears_64_bit_counters() {
     let mut transport = Watched::of("quantum-2", "connectx-8");
     for counter in Counter::all().filter(|counter| !counter.row().metric.starts_with("fec_")) {
         transport.count("host-1[1]", counter, 0xffff_ffff);
@@ -187,7 +187,7 @@ fn counters_of_64_bits_are_left_alone() {
 }
 
 #[test]
-fn what_error_correction_counts_is_cleared_together_before_it_is_full() {
+fn fec_counters_are_cleared_together() {
     let mut transport = Watched::of("quantum-2", "connectx-7");
     let (symbols, blocks) = (Counter::FecCorrectedSymbols, Counter::FecUncorrectableBlocks);
     for (label, count) in [("leaf-0-0[2]", 0xc000_0000), ("leaf-0-0[3]", 0xbf00_0000)] {
@@ -215,7 +215,7 @@ fn what_error_correction_counts_is_cleared_together_before_it_is_full() {
 }
 
 #[test]
-fn of_two_fields_the_classic_one_is_cleared_where_it_is_the_source() {
+fn clears_classic_field_only_where_it_is_the_source() {
     let mut transport = Watched::of("quantum-2", "connectx-7");
     for counter in [Counter::SymbolErrors, Counter::LinkDowned, Counter::RcvErrors] {
         transport.count("host-1[1]", counter, 0xffff_ffff);
@@ -236,7 +236,7 @@ fn of_two_fields_the_classic_one_is_cleared_where_it_is_the_source() {
 }
 
 #[test]
-fn what_is_refused_or_not_answered_is_not_told_as_cleared_and_not_tried_until_a_discovery() {
+fn refused_clear_is_not_retried_before_discovery() {
     // One port's refusal is enough for all of a switch's.
     for (set_as, sets) in [(0x05, 1), (0x81, 3)] {
         let mut transport = Watched::of("infiniscale-4", "connectx-3");
@@ -260,7 +260,7 @@ fn what_is_refused_or_not_answered_is_not_told_as_cleared_and_not_tried_until_a_
 }
 
 #[test]
-fn so_many_ports_at_a_time_are_cleared_the_fullest_first() {
+fn clears_fullest_ports_first_up_to_limit() {
     let tree = "{hosts: 96, radix: 16, switch: infiniscale-4, hca: connectx-3}";
     let text = format!("{{fabric: {{fat-tree: {tree}}}, traffic: {{pattern: none}}}}");
     let story = Scenario::parse("test", &text).unwrap().story(&Overrides::default()).unwrap();

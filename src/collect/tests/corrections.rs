@@ -35,7 +35,7 @@ fn told(swept: &SweepResult) -> (usize, usize) {
 }
 
 #[test]
-fn the_correction_of_a_link_is_asked_once_and_what_it_mended_in_each_sweep_from_then_on() {
+fn fec_mode_is_queried_once_then_counters_each_sweep() {
     let mut transport = modern(Some(2));
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::new(FEC);
@@ -53,7 +53,7 @@ fn the_correction_of_a_link_is_asked_once_and_what_it_mended_in_each_sweep_from_
 }
 
 #[test]
-fn nobody_is_asked_for_corrections_who_need_not_be() {
+fn fec_queries_follow_mode_and_speed() {
     // Not wanted; a device that does not tell; no Reed-Solomon; another layout's codes.
     for (extras, fec, speed, asked_mode, read) in [
         (OptionalCounters::default(), Some(2), Speed::Hdr, 0, 0),
@@ -84,7 +84,7 @@ fn nobody_is_asked_for_corrections_who_need_not_be() {
 }
 
 #[test]
-fn a_link_that_changed_is_asked_anew() {
+fn changed_link_is_queried_for_fec_again() {
     let mut transport = modern(Some(2));
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::new(FEC);
@@ -125,7 +125,7 @@ fn a_link_that_changed_is_asked_anew() {
 }
 
 #[test]
-fn who_refuses_to_tell_is_left_alone_if_it_cannot_and_asked_again_if_it_would_not() {
+fn unsupported_fec_mode_is_not_queried_again() {
     for (status, again) in [(0x0c, 0), (0x1c, 6)] {
         let mut transport = modern(Some(2));
         let fabric = assembled(&mut transport);
@@ -146,7 +146,7 @@ fn who_refuses_to_tell_is_left_alone_if_it_cannot_and_asked_again_if_it_would_no
 }
 
 #[test]
-fn a_large_fabric_is_asked_in_turn() {
+fn fec_queries_rotate_over_large_fabric() {
     let mut kinds = vec![(CA, 1)];
     kinds.extend([(SWITCH, 64); 8]);
     let mut links = vec![((0, 1), (1, 64))];
@@ -177,7 +177,7 @@ fn a_large_fabric_is_asked_in_turn() {
 }
 
 #[test]
-fn the_tick_of_each_agent_is_asked_once() {
+fn sampling_tick_is_queried_once_per_agent() {
     let mut transport = modern(None);
     transport.nodes[1].tick = Some(7);
     transport.nodes[2].tick = Some(31);
@@ -204,7 +204,7 @@ fn the_tick_of_each_agent_is_asked_once() {
 }
 
 #[test]
-fn an_agent_that_says_nothing_to_what_it_does_not_have_is_asked_three_times_and_is_not_silent() {
+fn unanswered_sampling_query_stops_after_three_sweeps() {
     let mut transport = modern(None);
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
@@ -224,7 +224,7 @@ fn an_agent_that_says_nothing_to_what_it_does_not_have_is_asked_three_times_and_
 }
 
 #[test]
-fn the_simulated_fabric_tells_its_corrections_and_its_ticks() {
+fn simulated_fabric_reports_fec_modes_and_ticks() {
     use crate::sim::scenario::{Overrides, Scenario};
     use crate::sim::wire::{SimWire, Time, share};
     use crate::sim::world::World;
@@ -249,7 +249,7 @@ fn the_simulated_fabric_tells_its_corrections_and_its_ticks() {
 }
 
 #[test]
-fn a_switch_is_asked_for_the_tick_of_its_first_port() {
+fn switch_tick_is_read_at_port_1() {
     let mut transport = modern(None);
     let fabric = assembled(&mut transport);
     swept(&mut transport, &fabric, &mut AgentCache::default());

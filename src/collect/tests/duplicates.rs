@@ -15,7 +15,7 @@ fn two_hosts() -> ScriptedTransport {
 }
 
 #[test]
-fn two_cards_with_one_guid_are_one_node_and_one_report() {
+fn duplicate_guid_of_two_hcas_is_reported_once() {
     let mut transport = two_hosts();
     transport.nodes[3].guid = 3;
     let found = discovered(&mut transport).fabric;
@@ -30,7 +30,7 @@ fn two_cards_with_one_guid_are_one_node_and_one_report() {
 }
 
 #[test]
-fn another_device_with_a_known_guid_is_a_duplicate_at_whatever_port() {
+fn different_device_with_known_guid_is_duplicate() {
     for change in [
         |node: &mut crate::transport::scripted::ScriptedNode| node.device_id = 4129,
         |node: &mut crate::transport::scripted::ScriptedNode| node.ports = 2,
@@ -44,7 +44,7 @@ fn another_device_with_a_known_guid_is_a_duplicate_at_whatever_port() {
 }
 
 #[test]
-fn our_own_guid_elsewhere_is_a_duplicate() {
+fn own_guid_elsewhere_is_duplicate() {
     let mut transport = two_hosts();
     transport.nodes[3].guid = 1;
     let found = discovered(&mut transport).fabric;
@@ -69,7 +69,7 @@ fn two_leaves() -> ScriptedTransport {
 }
 
 #[test]
-fn two_switches_with_one_guid_keep_their_cables_apart() {
+fn switches_with_one_guid_are_not_merged() {
     let mut transport = two_leaves();
     transport.nodes[3].guid = 3;
     let found = discovered(&mut transport).fabric;
@@ -86,7 +86,7 @@ fn two_switches_with_one_guid_keep_their_cables_apart() {
 }
 
 #[test]
-fn a_switch_that_is_entered_by_a_port_without_a_link_is_another_one() {
+fn entry_by_linkless_port_reveals_duplicate_switch() {
     let mut transport = two_leaves();
     // The second one is entered by its port 3, which has no link on the first.
     let [near, far] = [(1, 3), (3, 3)];
@@ -99,7 +99,7 @@ fn a_switch_that_is_entered_by_a_port_without_a_link_is_another_one() {
 }
 
 #[test]
-fn a_cable_that_is_moved_during_the_walk_is_no_duplicate() {
+fn cable_moved_during_discovery_is_no_duplicate() {
     let mut transport = two_hosts();
     transport.nodes[3].guid = 3;
     // Behind port 2 the host answers once more than it is there, and is behind port 3 from then on.

@@ -27,7 +27,7 @@ fn hang_the_leaf(transport: &mut ScriptedTransport) {
 }
 
 #[test]
-fn a_link_that_goes_down_behind_a_hung_leaf_shows_in_the_next_sweep() {
+fn link_down_behind_hung_leaf_is_seen_next_sweep() {
     let mut transport = row();
     let before = assembled(&mut transport);
     hang_the_leaf(&mut transport);
@@ -46,7 +46,7 @@ fn a_link_that_goes_down_behind_a_hung_leaf_shows_in_the_next_sweep() {
 }
 
 #[test]
-fn all_behind_a_switch_that_hung_for_a_while_is_asked_again_when_it_forwards_again() {
+fn hidden_nodes_are_swept_again_after_switch_recovers() {
     let mut transport = row();
     let before = assembled(&mut transport);
     transport.fate = Box::new(|outgoing: &OutgoingMad| match outgoing.lid {
@@ -67,7 +67,7 @@ fn all_behind_a_switch_that_hung_for_a_while_is_asked_again_when_it_forwards_aga
 }
 
 #[test]
-fn hidden_aggregation_nodes_stay_up_from_sweep_to_sweep() {
+fn hidden_aggregation_nodes_stay_up() {
     let mut kinds = vec![(CA, 1), (SWITCH, 8), (SWITCH, 12)];
     kinds.extend([(CA, 1); 8]);
     let mut links = vec![((0, 1), (1, 1)), ((1, 2), (2, 12))];
@@ -102,7 +102,7 @@ fn many_hosts() -> ScriptedTransport {
 }
 
 #[test]
-fn hosts_that_refuse_get_less_than_an_smp_a_second_while_their_correction_is_unknown() {
+fn refusing_hosts_get_under_one_smp_per_second() {
     for is_hidden in [false, true] {
         let mut transport = many_hosts();
         let mut fabric = assembled(&mut transport);
@@ -128,7 +128,7 @@ fn hosts_that_refuse_get_less_than_an_smp_a_second_while_their_correction_is_unk
 }
 
 #[test]
-fn most_of_many_hosts_that_refuse_are_left_to_later_discoveries() {
+fn discovery_defers_most_of_many_refusing_hosts() {
     let mut kinds = vec![(CA, 1)];
     kinds.extend([(SWITCH, 64); 6]);
     kinds.extend([(CA, 1); 300]);
@@ -150,7 +150,7 @@ fn most_of_many_hosts_that_refuse_are_left_to_later_discoveries() {
 }
 
 #[test]
-fn a_neighbor_that_was_met_from_its_own_side_is_no_gap() {
+fn neighbor_found_from_other_side_is_no_gap() {
     let kinds = [(CA, 1), (SWITCH, 4), (SWITCH, 4), (SWITCH, 4)];
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1)), ((2, 2), (3, 2))];
     let end = (Guid(2), 2);

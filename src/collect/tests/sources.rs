@@ -29,7 +29,7 @@ fn read(
 }
 
 #[test]
-fn counters_that_a_connectx_7_leaves_at_0_in_64_bits_are_read_from_the_classic_ones() {
+fn connectx_7_zero_wide_fields_use_classic_counters() {
     let mut transport = Watched::of("quantum-2", "connectx-7");
     for (counter, value) in [
         (Counter::SymbolErrors, 41),
@@ -64,7 +64,7 @@ fn counters_that_a_connectx_7_leaves_at_0_in_64_bits_are_read_from_the_classic_o
 }
 
 #[test]
-fn a_lost_answer_leaves_a_counter_absent_and_its_total_where_it_was() {
+fn lost_response_leaves_counter_absent_and_total_unchanged() {
     let mut transport = Watched::of("quantum-2", "connectx-7");
     let fabric = assembled(&mut transport);
     let (mut agents, mut totals) = (AgentCache::default(), PortTotals::default());
@@ -93,7 +93,7 @@ fn a_lost_answer_leaves_a_counter_absent_and_its_total_where_it_was() {
 }
 
 #[test]
-fn a_device_that_refuses_the_classic_counters_is_read_by_64_bits_and_not_asked_again() {
+fn refused_classic_counters_are_not_queried_again() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     transport.fate = Box::new(|outgoing: &OutgoingMad| {
@@ -118,7 +118,7 @@ fn a_device_that_refuses_the_classic_counters_is_read_by_64_bits_and_not_asked_a
 }
 
 #[test]
-fn what_a_device_does_not_announce_is_absent() {
+fn unannounced_counters_are_absent() {
     let mut transport = Watched::of("quantum-2", "connectx-7");
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::new(DETAILS);
@@ -151,7 +151,7 @@ fn what_a_device_does_not_announce_is_absent() {
 }
 
 #[test]
-fn causes_are_read_at_their_interval_and_their_samples_stay_in_between() {
+fn error_details_are_read_at_interval_and_kept_between() {
     let mut transport = Watched::of("quantum-2", "connectx-7");
     let fabric = assembled(&mut transport);
     let interval = Duration::from_secs(120);
@@ -194,7 +194,7 @@ fn causes_are_read_at_their_interval_and_their_samples_stay_in_between() {
 }
 
 #[test]
-fn causes_that_were_not_answered_are_asked_for_again_in_the_next_sweep() {
+fn unanswered_error_details_are_retried_next_sweep() {
     let mut transport = Watched::of("quantum-2", "connectx-7");
     let fabric = assembled(&mut transport);
     let details = Details::Every(Duration::from_secs(3600));

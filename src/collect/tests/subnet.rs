@@ -47,7 +47,7 @@ fn heard(swept: &SweepResult) -> Option<Vec<Heard>> {
 const MASTER: (u64, u8, u8, u8, u32) = (1, 1, sm_state::MASTER, 0, 1);
 
 #[test]
-fn each_port_that_says_so_is_asked_once_and_a_switch_at_its_port_0() {
+fn each_announced_sm_is_queried_once() {
     let mut transport = small();
     transport.nodes[1].manager = Some((sm_state::STANDBY, 14, 7));
     transport.nodes[3].manager = Some((sm_state::DISCOVERING, 15, u32::MAX));
@@ -60,7 +60,7 @@ fn each_port_that_says_so_is_asked_once_and_a_switch_at_its_port_0() {
 }
 
 #[test]
-fn a_master_that_was_started_after_the_discovery_is_heard_at_the_lid_that_our_port_has_for_it() {
+fn new_master_is_found_at_local_sm_lid() {
     let mut transport = small();
     for node in &mut transport.nodes {
         (node.sm_lid, node.manager) = (4, None);
@@ -72,7 +72,7 @@ fn a_master_that_was_started_after_the_discovery_is_heard_at_the_lid_that_our_po
 }
 
 #[test]
-fn what_has_no_manager_any_more_is_not_told_and_is_no_failure() {
+fn stopped_sm_is_absent_without_failure() {
     for (name, fate) in [
         ("silence", Reply::Lost),
         ("the kernel's word for it", Reply::Expired),
@@ -95,7 +95,7 @@ fn what_has_no_manager_any_more_is_not_told_and_is_no_failure() {
 }
 
 #[test]
-fn a_state_that_there_is_not_is_not_told() {
+fn reserved_sm_state_is_ignored() {
     for code in 0..16 {
         let mut transport = small();
         transport.nodes[0].manager = Some((code, 15, 9));
@@ -115,7 +115,7 @@ fn a_state_that_there_is_not_is_not_told() {
 }
 
 #[test]
-fn where_nobody_answers_by_lid_it_is_not_known_who_manages() {
+fn sm_list_unknown_when_no_lid_response() {
     // Nobody by LID, and only the switches not; asked for states, or not any more.
     for (also_managers, states, known) in
         [(true, true, None), (true, false, None), (false, true, Some(())), (false, false, Some(()))]
@@ -159,7 +159,7 @@ fn asked_of(hosts: u64, change: impl FnOnce(&mut Fabric)) -> Vec<u16> {
 }
 
 #[test]
-fn whom_a_sweep_asks() {
+fn sm_sweep_selects_ports() {
     type Change = fn(&mut Fabric);
     let cases: [(&str, Change, &[u16]); 9] = [
         ("nobody has the master's LID", |_| {}, &[]),
@@ -230,7 +230,7 @@ fn whom_a_sweep_asks() {
 }
 
 #[test]
-fn where_all_say_that_they_manage_not_all_are_asked_and_the_master_is() {
+fn sm_sweep_is_limited_and_includes_master() {
     let lids = asked_of(1000, |it| {
         it.ports.iter_mut().for_each(|port| port.status.as_mut().unwrap().is_sm = true);
         it.ports.last_mut().unwrap().status.as_mut().unwrap().lid = Lid(1);
@@ -239,7 +239,7 @@ fn where_all_say_that_they_manage_not_all_are_asked_and_the_master_is() {
 }
 
 #[test]
-fn a_manager_at_a_lid_that_is_anothers_by_now_is_not_told() {
+fn sm_at_reassigned_lid_is_dropped() {
     let mut transport = small();
     transport.nodes[1].manager = Some((sm_state::STANDBY, 0, 1));
     let fabric = assembled(&mut transport);
@@ -250,7 +250,7 @@ fn a_manager_at_a_lid_that_is_anothers_by_now_is_not_told() {
 }
 
 #[test]
-fn outcomes_of_what_was_never_asked_change_nothing() {
+fn unknown_tags_are_ignored() {
     let mut transport = small();
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
@@ -263,7 +263,7 @@ fn outcomes_of_what_was_never_asked_change_nothing() {
 }
 
 #[test]
-fn our_own_port_is_where_the_discovery_began_and_a_switchs_is_its_port_0() {
+fn local_port_is_discovery_origin() {
     for (home, is) in [((0, 1), end(1, 1)), ((1, 0), end(2, 0)), ((2, 1), end(3, 1))] {
         let mut transport = small();
         transport.home = home;
@@ -276,7 +276,7 @@ fn our_own_port_is_where_the_discovery_began_and_a_switchs_is_its_port_0() {
 }
 
 #[test]
-fn a_manager_that_hangs_holds_the_first_sweep_up_for_three_tries_and_the_next_ones_for_one() {
+fn hung_sm_costs_three_tries_then_one_per_sweep() {
     let mut transport = small();
     let fabric = assembled(&mut transport);
     let (mut agents, mut client) = (AgentCache::default(), MadClient::new(SendConfig::default()));

@@ -80,7 +80,7 @@ fn asked(transport: &mut ScriptedTransport, questions: Vec<Request>) -> (Asking,
 }
 
 #[test]
-fn many_are_in_flight_but_few_to_any_one_lid() {
+fn windows_limit_total_and_per_lid() {
     let mut transport = star();
     let mut questions: Vec<Request> =
         (1..=NODES as u16).flat_map(|lid| (0..20).map(move |port| counters(lid, port))).collect();
@@ -101,7 +101,7 @@ fn many_are_in_flight_but_few_to_any_one_lid() {
 }
 
 #[test]
-fn what_is_lost_is_asked_again_and_nothing_hangs() {
+fn lost_requests_are_retried() {
     let mut transport = star();
     let mut tries: HashMap<Lid, u32> = HashMap::new();
     transport.fate = Box::new(move |outgoing| {
@@ -120,7 +120,7 @@ fn what_is_lost_is_asked_again_and_nothing_hangs() {
 }
 
 #[test]
-fn a_silent_node_is_given_up_with_all_that_waits_for_it() {
+fn silent_node_fails_all_its_queued_requests() {
     let mut transport = star();
     transport.fate =
         Box::new(
@@ -147,7 +147,7 @@ fn a_silent_node_is_given_up_with_all_that_waits_for_it() {
 }
 
 #[test]
-fn many_silent_nodes_are_waited_for_at_once_and_hold_nobody_up() {
+fn silent_nodes_time_out_in_parallel() {
     let mut transport = star();
     transport.fate = Box::new(|outgoing| match outgoing.lid.0 {
         10..=37 => Reply::Lost,
@@ -164,7 +164,7 @@ fn many_silent_nodes_are_waited_for_at_once_and_hold_nobody_up() {
 }
 
 #[test]
-fn slow_requests_add_at_most_one_more_window() {
+fn slow_requests_add_at_most_one_window() {
     let mut transport = star();
     transport.fate = Box::new(|outgoing| match outgoing.lid {
         Lid(1) => Reply::Answered(ROUND_TRIP),
@@ -183,7 +183,7 @@ fn slow_requests_add_at_most_one_more_window() {
 }
 
 #[test]
-fn a_node_that_leaves_out_one_attribute_is_not_silent() {
+fn one_unanswered_attribute_is_not_silence() {
     for lid_window in [1, 4] {
         let mut transport = star();
         transport.fate = Box::new(|outgoing| match outgoing.mad.attribute() {
@@ -205,7 +205,7 @@ fn a_node_that_leaves_out_one_attribute_is_not_silent() {
 }
 
 #[test]
-fn what_may_go_unanswered_is_asked_once_and_says_nothing_of_its_node() {
+fn optional_attributes_are_tried_once() {
     let mut transport = star();
     transport.fate = Box::new(|outgoing| match outgoing.mad.attribute() {
         0x10 | 0x33 | 0xff90 => Reply::Lost,
@@ -235,7 +235,7 @@ fn what_may_go_unanswered_is_asked_once_and_says_nothing_of_its_node() {
 }
 
 #[test]
-fn a_burst_of_losses_is_one_miss_and_costs_nothing() {
+fn burst_of_losses_is_one_timeout_round() {
     let mut transport = star();
     let mut sent = 0;
     transport.fate = Box::new(move |_| {
@@ -248,7 +248,7 @@ fn a_burst_of_losses_is_one_miss_and_costs_nothing() {
 }
 
 #[test]
-fn one_that_is_always_busy_does_not_hold_the_others_up_for_long() {
+fn busy_node_does_not_delay_others() {
     let mut transport = star();
     let route = DirectedRoute::LOCAL.then(1).unwrap();
     transport.fate = Box::new(move |outgoing| {
@@ -272,7 +272,7 @@ fn one_that_is_always_busy_does_not_hold_the_others_up_for_long() {
 }
 
 #[test]
-fn a_device_without_room_is_not_waited_for_for_ever() {
+fn full_device_fails_requests_after_limit() {
     let mut transport = star();
     transport.fate = Box::new(|_| Reply::Full);
     let (walk, _) = asked(&mut transport, (0..200).map(|lid| counters(2 + lid % 30, 1)).collect());
@@ -281,7 +281,7 @@ fn a_device_without_room_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn busy_is_asked_again_later_and_one_at_a_time() {
+fn busy_response_is_retried_with_back_off() {
     let mut transport = star();
     let mut busy = 2;
     transport.fate = Box::new(move |_| {
@@ -300,7 +300,7 @@ fn busy_is_asked_again_later_and_one_at_a_time() {
 }
 
 #[test]
-fn redirects_are_followed_and_remembered() {
+fn redirects_are_followed_and_cached() {
     let mut transport = star();
     transport.fate = Box::new(|outgoing| match outgoing.lid {
         Lid(2) => Reply::Redirected(Lid(3), 7),
@@ -336,7 +336,7 @@ fn redirects_are_followed_and_remembered() {
 }
 
 #[test]
-fn a_redirect_is_followed_in_the_partition_that_it_names_and_ends_where_we_are_no_member() {
+fn redirect_uses_its_p_key_or_fails() {
     for (bits, named) in [(0x8001, PKey::new(0x8001)), (0, None)] {
         let mut transport = star();
         transport.redirect_p_key = bits;
@@ -364,7 +364,7 @@ fn a_redirect_is_followed_in_the_partition_that_it_names_and_ends_where_we_are_n
 }
 
 #[test]
-fn behind_one_router_each_gid_has_a_window_of_its_own_and_is_not_sent_to_a_lid() {
+fn each_gid_has_its_own_window_and_no_lid_redirect() {
     let global = |gid: u16| {
         let gid = Ipv6Addr::new(0xfec0, 0, 0, 1, 0, 0, 0, gid);
         let (lid, gid_index, hop_limit) = (Lid(2), 0, 64);
@@ -385,7 +385,7 @@ fn behind_one_router_each_gid_has_a_window_of_its_own_and_is_not_sent_to_a_lid()
 }
 
 #[test]
-fn answers_that_answer_nothing_are_counted_and_change_nothing() {
+fn stray_and_malformed_responses_are_counted() {
     let mut transport = star();
     let mut number = 0;
     transport.fate = Box::new(move |_| {
@@ -406,7 +406,7 @@ fn answers_that_answer_nothing_are_counted_and_change_nothing() {
 }
 
 #[test]
-fn an_answer_that_comes_too_late_is_a_stray_and_not_a_second_outcome() {
+fn late_response_is_stray_not_second_outcome() {
     let mut transport = star();
     let mut first = true;
     transport.fate = Box::new(move |_| {
@@ -419,7 +419,7 @@ fn an_answer_that_comes_too_late_is_a_stray_and_not_a_second_outcome() {
 }
 
 #[test]
-fn a_carrier_that_tells_of_a_time_out_after_our_own_deadline_tells_nothing_new() {
+fn late_kernel_timeout_is_ignored() {
     let mut client = MadClient::new(SendConfig { retries: 0, ..SendConfig::default() });
     client.submit(counters(2, 1), 0);
     let outgoing = client.poll_transmit(Moment(0)).unwrap();
@@ -431,7 +431,7 @@ fn a_carrier_that_tells_of_a_time_out_after_our_own_deadline_tells_nothing_new()
 }
 
 #[test]
-fn what_the_device_refuses_fails_alone() {
+fn refused_send_fails_only_that_request() {
     let mut transport = star();
     transport.fate =
         Box::new(
@@ -442,7 +442,7 @@ fn what_the_device_refuses_fails_alone() {
 }
 
 #[test]
-fn a_full_device_is_waited_for() {
+fn full_device_is_retried() {
     let mut transport = star();
     let mut full = 5;
     transport.fate = Box::new(move |_| {
@@ -469,7 +469,7 @@ impl QueryPlan for Stopping<'_> {
 }
 
 #[test]
-fn a_stop_waits_for_what_is_in_flight_and_sends_nothing_more() {
+fn stop_waits_for_in_flight_and_sends_nothing() {
     let mut transport = star();
     transport.fate = Box::new(|_| Reply::Lost);
     let stop = AtomicBool::new(false);
@@ -505,7 +505,7 @@ impl MadTransport for Breaking {
 }
 
 #[test]
-fn after_a_broken_wire_a_new_one_is_used_as_if_nothing_had_been_in_flight() {
+fn client_is_reusable_after_transport_failure() {
     let mut client = MadClient::new(SendConfig::default());
     let mut walk = Asking::new((2..30).map(|lid| counters(lid, 1)).collect());
     let broken = drive(&mut walk, &mut client, &mut Breaking(star()), &AtomicBool::new(false));
@@ -535,7 +535,7 @@ proptest! {
     /// Whatever the fabric does: every question ends, once, in bounded time, within the windows,
     /// and the client is clean afterwards.
     #[test]
-    fn every_question_ends_once(
+    fn every_request_ends_exactly_once(
         fates in prop::collection::vec(any_fate(), 1..60),
         lids in prop::collection::vec(1u16..50, 1..150),
         smp_window in 1u16..6,

@@ -303,13 +303,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_infiniband_port_with_a_link_is_taken() {
+    fn first_infiniband_port_with_link_is_chosen() {
         assert_eq!(chosen(mixed(), None, None), Ok(("mlx5_1".into(), 2)));
         assert_eq!(chosen(mixed(), Some("mlx5_1"), None), Ok(("mlx5_1".into(), 2)));
     }
 
     #[test]
-    fn each_refusal_names_what_to_do() {
+    fn each_device_error_names_remedy() {
         for (all, hca, number, says) in [
             (vec![], None, None, ["no RDMA device", "modprobe ib_umad"]),
             (mixed(), Some("mlx9"), None, ["\"mlx9\"", "mlx5_0, mlx5_1"]),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_device_file_is_told_from_one_that_is_not_there() {
+    fn permission_error_differs_from_missing_device() {
         let told = |code| {
             let error = io::Error::from_raw_os_error(code);
             DeviceError::of_open("/dev/infiniband/umad0".into(), error).to_string()
@@ -338,13 +338,13 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_says_nothing_of_layer_and_state_is_believed() {
+    fn missing_link_layer_and_state_are_accepted() {
         let old = UmadPort { link_layer: None, physical_state: None, ..port("mthca0", 1, "", "") };
         assert!(chosen(vec![old], None, None).is_ok());
     }
 
     #[test]
-    fn ports_are_read_from_sysfs() {
+    fn umad_ports_are_read_from_sysfs() {
         let root = tempfile::tempdir().unwrap();
         let file = |path: &str, text: &str| {
             let path = root.path().join("class").join(path);

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_the_header() {
+    fn encodes_both_header_formats() {
         let outgoing = outgoing(Address::Lid(Lid(0x0102)));
         for header in [Header::Long, Header::Short] {
             let (bytes, length) = encode(&outgoing, header, 7, 0);
@@ -348,13 +348,13 @@ mod tests {
     }
 
     #[test]
-    fn a_directed_smp_goes_to_the_permissive_lid() {
+    fn directed_smp_uses_permissive_lid() {
         let (bytes, _) = encode(&outgoing(Address::Directed(DirectedRoute::LOCAL)), Header::Long, 0, 0);
         assert_eq!(bytes[28..30], [0xff, 0xff]);
     }
 
     #[test]
-    fn a_global_route_stands_between_the_service_level_and_the_pkey() {
+    fn encodes_global_route() {
         let route = GlobalRoute {
             lid: Lid(0x0304),
             gid: "fec0::2:c903:ab:cdef".parse().unwrap(),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_the_p_key_stands_in_the_long_form_alone() {
+    fn p_key_index_is_only_in_long_header() {
         let request = Request { to: Address::Lid(Lid(1)), query: pma::class_port_info() };
         let outgoing = OutgoingMad::new(&request, None, 1, Duration::ZERO);
         let (long, _) = encode(&outgoing, Header::Long, 7, 0x0102);
@@ -395,7 +395,7 @@ mod tests {
     const FIRST: [u8; 8] = [1, 0x04, 1, 0x01, 0, 0, 0, 0];
 
     #[test]
-    fn what_comes_in_is_an_answer_a_time_out_or_not_a_mad() {
+    fn decodes_response_timeout_and_malformed() {
         let (mut bytes, length) = encode(&outgoing(Address::Lid(Lid(9))), Header::Long, 0, 0);
         let bytes = &mut bytes[..length];
         assert!(matches!(decode(bytes, Header::Long), Received::Mad { from: Lid(9), .. }));

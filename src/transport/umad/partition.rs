@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_p_key_follows_the_table() {
+    fn p_key_index_follows_table() {
         let sysfs = tempfile::tempdir().unwrap();
         write(sysfs.path(), &["0xffff", "0x0000", "0x8001", "0x0002"]);
         assert_eq!(opened(sysfs.path(), None, Header::Long).unwrap().index(None), Some(0));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_header_never_sends_with_another_p_key_than_the_wanted_one() {
+    fn short_header_sends_only_with_p_key_index_0() {
         let sysfs = tempfile::tempdir().unwrap();
         write(sysfs.path(), &["0x8001", "0xffff"]);
         let mut partitions = opened(sysfs.path(), Some(p_key("0x8001")), Header::Short).unwrap();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_is_asked_in_its_own_partition_or_not_at_all() {
+    fn redirect_p_key_index_or_none() {
         let sysfs = tempfile::tempdir().unwrap();
         write(sysfs.path(), &["0xffff", "0x0002", "0x8003"]);
         let mut partitions = opened(sysfs.path(), None, Header::Long).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_p_key_that_cannot_be_used_is_refused_with_what_to_do() {
+    fn unusable_p_key_error_names_remedy() {
         let sysfs = tempfile::tempdir().unwrap();
         write(sysfs.path(), &["0xffff", "0x8001"]);
         let error = opened(sysfs.path(), Some(p_key("0x8002")), Header::Long).unwrap_err();
