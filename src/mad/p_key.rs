@@ -1,14 +1,14 @@
-//! P_Keys: the partitions that general management travels in (IBTA 1.4, 10.9).
+//! P_Keys: the partitions of general management packets (IBTA 1.4, 10.9).
 //!
-//! The low 15 bits name the partition, bit 15 says full member. Two limited members of a partition
-//! do not hear each other: the receiver drops the packet and counts a P_Key violation.
+//! The low 15 bits name the partition, bit 15 marks a full member. Two limited members of a partition
+//! cannot communicate: the receiver drops the packet and counts a P_Key violation.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Deserialize;
 
-/// A P_Key that names a partition.
+/// A valid P_Key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct PKey(u16);
@@ -17,42 +17,41 @@ pub struct PKey(u16);
 const FULL: u16 = 0x8000;
 
 impl PKey {
-    /// The P_Key of these bits; `None` where they name no partition, as an empty place of a table
-    /// does.
+    /// The P_Key with these bits; `None` for an invalid one, such as an empty table entry.
     pub fn new(bits: u16) -> Option<PKey> {
         (bits & !FULL != 0).then_some(PKey(bits))
     }
 
-    /// As it stands in tables and headers.
+    /// The 16 bits of tables and headers.
     pub fn bits(self) -> u16 {
         self.0
     }
 
-    /// Whether it says full member.
+    /// Whether it marks a full member.
     pub fn is_full(self) -> bool {
         self.0 & FULL != 0
     }
 
-    /// Whether both name one partition, whatever the membership.
+    /// Whether both name the same partition, regardless of membership.
     pub fn same_partition(self, other: PKey) -> bool {
         (self.0 ^ other.0) & !FULL == 0
     }
 
-    /// The place in a port's table of the key to send with for this one: the very same one, else a
-    /// full, else a limited member of its partition. The table is read no further than needed, for
-    /// each of its places may cost a command to the firmware.
+    /// The index in a port's table of the key to send with: the same key, else a full member, else a
+    /// limited member of its partition. The table is read no further than needed, because each entry may
+    /// cost a firmware command.
     pub fn find_in<T: Copy>(
         self,
         table: impl IntoIterator<Item = (T, PKey)>,
     ) -> Option<(T, PKey)> {
         let mut best: Option<(T, PKey)> = None;
-        for (place, key) in table {
+        for (index, key) in table {
             if key == self {
-                return Some((place, key));
+                return Some((index, key));
             }
             let is_better = best.is_none_or(|(_, known)| key.is_full() && !known.is_full());
             if key.same_partition(self) && is_better {
-                best = Some((place, key));
+                best = Some((index, key));
             }
         }
         best
@@ -74,7 +73,7 @@ impl fmt::Debug for PKey {
 impl FromStr for PKey {
     type Err = String;
 
-    /// Hexadecimal with `0x`, as sysfs and partitions.conf write it: without, 8001 could be either.
+    /// Parses hexadecimal digits with `0x`, as in sysfs and partitions.conf: without it, 8001 is ambiguous.
     fn from_str(text: &str) -> Result<Self, String> {
         let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         digits

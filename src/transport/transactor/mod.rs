@@ -240,7 +240,7 @@ impl MadClient {
         let transaction = mad.transaction_id();
         let known = self.slots.find(transaction).is_some_and(|flight| {
             let directed = matches!(flight.key, Key::Directed(_));
-            flight.pending.request.query.is_answered_by(&mad, directed)
+            flight.pending.request.query.matches_response(&mad, directed)
         });
         let Some(mut flight) = known.then(|| self.land(transaction)).flatten() else {
             return self.stray(&mad);
@@ -286,7 +286,7 @@ impl MadClient {
     /// A request was not answered in time.
     fn missed(&mut self, flight: Flight, now: Moment) {
         self.stats.count(flight.pending.request.class(), Outcome::TimedOut);
-        if flight.pending.request.query.may_go_unanswered() {
+        if flight.pending.request.query.is_optional() {
             self.enlist(flight.key);
             self.finished.push_back((flight.pending.tag, Err(RequestError::TimedOut)));
             return;
