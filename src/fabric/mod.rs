@@ -1,7 +1,4 @@
-//! The ground: what a fabric is, as plain values.
-//!
-//! Nothing here does I/O or reads a clock, and nothing here knows how a value was obtained; every
-//! other room of the house imports this one, and this one imports none.
+//! The model of a fabric as plain values: no I/O, no clock.
 
 pub mod assembly;
 pub mod change;

@@ -1,4 +1,4 @@
-//! Node names that a site gives: the node-name-map of infiniband-diags and OpenSM.
+//! Site-defined node names: the node-name-map of infiniband-diags and OpenSM.
 
 use std::collections::HashMap;
 
@@ -6,34 +6,34 @@ use thiserror::Error;
 
 use super::ids::Guid;
 
-/// Names by node GUID, which take the place of the node descriptions that devices tell.
+/// Names by node GUID, which replace the node descriptions of devices.
 ///
-/// A line is a GUID and a name, best in double quotes; outside of them `#` starts a comment:
+/// A line has a GUID and a name, preferably in double quotes; outside of quotes `#` starts a comment:
 ///
 /// ```text
 /// 0x0002c90200000001 "rack 12 leaf 3"   # by the door
 /// ```
 ///
-/// As for infiniband-diags (rdma-core, util/node_name_map.c), a GUID without a name is passed over,
-/// and of several names the first counts. GUIDs are hexadecimal, with `0x` or without.
+/// As in infiniband-diags (rdma-core, util/node_name_map.c), a GUID without a name is ignored, and the first of
+/// several names wins. GUIDs are hexadecimal, with or without `0x`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeNameMap(HashMap<Guid, String>);
 
-/// More lines than this are not listed: the file is of another kind.
-const MOST_FAULTS: usize = 100;
+/// Maximum number of reported lines: with more, it is another kind of file.
+const MAX_ERRORS: usize = 100;
 
-/// A line that is not one of a node-name-map.
+/// An invalid line of a node-name-map.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("line {line}: {problem}; a line is: 0x0002c90200000001 \"the node's name\"")]
 pub struct NodeNameMapError {
-    /// The line's number, from 1 on.
+    /// Line number, from 1 on.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
 impl NodeNameMap {
-    /// Reads a file's text.
+    /// Parses a node-name-map.
     pub fn parse(text: &str) -> Result<Self, Vec<NodeNameMapError>> {
         let (mut names, mut faults) = (HashMap::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
@@ -41,38 +41,38 @@ impl NodeNameMap {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            match entry(line) {
+            match parse_line(line) {
                 Ok((_, "")) => {}
                 Ok((guid, name)) => {
                     names.entry(guid).or_insert_with(|| name.to_owned());
                 }
                 Err(problem) => faults.push(NodeNameMapError { line: index + 1, problem }),
             }
-            if faults.len() == MOST_FAULTS {
+            if faults.len() == MAX_ERRORS {
                 break;
             }
         }
         if faults.is_empty() { Ok(NodeNameMap(names)) } else { Err(faults) }
     }
 
-    /// The site's name for a node, if it gave one.
+    /// The name of a node.
     pub fn get(&self, guid: Guid) -> Option<&str> {
         self.0.get(&guid).map(String::as_str)
     }
 
-    /// How many nodes have one.
+    /// Number of named nodes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no node has one.
+    /// Whether no node has a name.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// A line with more than blanks: its GUID, and the name, which may be empty.
-fn entry(line: &str) -> Result<(Guid, &str), String> {
+/// GUID and name of a line that is not blank; the name may be empty.
+fn parse_line(line: &str) -> Result<(Guid, &str), String> {
     let (guid, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let guid = guid.parse().map_err(|error| format!("{guid:?} is not a GUID ({error})"))?;
     let rest = rest.trim_start();
@@ -83,11 +83,10 @@ fn entry(line: &str) -> Result<(Guid, &str), String> {
     Ok((guid, name))
 }
 
-/// Makes readable text of the bytes that a device tells as its description.
+/// Converts the bytes of a NodeDescription to printable text.
 ///
-/// They are 64 at most, end at the first NUL or not at all, need not be UTF-8, and whoever has
-/// root on a host chooses them: control characters are replaced here once, so that neither a log
-/// nor a terminal nor a page meets one.
+/// They are at most 64 bytes, end at the first NUL if there is one, need not be UTF-8, and any root user of a
+/// host can set them: control characters are replaced here, before they reach a log, a terminal or a page.
 pub fn readable_description(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end])
@@ -137,7 +136,7 @@ mod tests {
     fn all_bad_lines_are_reported() {
         let errors = NodeNameMap::parse("leaf \"a\"\n0x1 \"good\"\n\n0x2 \"leaf\n").unwrap_err();
         assert_eq!(errors.iter().map(|error| error.line).collect::<Vec<_>>(), [1, 4]);
-        assert_eq!(NodeNameMap::parse(&"x\n".repeat(500)).unwrap_err().len(), MOST_FAULTS);
+        assert_eq!(NodeNameMap::parse(&"x\n".repeat(500)).unwrap_err().len(), MAX_ERRORS);
     }
 
     #[test]

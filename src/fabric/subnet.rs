@@ -1,54 +1,18 @@
-//! Subnet managers: who gave the ports their LIDs, and who stands by to take over.
+//! Subnet managers: the master and its standbys.
 
 use super::topology::PortIndex;
 
-/// SMState (IBTA 1.4, 14.2.5.13): what a subnet manager is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SmState {
-    /// Told to keep still.
-    NotActive,
-    /// Looks at the subnet, and for other subnet managers.
-    Discovering,
-    /// Waits for the master to fail.
-    Standby,
-    /// The subnet is its.
-    Master,
-}
+pub use crate::mad::smp::SmState;
 
-impl SmState {
-    /// All of them, each at the place that is its code.
-    pub const ALL: [SmState; 4] = [
-        SmState::NotActive,
-        SmState::Discovering,
-        SmState::Standby,
-        SmState::Master,
-    ];
-
-    /// By its code. The others of the field are reserved, and mean nothing.
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
-    }
-
-    /// As metrics write it.
-    pub fn label(self) -> &'static str {
-        match self {
-            SmState::NotActive => "not_active",
-            SmState::Discovering => "discovering",
-            SmState::Standby => "standby",
-            SmState::Master => "master",
-        }
-    }
-}
-
-/// A subnet manager, as it told of itself.
+/// A subnet manager, from its SMInfo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubnetManager {
-    /// The port that it was asked at: an adapter's, or a switch's port 0.
+    /// Its port: of a channel adapter, or port 0 of a switch.
     pub port: PortIndex,
-    /// What it is about.
+    /// SMState.
     pub state: SmState,
-    /// The highest is to be the master.
+    /// Priority: the highest becomes master.
     pub priority: u8,
-    /// ActCount: goes up while it works, and stands still when it hangs.
-    pub activity: u32,
+    /// ActCount: increases while it works, and stops when it hangs.
+    pub act_count: u32,
 }

@@ -115,7 +115,7 @@ impl AttributePlan {
         matches!(self.attribute, Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails)
     }
 
-    /// Whether it is valid only on a link with Reed-Solomon FEC: on others the same bytes are reserved or have
+    /// Whether it is valid only on a link with Reed-Solomon FEC: otherwise the same bytes are reserved, or have
     /// another layout.
     pub fn needs_reed_solomon(&self) -> bool {
         self.attribute == Attribute::PortExtendedSpeedsCounters

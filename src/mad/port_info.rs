@@ -210,7 +210,7 @@ impl PortInfo {
         active: Option<Speed>,
     ) -> Self {
         let mask_of = |set: SpeedSet, table: &[(u8, Speed)]| {
-            let codes = table.iter().filter(|(_, speed)| set.has(*speed));
+            let codes = table.iter().filter(|(_, speed)| set.contains(*speed));
             codes.fold(0, |mask, (code, _)| mask | code)
         };
         let mask = |table: &[(u8, Speed)]| mask_of(supported, table);
@@ -229,10 +229,10 @@ impl PortInfo {
         };
         let extended = ext | ext2 != 0;
         let bit = |set: bool, bit: u16| if set { bit } else { 0 };
-        let capabilities2 = bit(supported.has(Speed::Hdr), capability2::SPEED_HDR)
-            | bit(supported.has(Speed::Ndr), capability2::SPEED_NDR)
+        let capabilities2 = bit(supported.contains(Speed::Hdr), capability2::SPEED_HDR)
+            | bit(supported.contains(Speed::Ndr), capability2::SPEED_NDR)
             | bit(ext2 != 0, capability2::EXTENDED_SPEEDS2)
-            | bit(supported.has(Speed::Xdr), capability2::SPEED_XDR);
+            | bit(supported.contains(Speed::Xdr), capability2::SPEED_XDR);
         let capabilities = if extended { capability::EXTENDED_SPEEDS } else { 0 }
             | if capabilities2 != 0 { capability::CAPABILITY_MASK2 } else { 0 };
         PortInfo {

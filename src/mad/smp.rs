@@ -146,11 +146,11 @@ attribute! {
         default_port: PortNumber = byte(8), "DefaultPort.";
         default_multicast_primary_port: PortNumber = byte(9), "DefaultMulticastPrimaryPort.";
         default_multicast_other_port: PortNumber = byte(10), "DefaultMulticastNotPrimaryPort.";
-        life_time: u8 = bits(11 * 8, 5), "LifeTimeValue: packet lifetime of 4.096 us * 2^value.";
-        port_state_change: bool = bits(11 * 8 + 5, 1), "PortStateChange: set until the subnet manager resets it.";
+        life_time: u8 = bits(11 * 8, 5), "LifeTimeValue: 4.096 us * 2^value.";
+        port_state_change: bool = bits(11 * 8 + 5, 1), "PortStateChange: until the SM resets it.";
         optimized_sl_to_vl: u8 = bits(11 * 8 + 6, 2), "OptimizedSLtoVLMappingProgramming.";
         lids_per_port: u16 = bytes(12, 2), "LIDsPerPort.";
-        partition_enforcement_cap: u16 = bytes(14, 2), "PartitionEnforcementCap: P_Key table size of external ports.";
+        partition_enforcement_cap: u16 = bytes(14, 2), "PartitionEnforcementCap: P_Keys per port.";
         inbound_enforcement: bool = bits(16 * 8, 1), "InboundEnforcementCap.";
         outbound_enforcement: bool = bits(16 * 8 + 1, 1), "OutboundEnforcementCap.";
         filter_raw_inbound: bool = bits(16 * 8 + 2, 1), "FilterRawInboundCap.";
