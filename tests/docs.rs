@@ -43,7 +43,7 @@ fn the_kinds_of_events_are_made_from_the_table() {
 
 /// The flags that a verb's help lists, with the defaults that it tells.
 fn flags(verb: &[&str]) -> Vec<(String, String)> {
-    let output = Command::new(rig::program())
+    let output = Command::new(test_rig::program())
         .args(verb)
         .arg("--help")
         .env("COLUMNS", "400")
