@@ -1,0 +1,226 @@
+//! Changes of a fabric between two discoveries.
+
+use std::fmt;
+
+use super::topology::{End, Fabric, Link, PortIndex};
+use ib_mad::ids::{Guid, Lid, PortNumber};
+
+/// A port with the names for display.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortName {
+    /// The node's GUID.
+    pub guid: Guid,
+    /// The node's name.
+    pub node: String,
+    /// The port's number.
+    pub port: PortNumber,
+}
+
+impl PortName {
+    fn new(fabric: &Fabric, port: PortIndex) -> Self {
+        let (guid, number) = fabric.end(port);
+        PortName { guid, node: fabric.node_of(port).name.clone(), port: number }
+    }
+}
+
+impl fmt::Display for PortName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} port {} ({})", self.node, self.port, self.guid)
+    }
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FabricChange {
+    /// A new node.
+    NodeAppeared {
+        /// Its GUID.
+        guid: Guid,
+        /// Its name.
+        node: String,
+    },
+    /// A node that is not found any more.
+    NodeDisappeared {
+        /// Its GUID.
+        guid: Guid,
+        /// Its name.
+        node: String,
+    },
+    /// A new link between two ports that had none before.
+    LinkAppeared(PortName, PortName),
+    /// A link that is gone, without another at either end.
+    LinkDisappeared(PortName, PortName),
+    /// A port has another peer than before.
+    LinkMoved {
+        /// The port.
+        port: PortName,
+        /// The previous peer.
+        from: PortName,
+        /// The new peer.
+        to: PortName,
+    },
+    /// The subnet manager assigned another LID to a port.
+    LidChanged {
+        /// The port.
+        port: PortName,
+        /// The previous LID.
+        from: Lid,
+        /// The new LID.
+        to: Lid,
+    },
+}
+
+/// Kinds of changes: label values of `infiniband_fabric_changes_total`.
+pub const CHANGE_KINDS: [&str; 6] =
+    ["node_came", "node_went", "link_came", "link_went", "link_moved", "lid_changed"];
+
+impl FabricChange {
+    /// Index in [`CHANGE_KINDS`].
+    pub fn kind(&self) -> usize {
+        match self {
+            FabricChange::NodeAppeared { .. } => 0,
+            FabricChange::NodeDisappeared { .. } => 1,
+            FabricChange::LinkAppeared(..) => 2,
+            FabricChange::LinkDisappeared(..) => 3,
+            FabricChange::LinkMoved { .. } => 4,
+            FabricChange::LidChanged { .. } => 5,
+        }
+    }
+}
+
+impl fmt::Display for FabricChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FabricChange::NodeAppeared { guid, node } => write!(f, "node came: {node} ({guid})"),
+            FabricChange::NodeDisappeared { guid, node } => write!(f, "node went: {node} ({guid})"),
+            FabricChange::LinkAppeared(a, b) => write!(f, "link came: {a} to {b}"),
+            FabricChange::LinkDisappeared(a, b) => write!(f, "link went: {a} to {b}"),
+            FabricChange::LinkMoved { port, from, to } => {
+                write!(f, "link moved: {port} led to {from}, now leads to {to}")
+            }
+            FabricChange::LidChanged { port, from, to } => {
+                write!(f, "LID changed: {port} had {from}, now has {to}")
+            }
+        }
+    }
+}
+
+/// All changes from one fabric to the next, nodes first.
+pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
+    let mut changes = Vec::new();
+    for (here, there, appeared) in [(before, after, false), (after, before, true)] {
+        for node in here.nodes.iter().filter(|node| node.present()) {
+            let guid = node.identity.guid;
+            if !there.node_by_guid(guid).is_some_and(|other| there.node(other).present()) {
+                let node = node.name.clone();
+                changes.push(if appeared {
+                    FabricChange::NodeAppeared { guid, node }
+                } else {
+                    FabricChange::NodeDisappeared { guid, node }
+                });
+            }
+        }
+    }
+    let peer = |fabric: &Fabric, end: End| {
+        let peer = fabric.port(fabric.find(end)?).peer?;
+        peer.connected.then(|| fabric.end(peer.port))
+    };
+    for (here, there, appeared) in [(before, after, false), (after, before, true)] {
+        for Link(a, b) in here.links() {
+            let (end_a, end_b) = (here.end(a), here.end(b));
+            let connected = here.port(a).peer.is_some_and(|peer| peer.connected);
+            if connected && peer(there, end_a).is_none() && peer(there, end_b).is_none() {
+                let (a, b) = (PortName::new(here, a), PortName::new(here, b));
+                changes.push(if appeared { FabricChange::LinkAppeared(a, b) } else { FabricChange::LinkDisappeared(a, b) });
+            }
+        }
+    }
+    for port in after.port_indexes() {
+        let end = after.end(port);
+        let Some(old) = before.find(end) else { continue };
+        if let (Some(from), Some(to)) = (peer(before, end), peer(after, end))
+            && from != to
+            && let (Some(from), Some(to)) = (before.find(from), after.find(to))
+        {
+            changes.push(FabricChange::LinkMoved {
+                port: PortName::new(after, port),
+                from: PortName::new(before, from),
+                to: PortName::new(after, to),
+            });
+        }
+        // A switch has one LID, on port 0; the LID field of its other ports is not used.
+        let has_lid = after.port(port).number == 0 || !after.node_of(port).is_switch();
+        if let (Some(from), Some(to)) = (before.port(old).status, after.port(port).status)
+            && has_lid
+            && from.lid != to.lid
+        {
+            let port = PortName::new(after, port);
+            changes.push(FabricChange::LidChanged { port, from: from.lid, to: to.lid });
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::assembly::DiscoveredNode;
+    use super::*;
+    use crate::testing::{end, fabric, found};
+    use ib_mad::moment::Moment;
+    use ib_mad::node::NodeKind;
+
+    fn nodes(guids: &[u64]) -> Vec<DiscoveredNode> {
+        guids
+            .iter()
+            .map(|&guid| found(guid, if guid < 10 { NodeKind::Switch } else { NodeKind::Ca }, 4))
+            .collect()
+    }
+
+    fn kinds(before: &Fabric, after: &Fabric) -> Vec<String> {
+        diff(before, after).iter().map(|change| CHANGE_KINDS[change.kind()].to_owned()).collect()
+    }
+
+    #[test]
+    fn same_fabric_has_no_changes() {
+        let same = fabric(nodes(&[1, 11]), &[(end(1, 1), end(11, 1))], None);
+        assert!(diff(&same, &same).is_empty());
+    }
+
+    #[test]
+    fn each_change_is_reported_once_and_reversed() {
+        let whole =
+            fabric(nodes(&[1, 11, 12]), &[(end(1, 1), end(11, 1)), (end(1, 2), end(12, 1))], None);
+        let less = fabric(nodes(&[1, 11]), &[(end(1, 1), end(11, 1))], Some((&whole, Moment(0))));
+        let again = fabric(
+            nodes(&[1, 11, 12]),
+            &[(end(1, 1), end(11, 1)), (end(1, 2), end(12, 1))],
+            Some((&less, Moment(0))),
+        );
+        assert_eq!(kinds(&whole, &less), ["node_went", "link_went"]);
+        assert_eq!(kinds(&less, &again), ["node_came", "link_came"]);
+        assert!(kinds(&whole, &again).is_empty());
+    }
+
+    #[test]
+    fn moved_cable_and_new_lid_are_reported() {
+        let before = fabric(nodes(&[1, 11]), &[(end(1, 1), end(11, 1))], None);
+        let mut moved = nodes(&[1, 11]);
+        for port in &mut moved[1].ports {
+            if let Some(status) = &mut port.status {
+                status.lid = Lid(77);
+            }
+        }
+        moved[1].ports.truncate(1);
+        let after = fabric(moved, &[(end(1, 3), end(11, 1))], Some((&before, Moment(0))));
+        let changes = diff(&before, &after);
+        let lines: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "link moved: node 11 port 1 (0x000000000000000b) led to node 1 port 1 \
+                 (0x0000000000000001), now leads to node 1 port 3 (0x0000000000000001)",
+                "LID changed: node 11 port 1 (0x000000000000000b) had 11, now has 77",
+            ]
+        );
+    }
+}

@@ -1,0 +1,309 @@
+//! Nodes, ports, and the links between them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use super::unique;
+use ib_mad::ids::{Guid, Lid, PortNumber};
+use ib_mad::label;
+use ib_mad::moment::Moment;
+use ib_mad::port_state::PortStatus;
+use ib_mad::{NodeIdentity, NodeKind, PortRole};
+
+/// Index in [`Fabric::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeIndex(pub u32);
+
+/// Index in [`Fabric::ports`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortIndex(pub u32);
+
+/// A node of the fabric.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its properties.
+    pub identity: NodeIdentity,
+    /// Display name: the site's name, else the description, else the GUID. If several nodes share it, the last
+    /// digits of the GUID are appended (see [`super::unique`]).
+    pub name: String,
+    /// Result of the latest discovery.
+    pub presence: Presence,
+    /// Time of the last discovery that found it.
+    pub last_found: Moment,
+    pub(super) first_port: u32,
+    pub(super) port_slots: u32,
+}
+
+/// Whether the latest discovery found a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Found.
+    Found,
+    /// Found before, and now behind a node that did not respond.
+    Hidden,
+    /// Not found any more; kept for a while so that its absence is reported.
+    Absent,
+}
+
+impl Node {
+    /// Whether it is found or hidden.
+    pub fn present(&self) -> bool {
+        self.presence != Presence::Absent
+    }
+
+    /// The name without appended GUID digits.
+    pub fn shared_name(&self) -> &str {
+        unique::shared_name(&self.name, self.identity.guid)
+    }
+
+    /// Whether it has this name, unique or shared with other nodes.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.name == name || self.shared_name() == name
+    }
+
+    /// Whether it is a switch.
+    pub fn is_switch(&self) -> bool {
+        self.identity.kind == NodeKind::Switch
+    }
+}
+
+/// The other end of a port's link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The port at the other end.
+    pub port: PortIndex,
+    /// Whether the latest discovery found the link. If not, this is the port where the cable last led, which is
+    /// where a technician has to look.
+    pub connected: bool,
+}
+
+/// A port of a node.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// Its node.
+    pub node: NodeIndex,
+    /// Port number.
+    pub number: PortNumber,
+    /// PortGUID, if the port has its own.
+    pub guid: Guid,
+    /// State at the last discovery; `None` if it did not respond or was not reached.
+    pub status: Option<PortStatus>,
+    /// Role; `None` if it was not queried or did not respond.
+    pub role: Option<PortRole>,
+    /// The other end of its link, now or before.
+    pub peer: Option<Peer>,
+}
+
+/// A link by its two ports; the first has the lower (GUID, port).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Link(pub PortIndex, pub PortIndex);
+
+/// A link end: port identity that is stable across discoveries.
+pub type End = (Guid, PortNumber);
+
+/// A node that a discovery left out, because another node has the same GUID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DuplicateGuid {
+    /// The shared GUID.
+    pub guid: Guid,
+    /// The port that leads to the omitted node; `None` if unknown.
+    pub behind: Option<End>,
+}
+
+impl DuplicateGuid {
+    /// Where the omitted node is, as text.
+    pub fn location(&self, fabric: &Fabric) -> String {
+        match self.behind.and_then(|end| fabric.find(end)) {
+            Some(port) => {
+                let (node, number) = (&fabric.node_of(port).name, fabric.port(port).number);
+                format!("behind {}", label::port(node, number))
+            }
+            None => "at a place that is not known".to_owned(),
+        }
+    }
+}
+
+/// A fabric, from the latest discovery and what is remembered of earlier ones.
+#[derive(Clone, Debug, Default)]
+pub struct Fabric {
+    /// All nodes, ordered by GUID.
+    pub nodes: Vec<Node>,
+    /// All ports, by node and port number.
+    pub ports: Vec<Port>,
+    /// The local port, from which the fabric was discovered; of a switch, port 0.
+    pub local_port: Option<PortIndex>,
+    /// Nodes that were left out, because another node has their GUID.
+    pub duplicates: Vec<DuplicateGuid>,
+    pub(super) by_guid: HashMap<Guid, NodeIndex>,
+}
+
+impl Fabric {
+    /// A node by its index.
+    pub fn node(&self, index: NodeIndex) -> &Node {
+        &self.nodes[index.0 as usize]
+    }
+
+    /// A port by its index.
+    pub fn port(&self, index: PortIndex) -> &Port {
+        &self.ports[index.0 as usize]
+    }
+
+    /// The node that a port belongs to.
+    pub fn node_of(&self, port: PortIndex) -> &Node {
+        self.node(self.port(port).node)
+    }
+
+    /// The node with this GUID.
+    pub fn node_by_guid(&self, guid: Guid) -> Option<NodeIndex> {
+        self.by_guid.get(&guid).copied()
+    }
+
+    /// Whether another node with this GUID was left out.
+    pub fn has_duplicate(&self, guid: Guid) -> bool {
+        self.duplicates.iter().any(|duplicate| duplicate.guid == guid)
+    }
+
+    /// All node indexes.
+    pub fn node_indexes(&self) -> impl Iterator<Item = NodeIndex> + use<> {
+        (0..self.nodes.len() as u32).map(NodeIndex)
+    }
+
+    /// All port indexes.
+    pub fn port_indexes(&self) -> impl Iterator<Item = PortIndex> + use<> {
+        (0..self.ports.len() as u32).map(PortIndex)
+    }
+
+    /// A node's ports, by port number; those of a switch begin with port 0.
+    pub fn ports_of(&self, node: NodeIndex) -> impl Iterator<Item = PortIndex> + use<> {
+        let node = self.node(node);
+        (node.first_port..node.first_port + node.port_slots).map(PortIndex)
+    }
+
+    /// The port with this GUID and number.
+    pub fn find(&self, (guid, number): End) -> Option<PortIndex> {
+        let node = self.node_by_guid(guid)?;
+        let nth = number.checked_sub(self.node(node).identity.first_port())?;
+        self.ports_of(node).nth(usize::from(nth))
+    }
+
+    /// Whether another fabric has the same ports with the same indexes.
+    pub fn has_same_layout(&self, other: &Fabric) -> bool {
+        let layout = |node: &Node| (node.identity.guid, node.first_port, node.port_slots);
+        self.nodes.len() == other.nodes.len()
+            && self.nodes.iter().map(layout).eq(other.nodes.iter().map(layout))
+    }
+
+    /// A port's GUID and number.
+    pub fn end(&self, port: PortIndex) -> End {
+        (self.node_of(port).identity.guid, self.port(port).number)
+    }
+
+    /// The links, connected or remembered, each once.
+    pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
+        // Ports are ordered by (GUID, number), so the lower index is the lower end. A link from a port to
+        // itself (a loopback plug) counts, too.
+        self.port_indexes().filter_map(|port| {
+            let peer = self.port(port).peer?.port;
+            (port <= peer).then_some(Link(port, peer))
+        })
+    }
+
+    /// The LID for queries about a port: ports of a CA have their own, a switch has one LID.
+    pub fn lid_of(&self, port: PortIndex) -> Option<Lid> {
+        let node = self.node_of(port);
+        let holder = if node.is_switch() { PortIndex(node.first_port) } else { port };
+        self.port(holder).status.map(|status| status.lid).filter(|lid| lid.is_unicast())
+    }
+
+    /// Whether a port is monitored: all but port 0 of a switch, unless that is an enhanced port 0.
+    pub fn is_monitored(&self, port: PortIndex) -> bool {
+        let node = self.node_of(port);
+        self.port(port).number != 0 || node.identity.enhanced_port0
+    }
+
+    /// Whether a link is inside a switch, by the role of either port.
+    pub fn is_internal(&self, link: Link) -> bool {
+        [link.0, link.1].iter().any(|port| self.port(*port).role.is_some_and(PortRole::is_internal))
+    }
+
+    /// The stable id of a port's link.
+    pub fn link_id(&self, port: PortIndex) -> Option<LinkId> {
+        let peer = self.port(port).peer?.port;
+        let (low, high) = if port <= peer { (port, peer) } else { (peer, port) };
+        Some(LinkId(self.end(low), self.end(high)))
+    }
+}
+
+/// Stable id of a link in metrics, events and pages, the lower end first: `0x…:5-0x…:1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub End, pub End);
+
+impl LinkId {
+    /// The id of the link between two ports, in any order.
+    pub fn between(a: End, b: End) -> Self {
+        if a <= b { LinkId(a, b) } else { LinkId(b, a) }
+    }
+
+    /// Both ends, the lower first.
+    pub fn ends(self) -> [End; 2] {
+        [self.0, self.1]
+    }
+}
+
+impl fmt::Display for LinkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LinkId((guid_a, port_a), (guid_b, port_b)) = self;
+        write!(f, "{guid_a}:{port_a}-{guid_b}:{port_b}")
+    }
+}
+
+/// Not a link id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not a link's id such as 0x00aa000000000001:5-0x00aa000000000002:1")]
+pub struct InvalidLinkId;
+
+impl FromStr for LinkId {
+    type Err = InvalidLinkId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let end = |text: &str| {
+            let (guid, number) = text.rsplit_once(':')?;
+            Some((guid.parse().ok()?, number.parse().ok()?))
+        };
+        let (a, b) = text.split_once('-').ok_or(InvalidLinkId)?;
+        Ok(LinkId::between(end(a).ok_or(InvalidLinkId)?, end(b).ok_or(InvalidLinkId)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{end, fabric, found};
+    use ib_mad::NodeKind;
+
+    #[test]
+    fn port_lookup_and_lid_of_switch_and_ca() {
+        let fabric = fabric(
+            vec![found(9, NodeKind::Switch, 2), found(3, NodeKind::Ca, 2)],
+            &[(end(9, 1), end(3, 2))],
+            None,
+        );
+        assert_eq!(fabric.ports.len(), 3 + 2, "a switch has port 0, a CA does not");
+        let switch_port = fabric.find(end(9, 1)).unwrap();
+        let ca_port = fabric.find(end(3, 2)).unwrap();
+        assert_eq!(fabric.lid_of(switch_port), Some(Lid(9)));
+        assert_eq!(fabric.lid_of(ca_port), Some(Lid(3)));
+        assert_eq!(fabric.port(ca_port).peer, Some(Peer { port: switch_port, connected: true }));
+        assert_eq!(fabric.link_id(switch_port), fabric.link_id(ca_port));
+        assert_eq!(
+            fabric.link_id(ca_port).unwrap().to_string(),
+            "0x0000000000000003:2-0x0000000000000009:1"
+        );
+        assert_eq!(fabric.links().count(), 1);
+        assert!(fabric.find(end(3, 0)).is_none());
+        assert!(!fabric.is_monitored(fabric.find(end(9, 0)).unwrap()));
+    }
+}

@@ -1,0 +1,349 @@
+//! Declarative attribute layouts: one list of fields per attribute generates the struct, the decoder and
+//! the encoder, so the exporter and the simulator agree on every offset.
+
+use crate::{Guid, Lid};
+
+use super::{DATA, LEN, Mad};
+
+/// Location of a field in the attribute's data.
+///
+/// The constructors panic on invalid input: call them in constants, as `attribute!` does, so that the
+/// compiler reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits {
+    /// Offset of its highest bit from the start of the attribute's data.
+    first: u16,
+    width: u8,
+}
+
+/// `width` bits from bit `first` of the attribute's data on; bit 0 is the highest of byte 0.
+///
+/// # Panics
+/// For a width of 0, bits past the end of the data, or across more than eight bytes.
+pub const fn bits(first: u16, width: u8) -> Bits {
+    assert!(width > 0 && first % 8 + width as u16 <= 64, "one load reads it");
+    assert!(first as usize + width as usize <= (LEN - DATA) * 8, "inside the data");
+    Bits { first, width }
+}
+
+/// One byte.
+pub const fn byte(offset: u16) -> Bits {
+    bits(offset * 8, 8)
+}
+
+/// `count` bytes, big-endian.
+pub const fn bytes(offset: u16, count: u8) -> Bits {
+    bits(offset * 8, count * 8)
+}
+
+/// The upper four bits of a byte.
+pub const fn high(offset: u16) -> Bits {
+    bits(offset * 8, 4)
+}
+
+/// The lower four bits of a byte.
+pub const fn low(offset: u16) -> Bits {
+    bits(offset * 8 + 4, 4)
+}
+
+impl Bits {
+    /// Offset in the MAD and number of the bytes that hold the field.
+    const fn span(self) -> (usize, usize) {
+        let start = self.first as usize / 8;
+        let end = (self.first as usize + self.width as usize).div_ceil(8);
+        (DATA + start, end - start)
+    }
+
+    /// Bits of its last byte below the field.
+    const fn shift(self) -> u32 {
+        (8 - (self.first + self.width as u16) % 8) as u32 % 8
+    }
+
+    /// The highest value that fits.
+    const fn max(self) -> u64 {
+        u64::MAX >> (64 - self.width as u32)
+    }
+
+    /// Location of an element of an array whose first element is here.
+    const fn element(self, index: usize) -> Bits {
+        Bits { first: self.first + index as u16 * self.width as u16, width: self.width }
+    }
+}
+
+/// These bits, checked to hold a `T`.
+///
+/// # Panics
+/// If the bits do not fit into a `T`, or an array passes the end of the data.
+pub const fn checked<T: Field>(bits: Bits) -> Bits {
+    assert!(bits.width <= T::WIDTH, "the type holds all bits");
+    assert!(bits.first as usize + bits.width as usize * T::COUNT <= (LEN - DATA) * 8);
+    bits
+}
+
+impl Mad {
+    /// The value of bits of the attribute's data.
+    #[inline]
+    pub fn bits(&self, bits: Bits) -> u64 {
+        let (start, count) = bits.span();
+        self.be(start, count) >> bits.shift() & bits.max()
+    }
+
+    /// Sets bits of the attribute's data to the low bits of a value; all other bits keep their value.
+    #[inline]
+    pub fn set_bits(&mut self, bits: Bits, value: u64) {
+        let (start, count) = bits.span();
+        let others = self.be(start, count) & !(bits.max() << bits.shift());
+        self.put_be(start, count, others | (value & bits.max()) << bits.shift());
+    }
+}
+
+/// A type of fields.
+pub trait Field: Copy {
+    /// Bits of one element.
+    const WIDTH: u8;
+    /// Number of consecutive elements.
+    const COUNT: usize = 1;
+
+    /// Reads the field.
+    fn read(mad: &Mad, bits: Bits) -> Self;
+
+    /// Writes the field, and no other bits.
+    fn write(self, mad: &mut Mad, bits: Bits);
+}
+
+macro_rules! fields {
+    ($($type:ty: $width:literal = $value:ident => $read:expr, $field:ident => $write:expr;)+) => {$(
+        impl Field for $type {
+            const WIDTH: u8 = $width;
+
+            #[inline]
+            fn read(mad: &Mad, bits: Bits) -> Self {
+                let $value = mad.bits(bits);
+                $read
+            }
+
+            #[inline]
+            fn write(self, mad: &mut Mad, bits: Bits) {
+                let $field = self;
+                mad.set_bits(bits, $write);
+            }
+        }
+    )+};
+}
+
+fields! {
+    bool: 1 = value => value != 0, field => u64::from(field);
+    u8: 8 = value => value as u8, field => u64::from(field);
+    u16: 16 = value => value as u16, field => u64::from(field);
+    u32: 32 = value => value as u32, field => u64::from(field);
+    u64: 64 = value => value, field => field;
+    Guid: 64 = value => Guid(value), field => field.0;
+    Lid: 16 = value => Lid(value as u16), field => u64::from(field.0);
+}
+
+/// An array: the bits are those of its first element, and the others follow without a gap.
+impl<T: Field, const N: usize> Field for [T; N] {
+    const WIDTH: u8 = T::WIDTH;
+    const COUNT: usize = N * T::COUNT;
+
+    #[inline]
+    fn read(mad: &Mad, bits: Bits) -> Self {
+        std::array::from_fn(|index| T::read(mad, bits.element(index)))
+    }
+
+    #[inline]
+    fn write(self, mad: &mut Mad, bits: Bits) {
+        for (index, element) in self.into_iter().enumerate() {
+            element.write(mad, bits.element(index));
+        }
+    }
+}
+
+/// Generates an attribute from the list of its fields: the struct, its id, `decode` and `encode`.
+///
+/// ```text
+/// attribute! {
+///     /// SMInfo.
+///     pub struct SmInfo = 0x0020 {
+///         guid: Guid = bytes(0, 8), "GUID of the port of the subnet manager.";
+///         state: u8 = low(20), "SMState.";
+///     }
+/// }
+/// ```
+macro_rules! attribute {
+    ($(#[$about:meta])* pub struct $name:ident = $id:literal {
+        $($field:ident: $type:ty = $bits:expr, $doc:literal;)+
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+        pub struct $name { $(#[doc = $doc] pub $field: $type,)+ }
+
+        impl $name {
+            /// AttributeID.
+            pub const ID: u16 = $id;
+
+            /// Name, location and number of elements of each field.
+            #[cfg(test)]
+            pub(in crate) const FIELDS: &[(&str, $crate::layout::Bits, usize)] =
+                &[$((
+                    stringify!($field),
+                    $bits,
+                    <$type as $crate::layout::Field>::COUNT,
+                )),+];
+
+            /// Decodes the attribute of a response.
+            #[inline]
+            pub fn decode(mad: &$crate::Mad) -> Self {
+                use $crate::layout::{Field, checked};
+                $name { $($field: Field::read(mad, const { checked::<$type>($bits) }),)+ }
+            }
+
+            /// Encodes the attribute: its own fields, and no other bits.
+            pub fn encode(&self, mad: &mut $crate::Mad) {
+                use $crate::layout::{Field, checked};
+                $(Field::write(self.$field, mad, const { checked::<$type>($bits) });)+
+            }
+        }
+    };
+}
+
+pub(super) use attribute;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::class_port_info::ClassPortInfo;
+    use crate::clear::CounterSelect;
+    use crate::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended};
+    use crate::pma::PortSamplesControl;
+    use crate::port_info::{MellanoxExtendedPortInfo, PortInfo};
+    use crate::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};
+
+    /// The checks of every attribute, with the bits of one MAD and of another.
+    trait Checked: Copy + PartialEq + std::fmt::Debug {
+        const FIELDS: &'static [(&'static str, Bits, usize)];
+        fn decode(mad: &Mad) -> Self;
+        fn encode(&self, mad: &mut Mad);
+
+        /// The bits of a MAD that the fields cover.
+        fn mask() -> Mad {
+            let mut mask = Mad([0; LEN]);
+            for &(name, bits, count) in Self::FIELDS {
+                for index in 0..count {
+                    let bits = bits.element(index);
+                    assert_eq!(mask.bits(bits), 0, "{name} overlaps");
+                    mask.set_bits(bits, u64::MAX);
+                }
+            }
+            mask
+        }
+
+        fn check(from: &Mad, onto: &Mad) {
+            let read = Self::decode(from);
+            let mut written = onto.clone();
+            read.encode(&mut written);
+            assert_eq!(Self::decode(&written), read);
+            for (index, mask) in Self::mask().0.into_iter().enumerate() {
+                let expected = from.0[index] & mask | onto.0[index] & !mask;
+                assert_eq!(written.0[index], expected, "byte {index} of {read:?}");
+            }
+        }
+    }
+
+    macro_rules! checked_attributes {
+        ($($name:ident: $last:literal),+) => {
+            $(impl Checked for $name {
+                const FIELDS: &'static [(&'static str, Bits, usize)] = $name::FIELDS;
+                fn decode(mad: &Mad) -> Self {
+                    $name::decode(mad)
+                }
+                fn encode(&self, mad: &mut Mad) {
+                    $name::encode(self, mad);
+                }
+            })+
+
+            fn check_all(from: &Mad, onto: &Mad) {
+                $(<$name as Checked>::check(from, onto);)+
+            }
+
+            #[test]
+            fn fields_end_within_attribute() {
+                $(let end = <$name as Checked>::mask().0.iter().rposition(|&byte| byte != 0);
+                assert_eq!(end, Some(DATA + $last), stringify!($name));)+
+            }
+        };
+    }
+
+    // With the last byte of each; in subnet management the path follows byte 63.
+    checked_attributes! {
+        NodeInfo: 39, SwitchInfo: 19, PortInfo: 63, PKeyTable: 63, SmInfo: 20,
+        Sample: 15, PortInfoExtended: 21, MellanoxExtendedPortInfo: 47,
+        ClassPortInfo: 71, PortSamplesControl: 79, PortExtendedSpeedsCounters: 151,
+        CounterSelect: 18
+    }
+
+    fn any_mad() -> impl Strategy<Value = Mad> {
+        proptest::collection::vec(any::<u8>(), LEN)
+            .prop_map(|bytes| Mad(std::array::from_fn(|index| bytes[index])))
+    }
+
+    proptest! {
+        #[test]
+        fn attribute_round_trip_keeps_other_bits(
+            from in any_mad(), onto in any_mad(),
+        ) {
+            check_all(&from, &onto);
+        }
+
+        #[test]
+        fn set_bits_keeps_other_bits(
+            onto in any_mad(), first in 0u16..1400, width in 1u8..=57, value: u64,
+        ) {
+            let field = bits(first, width);
+            let mut mad = onto.clone();
+            mad.set_bits(field, value);
+            prop_assert_eq!(mad.bits(field), value & field.max());
+            mad.set_bits(field, onto.bits(field));
+            prop_assert_eq!(mad, onto);
+        }
+    }
+
+    attribute! {
+        /// One field of each kind.
+        pub struct Sample = 0x7fff {
+            upper: u8 = high(0), "Four bits.";
+            lower: u8 = low(0), "Four bits.";
+            flag: bool = bits(8 + 2, 1), "One bit.";
+            across: u32 = bits(8 + 4, 20), "Bits across bytes.";
+            table: [u8; 3] = bits(4 * 8, 2), "An array of bits.";
+            guid: Guid = bytes(8, 8), "Eight bytes.";
+        }
+    }
+
+    #[test]
+    fn bit_0_is_the_most_significant() {
+        let mut mad = Mad([0; LEN]);
+        let sample = Sample {
+            upper: 0xa,
+            lower: 0x5,
+            flag: true,
+            across: 0x12345,
+            table: [1, 2, 3],
+            guid: Guid(0x0102_0304_0506_0708),
+        };
+        sample.encode(&mut mad);
+        assert_eq!(mad.data()[..8], [0xa5, 0x21, 0x23, 0x45, 0b0110_1100, 0, 0, 0]);
+        assert_eq!(mad.data()[8..17], [1, 2, 3, 4, 5, 6, 7, 8, 0]);
+        assert_eq!(Sample::decode(&mad), sample);
+        assert_eq!(Sample::ID, 0x7fff);
+    }
+
+    #[test]
+    fn oversized_value_is_truncated() {
+        let mut mad = Mad([0; LEN]);
+        Sample { upper: 0xff, ..Sample::default() }.encode(&mut mad);
+        assert_eq!(mad.data()[..2], [0xf0, 0]);
+    }
+}

@@ -1,0 +1,115 @@
+//! What a node says of itself.
+
+use crate::ids::{Guid, PortNumber};
+use crate::port_state::SpeedFields;
+
+/// Kind of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NodeKind {
+    /// A channel adapter of a host.
+    Ca,
+    /// A switch.
+    Switch,
+    /// A router to another subnet.
+    Router,
+    /// In-network computing unit of a switch (SHARP): appears as a CA on an internal port, and may have no
+    /// counters.
+    AggregationNode,
+}
+
+impl NodeKind {
+    /// Label value in metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            NodeKind::Ca => "ca",
+            NodeKind::Switch => "switch",
+            NodeKind::Router => "router",
+            NodeKind::AggregationNode => "aggregation_node",
+        }
+    }
+}
+
+/// Properties of a node that do not change while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeIdentity {
+    /// NodeGUID: identifies the node in metrics.
+    pub guid: Guid,
+    /// SystemImageGUID: shared by the nodes of one chassis or card.
+    pub system_guid: Guid,
+    /// Kind.
+    pub kind: NodeKind,
+    /// NodeDescription as printable text.
+    pub description: String,
+    /// VendorID, 24 bits.
+    pub vendor_id: u32,
+    /// DeviceID.
+    pub device_id: u16,
+    /// Number of physical ports.
+    pub port_count: u8,
+    /// EnhancedPort0: port 0 of the switch is an endpoint with counters of its own.
+    pub enhanced_port0: bool,
+    /// Valid speed fields of a switch's ports.
+    pub speed_fields: SpeedFields,
+    /// Its ports support PortInfoExtended, which reports the FEC mode.
+    pub reports_fec: bool,
+}
+
+impl NodeIdentity {
+    /// Number of the first port: a switch has a port 0.
+    pub fn first_port(&self) -> PortNumber {
+        u8::from(self.kind != NodeKind::Switch)
+    }
+}
+
+/// Role of a switch port, from Mellanox ExtendedPortInfo (0xFF90).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortRole {
+    /// External port.
+    Cable,
+    /// Connects the ASICs of one multi-plane (XDR) switch: FNM.
+    Fnm,
+    /// Leads to the internal router.
+    Router,
+    /// Another internal port: to an aggregation node, an Ethernet gateway, or of an unknown type.
+    Other,
+}
+
+impl PortRole {
+    /// Whether its link is internal: no cable that a technician could replace.
+    pub fn is_internal(self) -> bool {
+        matches!(self, PortRole::Fnm | PortRole::Router)
+    }
+}
+
+/// Converts the bytes of a NodeDescription to printable text.
+///
+/// They are at most 64 bytes, end at the first NUL if there is one, need not be UTF-8, and any root user of a
+/// host can set them: control characters are replaced here, before they reach a log, a terminal or a page.
+pub fn readable_description(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end])
+        .trim()
+        .chars()
+        .map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_description_is_sanitized() {
+        for (bytes, text) in [
+            (&b"MF0;leaf-1:MQM9700/U1\0junk"[..], "MF0;leaf-1:MQM9700/U1"),
+            (b"host-1 mlx5_0  ", "host-1 mlx5_0"),
+            (b"no end \xff\xfe", "no end \u{fffd}\u{fffd}"),
+            (b"\x1b[31mred\nline", "\u{fffd}[31mred\u{fffd}line"),
+            (b"quote\"back\\slash", "quote\"back\\slash"),
+            (b"\0", ""),
+            (&[b'a'; 64], &"a".repeat(64)),
+        ] {
+            assert_eq!(readable_description(bytes), text);
+        }
+    }
+}

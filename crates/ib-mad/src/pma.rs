@@ -1,0 +1,433 @@
+//! Performance management (PerfMgt): which attributes to read of a port, and decoding of the responses.
+
+use std::time::Duration;
+
+use crate::counter::{Attribute, Counter, CounterField, CounterKind, CounterRow, Needs, TABLE};
+use crate::{PortNumber, Reading};
+
+use super::class_port_info::{self, PmaCapabilities};
+use super::layout::{attribute, bits, byte, bytes};
+use super::m_key::MKey;
+use super::{Mad, Query};
+
+const fn query(attribute: u16, port_select: PortNumber) -> Query {
+    Query { subnet: false, attribute, modifier: 0, port_select, clear: None, m_key: MKey::NONE }
+}
+
+/// Reads ClassPortInfo of a device's agent.
+pub fn class_port_info() -> Query {
+    query(class_port_info::ID, 0)
+}
+
+/// Reads counters of one port.
+pub fn counters(attribute: Attribute, port: PortNumber) -> Query {
+    query(attribute as u16, port)
+}
+
+/// Reads PortSamplesControl of a port: the tick, and the OptionMask.
+pub fn samples_control(port: PortNumber) -> Query {
+    query(PortSamplesControl::ID, port)
+}
+
+/// When error and discard details are read: PortRcvErrorDetails and PortXmitDiscardDetails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum DetailPolicy {
+    /// Never.
+    #[default]
+    Never,
+    /// At this interval, from devices that announce them.
+    Every(Duration),
+    /// In each sweep, from every device that does not refuse them.
+    EachSweep,
+}
+
+/// Counters that are read only if they are enabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct OptionalCounters {
+    /// Error and discard details.
+    pub details: DetailPolicy,
+    /// FEC counters.
+    pub fec: bool,
+}
+
+/// The optional counters that an agent announces in the OptionMask of PortSamplesControl.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum OptionMask {
+    /// Unknown: PortSamplesControl is not read yet.
+    #[default]
+    Pending,
+    /// Nothing is announced: no PortSamplesControl, or an OptionMask of 0.
+    Unannounced,
+    /// This OptionMask.
+    Announced(u64),
+}
+
+impl OptionMask {
+    /// The options of an OptionMask; 0 announces nothing.
+    pub fn new(mask: u64) -> Self {
+        if mask == 0 { OptionMask::Unannounced } else { OptionMask::Announced(mask) }
+    }
+
+    /// Whether a field with these needs may hold a counter.
+    pub fn allows(self, needs: Needs) -> bool {
+        match (self, needs) {
+            (OptionMask::Announced(mask), Needs::Option(bit)) => mask >> bit & 1 == 1,
+            _ => true,
+        }
+    }
+}
+
+/// What is known of an agent; it determines the read plan.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct AgentProfile {
+    /// Of ClassPortInfo.
+    pub capabilities: PmaCapabilities,
+    /// Of PortSamplesControl.
+    pub options: OptionMask,
+    /// Whether it is the agent of a switch.
+    pub is_switch: bool,
+    /// Optional attributes that it refused.
+    pub refused: Vec<Attribute>,
+}
+
+/// One attribute to read, and the counters to take from the response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttributePlan {
+    /// The attribute.
+    pub attribute: Attribute,
+    /// The counters to take from the response.
+    pub counters: Vec<(Counter, CounterField)>,
+    /// A fallback: PortCountersExtended has the same counters, but may leave them at 0.
+    pub is_fallback: bool,
+}
+
+impl AttributePlan {
+    /// Whether the agent may refuse the attribute, which then is not read again.
+    pub fn is_optional(&self) -> bool {
+        // PortExtendedSpeedsCounters is older than the bit that announces it.
+        self.is_fallback
+            || self.is_detail()
+            || self.attribute == Attribute::PortExtendedSpeedsCounters
+    }
+
+    /// Whether it holds error or discard details.
+    pub fn is_detail(&self) -> bool {
+        matches!(self.attribute, Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails)
+    }
+
+    /// Whether it is valid only on a link with Reed-Solomon FEC: otherwise the same bytes are reserved, or have
+    /// another layout.
+    pub fn needs_reed_solomon(&self) -> bool {
+        self.attribute == Attribute::PortExtendedSpeedsCounters
+    }
+
+    /// Copies the counters of a response into a reading, and marks saturated fields.
+    pub fn read(&self, response: &Mad, reading: &mut Reading) {
+        for &(counter, field) in &self.counters {
+            let value = field.read(response.data());
+            reading.set(counter, value);
+            if field.is_saturated(value) {
+                reading.set_stuck(counter);
+            }
+        }
+    }
+}
+
+/// The attributes to read of each port of a device: as few as hold all of its counters.
+///
+/// The bit that announces 64-bit error counters is not reliable for each field: on ConnectX-7 (firmware 28.40
+/// and 28.41) SymbolErrorCounter and LinkDownedCounter of PortCountersExtended stay 0 while those of
+/// PortCounters count (15 of 15 non-zero values of 256 ports). So PortCounters is read as well, except from
+/// switches: Quantum-2 fills both.
+pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<AttributePlan> {
+    let AgentProfile { capabilities, options, is_switch, refused } = profile;
+    let mut attributes = Vec::new();
+    // PortCounters comes first: an event between the two responses then shows in the 64-bit field, and does
+    // not make that field look unused.
+    let has_fallback = capabilities.has_extended_errors() && !is_switch;
+    if has_fallback || !capabilities.has_extended_errors() {
+        attributes.push(Attribute::PortCounters);
+    }
+    if capabilities.has_extended() {
+        attributes.push(Attribute::PortCountersExtended);
+    }
+    if optional.fec && capabilities.meets(Needs::RsFec) {
+        attributes.push(Attribute::PortExtendedSpeedsCounters);
+    }
+    let details = match optional.details {
+        DetailPolicy::Never => false,
+        DetailPolicy::Every(_) => matches!(options, OptionMask::Announced(_)),
+        DetailPolicy::EachSweep => *options != OptionMask::Pending,
+    };
+    if details {
+        attributes.extend([Attribute::PortRcvErrorDetails, Attribute::PortXmitDiscardDetails]);
+    }
+    attributes.retain(|attribute| !refused.contains(attribute));
+    let exists =
+        |field: &CounterField| capabilities.meets(field.needs) && options.allows(field.needs);
+    let widest = |row: &CounterRow| {
+        let mut fields = row.fields.iter();
+        fields.find(|&field| attributes.contains(&field.attribute) && exists(field)).copied()
+    };
+    let classic = |row: &CounterRow| {
+        let is_error = row.kind != CounterKind::Traffic;
+        let field = row.fields.iter().find(|field| field.attribute == Attribute::PortCounters);
+        field.filter(|&field| is_error && exists(field)).copied()
+    };
+    let plans = attributes.iter().map(|&attribute| {
+        let is_fallback = has_fallback && attribute == Attribute::PortCounters;
+        let field = |row: &CounterRow| {
+            let field = if is_fallback { classic(row) } else { widest(row) };
+            field.filter(|field| field.attribute == attribute)
+        };
+        let counters = TABLE.iter().filter_map(|row| Some((row.counter, field(row)?))).collect();
+        AttributePlan { attribute, counters, is_fallback }
+    });
+    plans.filter(|plan| !plan.counters.is_empty()).collect()
+}
+
+attribute! {
+    /// PortSamplesControl (IBTA 1.4, 16.1.3.2): the sampling of a port's counters. PortSelect is part of the
+    /// request.
+    pub struct PortSamplesControl = 0x0010 {
+        op_code: u8 = byte(0), "OpCode.";
+        tick: u8 = byte(2), "Tick: a tick of sampling and of PortXmitWait is this + 1 symbol times.";
+        counter_width: u8 = bits(3 * 8 + 5, 3), "CounterWidth.";
+        counter_mask0: u8 = bits(4 * 8 + 2, 3), "CounterMask0.";
+        counter_masks1: u32 = bits(4 * 8 + 5, 27), "CounterMasks1to9, three bits each.";
+        counter_masks10: u16 = bits(8 * 8 + 1, 15), "CounterMasks10to14, three bits each.";
+        sample_mechanisms: u8 = byte(10), "SampleMechanisms.";
+        sample_status: u8 = bits(11 * 8 + 6, 2), "SampleStatus.";
+        option_mask: u64 = bytes(12, 8), "OptionMask: counters and attributes that the port supports.";
+        vendor_mask: u64 = bytes(20, 8), "VendorMask.";
+        sample_start: u32 = bytes(28, 4), "SampleStart, in ticks.";
+        sample_interval: u32 = bytes(32, 4), "SampleInterval, in ticks.";
+        tag: u16 = bytes(36, 2), "Tag.";
+        counter_select: [u16; 15] = bytes(38, 2), "CounterSelect0 to 14.";
+        samples_only_option_mask: u64 = bytes(72, 8), "SamplesOnlyOptionMask.";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LEN;
+    use crate::Moment;
+
+    const DETAILS: OptionalCounters = OptionalCounters { details: DetailPolicy::EachSweep, fec: false };
+    const FEC: OptionalCounters = OptionalCounters { details: DetailPolicy::Never, fec: true };
+    /// OptionMasks of ConnectX-7 and Quantum-2, as observed.
+    const CONNECTX_7: u64 = 0x01a6_0000_10cc_33c0;
+    const QUANTUM_2: u64 = 0x0180_0000_008c_f7fc;
+
+    /// A switch without options.
+    fn profile(mask: u16, mask2: u32) -> AgentProfile {
+        let capabilities = PmaCapabilities { mask, mask2 };
+        let options = OptionMask::Unannounced;
+        AgentProfile { capabilities, options, is_switch: true, refused: Vec::new() }
+    }
+
+    fn names(profile: &AgentProfile, optional: OptionalCounters) -> Vec<&'static str> {
+        read_plan(profile, optional).iter().map(|plan| plan.attribute.name()).collect()
+    }
+
+    fn attributes(mask: u16, mask2: u32, optional: OptionalCounters) -> Vec<&'static str> {
+        names(&profile(mask, mask2), optional)
+    }
+
+    #[test]
+    fn ca_reads_classic_fields_as_fallback() {
+        let hca = AgentProfile { is_switch: false, ..profile(0x5300, 2) };
+        assert_eq!(names(&hca, OptionalCounters::default()), ["PortCounters", "PortCountersExtended"]);
+        let plans = read_plan(&hca, OptionalCounters::default());
+        assert_eq!((plans[0].is_fallback, plans[1].is_fallback), (true, false));
+        let of = |plan: usize, counter| plans[plan].counters.iter().any(|(of, _)| *of == counter);
+        for (counter, wide, narrow) in [
+            (Counter::SymbolErrors, true, true),
+            (Counter::LinkDowned, true, true),
+            (Counter::XmitWait, true, true),
+            (Counter::XmitData, true, false),
+            (Counter::RcvPkts, true, false),
+            (Counter::UnicastRcvPkts, true, false),
+            // Not announced.
+            (Counter::Qp1Dropped, false, false),
+        ] {
+            assert_eq!((of(1, counter), of(0, counter)), (wide, narrow), "{counter:?}");
+        }
+        // After a refusal only the 64-bit counters are read.
+        let refused = AgentProfile { refused: vec![Attribute::PortCounters], ..hca };
+        assert_eq!(names(&refused, OptionalCounters::default()), ["PortCountersExtended"]);
+        // Without 64-bit errors there is only one source.
+        let old = AgentProfile { is_switch: false, ..profile(0x1200, 0) };
+        assert!(read_plan(&old, OptionalCounters::default()).iter().all(|plan| !plan.is_fallback));
+    }
+
+    #[test]
+    fn reads_only_announced_detail_fields() {
+        use Counter as C;
+        let details = |options| -> Vec<Counter> {
+            let profile = AgentProfile { options, ..profile(0x5300, 2) };
+            let plans = read_plan(&profile, DETAILS);
+            let details = plans.iter().filter(|plan| plan.is_detail());
+            details.flat_map(|plan| &plan.counters).map(|(counter, _)| *counter).collect()
+        };
+        let receive = [C::RcvLocalPhysicalErrors, C::RcvMalformedPacketErrors];
+        let receive =
+            [&receive[..], &[C::RcvBufferOverrunErrors, C::RcvDlidMappingErrors]].concat();
+        let discards = [C::XmitInactiveDiscards, C::XmitNeighborMtuDiscards];
+        let late = [C::XmitLifetimeLimitDiscards, C::XmitHoqLimitDiscards];
+        assert_eq!(details(OptionMask::Pending), []);
+        assert_eq!(details(OptionMask::new(CONNECTX_7)), [&receive[..], &discards].concat());
+        let vl = [C::RcvVlMappingErrors];
+        let switch = [&receive[..], &vl, &discards, &late].concat();
+        assert_eq!(details(OptionMask::new(QUANTUM_2)), switch);
+        let all = [&receive[..], &vl, &[C::RcvLoopingErrors], &discards, &late].concat();
+        assert_eq!(details(OptionMask::new(0)), all, "a mask of 0 announces nothing");
+        // An attribute without announced counters is not read.
+        assert_eq!(details(OptionMask::new(1 << 12)), [C::XmitInactiveDiscards]);
+        let one = AgentProfile { options: OptionMask::new(1 << 12), ..profile(0x5300, 2) };
+        assert_eq!(names(&one, DETAILS), ["PortCountersExtended", "PortXmitDiscardDetails"]);
+    }
+
+    #[test]
+    fn interval_details_need_announcement() {
+        let slow =
+            OptionalCounters { details: DetailPolicy::Every(Duration::from_secs(120)), ..OptionalCounters::default() };
+        for (options, details) in [
+            (OptionMask::Pending, false),
+            (OptionMask::Unannounced, false),
+            (OptionMask::new(QUANTUM_2), true),
+            (OptionMask::new(1 << 23), false),
+        ] {
+            let profile = AgentProfile { options, ..profile(0x5300, 2) };
+            let has = read_plan(&profile, slow).iter().any(AttributePlan::is_detail);
+            assert_eq!(has, details, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn read_plan_uses_fewest_attributes() {
+        let usual = OptionalCounters::default();
+        assert_eq!(attributes(0x5300, 2, usual), ["PortCountersExtended"]);
+        assert_eq!(attributes(0x1200, 0, usual), ["PortCounters", "PortCountersExtended"]);
+        assert_eq!(attributes(0x0400, 0, usual), ["PortCounters", "PortCountersExtended"]);
+        assert_eq!(attributes(0, 0, usual), ["PortCounters"]);
+        assert_eq!(
+            attributes(0x5300, 2, DETAILS),
+            ["PortCountersExtended", "PortRcvErrorDetails", "PortXmitDiscardDetails"]
+        );
+        assert_eq!(
+            attributes(0x5300, 2, FEC),
+            ["PortCountersExtended", "PortExtendedSpeedsCounters"]
+        );
+        assert_eq!(attributes(0x1200, 0, FEC), ["PortCounters", "PortCountersExtended"]);
+    }
+
+    #[test]
+    fn read_plan_prefers_wide_fields() {
+        let attribute_of = |mask, mask2, counter| {
+            read_plan(&profile(mask, mask2), OptionalCounters::default())
+                .into_iter()
+                .find(|plan| plan.counters.iter().any(|(of, _)| *of == counter))
+                .map(|plan| plan.attribute.name())
+        };
+        assert_eq!(attribute_of(0x1200, 0, Counter::XmitData), Some("PortCountersExtended"));
+        assert_eq!(attribute_of(0x1200, 0, Counter::SymbolErrors), Some("PortCounters"));
+        assert_eq!(attribute_of(0x5300, 2, Counter::SymbolErrors), Some("PortCountersExtended"));
+        assert_eq!(attribute_of(0, 0, Counter::XmitData), Some("PortCounters"));
+        assert_eq!(attribute_of(0, 0, Counter::XmitWait), None, "unsupported");
+        assert_eq!(attribute_of(0x0400, 0, Counter::UnicastRcvPkts), None, "unsupported");
+        assert_eq!(attribute_of(0x1200, 0, Counter::Qp1Dropped), None, "unsupported");
+        assert_eq!(attribute_of(0x9200, 0, Counter::Qp1Dropped), Some("PortCounters"));
+    }
+
+    #[test]
+    fn samples_control_field_by_field() {
+        let mut response = Mad::get(&class_port_info(), None, 1);
+        response.0[65] = 36;
+        PortSamplesControl { tick: 31, counter_width: 5, ..PortSamplesControl::default() }
+            .encode(&mut response);
+        assert_eq!(response.data()[..5], [0, 36, 31, 5, 0]);
+        assert_eq!(PortSamplesControl::decode(&response).tick, 31);
+        for (field, expected) in [
+            ([0x38, 0, 0, 0, 0, 0, 0, 0], (7, 0, 0, 0, 0)),
+            ([0x07, 0xff, 0xff, 0xff, 0, 0, 0, 0], (0, 0x07ff_ffff, 0, 0, 0)),
+            ([0, 0, 0, 0, 0x7f, 0xff, 0, 0], (0, 0, 0x7fff, 0, 0)),
+            ([0, 0, 0, 0, 0, 0, 0xab, 0x03], (0, 0, 0, 0xab, 3)),
+        ] {
+            let mut response = Mad([0; LEN]);
+            response.data_mut()[4..12].copy_from_slice(&field);
+            let control = PortSamplesControl::decode(&response);
+            let (mask0, masks1) = (control.counter_mask0, control.counter_masks1);
+            let (mechanisms, status) = (control.sample_mechanisms, control.sample_status);
+            assert_eq!((mask0, masks1, control.counter_masks10, mechanisms, status), expected);
+        }
+    }
+
+    #[test]
+    fn port_counters_response_decodes_to_reading() {
+        let mut response = Mad([0; LEN]);
+        response.0[64 + 4..64 + 6].copy_from_slice(&4242u16.to_be_bytes());
+        response.0[64 + 7] = 3;
+        response.0[64 + 19] = 0x2f;
+        let mut reading = Reading::empty(Moment(5));
+        read_plan(&profile(0, 0), OptionalCounters::default())[0].read(&response, &mut reading);
+        for (counter, value) in [
+            (Counter::SymbolErrors, Some(4242)),
+            (Counter::LinkDowned, Some(3)),
+            (Counter::LocalLinkIntegrityErrors, Some(2)),
+            (Counter::ExcessiveBufferOverrunErrors, Some(15)),
+            (Counter::XmitData, Some(0)),
+            (Counter::XmitWait, None),
+        ] {
+            assert_eq!(reading.get(counter), value, "{counter:?}");
+        }
+    }
+    #[test]
+    fn narrow_field_saturates_wide_field_does_not() {
+        let mut response = Mad([0xff; LEN]);
+        response.0[64 + 7] = 0xfe;
+        let mut reading = Reading::empty(Moment(5));
+        // Errors from 4 to 16 bits, traffic and XmitWait; then traffic in 64 bits.
+        read_plan(&profile(0x1000, 0), DETAILS)[0].read(&response, &mut reading);
+        assert!(!reading.is_stuck(Counter::LinkDowned), "one below");
+        for counter in [
+            Counter::SymbolErrors,
+            Counter::LinkErrorRecoveries,
+            Counter::LocalLinkIntegrityErrors,
+            Counter::XmitWait,
+            Counter::RcvData,
+        ] {
+            assert!(reading.is_stuck(counter), "{counter:?}");
+        }
+        let mut reading = Reading::empty(Moment(5));
+        for plan in read_plan(&profile(0x5300, 2), FEC) {
+            plan.read(&response, &mut reading);
+        }
+        assert_eq!(reading.get(Counter::RcvData), Some(u64::MAX));
+        assert!(!reading.is_stuck(Counter::RcvData) && !reading.is_stuck(Counter::SymbolErrors));
+        assert_eq!(reading.get(Counter::FecCorrectedSymbols), Some(u32::MAX.into()));
+        assert!(reading.is_stuck(Counter::FecCorrectedSymbols));
+    }
+
+    #[test]
+    fn fec_counters_match_libibmad_offsets() {
+        let mut response = Mad([0; LEN]);
+        crate::extended_speeds::PortExtendedSpeedsCounters {
+            port_corrected_blocks: 5,
+            port_uncorrectable_blocks: 6,
+            port_corrected_symbols: 7,
+            ..Default::default()
+        }
+        .encode(&mut response);
+        let mut reading = Reading::empty(Moment(5));
+        let plans = read_plan(&profile(0x5300, 2), FEC);
+        let plan = plans.iter().find(|plan| plan.needs_reed_solomon()).unwrap();
+        assert!(plan.is_optional());
+        plan.read(&response, &mut reading);
+        assert_eq!(reading.get(Counter::FecCorrectedBlocks), Some(5));
+        assert_eq!(reading.get(Counter::FecUncorrectableBlocks), Some(6));
+        assert_eq!(reading.get(Counter::FecCorrectedSymbols), Some(7));
+        assert_eq!(reading.get(Counter::RcvData), None);
+    }
+}
