@@ -7,7 +7,7 @@ use crate::monitor::{m_keys_in, names_in, work_in};
 use exporter_web::inspection::inspect;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 use site_config::ConfigError;
 use site_config::file::{PATIENCE, within};
 

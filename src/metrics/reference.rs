@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ib_health::verdict::{Reason, Repair};
-use ib_mad::counter::{Place, TABLE};
+use ib_mad::counter::{CounterField, TABLE};
 use rdma_host::model::{ethernet, hw_counter};
 
 use super::family::Family;
@@ -147,6 +147,6 @@ fn code(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
 }
 
-fn place(place: Place) -> String {
+fn place(place: CounterField) -> String {
     format!("{} ({} bits)", place.attribute.name(), place.width)
 }

@@ -12,7 +12,7 @@ use ib_mad::reading::Reading;
 
 /// What a sweep knows of a port's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fresh {
+pub enum PortRead {
     /// Nothing: it is as the discovery found it.
     NotAsked,
     /// That it is not as it was, and not how it is.
@@ -36,7 +36,7 @@ pub struct Snapshot {
     /// [`health`](ib_health) puts their totals in their place.
     pub readings: Vec<Option<Reading>>,
     /// Port states, by port index.
-    pub statuses: Vec<Fresh>,
+    pub statuses: Vec<PortRead>,
     /// Nodes that were asked and gave no answer at all, by node index.
     pub silent: Vec<bool>,
     /// Tick of PortSamplesControl, by node index: a tick of PortXmitWait is this + 1 symbol times.
@@ -68,7 +68,7 @@ impl Snapshot {
     pub fn blank(fabric: Arc<Fabric>, anchor: Anchor) -> Self {
         Snapshot {
             readings: vec![None; fabric.ports.len()],
-            statuses: vec![Fresh::NotAsked; fabric.ports.len()],
+            statuses: vec![PortRead::NotQueried; fabric.ports.len()],
             silent: vec![false; fabric.nodes.len()],
             ticks: vec![None; fabric.nodes.len()],
             fec: vec![None; fabric.ports.len()],
@@ -98,9 +98,9 @@ impl Snapshot {
             return None;
         }
         match &self.statuses[port.0 as usize] {
-            Fresh::NotAsked => known.status.as_ref(),
-            Fresh::Unknown => None,
-            Fresh::Told(status) => Some(status),
+            PortRead::NotQueried => known.status.as_ref(),
+            PortRead::Unknown => None,
+            PortRead::Ok(status) => Some(status),
         }
     }
 }

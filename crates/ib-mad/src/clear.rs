@@ -52,7 +52,10 @@ impl CounterSelect {
     /// The selected counters.
     pub fn counters(self) -> impl Iterator<Item = Counter> {
         let mask = u32::from(self.second) << 16 | u32::from(self.first);
-        BITS.into_iter().enumerate().filter(move |(bit, _)| mask >> bit & 1 == 1).map(|(_, counter)| counter)
+        BITS.into_iter()
+            .enumerate()
+            .filter(move |(bit, _)| mask >> bit & 1 == 1)
+            .map(|(_, counter)| counter)
     }
 }
 

@@ -358,7 +358,7 @@ counters! {
 
 impl Counter {
     /// Its row in the table.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static CounterRow {
         &TABLE[self as usize]
     }
 
@@ -385,7 +385,7 @@ impl Counter {
     /// years. A higher value is a negative number reported as unsigned, such as the 2^64 - 40 receive errors
     /// of one ConnectX-7.
     pub fn is_plausible(self, value: u64) -> bool {
-        self.row().kind == Kind::Traffic || value < 1 << 63
+        self.row().kind == CounterKind::Traffic || value < 1 << 63
     }
 
     /// The counter in this sysfs file.
@@ -485,8 +485,7 @@ mod tests {
 
     #[test]
     fn field_max_is_all_ones() {
-        for (width, max) in
-            [(4, 15), (8, 255), (16, 65_535), (32, u32::MAX.into()), (64, u64::MAX)]
+        for (width, max) in [(4, 15), (8, 255), (16, 65_535), (32, u32::MAX.into()), (64, u64::MAX)]
         {
             let field = classic(0, width);
             assert_eq!(field.max(), max);

@@ -473,7 +473,7 @@ mod tests {
     fn performance_get_sets_port_select() {
         let mad = Mad::get(&pma::class_port_info(), None, 1);
         assert_eq!(mad.0[..4], [1, 0x04, 1, 0x01]);
-        let query = pma::counters(crate::counter::Attribute::PortCountersExtended, 36);
+        let query = pma::counters(counter::Attribute::PortCountersExtended, 36);
         let mad = Mad::get(&query, None, 1);
         assert_eq!((mad.attribute(), mad.u8(65)), (0x1d, 36));
     }

@@ -79,7 +79,8 @@ fn hex(text: &str) -> Option<u64> {
 
 /// Line number and fields of each line that has any; `#` starts a comment.
 fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
-    let fields = |line| str::split(line, '#').next().unwrap_or_default().split_whitespace().collect();
+    let fields =
+        |line| str::split(line, '#').next().unwrap_or_default().split_whitespace().collect();
     (1..).zip(text.lines().map(fields)).filter(|(_, fields): &(_, Vec<&str>)| !fields.is_empty())
 }
 

@@ -214,7 +214,8 @@ mod tests {
     use crate::LEN;
     use crate::Moment;
 
-    const DETAILS: OptionalCounters = OptionalCounters { details: DetailPolicy::EachSweep, fec: false };
+    const DETAILS: OptionalCounters =
+        OptionalCounters { details: DetailPolicy::EachSweep, fec: false };
     const FEC: OptionalCounters = OptionalCounters { details: DetailPolicy::Never, fec: true };
     /// OptionMasks of ConnectX-7 and Quantum-2, as observed.
     const CONNECTX_7: u64 = 0x01a6_0000_10cc_33c0;
@@ -238,7 +239,10 @@ mod tests {
     #[test]
     fn ca_reads_classic_fields_as_fallback() {
         let hca = AgentProfile { is_switch: false, ..profile(0x5300, 2) };
-        assert_eq!(names(&hca, OptionalCounters::default()), ["PortCounters", "PortCountersExtended"]);
+        assert_eq!(
+            names(&hca, OptionalCounters::default()),
+            ["PortCounters", "PortCountersExtended"]
+        );
         let plans = read_plan(&hca, OptionalCounters::default());
         assert_eq!((plans[0].is_fallback, plans[1].is_fallback), (true, false));
         let of = |plan: usize, counter| plans[plan].counters.iter().any(|(of, _)| *of == counter);
@@ -291,8 +295,10 @@ mod tests {
 
     #[test]
     fn interval_details_need_announcement() {
-        let slow =
-            OptionalCounters { details: DetailPolicy::Every(Duration::from_secs(120)), ..OptionalCounters::default() };
+        let slow = OptionalCounters {
+            details: DetailPolicy::Every(Duration::from_secs(120)),
+            ..OptionalCounters::default()
+        };
         for (options, details) in [
             (OptionMask::Pending, false),
             (OptionMask::Unannounced, false),

@@ -365,10 +365,12 @@ pub(crate) mod tests {
 
     #[test]
     fn p_key_table_block_has_32_entries() {
-        let table = PKeyTable::decode(&response(&[(0, &[0xff, 0xff, 0x7f, 0xff]), (62, &[0x80, 1])]));
+        let table =
+            PKeyTable::decode(&response(&[(0, &[0xff, 0xff, 0x7f, 0xff]), (62, &[0x80, 1])]));
         assert_eq!((table.keys[0], table.keys[1], table.keys[2]), (0xffff, 0x7fff, 0));
         assert_eq!(table.keys[31], 0x8001);
-        for (modifier, expected) in [(0, (0, 0)), (0x0024_0003, (36, 3)), (0x0100_ffff, (255, 0xffff))]
+        for (modifier, expected) in
+            [(0, (0, 0)), (0x0024_0003, (36, 3)), (0x0100_ffff, (255, 0xffff))]
         {
             assert_eq!(PKeyTable::port_and_block(modifier), expected, "{modifier:#x}");
         }

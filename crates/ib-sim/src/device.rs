@@ -1,6 +1,6 @@
 //! Generations of devices: what the agents of each can do, in one table.
 
-use ib_mad::class_port_info::Capabilities;
+use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::counter::Counter;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::Speed;

@@ -10,7 +10,7 @@ use fabric_history::diff::{LinkDiff, between};
 use fabric_history::model::{Sum, Window};
 use fabric_history::source::until_known;
 use ib_mad::Counter;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::asked;
 use super::{Exit, Fatal, Told, as_json, tame, unreadable};

@@ -8,7 +8,7 @@ use fabric_history::model::{Port, Told as Event};
 use fabric_history::source::Wanted;
 use fabric_history::{Kind, Source};
 use ib_mad::Guid;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::WindowArgs;
 use super::{Fatal, Told, as_json, ports, tame, unreadable};

@@ -15,7 +15,7 @@ use fabric_history::source::{Detail, Wanted, until_known};
 use fabric_history::{Source, columns};
 use ib_fabric::topology::End;
 use ib_mad::Counter;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::WindowArgs;
 use super::{Fatal, Told, as_json, tame, unreadable};

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use fabric_history::Source;
 use fabric_history::clock::Clock;
 use fabric_history::report::{Report, html, markdown};
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::WindowArgs;
 use super::{Exit, Fatal, Told, unreadable};

@@ -7,10 +7,10 @@ use crate::topology::End;
 use crate::{Fabric, PortIndex};
 use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::clear::is_clearable;
-use ib_mad::counter::{Attribute, Place};
+use ib_mad::counter::{Attribute, CounterField};
 use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::pma;
-use ib_mad::pma::{Details, OptionalCounters, AgentProfile, Options, Page};
+use ib_mad::pma::{DetailPolicy, OptionalCounters, AgentProfile, Options, Page};
 use ib_mad::{Counter, Moment};
 
 use super::corrections::FecModeCache;
@@ -62,7 +62,7 @@ impl AgentCache {
 
     /// The counters of an agent's port that may be cleared when they are full, and where they stand.
     /// Where a port has two fields for a counter, the classic one matters only if it is the source.
-    pub(super) fn clearable(&self, agent: End, port: End) -> Vec<(Counter, Place)> {
+    pub(super) fn clearable(&self, agent: End, port: End) -> Vec<(Counter, CounterField)> {
         let plan = self.plans.get(agent);
         let pages = plan.iter().flat_map(|plan| plan.iter());
         let pages = pages.filter(|page| !self.uncleared.contains(&(agent, page.attribute)));
@@ -188,7 +188,7 @@ impl PmaCapabilityCache {
         if let Some(plan) = self.by_offer.get(offer) {
             return Arc::clone(plan);
         }
-        let plan: Arc<[Page]> = pma::plan(offer, self.extras).into();
+        let plan: Arc<[Page]> = pma::read_plan(offer, self.extras).into();
         self.by_offer.insert(offer.clone(), Arc::clone(&plan));
         plan
     }
@@ -221,7 +221,7 @@ impl PmaCapabilityCache {
         };
         self.sampling.insert(agent, said);
         let options = match said {
-            Sampling::Told { options, .. } => Options::of_mask(options),
+            Sampling::Told { options, .. } => OptionMask::new(options),
             Sampling::Silence(times) if times < ENOUGH_SILENCE => return None,
             Sampling::NotTold | Sampling::Silence(_) => Options::Unannounced,
         };
@@ -233,8 +233,8 @@ impl PmaCapabilityCache {
     /// this moment. Ports take turns, so that no sweep has to read those of all; what was asked for
     /// and not answered is asked for again.
     pub fn needs_details(&self, port: End, at: Moment) -> bool {
-        let Details::Every(interval) = self.extras.details else {
-            return self.extras.details == Details::EachSweep;
+        let DetailPolicy::Every(interval) = self.extras.details else {
+            return self.extras.details == DetailPolicy::EachSweep;
         };
         let interval = (interval.as_nanos() as u64).max(1);
         // Fibonacci hashing: neighboring GUIDs and ports get turns far apart.
@@ -245,7 +245,7 @@ impl PmaCapabilityCache {
 
     /// The causes of errors and discards of a port were read in a sweep that began at this moment.
     pub fn has_read_details(&mut self, port: End, at: Moment) {
-        if matches!(self.extras.details, Details::Every(_)) {
+        if matches!(self.extras.details, DetailPolicy::Every(_)) {
             self.details_read.insert(port, at);
         }
     }

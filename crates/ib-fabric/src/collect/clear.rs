@@ -17,10 +17,10 @@ use crate::snapshot::Cleared;
 use crate::topology::End;
 use crate::{PortIndex, Snapshot};
 use ib_mad::clear::{CounterSelect, clear, clear_fec_counters};
-use ib_mad::counter::{Attribute, Place};
+use ib_mad::counter::{Attribute, CounterField};
 use ib_mad::{Counter, Lid, Moment};
 use ib_mad::{Mad, pma};
-use ib_umad::walk::QueryPlan;
+use ib_umad::query::QueryPlan;
 use ib_umad::{Address, RequestError, QueuePair, Request};
 
 use super::agents::{AgentCache, agent_of};
@@ -37,7 +37,7 @@ struct Job {
     agent: End,
     lid: Lid,
     /// Its counters that may be cleared.
-    narrow: Vec<(Counter, Place)>,
+    narrow: Vec<(Counter, CounterField)>,
     /// What those that are to be cleared have counted.
     last: Vec<(Counter, u64)>,
 }
@@ -152,7 +152,7 @@ fn job(
     agent: End,
     port: PortIndex,
     attribute: Attribute,
-    narrow: Vec<(Counter, Place)>,
+    narrow: Vec<(Counter, CounterField)>,
 ) -> Option<(u64, Job)> {
     let fabric = &swept.fabric;
     let reading = swept.reading(port).filter(|_| swept.is_up(fabric.port(port).node))?;
@@ -167,7 +167,7 @@ fn job(
 }
 
 /// Whether a field is over three quarters full.
-fn is_nearly_full(place: Place, value: u64) -> bool {
+fn is_nearly_full(place: CounterField, value: u64) -> bool {
     value >= place.most() - place.most() / 4
 }
 

@@ -22,8 +22,8 @@ use ib_mad::rate::Speed;
 use ib_mad::smp;
 use ib_mad::smp::{NodeInfo, SwitchInfo};
 use ib_mad::{Guid, Moment, PortNumber, device};
-use ib_mad::{Mad, Path, Query};
-use ib_umad::walk::QueryPlan;
+use ib_mad::{Mad, DirectedRoute, Query};
+use ib_umad::query::QueryPlan;
 use ib_umad::{Address, RequestError, QueuePair, Request};
 
 /// More questions than any subnet is worth: one of 49,151 LIDs, the most there can be, behind
@@ -144,7 +144,7 @@ pub struct Discovery {
     gaps: Vec<String>,
     keys: Arc<MKeys>,
     own_guid: Option<Guid>,
-    own_port: Option<LocalPortState>,
+    local_port: Option<LocalPortState>,
     local_error: Option<RequestError>,
     resting: HashSet<End>,
     unanswered: Vec<End>,
@@ -175,7 +175,7 @@ pub struct Found {
     /// Such ports whose neighbor was not asked this time.
     pub rested: Vec<End>,
     /// What our own port says, if it answered.
-    pub own_port: Option<LocalPortState>,
+    pub local_port: Option<LocalPortState>,
     /// Why our own node did not say who it is; then nothing was found.
     pub local_error: Option<RequestError>,
 }
@@ -229,7 +229,7 @@ impl Discovery {
             gaps: Vec::new(),
             keys: Arc::default(),
             own_guid: None,
-            own_port: None,
+            local_port: None,
             local_error: None,
             resting: HashSet::new(),
             unanswered: Vec::new(),
@@ -276,7 +276,7 @@ impl Discovery {
             gaps: self.gaps,
             unanswered: self.unanswered,
             rested: self.rested,
-            own_port: self.own_port,
+            local_port: self.local_port,
             local_error: self.local_error,
         }
     }
@@ -441,7 +441,7 @@ impl Discovery {
     fn port(&mut self, path: Path, node: usize, port: PortNumber, info: PortInfo) {
         let draft = &mut self.nodes[node];
         if self.home == Some(draft.end(port)) {
-            self.own_port = Some(LocalPortState { state: info.state, m_key_protect: info.m_key_protect });
+            self.local_port = Some(LocalPortState { state: info.state, m_key_protect: info.m_key_protect });
         }
         if !draft.is_switch() || port == 0 {
             draft.found.identity.reports_fec |= info.reports_fec();

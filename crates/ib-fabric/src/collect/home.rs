@@ -10,8 +10,8 @@ use ib_mad::port_state::{PortStatus, state};
 use ib_mad::smp;
 use ib_mad::smp::SmInfo;
 use ib_mad::{Guid, Lid, Moment, PortNumber};
-use ib_mad::{Mad, Path};
-use ib_umad::walk::QueryPlan;
+use ib_mad::{Mad, DirectedRoute};
+use ib_umad::query::QueryPlan;
 use ib_umad::{Address, RequestError, QueuePair, Request};
 
 /// What the master's LID answers.
@@ -187,7 +187,7 @@ mod tests {
         request
     }
 
-    fn own_port(sm_lid: u16) -> PortInfo {
+    fn local_port(sm_lid: u16) -> PortInfo {
         PortInfo { lid: Lid(3), sm_lid: Lid(sm_lid), state: 4, ..PortInfo::default() }
     }
 
@@ -195,9 +195,9 @@ mod tests {
     fn local_port_query_asks_master_sm() {
         let mut walk = LocalPortQuery::default();
         assert!(walk.next(QueuePair::Qp1).is_none());
-        let own = answered(&mut walk, |mad| own_port(7).encode(mad));
+        let own = answered(&mut walk, |mad| local_port(7).encode(mad));
         assert_eq!(own.to, Address::Directed(DirectedRoute::LOCAL));
-        let info = SmInfo { state: smp::sm_state::STANDBY, priority: 14, ..SmInfo::default() };
+        let info = SmInfo { state: smp::SmState::Standby as u8, priority: 14, ..SmInfo::default() };
         let manager = answered(&mut walk, |mad| info.encode(mad));
         assert_eq!((manager.to, manager.query), (Address::Lid(Lid(7)), smp::sm_info()));
         answered(&mut walk, |mad| smp::encode_node_description(mad, b"head-1"));
@@ -214,7 +214,7 @@ mod tests {
         let keys = "0xa 0x0000000000000001\n0xb 0x0000000000000002\n";
         let keys = MKeys::parse(keys).unwrap();
         let mut walk = LocalPortQuery::with_keys(keys, Some(Guid(0xa)));
-        let own = answered(&mut walk, |mad| own_port(7).encode(mad));
+        let own = answered(&mut walk, |mad| local_port(7).encode(mad));
         assert_eq!(own.query.m_key, MKey(1));
         let manager = answered(&mut walk, |_| ());
         assert_eq!((manager.to, manager.query), (Address::Lid(Lid(7)), smp::sm_info()));
@@ -225,7 +225,7 @@ mod tests {
     fn no_sm_lid_sends_no_sm_info() {
         for nobody in [0, 0xc000, 0xffff] {
             let mut walk = LocalPortQuery::default();
-            answered(&mut walk, |mad| own_port(nobody).encode(mad));
+            answered(&mut walk, |mad| local_port(nobody).encode(mad));
             assert!(walk.next(QueuePair::Qp0).is_none(), "{nobody:#x}");
             assert_eq!(walk.finish().manager, None);
         }

@@ -1,7 +1,7 @@
 //! Selects the field that each counter is taken from, where a port keeps it in two.
 //!
 //! ClassPortInfo announces 64-bit error counters for all fields at once, and ConnectX-7 leaves some of
-//! them at 0 (see [`pma::plan`](ib_mad::pma::plan)). So the 64-bit value is used unless it is 0
+//! them at 0 (see [`pma::read_plan`](ib_mad::pma::read_plan)). So the 64-bit value is used unless it is 0
 //! while the classic one is not. Once a 64-bit field was seen above 0 it counts, and its 0 is a reset,
 //! unless the classic field grows meanwhile; until then it may be unused, and its 0 alone says nothing.
 
@@ -48,7 +48,7 @@ impl Sources {
             let classic = narrow.and_then(|narrow| Some((narrow, narrow.get(counter)?)));
             match reading.get(counter) {
                 // No reading: it says nothing about which field counts.
-                Some(value) if !counter.can_show(value) => {}
+                Some(value) if !counter.is_plausible(value) => {}
                 Some(1..) => {
                     // It counts after all; it was cleared when it was seen at 0.
                     if source.narrow & bit != 0 {

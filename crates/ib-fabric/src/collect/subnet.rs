@@ -17,7 +17,7 @@ use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
 use ib_mad::smp;
 use ib_mad::smp::SmInfo;
-use ib_umad::walk::QueryPlan;
+use ib_umad::query::QueryPlan;
 use ib_umad::{Address, RequestError, QueuePair, Request};
 
 use super::agents::m_key_of;

@@ -10,7 +10,7 @@ use ib_mad::Mad;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, Moment};
-use ib_umad::walk::QueryPlan;
+use ib_umad::query::QueryPlan;
 use ib_umad::{RequestError, QueuePair, Request};
 
 use super::agents::AgentCache;

@@ -18,13 +18,13 @@ use crate::names::NodeNameMap;
 use crate::topology::Presence;
 use ib_mad::counter::Attribute;
 use ib_mad::node::NodeKind;
-use ib_mad::pma::{Details, OptionalCounters};
+use ib_mad::pma::{DetailPolicy, OptionalCounters};
 use ib_mad::port_state::state;
 use ib_mad::{Counter, Guid, Lid, Moment};
-use ib_umad::pace::SendConfig;
+use ib_umad::client::SendConfig;
 use ib_umad::testing::{Reply, ROUND_TRIP, ScriptedTransport, fabric, symbol_errors};
 use ib_umad::client::MadClient;
-use ib_umad::walk::drive;
+use ib_umad::query::run;
 use ib_umad::{OutgoingMad, MadTransport};
 
 mod clear;
@@ -37,12 +37,12 @@ mod subnet;
 const CA: NodeKind = NodeKind::Ca;
 const SWITCH: NodeKind = NodeKind::Switch;
 
-const DETAILS: OptionalCounters = OptionalCounters { details: Details::EachSweep, fec: false };
+const DETAILS: OptionalCounters = OptionalCounters { details: DetailPolicy::EachSweep, fec: false };
 /// The tick of the sampling, which is asked once of those who count waiting.
 const TICK: u16 = 0x10;
-const FEC: OptionalCounters = OptionalCounters { details: Details::Never, fec: true };
+const FEC: OptionalCounters = OptionalCounters { details: DetailPolicy::Never, fec: true };
 
-fn walk(transport: &mut impl MadTransport, walk: &mut impl ib_umad::walk::QueryPlan) {
+fn walk(transport: &mut impl MadTransport, walk: &mut impl ib_umad::query::QueryPlan) {
     let mut client = MadClient::new(SendConfig::default());
     drive(walk, &mut client, transport, &AtomicBool::new(false)).unwrap();
 }
@@ -619,12 +619,12 @@ proptest! {
         walk(&mut transport, &mut discovery);
         let found = discovery.finish();
         let fabric = Arc::new(found.assemble(&NodeNameMap::default(), Moment(0), None));
-        let mut agents = AgentCache::new(OptionalCounters { details: Details::EachSweep, fec: true });
+        let mut agents = AgentCache::new(OptionalCounters { details: DetailPolicy::EachSweep, fec: true });
         for _ in 0..2 {
             let swept = swept(&mut transport, &fabric, &mut agents);
             walk(&mut transport, &mut CounterClearing::new(&swept.snapshot, &mut agents));
             let again = discover_again(&mut transport, &fabric);
-            let _ = crate::change::between(&fabric, &again);
+            let _ = crate::change::diff(&fabric, &again);
             prop_assert_eq!(swept.snapshot.readings.len(), fabric.ports.len());
             prop_assert!(fabric.links().all(|link| fabric.link_id(link.0).is_some()));
         }

@@ -134,7 +134,7 @@ pub fn suspicion(found: &Found, keys: &MKeys) -> Option<MKeySuspicion> {
     if found.unanswered.is_empty() && found.rested.is_empty() {
         return None;
     }
-    let own = found.own_port?;
+    let own = found.local_port?;
     let alone = found.fabric.nodes.len() == 1;
     // With keys most nodes answer: one that does not is as likely to hang.
     if own.m_key_protect >= 2 && (alone || keys.is_empty() && is_widespread(found)) {
@@ -161,7 +161,7 @@ mod tests {
             gaps: Vec::new(),
             unanswered,
             rested,
-            own_port: None,
+            local_port: None,
             local_error: None,
         }
     }
@@ -219,7 +219,7 @@ mod tests {
     fn protected(hosts: u64, unanswered: u64, level: u8) -> Found {
         let silent = (1..=unanswered).map(|port| (Guid(1), 200 + port as u8)).collect();
         let mut found = found(silent, vec![]);
-        found.own_port = Some(LocalPortState { state: state::ACTIVE, m_key_protect: level });
+        found.local_port = Some(LocalPortState { state: state::ACTIVE, m_key_protect: level });
         found.fabric.home = Some((Guid(100), 1));
         found.fabric.nodes = (100..100 + hosts).map(|guid| node(guid, NodeKind::Ca, 1)).collect();
         if hosts > 1 {

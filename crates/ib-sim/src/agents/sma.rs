@@ -9,7 +9,7 @@ use ib_mad::node::{NodeKind, PortRole};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
 use ib_mad::rate::{Speed, SpeedSet};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, sm_state};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SmState};
 use ib_mad::{Lid, PortNumber};
 use ib_mad::{Mad, status};
 
@@ -213,10 +213,10 @@ fn protected(world: &World, at: PortId, request: &Mad, info: PortInfo) -> PortIn
 }
 
 fn port_info_extended(world: &World, port: PortId) -> PortInfoExtended {
-    let modes = 1 << mode::REED_SOLOMON;
+    let modes = 1 << Fec::ReedSolomon.code();
     PortInfoExtended {
         capabilities: PortInfoExtended::FEC_MODES,
-        active: if has_fec(world.port(port)) { mode::REED_SOLOMON } else { mode::NONE },
+        active: if has_fec(world.port(port)) { Fec::ReedSolomon.code() } else { Fec::None.code() },
         hdr_supported: modes,
         hdr_enabled: modes,
         ndr_supported: modes,
@@ -259,7 +259,7 @@ fn role(world: &World, port: PortId) -> PortRole {
 
 fn partitions(world: &World, at: PortId, request: &Mad, answer: &mut Mad) -> u16 {
     let net = world.net();
-    let (number, block) = PKeyTable::place(request.modifier());
+    let (number, block) = PKeyTable::port_and_block(request.modifier());
     let is_switch = net.node_of(at).kind == NodeKind::Switch;
     let no_port = is_switch && net.port_of(net.port(at).node, number).is_none();
     if no_port || usize::from(block) * PKeyTable::PER_BLOCK >= usize::from(PARTITIONS) {
@@ -278,9 +278,9 @@ fn sm_info(world: &World, at: PortId) -> Option<SmInfo> {
     let subnet = world.subnet(at)?;
     let seat = world.net().manager_seat(at);
     let state = if subnet.master == seat {
-        sm_state::MASTER
+        SmState::Master as u8
     } else if subnet.standbys.contains(&seat) {
-        sm_state::STANDBY
+        SmState::Standby as u8
     } else {
         return None;
     };

@@ -73,7 +73,7 @@ impl Story {
             .collect();
         let began = look.snapshot.began;
         if self.begun {
-            for change in change::between(&old, &new) {
+            for change in change::diff(&old, &new) {
                 match change {
                     Change::LinkMoved { port, from, to } => {
                         let text = format!("its cable led to {from}, and leads to {to}");

@@ -5,7 +5,7 @@ use super::clear::{Watched, port};
 use super::*;
 use crate::PortIndex;
 use ib_health::totals::PortTotals;
-use ib_umad::walk::rest;
+use ib_umad::query::drain_until;
 
 /// The rate of a 4x NDR port, in bytes a second.
 const RATE: u64 = 50_000_000_000;

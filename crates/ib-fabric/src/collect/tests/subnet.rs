@@ -5,8 +5,8 @@ use crate::collect::subnet::SmSweep;
 use crate::subnet::{SmState, SubnetManager};
 use crate::testing::{end, fabric as assembled_of, found};
 use ib_mad::method;
-use ib_mad::smp::{SmInfo, sm_state};
-use ib_umad::walk::QueryPlan as _;
+use ib_mad::smp::{SmInfo, SmState};
+use ib_umad::query::QueryPlan as _;
 use ib_umad::{Address, QueuePair};
 
 /// Us, who have the master's LID, a switch, and two hosts with the LIDs 3 and 4.
@@ -44,17 +44,17 @@ fn heard(swept: &SweepResult) -> Option<Vec<Heard>> {
     swept.snapshot.managers.as_ref().map(|managers| managers.iter().map(told).collect())
 }
 
-const MASTER: (u64, u8, u8, u8, u32) = (1, 1, sm_state::MASTER, 0, 1);
+const MASTER: (u64, u8, u8, u8, u32) = (1, 1, SmState::Master as u8, 0, 1);
 
 #[test]
 fn each_announced_sm_is_queried_once() {
     let mut transport = small();
-    transport.nodes[1].manager = Some((sm_state::STANDBY, 14, 7));
-    transport.nodes[3].manager = Some((sm_state::DISCOVERING, 15, u32::MAX));
+    transport.nodes[1].manager = Some((SmState::Standby as u8, 14, 7));
+    transport.nodes[3].manager = Some((SmState::Discovering as u8, 15, u32::MAX));
     let fabric = assembled(&mut transport);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert_eq!(asked(&transport), [1, 2, 4]);
-    let others = [(2, 0, sm_state::STANDBY, 14, 7), (4, 1, sm_state::DISCOVERING, 15, u32::MAX)];
+    let others = [(2, 0, SmState::Standby as u8, 14, 7), (4, 1, SmState::Discovering as u8, 15, u32::MAX)];
     assert_eq!(heard(&swept).unwrap(), [MASTER, others[0], others[1]]);
     assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 4]));
 }
@@ -66,7 +66,7 @@ fn new_master_is_found_at_local_sm_lid() {
         (node.sm_lid, node.manager) = (4, None);
     }
     let fabric = assembled(&mut transport);
-    transport.nodes[3].manager = Some((sm_state::MASTER, 3, 1));
+    transport.nodes[3].manager = Some((SmState::Master as u8, 3, 1));
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert_eq!((asked(&transport), heard(&swept)), (vec![4], Some(vec![(4, 1, 3, 3, 1)])));
 }
@@ -80,7 +80,7 @@ fn stopped_sm_is_absent_without_failure() {
         ("half an answer", Reply::Short),
     ] {
         let mut transport = small();
-        transport.nodes[2].manager = Some((sm_state::STANDBY, 0, 1));
+        transport.nodes[2].manager = Some((SmState::Standby as u8, 0, 1));
         let fabric = assembled(&mut transport);
         transport.sent.clear();
         transport.fate = Box::new(move |outgoing: &OutgoingMad| {
@@ -101,14 +101,14 @@ fn reserved_sm_state_is_ignored() {
         transport.nodes[0].manager = Some((code, 15, 9));
         let fabric = assembled(&mut transport);
         let told = heard(&swept(&mut transport, &fabric, &mut AgentCache::default())).unwrap();
-        let expected = (code <= sm_state::MASTER).then_some((1, 1, code, 15, 9));
+        let expected = (code <= SmState::Master as u8).then_some((1, 1, code, 15, 9));
         assert_eq!(told, expected.into_iter().collect::<Vec<_>>(), "{code}");
     }
     for (state, code) in [
-        (SmState::NotActive, sm_state::NOT_ACTIVE),
-        (SmState::Discovering, sm_state::DISCOVERING),
-        (SmState::Standby, sm_state::STANDBY),
-        (SmState::Master, sm_state::MASTER),
+        (SmState::NotActive, SmState::NotActive as u8),
+        (SmState::Discovering, SmState::Discovering as u8),
+        (SmState::Standby, SmState::Standby as u8),
+        (SmState::Master, SmState::Master as u8),
     ] {
         assert_eq!((SmState::from_code(code), state as u8), (Some(state), code));
     }
@@ -241,7 +241,7 @@ fn sm_sweep_is_limited_and_includes_master() {
 #[test]
 fn sm_at_reassigned_lid_is_dropped() {
     let mut transport = small();
-    transport.nodes[1].manager = Some((sm_state::STANDBY, 0, 1));
+    transport.nodes[1].manager = Some((SmState::Standby as u8, 0, 1));
     let fabric = assembled(&mut transport);
     transport.nodes[1].guid = 77;
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
