@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
-use ib_fabric::collect::agents::Agents;
+use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::Sweep;
 use ib_fabric::names::NodeNameMap;
@@ -29,7 +29,7 @@ use ib_sim::world::World;
 use ib_umad::MadTransport;
 use ib_umad::client::SendConfig;
 use ib_umad::client::MadClient;
-use ib_umad::query::{QueryPlan, drive};
+use ib_umad::query::{QueryPlan, run};
 use measure::{median, pin};
 use peak_alloc::PeakAlloc;
 
@@ -88,7 +88,7 @@ impl Read {
         go(&mut |client, wire| walk(&mut discovery, client, wire));
         let fabric =
             Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment::default(), None));
-        let mut agents = Agents::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
+        let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
         let mut sweeps = Vec::new();
         for _ in 0..3 {
             go(&mut |client, wire| {

@@ -17,7 +17,7 @@ use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::server::Site;
 use fabric_observation::Observation;
-use ib_fabric::collect::agents::Agents;
+use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::Sweep;
 use ib_fabric::names::NodeNameMap;
@@ -60,7 +60,7 @@ fn observed() -> Observation {
     drive(&mut discovery, &mut client, &mut wire, &stop).unwrap();
     let fabric =
         Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment::default(), None));
-    let mut agents = Agents::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
+    let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
     let mut judge = Judge::new(HealthSettings::default());
     let mut observation = Observation { fabric: "default".into(), ..Observation::default() };
     for _ in 0..3 {

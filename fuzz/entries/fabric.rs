@@ -155,7 +155,7 @@ impl Hostile<'_> {
             11 => return Ok(Some(Received::Malformed { bytes: usize::from(script.u16()) })),
             12 => {
                 let transaction = mad.transaction_id().wrapping_sub(u32::from(little));
-                return Ok(Some(Received::Expired { transaction }));
+                return Ok(Some(Received::Expired { transaction_id: transaction }));
             }
             13 => mad.set_status(script.u16()),
             14 => {
@@ -168,7 +168,7 @@ impl Hostile<'_> {
                 };
                 mad.set_status(2);
                 mad.put_be(16, 2, u64::from(ClassPortInfo::ID));
-                ClassPortInfo::new(Capabilities::default(), 0).with_redirect(&to).encode(&mut mad);
+                ClassPortInfo::new(PmaCapabilities::default(), 0).with_redirect(&to).encode(&mut mad);
             }
             _ => match little {
                 0..=3 => self.refused = script.u8(),

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::config::FabricSettings;
 use crate::monitor::{m_keys_in, names_in};
-use ib_fabric::collect::local_port::{Home, LocalPortQuery, Manager, Neighbor};
-use ib_fabric::subnet::SmState;
+use ib_fabric::collect::local_port::{LocalPortQuery, LocalPortReport, MasterSm, NeighborReport};
+use ib_mad::smp::SmState;
 use ib_mad::clock::Clock;
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::rate::Width;

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use ib_fabric::Fabric;
 use ib_fabric::collect::discovery::Discovery;
-use ib_fabric::collect::subnet::SmSweep;
+use ib_fabric::collect::sm_sweep::SmSweep;
 use ib_fabric::names::NodeNameMap;
-use ib_fabric::subnet::{SmState, SubnetManager};
+use ib_fabric::snapshot::SubnetManager;
+use ib_mad::smp::SmState;
 use ib_mad::Mad;
 use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
@@ -33,11 +34,11 @@ struct Hurried<W> {
 }
 
 impl<W: QueryPlan> QueryPlan for Hurried<W> {
-    fn next(&mut self, lane: QueuePair) -> Option<(Request, u64)> {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
         if self.late { None } else { self.walk.next(lane) }
     }
 
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         self.late |= at > self.until;
         self.walk.finished(tag, outcome, at);
     }

@@ -232,7 +232,7 @@ families! {
         => |about, out| about.each(|it| for class in Class::ALL {
             for outcome in MadOutcome::ALL {
                 let labels = [("fabric", it.fabric.as_str()), ("class", class.label()), ("outcome", outcome.label())];
-                out.put(&labels, it.mads.of(class, outcome));
+                out.put(&labels, it.mads.count(class, outcome));
             }
         });
     "infiniband_mad_round_trip_seconds" Histogram ["fabric", "class"]

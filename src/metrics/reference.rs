@@ -54,7 +54,7 @@ pub fn page() -> String {
          | metric | IBTA name | kind | read from | sysfs | what it counts |\n|---|---|---|---|---|---|\n",
     );
     for row in TABLE {
-        let places: Vec<String> = row.places.iter().copied().map(place).collect();
+        let places: Vec<String> = row.fields.iter().copied().map(place).collect();
         // Writing to a string does not fail.
         let _ = writeln!(
             page,

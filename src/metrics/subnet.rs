@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use fabric_observation::Observation;
-use ib_fabric::subnet::{SmState, SubnetManager};
+use ib_fabric::snapshot::SubnetManager;
+use ib_mad::smp::SmState;
 
 use super::deflated::Block;
 use super::family::{Family, Kind, push_label};

@@ -27,11 +27,11 @@ use tokio::sync::watch;
 
 use crate::config::FabricSettings;
 use fabric_observation::{Board, Collector, Observation, SiteFileKind, Tally};
-use ib_fabric::collect::agents::Agents;
-use ib_fabric::collect::clear::Clearing;
+use ib_fabric::collect::agent_cache::AgentCache;
+use ib_fabric::collect::clear::CounterClearing;
 use ib_fabric::collect::discovery::Discovery;
 use ib_fabric::collect::sweep::{Sweep, SweepResult};
-use ib_fabric::collect::unanswered::{MKeySuspicion, Unanswered, suspicion};
+use ib_fabric::collect::unresponsive::{MKeySuspicion, UnresponsiveNeighbors, m_key_suspicion};
 use ib_fabric::names::NodeNameMap;
 use ib_fabric::topology::End;
 use ib_fabric::{Fabric, Snapshot, change};
@@ -106,7 +106,7 @@ pub struct Monitor {
     names: NodeNameMap,
     keys: Arc<MKeys>,
     said: Said,
-    agents: Agents,
+    agents: AgentCache,
     fabric: Option<Arc<Fabric>>,
     judging: Judging,
     tally: Tally,
@@ -145,7 +145,7 @@ impl Monitor {
             names,
             keys: Arc::new(keys),
             said,
-            agents: Agents::new(OptionalCounters { details: settings.details, fec: settings.fec }),
+            agents: AgentCache::new(OptionalCounters { details: settings.details, fec: settings.fec }),
             movement: Movement::new(&settings),
             unanswered: Unanswered::default(),
             suspicion: None,
@@ -218,7 +218,7 @@ impl Monitor {
         let step = Duration::from_millis(100);
         let steps = rest.as_millis().div_ceil(step.as_millis());
         for _ in 0..steps {
-            self.pulse.beat();
+            self.pulse.tick();
             if !self.stop.load(Ordering::Relaxed) {
                 std::thread::sleep(step);
             }
@@ -485,7 +485,7 @@ impl Monitor {
         if !self.settings.clear_saturated || swept.lids_changed {
             return Ok(());
         }
-        let mut clearing = Clearing::new(&swept.snapshot, &mut self.agents);
+        let mut clearing = CounterClearing::new(&swept.snapshot, &mut self.agents);
         let now = wire.now();
         let driven = {
             let mut wire = CapturingTransport::new(wire, self.capture.as_mut());

@@ -77,7 +77,7 @@ impl Watchdog {
 
     fn all_beat(&mut self) -> bool {
         self.pulses.iter_mut().fold(true, |all, (pulse, before)| {
-            let now = pulse.beats();
+            let now = pulse.ticks();
             let beat = now != std::mem::replace(before, now);
             all && beat
         })
@@ -102,7 +102,7 @@ mod tests {
         assert!(!watchdog.all_beat(), "nothing has begun to turn");
         pulses.iter().for_each(Heartbeat::beat);
         assert!(watchdog.all_beat());
-        pulses[0].beat();
+        pulses[0].tick();
         assert!(!watchdog.all_beat(), "the second stands still");
         pulses.iter().for_each(Heartbeat::beat);
         assert!(watchdog.all_beat(), "and is forgiven");

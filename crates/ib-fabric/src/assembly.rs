@@ -64,7 +64,12 @@ impl DiscoveredFabric {
 impl Port {
     /// The port as last discovered.
     fn as_last_found(&self) -> DiscoveredPort {
-        DiscoveredPort { number: self.number, guid: self.guid, status: self.status, role: self.role }
+        DiscoveredPort {
+            number: self.number,
+            guid: self.guid,
+            status: self.status,
+            role: self.role,
+        }
     }
 }
 
@@ -183,8 +188,12 @@ impl Fabric {
             let present = self.nodes.iter().filter(|node| node.present());
             return present.map(|node| node.identity.guid).collect();
         }
-        let indexes: HashMap<Guid, usize> =
-            found.nodes.iter().enumerate().map(|(index, node)| (node.identity.guid, index)).collect();
+        let indexes: HashMap<Guid, usize> = found
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(index, node)| (node.identity.guid, index))
+            .collect();
         // Discovered links take precedence over remembered ones.
         let linked: HashSet<End> = found.links.iter().flat_map(|&(a, b)| [a, b]).collect();
         let mut hidden = HashSet::new();
@@ -216,7 +225,13 @@ impl Fabric {
         DiscoveredNode { identity: node.identity.clone(), ports }
     }
 
-    fn push(&mut self, found: DiscoveredNode, name: String, last_found: Moment, presence: Presence) {
+    fn push(
+        &mut self,
+        found: DiscoveredNode,
+        name: String,
+        last_found: Moment,
+        presence: Presence,
+    ) {
         let index = NodeIndex(self.nodes.len() as u32);
         let identity = found.identity;
         let first = identity.first_port();
@@ -301,8 +316,12 @@ mod tests {
             unreached: vec![end(1, 1)],
             ..DiscoveredFabric::default()
         };
-        let after =
-            Fabric::assemble(gap(), &NodeNameMap::default(), Moment(11), Some((&before, Moment(0))));
+        let after = Fabric::assemble(
+            gap(),
+            &NodeNameMap::default(),
+            Moment(11),
+            Some((&before, Moment(0))),
+        );
         let present: Vec<bool> = after.nodes.iter().map(Node::present).collect();
         assert_eq!(present, [true, true, true, false]);
         let connected = after.links().filter(|link| after.port(link.0).peer.unwrap().connected);
@@ -347,8 +366,12 @@ mod tests {
         };
         let before = fabric(nodes(), &[(end(1, 1), end(2, 1)), (end(1, 2), end(2, 2))], None);
         let assembled = |links: Vec<(End, End)>, unreached| {
-            let mut now =
-                DiscoveredFabric { nodes: nodes(), links, unreached, ..DiscoveredFabric::default() };
+            let mut now = DiscoveredFabric {
+                nodes: nodes(),
+                links,
+                unreached,
+                ..DiscoveredFabric::default()
+            };
             now.nodes[1].ports.truncate(1);
             Fabric::assemble(now, &NodeNameMap::default(), Moment(11), Some((&before, Moment(0))))
         };
@@ -406,7 +429,11 @@ mod tests {
         let first = assembled(host("host-7"), None);
         assert_eq!(name(&assembled(host(""), Some(&first))), "host-7");
         assert_eq!(name(&assembled(host("new"), Some(&first))), "new");
-        assert_eq!(name(&assembled(host(""), None)), "0x0000000000000007", "the GUID is the last resort");
+        assert_eq!(
+            name(&assembled(host(""), None)),
+            "0x0000000000000007",
+            "the GUID is the last resort"
+        );
     }
 
     #[test]

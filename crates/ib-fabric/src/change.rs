@@ -131,7 +131,11 @@ pub fn diff(before: &Fabric, after: &Fabric) -> Vec<FabricChange> {
             let connected = here.port(a).peer.is_some_and(|peer| peer.connected);
             if connected && peer(there, end_a).is_none() && peer(there, end_b).is_none() {
                 let (a, b) = (PortName::new(here, a), PortName::new(here, b));
-                changes.push(if appeared { FabricChange::LinkAppeared(a, b) } else { FabricChange::LinkDisappeared(a, b) });
+                changes.push(if appeared {
+                    FabricChange::LinkAppeared(a, b)
+                } else {
+                    FabricChange::LinkDisappeared(a, b)
+                });
             }
         }
     }

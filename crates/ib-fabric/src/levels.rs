@@ -1,6 +1,6 @@
 //! Tree levels of switches: their distance from the hosts.
 
-use super::topology::{Fabric, NodeIndex, PortIndex};
+use super::topology::{Fabric, NodeIndex};
 use ib_mad::node::NodeKind;
 
 /// A switch is a leaf if at least one in this many of its cables leads to a host. So a single storage server or

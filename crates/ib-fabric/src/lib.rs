@@ -6,7 +6,6 @@ pub mod collect;
 pub mod levels;
 pub mod names;
 pub mod snapshot;
-pub mod subnet;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod topology;

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use super::subnet::SubnetManager;
 use super::topology::{Fabric, NodeIndex, PortIndex};
 use ib_mad::counter::Counter;
 use ib_mad::fec::Fec;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::port_state::PortStatus;
 use ib_mad::reading::Reading;
+use ib_mad::smp::SmState;
 
 /// What a sweep knows of a port's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortRead {
     /// Nothing: it is as the discovery found it.
-    NotAsked,
+    NotQueried,
     /// That it is not as it was, and not how it is.
     Unknown,
     /// This.
-    Told(PortStatus),
+    Ok(PortStatus),
 }
 
 /// What a sweep found, beside the fabric that it swept.
@@ -61,6 +61,19 @@ pub struct Cleared {
     pub last: u64,
     /// When that was.
     pub at: Moment,
+}
+
+/// A subnet manager, from its SMInfo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubnetManager {
+    /// Its port: of a channel adapter, or port 0 of a switch.
+    pub port: PortIndex,
+    /// SMState.
+    pub state: SmState,
+    /// Priority: the highest becomes master.
+    pub priority: u8,
+    /// ActCount: increases while it works, and stops when it hangs.
+    pub act_count: u32,
 }
 
 impl Snapshot {

@@ -43,6 +43,7 @@ pub fn fabric(
     links: &[(End, End)],
     previous: Option<(&Fabric, Moment)>,
 ) -> Fabric {
-    let found = DiscoveredFabric { nodes: found, links: links.to_vec(), ..DiscoveredFabric::default() };
+    let found =
+        DiscoveredFabric { nodes: found, links: links.to_vec(), ..DiscoveredFabric::default() };
     Fabric::assemble(found, &NodeNameMap::default(), Moment(10), previous)
 }

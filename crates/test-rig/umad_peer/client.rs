@@ -13,7 +13,7 @@ use ib_umad::client::SendConfig;
 use ib_umad::stats::MadOutcome;
 use ib_umad::client::MadClient;
 use ib_umad::umad::Umad;
-use ib_umad::query::{RunError, QueryPlan, drive, rest};
+use ib_umad::query::{QueryPlan, RunError, drain_until, run};
 use ib_umad::{Address, RequestError, GlobalRoute, QueuePair, Request, MadTransport};
 
 use super::watched::Watched;
@@ -76,7 +76,7 @@ fn counters(session: &mut Session) {
         let answers = session.drive(vec![query]).expect("the device is there");
         answers.into_iter().next().expect("an outcome").expect("an answer")
     };
-    let capabilities = Capabilities::decode(&ask(session, pma::class_port_info()));
+    let capabilities = PmaCapabilities::decode(&ask(session, pma::class_port_info()));
     println!("capabilities mask={:#06x} mask2={:#x}", capabilities.mask, capabilities.mask2);
     let mut reading = Reading::empty(Moment::default());
     let offer = pma::Offer { capabilities, is_switch: true, ..pma::Offer::default() };
@@ -169,7 +169,7 @@ impl Session {
             wire.most_open,
             wire.upper,
         );
-        let told = |outcome| self.client.stats().of(Class::Performance, outcome);
+        let told = |outcome| self.client.stats().count(Class::Performance, outcome);
         let outcomes: Vec<String> = MadOutcome::ALL
             .iter()
             .map(|outcome| format!("{}={}", outcome.label(), told(*outcome)))
@@ -194,13 +194,13 @@ struct Asking {
 }
 
 impl QueryPlan for Asking {
-    fn next(&mut self, lane: QueuePair) -> Option<(Request, u64)> {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
         let query = *self.queries.get(self.asked).filter(|_| lane == QueuePair::Qp1)?;
         self.asked += 1;
         Some((Request { to: self.to, query }, self.asked as u64 - 1))
     }
 
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, _: Moment) {
         let ended = &mut self.outcomes[tag as usize];
         assert!(ended.is_none(), "two outcomes of one question");
         *ended = Some(outcome.cloned());

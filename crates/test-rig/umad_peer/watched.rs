@@ -64,7 +64,7 @@ impl MadTransport for Watched {
                 self.upper.insert(mad.u32(8));
                 self.open.remove(&mad.transaction_id());
             }
-            Some(Received::Expired { transaction }) => {
+            Some(Received::Expired { transaction_id: transaction }) => {
                 let known = self.open.remove(transaction);
                 self.expired += usize::from(known);
                 self.expired_unknown += usize::from(!known);

@@ -14,7 +14,7 @@ use ib_mad::clear::CounterSelect;
 use ib_mad::counter::{Attribute, Counter, CounterField, TABLE};
 use ib_mad::extended_speeds::PortExtendedSpeedsCounters;
 use ib_mad::node::NodeKind;
-use ib_mad::pma::{Options, PortSamplesControl};
+use ib_mad::pma::{OptionMask, PortSamplesControl};
 use ib_mad::{Mad, status};
 
 use super::FINE;
@@ -43,11 +43,11 @@ const ATTRIBUTES: [Attribute; 4] = [
 ];
 
 fn layout(model: &Model, attribute: Attribute) -> Layout {
-    let places = TABLE.iter().flat_map(|row| row.places.iter().map(|place| (row.counter, *place)));
+    let places = TABLE.iter().flat_map(|row| row.fields.iter().map(|place| (row.counter, *place)));
     places
         .filter(|(_, place)| place.attribute == attribute)
         .filter(|(_, place)| model.performance.meets(place.needs))
-        .filter(|(_, place)| OptionMask::new(model.options).allow(place.needs))
+        .filter(|(_, place)| OptionMask::new(model.options).allows(place.needs))
         .filter(|(counter, place)| place.width < 64 || !model.unused64.contains(counter))
         .collect()
 }

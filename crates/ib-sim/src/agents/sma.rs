@@ -4,7 +4,8 @@ use crate::device::Model;
 use crate::net::PortId;
 use crate::world::{World, has_fec};
 use ib_mad::device::QUANTUM_3;
-use ib_mad::extended_speeds::{PortInfoExtended, mode};
+use ib_mad::extended_speeds::PortInfoExtended;
+use ib_mad::fec::Fec;
 use ib_mad::node::{NodeKind, PortRole};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
 use ib_mad::rate::{Speed, SpeedSet};
@@ -131,7 +132,7 @@ fn supported(model: &Model, enabled: SpeedSet) -> SpeedSet {
         Speed::Qdr
     };
     let all = Speed::ALL.into_iter().filter(|&speed| speed <= base && speed != Speed::Fdr10);
-    all.chain(Speed::ALL.into_iter().filter(|&speed| enabled.has(speed))).collect()
+    all.chain(Speed::ALL.into_iter().filter(|&speed| enabled.contains(speed))).collect()
 }
 
 /// What any port of a switch can do: its port 0 tells in its capabilities which kinds of speeds the
@@ -140,7 +141,7 @@ fn supported_by_any(world: &World, switch: PortId) -> SpeedSet {
     let (net, node) = (world.net(), world.net().port(switch).node);
     let is_enabled = |speed: Speed| {
         let mut ports = std::iter::once(switch).chain(net.plugs_of(node));
-        ports.any(|port| net.port(port).speeds.has(speed))
+        ports.any(|port| net.port(port).speeds.contains(speed))
     };
     let enabled = Speed::ALL.into_iter().filter(|&speed| is_enabled(speed)).collect();
     supported(net.node(node).model, enabled)
@@ -227,7 +228,7 @@ fn port_info_extended(world: &World, port: PortId) -> PortInfoExtended {
 
 fn mellanox_port_info(world: &World, port: PortId) -> MellanoxExtendedPortInfo {
     let fdr10 = |is: bool| if is { MellanoxExtendedPortInfo::FDR10 } else { 0 };
-    let enabled = fdr10(world.net().port(port).speeds.has(Speed::Fdr10));
+    let enabled = fdr10(world.net().port(port).speeds.contains(Speed::Fdr10));
     let active = world.port(port).trained.is_some_and(|(_, speed)| speed == Speed::Fdr10);
     let role = role(world, port);
     MellanoxExtendedPortInfo {

@@ -285,7 +285,7 @@ fn class_port_info_tells_what_there_is() {
     {
         let world = world_of("quantum-2", hca);
         let answer = ask(&world, "host-0[1]", pma::class_port_info());
-        assert_eq!(Capabilities::decode(&answer), Capabilities { mask, mask2 }, "{hca}");
+        assert_eq!(PmaCapabilities::decode(&answer), PmaCapabilities { mask, mask2 }, "{hca}");
         let info = ClassPortInfo::decode(&answer);
         assert_eq!((info.base_version, info.class_version), (1, 1));
     }

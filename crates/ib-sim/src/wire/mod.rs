@@ -218,7 +218,7 @@ impl MadTransport for SimWire {
             self.deliver(now + after, Received::Mad { from, mad });
         } else {
             let transaction = parcel.mad.transaction_id();
-            self.deliver(now + parcel.timeout, Received::Expired { transaction });
+            self.deliver(now + parcel.timeout, Received::Expired { transaction_id: transaction });
         }
         Ok(())
     }

@@ -97,7 +97,7 @@ pub(super) fn port(fabric: &Fabric, node: &str, number: u8) -> PortIndex {
 
 fn cleared(transport: &mut Watched, swept: &Snapshot, agents: &mut AgentCache) -> Vec<Cleared> {
     let mut clearing = CounterClearing::new(swept, agents);
-    walk(transport, &mut clearing);
+    run_plan(transport, &mut clearing);
     clearing.finish()
 }
 
@@ -180,7 +180,8 @@ fn never_clears_64_bit_counters() {
         transport.count("leaf-0-0[2]", counter, 0xffff_ffff);
     }
     let fabric = assembled(&mut transport);
-    let mut agents = AgentCache::new(OptionalCounters { details: Details::EachSweep, fec: true });
+    let mut agents =
+        AgentCache::new(OptionalCounters { details: DetailPolicy::EachSweep, fec: true });
     let before = swept(&mut transport, &fabric, &mut agents);
     assert_eq!(cleared(&mut transport, &before.snapshot, &mut agents), []);
     assert!(transport.sets.is_empty());
@@ -252,7 +253,7 @@ fn refused_clear_is_not_retried_before_discovery() {
         transport.sets.clear();
         assert_eq!(cleared(&mut transport, &before.snapshot, &mut agents), []);
         assert!(transport.sets.is_empty(), "{set_as:#x}: it is left alone");
-        agents.keep_present(&fabric);
+        agents.retain_present(&fabric);
         transport.set_as = method::SET;
         let after = swept(&mut transport, &fabric, &mut agents);
         assert_eq!(cleared(&mut transport, &after.snapshot, &mut agents).len(), 8);

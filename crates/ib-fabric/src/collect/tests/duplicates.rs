@@ -26,7 +26,7 @@ fn duplicate_guid_of_two_hcas_is_reported_once() {
     let port = |number| fabric.port(fabric.find((Guid(2), number)).unwrap());
     assert!(port(2).peer.is_some() && port(3).peer.is_none());
     assert!(port(3).status.unwrap().link_up());
-    assert_eq!(fabric.duplicates[0].place(&fabric), "behind node 2 port 3");
+    assert_eq!(fabric.duplicates[0].location(&fabric), "behind node 2 port 3");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn cable_moved_during_discovery_is_no_duplicate() {
     transport.nodes[3].guid = 3;
     // Behind port 2 the host answers once more than it is there, and is behind port 3 from then on.
     let mut met = false;
-    transport.fate = Box::new(move |outgoing| {
+    transport.reply = Box::new(move |outgoing| {
         let route = &outgoing.mad.0[129..129 + usize::from(outgoing.mad.u8(7))];
         let gone = route == [1, 2] && outgoing.mad.attribute() == NodeInfo::ID && met;
         met |= route == [1, 2];

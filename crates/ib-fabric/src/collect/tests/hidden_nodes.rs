@@ -20,7 +20,7 @@ fn row() -> ScriptedTransport {
 
 /// The leaf forwards, but its SMA answers nothing.
 fn hang_the_leaf(transport: &mut ScriptedTransport) {
-    transport.fate = Box::new(|outgoing: &OutgoingMad| {
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let to_leaf = outgoing.class.is_smp() && outgoing.lid == Lid(2);
         if to_leaf || is_directed(outgoing, 1) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
     });
@@ -38,18 +38,18 @@ fn link_down_behind_hung_leaf_is_seen_next_sweep() {
     let state = |swept: &SweepResult| swept.snapshot.status(port).map(|status| status.state);
     for _ in 0..2 {
         let quiet = swept(&mut transport, &hidden, &mut agents);
-        assert_eq!((state(&quiet), quiet.moved), (Some(state::ACTIVE), false));
+        assert_eq!((state(&quiet), quiet.changed), (Some(state::ACTIVE), false));
     }
     transport.nodes[20].links.remove(&2);
     let down = swept(&mut transport, &hidden, &mut agents);
-    assert_eq!((state(&down), down.moved), (Some(state::DOWN), true));
+    assert_eq!((state(&down), down.changed), (Some(state::DOWN), true));
 }
 
 #[test]
 fn hidden_nodes_are_swept_again_after_switch_recovers() {
     let mut transport = row();
     let before = assembled(&mut transport);
-    transport.fate = Box::new(|outgoing: &OutgoingMad| match outgoing.lid {
+    transport.reply = Box::new(|outgoing: &OutgoingMad| match outgoing.lid {
         Lid(1) => Reply::Answered(ROUND_TRIP),
         _ if is_directed(outgoing, 0) && outgoing.mad.u8(7) == 0 => Reply::Answered(ROUND_TRIP),
         _ => Reply::Lost,
@@ -63,7 +63,7 @@ fn hidden_nodes_are_swept_again_after_switch_recovers() {
     hang_the_leaf(&mut transport);
     swept(&mut transport, &hidden, &mut agents);
     transport.nodes[20].links.remove(&2);
-    assert!(swept(&mut transport, &hidden, &mut agents).moved);
+    assert!(swept(&mut transport, &hidden, &mut agents).changed);
 }
 
 #[test]
@@ -106,9 +106,13 @@ fn refusing_hosts_get_under_one_smp_per_second() {
     for is_hidden in [false, true] {
         let mut transport = many_hosts();
         let mut fabric = assembled(&mut transport);
-        transport.fate = Box::new(|outgoing: &OutgoingMad| {
+        transport.reply = Box::new(|outgoing: &OutgoingMad| {
             let to_host = outgoing.class.is_smp() && (3..=42).contains(&outgoing.lid.0);
-            if to_host || is_directed(outgoing, 2) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
+            if to_host || is_directed(outgoing, 2) {
+                Reply::Lost
+            } else {
+                Reply::Answered(ROUND_TRIP)
+            }
         });
         if is_hidden {
             fabric = Arc::new(discover_again(&mut transport, &fabric));
@@ -120,7 +124,8 @@ fn refusing_hosts_get_under_one_smp_per_second() {
             let swept = swept(&mut transport, &fabric, &mut agents);
             assert!(!swept.snapshot.silent.contains(&true), "performance management answers");
         }
-        let to_host = |outgoing: &&OutgoingMad| outgoing.class.is_smp() && (3..=42).contains(&outgoing.lid.0);
+        let to_host =
+            |outgoing: &&OutgoingMad| outgoing.class.is_smp() && (3..=42).contains(&outgoing.lid.0);
         let refused = transport.sent.iter().filter(to_host).count();
         // 20 sweeps in 5 minutes.
         assert!((1..=180).contains(&refused), "{refused} SMPs, hidden: {is_hidden}");
@@ -136,7 +141,7 @@ fn discovery_defers_most_of_many_refusing_hosts() {
     links.extend((0..5).map(|n| ((1, n as u8 + 1), (2 + n, 64))));
     links.extend((0..300).map(|n| ((2 + n / 60, (n % 60) as u8 + 1), (7 + n, 1))));
     let mut transport = ScriptedTransport::new(fabric(&kinds, &links));
-    transport.fate =
+    transport.reply =
         Box::new(
             |outgoing: &OutgoingMad| {
                 if is_directed(outgoing, 3) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
@@ -144,7 +149,7 @@ fn discovery_defers_most_of_many_refusing_hosts() {
         );
     let found = discovered(&mut transport);
     assert_eq!(found.fabric.nodes.len(), 7, "all switches are found");
-    assert_eq!((found.unanswered.len() + found.rested.len(), found.failures), (300, 300));
+    assert_eq!((found.unanswered.len() + found.skipped.len(), found.failures), (300, 300));
     let refused = transport.sent.iter().filter(|outgoing| is_directed(outgoing, 3)).count();
     assert!(refused < 500, "{refused} SMPs to ports that refuse");
 }
@@ -156,16 +161,16 @@ fn neighbor_found_from_other_side_is_no_gap() {
     let end = (Guid(2), 2);
     for rests in [false, true] {
         let mut transport = ScriptedTransport::new(fabric(&kinds, &links));
-        transport.fate = Box::new(|outgoing: &OutgoingMad| {
+        transport.reply = Box::new(|outgoing: &OutgoingMad| {
             let is_lost = outgoing.mad.u8(7) == 2 && outgoing.mad.0[129..131] == [1, 2];
             if is_lost { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
         });
         let resting = if rests { HashSet::from([end]) } else { HashSet::new() };
         let mut discovery = Discovery::new().without(resting);
-        walk(&mut transport, &mut discovery);
+        run_plan(&mut transport, &mut discovery);
         let found = discovery.finish();
         assert_eq!((found.fabric.nodes.len(), found.fabric.links.len()), (4, 4));
-        assert_eq!((found.failures, found.unanswered, found.rested), (0, vec![], vec![]));
+        assert_eq!((found.failures, found.unanswered, found.skipped), (0, vec![], vec![]));
         assert_eq!(found.fabric.unreached, []);
     }
 }

@@ -1,12 +1,11 @@
 //! Subnet managers: who is asked, and what an answer or none comes to.
 
 use super::*;
-use crate::collect::subnet::SmSweep;
-use crate::subnet::{SmState, SubnetManager};
+use crate::collect::sm_sweep::SmSweep;
+use crate::snapshot::SubnetManager;
 use crate::testing::{end, fabric as assembled_of, found};
 use ib_mad::method;
 use ib_mad::smp::{SmInfo, SmState};
-use ib_umad::query::QueryPlan as _;
 use ib_umad::{Address, QueuePair};
 
 /// Us, who have the master's LID, a switch, and two hosts with the LIDs 3 and 4.
@@ -39,7 +38,7 @@ fn heard(swept: &SweepResult) -> Option<Vec<Heard>> {
     let fabric = &swept.snapshot.fabric;
     let told = |manager: &SubnetManager| {
         let (guid, port) = fabric.end(manager.port);
-        (guid.0, port, manager.state as u8, manager.priority, manager.activity)
+        (guid.0, port, manager.state as u8, manager.priority, manager.act_count)
     };
     swept.snapshot.managers.as_ref().map(|managers| managers.iter().map(told).collect())
 }
@@ -54,7 +53,8 @@ fn each_announced_sm_is_queried_once() {
     let fabric = assembled(&mut transport);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert_eq!(asked(&transport), [1, 2, 4]);
-    let others = [(2, 0, SmState::Standby as u8, 14, 7), (4, 1, SmState::Discovering as u8, 15, u32::MAX)];
+    let others =
+        [(2, 0, SmState::Standby as u8, 14, 7), (4, 1, SmState::Discovering as u8, 15, u32::MAX)];
     assert_eq!(heard(&swept).unwrap(), [MASTER, others[0], others[1]]);
     assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 4]));
 }
@@ -73,7 +73,7 @@ fn new_master_is_found_at_local_sm_lid() {
 
 #[test]
 fn stopped_sm_is_absent_without_failure() {
-    for (name, fate) in [
+    for (name, reply) in [
         ("silence", Reply::Lost),
         ("the kernel's word for it", Reply::Expired),
         ("a refusal", Reply::Status(ib_mad::status::UNSUPPORTED_ATTRIBUTE)),
@@ -83,9 +83,9 @@ fn stopped_sm_is_absent_without_failure() {
         transport.nodes[2].manager = Some((SmState::Standby as u8, 0, 1));
         let fabric = assembled(&mut transport);
         transport.sent.clear();
-        transport.fate = Box::new(move |outgoing: &OutgoingMad| {
+        transport.reply = Box::new(move |outgoing: &OutgoingMad| {
             let gone = is_question(outgoing) && outgoing.lid == Lid(3);
-            if gone { fate.clone() } else { Reply::Answered(ROUND_TRIP) }
+            if gone { reply.clone() } else { Reply::Answered(ROUND_TRIP) }
         });
         let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
         assert_eq!((asked(&transport), heard(&swept)), (vec![1, 3], Some(vec![MASTER])), "{name}");
@@ -122,13 +122,13 @@ fn sm_list_unknown_when_no_lid_response() {
     {
         let mut transport = small();
         let fabric = assembled(&mut transport);
-        transport.fate = Box::new(move |outgoing: &OutgoingMad| {
+        transport.reply = Box::new(move |outgoing: &OutgoingMad| {
             let unheard = outgoing.class.is_smp() && (also_managers || !is_question(outgoing));
             if unheard { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
         });
         let mut agents = AgentCache::default();
         let mut sweep = Sweep::new(&fabric, &mut agents, transport.anchor(), states);
-        walk(&mut transport, &mut sweep);
+        run_plan(&mut transport, &mut sweep);
         assert_eq!(heard(&sweep.finish()), known.map(|()| vec![MASTER]));
     }
     // That there is none where others answer is known.
@@ -147,11 +147,11 @@ fn asked_of(hosts: u64, change: impl FnOnce(&mut Fabric)) -> Vec<u16> {
         let status = port.status.as_mut().unwrap();
         (status.lid, status.sm_lid) = (Lid(lid), Lid(1));
     }
-    fabric.home = fabric.find(end(101, 1));
+    fabric.local_port = fabric.find(end(101, 1));
     change(&mut fabric);
     let mut sweep = SmSweep::new(&fabric);
     let mut lids = Vec::new();
-    while let Some((request, _)) = sweep.next_request() {
+    while let Some((request, _)) = sweep.poll_request() {
         let Address::Lid(lid) = request.to else { panic!("{request:?}") };
         lids.push(lid.0);
     }
@@ -218,7 +218,7 @@ fn sm_sweep_selects_ports() {
         (
             "we are nowhere",
             |it| {
-                it.home = None;
+                it.local_port = None;
                 it.ports[4].status.as_mut().unwrap().lid = Lid(1);
             },
             &[],
@@ -255,9 +255,9 @@ fn unknown_tags_are_ignored() {
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
     let mut sweep = Sweep::new(&fabric, &mut agents, transport.anchor(), true);
-    assert!(sweep.next(QueuePair::Qp0).is_some());
+    assert!(sweep.next_request(QueuePair::Qp0).is_some());
     for tag in [2, 3, 6, u64::MAX] {
-        sweep.finished(tag, Ok(&ib_mad::Mad([0; ib_mad::LEN])), Moment(1));
+        sweep.handle_outcome(tag, Ok(&ib_mad::Mad([0; ib_mad::LEN])), Moment(1));
     }
     assert_eq!(heard(&sweep.finish()), Some(vec![]));
 }
@@ -266,9 +266,9 @@ fn unknown_tags_are_ignored() {
 fn local_port_is_discovery_origin() {
     for (home, is) in [((0, 1), end(1, 1)), ((1, 0), end(2, 0)), ((2, 1), end(3, 1))] {
         let mut transport = small();
-        transport.home = home;
+        transport.local_port = home;
         let fabric = assembled(&mut transport);
-        assert_eq!(fabric.home.map(|port| fabric.end(port)), Some(is));
+        assert_eq!(fabric.local_port.map(|port| fabric.end(port)), Some(is));
         transport.nodes[0].manager = None;
         let heard = heard(&swept(&mut transport, &fabric, &mut AgentCache::default()));
         assert_eq!((asked(&transport), heard), (vec![1], Some(vec![])));
@@ -281,15 +281,16 @@ fn hung_sm_costs_three_tries_then_one_per_sweep() {
     let fabric = assembled(&mut transport);
     let (mut agents, mut client) = (AgentCache::default(), MadClient::new(SendConfig::default()));
     let hangs = |outgoing: &OutgoingMad| is_question(outgoing) && outgoing.lid == Lid(1);
-    transport.fate = Box::new(
-        move |outgoing: &OutgoingMad| {
-            if hangs(outgoing) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
-        },
-    );
+    transport.reply =
+        Box::new(
+            move |outgoing: &OutgoingMad| {
+                if hangs(outgoing) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
+            },
+        );
     for (sweep, tries) in [3, 1, 1].into_iter().enumerate() {
         transport.sent.clear();
         let mut walk = Sweep::new(&fabric, &mut agents, transport.anchor(), true);
-        drive(&mut walk, &mut client, &mut transport, &AtomicBool::new(false)).unwrap();
+        run(&mut walk, &mut client, &mut transport, &AtomicBool::new(false)).unwrap();
         let swept = walk.finish();
         assert_eq!(heard(&swept), Some(vec![]));
         let sent = transport.sent.iter().filter(|outgoing| hangs(outgoing)).count();

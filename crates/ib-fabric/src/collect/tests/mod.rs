@@ -1,7 +1,7 @@
-//! Discovery and sweep over small fabrics that answer by themselves.
+//! Discovery and sweeps over scripted and simulated fabrics.
 //!
-//! What ibsim cannot do is here: routers, one-MAD devices, devices without ClassPortInfo, nodes
-//! that fall silent in mid-walk. That both agree with infiniband-diags is shown on ibsim.
+//! These tests cover what ibsim cannot do: routers, one-MAD devices, devices without ClassPortInfo, nodes that stop
+//! responding during a discovery. Agreement with infiniband-diags is tested on ibsim.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::agents::AgentCache;
+use super::agent_cache::AgentCache;
 use super::clear::CounterClearing;
-use super::discovery::{Discovery, Found};
+use super::discovery::{Discovery, DiscoveryResult};
 use super::sweep::{Sweep, SweepResult};
 use crate::Fabric;
 use crate::names::NodeNameMap;
@@ -21,18 +21,18 @@ use ib_mad::node::NodeKind;
 use ib_mad::pma::{DetailPolicy, OptionalCounters};
 use ib_mad::port_state::state;
 use ib_mad::{Counter, Guid, Lid, Moment};
-use ib_umad::client::SendConfig;
-use ib_umad::testing::{Reply, ROUND_TRIP, ScriptedTransport, fabric, symbol_errors};
 use ib_umad::client::MadClient;
-use ib_umad::query::run;
-use ib_umad::{OutgoingMad, MadTransport};
+use ib_umad::client::SendConfig;
+use ib_umad::query::{QueryPlan, run};
+use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric, symbol_errors};
+use ib_umad::{MadTransport, OutgoingMad};
 
 mod clear;
-mod corrections;
+mod counter_sources;
 mod duplicates;
-mod hidden;
-mod sources;
-mod subnet;
+mod fec_modes;
+mod hidden_nodes;
+mod sm_sweep;
 
 const CA: NodeKind = NodeKind::Ca;
 const SWITCH: NodeKind = NodeKind::Switch;
@@ -42,14 +42,14 @@ const DETAILS: OptionalCounters = OptionalCounters { details: DetailPolicy::Each
 const TICK: u16 = 0x10;
 const FEC: OptionalCounters = OptionalCounters { details: DetailPolicy::Never, fec: true };
 
-fn walk(transport: &mut impl MadTransport, walk: &mut impl ib_umad::query::QueryPlan) {
+fn run_plan(transport: &mut impl MadTransport, plan: &mut impl QueryPlan) {
     let mut client = MadClient::new(SendConfig::default());
-    drive(walk, &mut client, transport, &AtomicBool::new(false)).unwrap();
+    run(plan, &mut client, transport, &AtomicBool::new(false)).unwrap();
 }
 
-fn discovered(transport: &mut impl MadTransport) -> Found {
+fn discovered(transport: &mut impl MadTransport) -> DiscoveryResult {
     let mut discovery = Discovery::new();
-    walk(transport, &mut discovery);
+    run_plan(transport, &mut discovery);
     discovery.finish()
 }
 
@@ -57,9 +57,13 @@ fn assembled(transport: &mut impl MadTransport) -> Arc<Fabric> {
     Arc::new(discovered(transport).assemble(&NodeNameMap::default(), Moment(0), None))
 }
 
-fn swept(transport: &mut impl MadTransport, fabric: &Arc<Fabric>, agents: &mut AgentCache) -> SweepResult {
+fn swept(
+    transport: &mut impl MadTransport,
+    fabric: &Arc<Fabric>,
+    agents: &mut AgentCache,
+) -> SweepResult {
     let mut sweep = Sweep::new(fabric, agents, transport.anchor(), true);
-    walk(transport, &mut sweep);
+    run_plan(transport, &mut sweep);
     sweep.finish()
 }
 
@@ -126,7 +130,7 @@ fn discovery_from_switch_finds_same_fabric() {
     let nodes = [(CA, 1), (SWITCH, 4), (SWITCH, 4), (CA, 1)];
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 2)), ((2, 3), (3, 1))];
     let mut transport = ScriptedTransport::new(fabric(&nodes, &links));
-    transport.home = (1, 0);
+    transport.local_port = (1, 0);
     assert_eq!(cables(&assembled(&mut transport)), links);
 }
 
@@ -153,9 +157,9 @@ fn silent_neighbor_leaves_one_gap() {
     let nodes = [(CA, 1), (SWITCH, 4), (CA, 1), (CA, 1)];
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1))];
     let mut transport = ScriptedTransport::new(fabric(&nodes, &links));
-    transport.fate = Box::new(|outgoing: &OutgoingMad| {
-        let path = outgoing.mad.0[129..131].to_vec();
-        if outgoing.mad.u8(7) == 2 && path == [1, 2] {
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
+        let route = outgoing.mad.0[129..131].to_vec();
+        if outgoing.mad.u8(7) == 2 && route == [1, 2] {
             Reply::Lost
         } else {
             Reply::Answered(ROUND_TRIP)
@@ -169,9 +173,9 @@ fn silent_neighbor_leaves_one_gap() {
 fn discovery_continues_without_switch_port0() {
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 1))];
     let mut transport = ScriptedTransport::new(fabric(&[(CA, 1), (SWITCH, 4), (CA, 1)], &links));
-    transport.fate = Box::new(|outgoing: &OutgoingMad| {
-        let port0 =
-            outgoing.mad.u8(7) == 1 && (outgoing.mad.attribute(), outgoing.mad.modifier()) == (0x15, 0);
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
+        let port0 = outgoing.mad.u8(7) == 1
+            && (outgoing.mad.attribute(), outgoing.mad.modifier()) == (0x15, 0);
         if port0 { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
     });
     assert_eq!(cables(&assembled(&mut transport)), links);
@@ -180,7 +184,7 @@ fn discovery_continues_without_switch_port0() {
 #[test]
 fn discovery_ends_when_nothing_responds() {
     let mut transport = ScriptedTransport::new(fabric(&[(CA, 1)], &[]));
-    transport.fate = Box::new(|_| Reply::Lost);
+    transport.reply = Box::new(|_| Reply::Lost);
     let found = discovered(&mut transport);
     assert!(found.fabric.nodes.is_empty());
     assert!(transport.now().since(Moment(0)) < Duration::from_secs(2));
@@ -199,7 +203,10 @@ fn generations() -> ScriptedTransport {
 }
 
 fn attributes_asked(transport: &ScriptedTransport, lid: u16) -> Vec<u16> {
-    let of_lid = transport.sent.iter().filter(|outgoing| outgoing.lid == Lid(lid) && !outgoing.class.is_smp());
+    let of_lid = transport
+        .sent
+        .iter()
+        .filter(|outgoing| outgoing.lid == Lid(lid) && !outgoing.class.is_smp());
     of_lid.map(|outgoing| outgoing.mad.attribute()).collect()
 }
 
@@ -259,7 +266,7 @@ fn refused_class_port_info_means_classic_counters() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     transport.sent.clear();
-    transport.fate = Box::new(|outgoing: &OutgoingMad| {
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let introduction = !outgoing.class.is_smp() && outgoing.mad.attribute() == 1;
         if introduction && outgoing.lid == Lid(3) {
             Reply::Status(0x0c)
@@ -278,7 +285,7 @@ fn silent_node_loses_only_its_own_samples() {
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
     swept(&mut transport, &fabric, &mut agents);
-    transport.fate =
+    transport.reply =
         Box::new(
             |outgoing: &OutgoingMad| {
                 if outgoing.lid == Lid(4) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
@@ -297,7 +304,7 @@ fn silent_node_loses_only_its_own_samples() {
 fn refusal_does_not_mark_node_silent() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
-    transport.fate = Box::new(|outgoing: &OutgoingMad| {
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let counters = !outgoing.class.is_smp() && outgoing.mad.attribute() != 1;
         if counters && outgoing.lid == Lid(3) {
             Reply::Status(0x1c)
@@ -313,12 +320,12 @@ fn refusal_does_not_mark_node_silent() {
 fn pulled_cable_is_a_change_idle_fabric_is_not() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
-    assert!(!swept(&mut transport, &fabric, &mut AgentCache::default()).moved);
+    assert!(!swept(&mut transport, &fabric, &mut AgentCache::default()).changed);
 
     transport.nodes[1].links.remove(&2);
     transport.nodes[2].links.remove(&1);
     let after = swept(&mut transport, &fabric, &mut AgentCache::default());
-    assert!(after.moved);
+    assert!(after.changed);
     let port = fabric.find((Guid(2), 2)).unwrap();
     assert_eq!(after.snapshot.status(port).unwrap().state, state::DOWN);
 
@@ -327,10 +334,16 @@ fn pulled_cable_is_a_change_idle_fabric_is_not() {
         Moment(1),
         Some((&fabric, Moment(0))),
     ));
-    assert!(!swept(&mut transport, &again, &mut AgentCache::default()).moved, "it is known by now");
+    assert!(
+        !swept(&mut transport, &again, &mut AgentCache::default()).changed,
+        "it is known by now"
+    );
     transport.nodes[1].links.insert(2, (2, 1));
     transport.nodes[2].links.insert(1, (1, 2));
-    assert!(swept(&mut transport, &again, &mut AgentCache::default()).moved, "it was plugged in again");
+    assert!(
+        swept(&mut transport, &again, &mut AgentCache::default()).changed,
+        "it was plugged in again"
+    );
 }
 
 #[test]
@@ -341,14 +354,14 @@ fn state_sweep_gives_up_when_no_switch_responds_by_lid() {
     links.extend((1..10).map(|switch| ((switch, 1), (switch + 1, 2))));
     let mut transport = ScriptedTransport::new(fabric(&kinds, &links));
     let fabric = assembled(&mut transport);
-    transport.fate =
+    transport.reply =
         Box::new(
             |outgoing: &OutgoingMad| {
                 if outgoing.class.is_smp() { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
             },
         );
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
-    assert!(swept.states_unavailable && !swept.moved);
+    assert!(swept.states_unavailable && !swept.changed);
     assert_eq!((swept.failed_ports, swept.snapshot.silent.contains(&true)), (0, false));
     assert!(transport.now().since(Moment(0)) < Duration::from_secs(8), "{:?}", transport.now());
 }
@@ -363,7 +376,8 @@ fn changed_lids_and_sm_lid_are_detected() {
 
     // Two switches change LIDs: each says that it has the LID that it is asked by.
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 2))];
-    let mut transport = ScriptedTransport::new(self::fabric(&[(CA, 1), (SWITCH, 4), (SWITCH, 4)], &links));
+    let mut transport =
+        ScriptedTransport::new(self::fabric(&[(CA, 1), (SWITCH, 4), (SWITCH, 4)], &links));
     let fabric = assembled(&mut transport);
     let (first, second) = (transport.nodes[1].lids.clone(), transport.nodes[2].lids.clone());
     (transport.nodes[1].lids, transport.nodes[2].lids) = (second, first);
@@ -385,7 +399,7 @@ fn changed_lids_and_sm_lid_are_detected() {
 fn lost_port_info_keeps_neighbor_up() {
     let mut transport = generations();
     let before = assembled(&mut transport);
-    transport.fate = Box::new(|outgoing: &OutgoingMad| {
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let directed = outgoing.lid == Lid::PERMISSIVE;
         let port_info = (outgoing.mad.attribute(), outgoing.mad.modifier()) == (0x15, 2);
         if directed && port_info { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
@@ -395,7 +409,7 @@ fn lost_port_info_keeps_neighbor_up() {
     assert_eq!(again.node(host).presence, Presence::Hidden);
     let swept = swept(&mut transport, &again, &mut AgentCache::default());
     assert!(swept.snapshot.is_up(host), "it answers by its LID");
-    assert!(!swept.moved && !swept.lids_changed);
+    assert!(!swept.changed && !swept.lids_changed);
 }
 
 #[test]
@@ -405,7 +419,7 @@ fn hidden_node_without_lid_is_down() {
         node.lids.clear();
     }
     let before = assembled(&mut transport);
-    transport.fate = Box::new(|outgoing: &OutgoingMad| {
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let far = outgoing.mad.u8(7) == 2 && outgoing.mad.u8(130) == 2;
         if far { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
     });
@@ -424,7 +438,7 @@ fn hidden_node_gets_no_counters_of_new_lid_owner() {
     let (one, other) = (transport.nodes[2].lids.clone(), transport.nodes[3].lids.clone());
     (transport.nodes[2].lids, transport.nodes[3].lids) = (other, one);
     // Neither is found: nobody knows that they have changed LIDs.
-    transport.fate = Box::new(|outgoing: &OutgoingMad| {
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let far = outgoing.mad.u8(7) == 2 && [2, 3].contains(&outgoing.mad.u8(130));
         if far { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
     });
@@ -443,7 +457,7 @@ fn hidden_node_gets_no_counters_of_new_lid_owner() {
 fn total_silence_keeps_lid_routed_queries() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
-    transport.fate = Box::new(|_| Reply::Lost);
+    transport.reply = Box::new(|_| Reply::Lost);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert!(!swept.states_unavailable);
 }
@@ -472,7 +486,7 @@ fn polling_port_is_no_change() {
     let fabric = assembled(&mut transport);
     transport.polling = 4; // port training, as a port does with half a cable in it
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
-    assert!(!swept.moved);
+    assert!(!swept.changed);
     let port = fabric.find((Guid(2), 8)).unwrap();
     assert_eq!(swept.snapshot.status(port).unwrap().physical_state, 4);
 }
@@ -481,7 +495,7 @@ fn polling_port_is_no_change() {
 fn refused_sends_mark_nodes_down() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
-    transport.fate = Box::new(|_| Reply::Refused);
+    transport.reply = Box::new(|_| Reply::Refused);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert!(fabric.node_indexes().all(|node| !swept.snapshot.is_up(node)));
 }
@@ -492,7 +506,7 @@ fn failed_class_port_info_is_retried_next_sweep() {
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
     let mut first = true;
-    transport.fate = Box::new(move |outgoing: &OutgoingMad| {
+    transport.reply = Box::new(move |outgoing: &OutgoingMad| {
         let introduction = !outgoing.class.is_smp() && outgoing.mad.attribute() == 1;
         if introduction && outgoing.lid == Lid(3) && std::mem::take(&mut first) {
             Reply::Status(0x1c)
@@ -518,12 +532,12 @@ fn aggregation_node_kind_survives_lost_description() {
     let mut transport = ScriptedTransport::new(built.clone());
     transport.nodes[2].description = b"Mellanox Technologies Aggregation Node".to_vec();
     let first = assembled(&mut transport);
-    transport.fate = Box::new(lost);
+    transport.reply = Box::new(lost);
     assert_eq!(kind(&discover_again(&mut transport, &first)), NodeKind::AggregationNode);
     // By its device id alone: nothing was known before.
     let mut transport = ScriptedTransport::new(built);
     transport.nodes[2].device_id = 53001;
-    transport.fate = Box::new(lost);
+    transport.reply = Box::new(lost);
     assert_eq!(kind(&assembled(&mut transport)), NodeKind::AggregationNode);
 }
 
@@ -537,7 +551,7 @@ fn discovery_waits_for_dead_hosts_in_parallel() {
     );
     let mut transport = ScriptedTransport::new(fabric(&nodes, &links));
     // The hosts behind ports 1 to 50 of two switches: their links are up, and they answer nothing.
-    transport.fate = Box::new(|outgoing| {
+    transport.reply = Box::new(|outgoing| {
         let hops = usize::from(outgoing.mad.u8(7));
         let route = &outgoing.mad.0[129..129 + hops];
         match route {
@@ -551,7 +565,7 @@ fn discovery_waits_for_dead_hosts_in_parallel() {
     // are in flight beside it.
     let took = transport.now().since(Moment(0));
     assert!((Duration::from_secs(20)..Duration::from_secs(21)).contains(&took), "{took:?}");
-    assert!(transport.most_in_flight[0] <= 16, "{:?}", transport.most_in_flight);
+    assert!(transport.max_in_flight[0] <= 16, "{:?}", transport.max_in_flight);
 }
 
 #[test]
@@ -590,7 +604,7 @@ fn cache_forgets_agents_of_removed_nodes() {
         Moment(1),
         Some((&fabric, Moment(0))),
     );
-    agents.keep_present(&less);
+    agents.retain_present(&less);
     transport.nodes[1].links.insert(2, (2, 1));
     transport.sent.clear();
     swept(&mut transport, &fabric, &mut agents);
@@ -616,13 +630,13 @@ proptest! {
             }
         });
         let mut discovery = Discovery::with_limit(3_000);
-        walk(&mut transport, &mut discovery);
+        run_plan(&mut transport, &mut discovery);
         let found = discovery.finish();
         let fabric = Arc::new(found.assemble(&NodeNameMap::default(), Moment(0), None));
         let mut agents = AgentCache::new(OptionalCounters { details: DetailPolicy::EachSweep, fec: true });
         for _ in 0..2 {
             let swept = swept(&mut transport, &fabric, &mut agents);
-            walk(&mut transport, &mut CounterClearing::new(&swept.snapshot, &mut agents));
+            run_plan(&mut transport, &mut CounterClearing::new(&swept.snapshot, &mut agents));
             let again = discover_again(&mut transport, &fabric);
             let _ = crate::change::diff(&fabric, &again);
             prop_assert_eq!(swept.snapshot.readings.len(), fabric.ports.len());
@@ -633,6 +647,6 @@ proptest! {
 
 fn discover_again(transport: &mut ScriptedTransport, before: &Fabric) -> Fabric {
     let mut discovery = Discovery::with_limit(3_000);
-    walk(transport, &mut discovery);
+    run_plan(transport, &mut discovery);
     discovery.finish().assemble(&NodeNameMap::default(), Moment(1), Some((before, Moment(0))))
 }

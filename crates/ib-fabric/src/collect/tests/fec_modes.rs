@@ -111,7 +111,7 @@ fn changed_link_is_queried_for_fec_again() {
     transport.nodes[1].links.insert(4, (3, 1));
     transport.nodes[3].links.insert(1, (1, 4));
     let again = Arc::new(discover_again(&mut transport, &fabric));
-    agents.keep_present(&again);
+    agents.retain_present(&again);
     transport.sent.clear();
     let moved = swept(&mut transport, &again, &mut agents);
     assert_eq!((asked(&transport, PortInfoExtended::ID), told(&moved).0), (2, 6));
@@ -130,7 +130,7 @@ fn unsupported_fec_mode_is_not_queried_again() {
         let mut transport = modern(Some(2));
         let fabric = assembled(&mut transport);
         let mut agents = AgentCache::new(FEC);
-        transport.fate = Box::new(move |outgoing: &OutgoingMad| {
+        transport.reply = Box::new(move |outgoing: &OutgoingMad| {
             if outgoing.mad.attribute() == PortInfoExtended::ID {
                 Reply::Status(status)
             } else {
@@ -141,7 +141,7 @@ fn unsupported_fec_mode_is_not_queried_again() {
         transport.sent.clear();
         let swept = swept(&mut transport, &fabric, &mut agents);
         assert_eq!(asked(&transport, PortInfoExtended::ID), again, "{status:#x}");
-        assert!(!swept.moved && !swept.snapshot.silent.contains(&true));
+        assert!(!swept.changed && !swept.snapshot.silent.contains(&true));
     }
 }
 
@@ -163,7 +163,7 @@ fn fec_queries_rotate_over_large_fabric() {
     let mut agents = AgentCache::new(FEC);
     let ends = 2 * links.len();
     // Those who do not answer at first do not keep the others from being asked.
-    transport.fate = Box::new(|outgoing: &OutgoingMad| {
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let first = outgoing.mad.attribute() == PortInfoExtended::ID && outgoing.lid == Lid(2);
         if first { Reply::Status(0x1c) } else { Reply::Answered(ROUND_TRIP) }
     });
@@ -186,7 +186,7 @@ fn sampling_tick_is_queried_once_per_agent() {
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
     let mut refuses = true;
-    transport.fate = Box::new(move |outgoing: &OutgoingMad| {
+    transport.reply = Box::new(move |outgoing: &OutgoingMad| {
         let tick = outgoing.mad.attribute() == PortSamplesControl::ID;
         if tick && outgoing.lid == Lid(3) && std::mem::take(&mut refuses) {
             return Reply::Status(0x1c);
@@ -209,11 +209,12 @@ fn unanswered_sampling_query_stops_after_three_sweeps() {
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
     let drops = |outgoing: &OutgoingMad| outgoing.mad.attribute() == PortSamplesControl::ID;
-    transport.fate = Box::new(
-        move |outgoing: &OutgoingMad| {
-            if drops(outgoing) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
-        },
-    );
+    transport.reply =
+        Box::new(
+            move |outgoing: &OutgoingMad| {
+                if drops(outgoing) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
+            },
+        );
     for questions in [4, 4, 4, 0, 0] {
         transport.sent.clear();
         let swept = swept(&mut transport, &fabric, &mut agents);
@@ -253,10 +254,9 @@ fn switch_tick_is_read_at_port_1() {
     let mut transport = modern(None);
     let fabric = assembled(&mut transport);
     swept(&mut transport, &fabric, &mut AgentCache::default());
-    let mut tick = transport
-        .sent
-        .iter()
-        .filter(|outgoing| outgoing.mad.attribute() == PortSamplesControl::ID && outgoing.lid == Lid(2));
+    let mut tick = transport.sent.iter().filter(|outgoing| {
+        outgoing.mad.attribute() == PortSamplesControl::ID && outgoing.lid == Lid(2)
+    });
     assert_eq!(tick.next().unwrap().mad.port_select(), 1);
     assert!(tick.next().is_none());
 }

@@ -96,7 +96,7 @@ fn lost_response_leaves_counter_absent_and_total_unchanged() {
 fn refused_classic_counters_are_not_queried_again() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
-    transport.fate = Box::new(|outgoing: &OutgoingMad| {
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let classic = !outgoing.class.is_smp() && outgoing.mad.attribute() == CLASSIC;
         if classic && outgoing.lid == Lid(3) {
             Reply::Status(0x0c)
@@ -155,7 +155,7 @@ fn error_details_are_read_at_interval_and_kept_between() {
     let mut transport = Watched::of("quantum-2", "connectx-7");
     let fabric = assembled(&mut transport);
     let interval = Duration::from_secs(120);
-    let details = Details::Every(interval);
+    let details = DetailPolicy::Every(interval);
     let mut agents = AgentCache::new(OptionalCounters { details, ..OptionalCounters::default() });
     let inactive = Counter::XmitInactiveDiscards;
     let leaf = port(&fabric, "leaf-0-0", 3);
@@ -164,8 +164,13 @@ fn error_details_are_read_at_interval_and_kept_between() {
     // 64 sweeps of 15 s: eight times the interval.
     for sweep in 0..64 {
         let due = Moment::default() + Duration::from_secs(15 * (sweep + 1));
-        rest(due, &mut MadClient::new(SendConfig::default()), &mut transport, &AtomicBool::new(false))
-            .unwrap();
+        drain_until(
+            due,
+            &mut MadClient::new(SendConfig::default()),
+            &mut transport,
+            &AtomicBool::new(false),
+        )
+        .unwrap();
         if sweep == 20 {
             transport.count("leaf-0-0[3]", inactive, before + 7);
         }
@@ -189,7 +194,11 @@ fn error_details_are_read_at_interval_and_kept_between() {
     // What is not announced is not read by default.
     let mut transport = Watched::of("quantum", "connectx-6");
     let fabric = assembled(&mut transport);
-    swept(&mut transport, &fabric, &mut AgentCache::new(OptionalCounters { details, ..OptionalCounters::default() }));
+    swept(
+        &mut transport,
+        &fabric,
+        &mut AgentCache::new(OptionalCounters { details, ..OptionalCounters::default() }),
+    );
     assert!(transport.asked.iter().all(|(_, attribute)| *attribute != DISCARDS));
 }
 
@@ -197,7 +206,7 @@ fn error_details_are_read_at_interval_and_kept_between() {
 fn unanswered_error_details_are_retried_next_sweep() {
     let mut transport = Watched::of("quantum-2", "connectx-7");
     let fabric = assembled(&mut transport);
-    let details = Details::Every(Duration::from_secs(3600));
+    let details = DetailPolicy::Every(Duration::from_secs(3600));
     let mut agents = AgentCache::new(OptionalCounters { details, ..OptionalCounters::default() });
     transport.lost = vec![DISCARDS];
     assert!(swept(&mut transport, &fabric, &mut agents).failed_ports > 0);
