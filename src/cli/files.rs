@@ -64,14 +64,14 @@ fn site_file(kind: SiteFileKind, path: &Path) -> Look {
     let lines = |error: ConfigError| error.lines().to_vec();
     let (has, warnings) = match kind {
         SiteFileKind::NodeNameMap => {
-            (count(names_in(path).map_err(lines)?.len(), "name"), Vec::new())
+            (plural(names_in(path).map_err(lines)?.len(), "name"), Vec::new())
         }
         SiteFileKind::MKey => {
             let file = m_keys_in(path).map_err(lines)?;
-            (count(file.keys.len(), "entry"), file.warnings)
+            (plural(file.keys.len(), "entry"), file.warnings)
         }
         SiteFileKind::Maintenance => {
-            (count(work_in(path).map_err(lines)?.len(), "entry"), Vec::new())
+            (plural(work_in(path).map_err(lines)?.len(), "entry"), Vec::new())
         }
     };
     Ok((format!("{} {}: {has}", kind.name(), path.display()), warnings))

@@ -27,7 +27,7 @@ fn guids(what: &str, fabric: &Fabric) -> Finding {
         let known = fabric.node_by_guid(it).map_or("", |node| &*fabric.node(node).name);
         format!("{it}, also of {known}")
     };
-    let told = all.iter().map(|it| format!("{} ({})", it.place(fabric), one(it.guid)));
+    let told = all.iter().map(|it| format!("{} ({})", it.location(fabric), one(it.guid)));
     let found = format!("left out, for their GUID is another node's: {}", list(told.collect()));
     Finding::warn(SUBJECT, what, found)
         .wanted("a NodeGUID of its own for each node: a subnet manager cannot tell them apart either")

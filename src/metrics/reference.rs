@@ -63,7 +63,7 @@ pub fn page() -> String {
             row.ibta,
             row.kind.label(),
             places.join(", else "),
-            code(row.files),
+            code(row.sysfs_files),
             row.help,
         );
     }

@@ -56,7 +56,7 @@ const FAMILIES: [(Family, Tell<Observation>); 5] = [
             labels: MANAGER_LABELS,
             help: "ActCount of the subnet manager at a port, 32 bits: goes up while it works, and stands still when it hangs.",
         },
-        |observation, line| each(observation, line, |it| it.activity.into()),
+        |observation, line| each(observation, line, |it| it.act_count.into()),
     ),
     (
         Family {
@@ -118,7 +118,7 @@ mod tests {
         let mut snapshot = snapshot();
         let manager = |&(guid, port, state, priority): &(u64, u8, SmState, u8)| {
             let port = snapshot.fabric.find(end(guid, port)).unwrap();
-            SubnetManager { port, state, priority, activity: u32::MAX }
+            SubnetManager { port, state, priority, act_count: u32::MAX }
         };
         snapshot.managers = heard.map(|heard| heard.iter().map(manager).collect());
         let snapshot = Some(snapshot);

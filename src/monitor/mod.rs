@@ -41,11 +41,11 @@ use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
 use ib_mad::pma::OptionalCounters;
 use ib_umad::capture::{Capture, CapturingTransport};
-use ib_umad::heartbeat::{Instrumented, Heartbeat};
 use ib_umad::client::MadClient;
+use ib_umad::heartbeat::{Heartbeat, Instrumented};
 use ib_umad::query;
 use ib_umad::query::RunError;
-use ib_umad::{RequestError, MadTransport, TransportError};
+use ib_umad::{MadTransport, RequestError, TransportError};
 use judging::Judging;
 use movement::{Movement, has_unaddressed};
 use said::{News, Said};
@@ -111,7 +111,7 @@ pub struct Monitor {
     judging: Judging,
     tally: Tally,
     movement: Movement,
-    unanswered: Unanswered,
+    unanswered: UnresponsiveNeighbors,
     suspicion: Option<MKeySuspicion>,
     /// Switches answer subnet management by LID, as far as is known.
     states_by_lid: bool,
@@ -145,9 +145,12 @@ impl Monitor {
             names,
             keys: Arc::new(keys),
             said,
-            agents: AgentCache::new(OptionalCounters { details: settings.details, fec: settings.fec }),
+            agents: AgentCache::new(OptionalCounters {
+                details: settings.details,
+                fec: settings.fec,
+            }),
             movement: Movement::new(&settings),
-            unanswered: Unanswered::default(),
+            unanswered: UnresponsiveNeighbors::default(),
             suspicion: None,
             states_by_lid: true,
             judging,
@@ -292,7 +295,7 @@ impl Monitor {
         let tries = self.settings.pace.retries.saturating_add(1);
         let mut discovery = Discovery::new()
             .with_keys(Arc::clone(&self.keys), wire.port_guid())
-            .without(self.unanswered.rest(anchor.moment, tries));
+            .without(self.unanswered.select_skipped(anchor.moment, tries));
         {
             let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
             query::run(&mut discovery, &mut self.client, &mut wire, &self.stop)?;
@@ -312,10 +315,12 @@ impl Monitor {
             return Err(TransportError { device, problem }.into());
         }
         // Without our own PortInfo no neighbor of ours was asked: what is known of them stays.
-        let (new, suspicion) = match (found.local_error, found.local_port) {
-            (Some(_), _) => (Vec::new(), suspicion(&found, &self.keys)),
+        let (new, suspicion) = match (found.local_error, found.local_port_state) {
+            (Some(_), _) => (Vec::new(), m_key_suspicion(&found, &self.keys)),
             (None, None) => (Vec::new(), self.suspicion),
-            (None, Some(_)) => (self.unanswered.settle(&found, now), suspicion(&found, &self.keys)),
+            (None, Some(_)) => {
+                (self.unanswered.update(&found, now), m_key_suspicion(&found, &self.keys))
+            }
         };
         self.tell_unanswered(&new, suspicion, now);
         let gaps = self.said.news(found.gaps.iter().cloned(), now);
@@ -327,8 +332,8 @@ impl Monitor {
             found.assemble(&self.names, now, previous.map(|fabric| (fabric, forget_before)));
         let took = now.since(anchor.moment);
         Self::tell_changes(&mut self.tally, &self.settings.name, previous, &fabric, took);
-        self.agents.keep_present(&fabric);
-        self.client.forget_redirects();
+        self.agents.retain_present(&fabric);
+        self.client.clear_redirects();
         let has_gaps = self.tally.discovery_gaps > 0 || has_unaddressed(&fabric);
         self.movement.discovered(now, took, &state_changes, has_gaps);
         self.fabric = Some(Arc::new(fabric));
@@ -372,7 +377,7 @@ impl Monitor {
         };
         match suspicion {
             None => tracing::info!(fabric, "an M_Key no longer seems to keep nodes from answering"),
-            Some(MKeySuspicion::Home) => tracing::error!(
+            Some(MKeySuspicion::LocalPort) => tracing::error!(
                 fabric,
                 "our own port does not answer subnet management from its own host: M_Key protection \
                  (level 2 or 3) is the likely cause; {remedy}; if counters are not answered either, look \
@@ -383,7 +388,7 @@ impl Monitor {
                 "no node beyond our own port answers subnet management, though its link is active: M_Key \
                  protection (level 2 or 3) is the likely cause; {remedy}"
             ),
-            Some(MKeySuspicion::LocalPortState(level)) => tracing::error!(
+            Some(MKeySuspicion::ProtectBits(level)) => tracing::error!(
                 fabric,
                 level,
                 unanswered = self.tally.unanswered_ports,
@@ -406,7 +411,7 @@ impl Monitor {
             .iter()
             .filter(|duplicate| known.iter().all(|it| it.guid != duplicate.guid))
         {
-            let place = duplicate.place(after);
+            let place = duplicate.location(after);
             tracing::warn!(fabric = name, guid = %duplicate.guid, "a second node with this GUID {place} is left out");
         }
         let present = after.nodes.iter().filter(|node| node.present());
@@ -423,7 +428,7 @@ impl Monitor {
         }
     }
 
-    fn sweep(&mut self, wire: &mut impl MadTransport) -> Result<Swept, RunError> {
+    fn sweep(&mut self, wire: &mut impl MadTransport) -> Result<SweepResult, RunError> {
         let fabric = self.fabric.clone().unwrap_or_default();
         let mut sweep = Sweep::new(&fabric, &mut self.agents, wire.anchor(), self.states_by_lid);
         {
@@ -480,7 +485,11 @@ impl Monitor {
     }
 
     /// Clears the counters that the sweep found nearly full, if that is wanted.
-    fn clear(&mut self, wire: &mut impl MadTransport, swept: &mut Swept) -> Result<(), RunError> {
+    fn clear(
+        &mut self,
+        wire: &mut impl MadTransport,
+        swept: &mut SweepResult,
+    ) -> Result<(), RunError> {
         // By LIDs that have changed it might be another port's counters.
         if !self.settings.clear_saturated || swept.lids_changed {
             return Ok(());
@@ -515,7 +524,7 @@ impl Monitor {
             // Who refused the old key may admit the new one: all are asked at once. OpenSM rewrites
             // its file `neighbors` at each change of the topology, which is no reason to.
             if !keys.has_same_keys(&self.keys) {
-                self.unanswered = Unanswered::default();
+                self.unanswered = UnresponsiveNeighbors::default();
             }
             self.keys = Arc::new(keys);
             let news = self.said.news(warnings, now);

@@ -158,7 +158,7 @@ impl Movement {
 
     /// Takes a sweep in: a port that is not as it was found, a switch that says that something
     /// changed, a node that fell silent, each only when that is new.
-    pub(super) fn swept(&mut self, swept: &Swept) {
+    pub(super) fn swept(&mut self, swept: &SweepResult) {
         let snapshot = &swept.snapshot;
         let silent: HashSet<Guid> = snapshot
             .fabric
@@ -179,9 +179,9 @@ impl Movement {
             swept.state_changes.difference(&self.state_changes).filter(is_found).count();
         // If LIDs are still changing, there is more to find.
         self.restless |= swept.lids_changed;
-        if newly_silent > 0 || newly_changed > 0 || swept.moved {
+        if newly_silent > 0 || newly_changed > 0 || swept.changed {
             if !self.restless {
-                let (fabric, moved) = (&self.fabric, swept.moved);
+                let (fabric, moved) = (&self.fabric, swept.changed);
                 tracing::info!(fabric, newly_silent, newly_changed, moved, "something moved");
             }
             self.restless = true;

@@ -128,7 +128,7 @@ pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
     };
     let silent = matches!(past, Past::Silent(_));
     let page = Page::new(TITLE, address::EVENTS, main);
-    if silent { page.answer_with(StatusCode::SERVICE_UNAVAILABLE) } else { page.response() }
+    if silent { page.answer_with(StatusCode::SERVICE_UNAVAILABLE) } else { page.answer() }
 }
 
 fn form(ask: &Ask, fabrics: &[String]) -> Markup {

@@ -1,8 +1,8 @@
 //! Who is the subnet's master, and how often that became another.
 
 use ib_fabric::Snapshot;
-use ib_mad::smp::SmState;
 use ib_fabric::topology::End;
+use ib_mad::smp::SmState;
 
 /// The master as it is known from sweep to sweep; see the module.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +67,7 @@ mod tests {
                 _ => return None,
             };
             let port = fabric.find(end(guid, 1))?;
-            Some(SubnetManager { port, state, priority: 0, activity: 0 })
+            Some(SubnetManager { port, state, priority: 0, act_count: 0 })
         };
         let managers = parts.map(|parts| (1..).zip(parts.chars()).filter_map(manager).collect());
         let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };

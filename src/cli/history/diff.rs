@@ -56,7 +56,7 @@ pub(super) fn tell(
     let written = if ask.json { as_json(&told, out) } else { as_table(told, out) };
     let last = format!(
         "{} on which anything moved from {} to {}{}; times are of {}",
-        count(all.len(), "link"),
+        plural(all.len(), "link"),
         clock.tell(window.from),
         clock.tell(window.to),
         if told.len() < all.len() {
@@ -91,7 +91,7 @@ fn counted(sums: &[Sum]) -> String {
     let mut told: Vec<String> =
         told.map(|(counter, by)| format!("{} +{by}", counter.row().metric)).collect();
     if sums.len() > MOST_COUNTERS {
-        told.push(format!("{} more", count(sums.len() - MOST_COUNTERS, "counter")));
+        told.push(format!("{} more", plural(sums.len() - MOST_COUNTERS, "counter")));
     }
     told.join(", ")
 }

@@ -59,7 +59,7 @@ pub(super) fn tell(
     let written = if ask.json { as_json(&events, out) } else { as_table(&events, clock, out) };
     let last = format!(
         "{} since {}; times are of {}",
-        count(events.len(), "event"),
+        plural(events.len(), "event"),
         clock.tell(window.from),
         clock.zone()
     );

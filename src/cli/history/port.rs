@@ -109,7 +109,7 @@ fn tell(
     let timeline = Timeline { window, ports, series, events };
     let last = format!(
         "{} from {} to {}; times are of {}",
-        count(timeline.events.len(), "event"),
+        plural(timeline.events.len(), "event"),
         clock.tell(window.from),
         clock.tell(window.to),
         clock.zone()

@@ -66,7 +66,7 @@ pub(super) async fn get(
             }
         }
     };
-    Page::new(&detail.node.node, "", main).response()
+    Page::new(&detail.node.node, "", main).answer()
 }
 
 /// `/port/{guid}/{port}`: leads to the cable there, or else to the port on its node's page.

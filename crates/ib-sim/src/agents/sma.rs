@@ -10,7 +10,7 @@ use ib_mad::node::{NodeKind, PortRole};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo, capability, capability2};
 use ib_mad::rate::{Speed, SpeedSet};
 use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo, SmState};
+use ib_mad::smp::{NodeInfo, PKeyTable, SmInfo, SmState, SwitchInfo};
 use ib_mad::{Lid, PortNumber};
 use ib_mad::{Mad, status};
 
