@@ -41,8 +41,7 @@ use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
 use ib_mad::pma::OptionalCounters;
 use ib_umad::capture::{Capture, CapturingTransport};
-use ib_umad::client::MadClient;
-use ib_umad::heartbeat::{Heartbeat, Instrumented};
+use ib_umad::client::{Heartbeat, MadClient};
 use ib_umad::query;
 use ib_umad::query::RunError;
 use ib_umad::{MadTransport, RequestError, TransportError};
@@ -99,7 +98,6 @@ pub struct Monitor {
     /// Its place on the board.
     slot: usize,
     stop: Arc<AtomicBool>,
-    pulse: Heartbeat,
     client: MadClient,
     capture: Option<Capture>,
     files: SiteFiles,
@@ -158,7 +156,6 @@ impl Monitor {
             board,
             slot,
             stop,
-            pulse: Heartbeat::default(),
             capture,
             fabric: None,
             tally: Tally::default(),
@@ -173,7 +170,7 @@ impl Monitor {
     /// What beats while the watch turns, several times a second, also while it waits or its device is
     /// gone.
     pub fn pulse(&self) -> Heartbeat {
-        self.pulse.clone()
+        self.client.heartbeat().clone()
     }
 
     /// Lets the totals of ports go on where an earlier watch ended.
@@ -192,7 +189,7 @@ impl Monitor {
         watch_file(&self.settings.name, &mut self.files.names);
         watch_file(&self.settings.name, &mut self.files.keys);
         watch_file(&self.settings.name, &mut self.files.work);
-        let mut wire = Some(Instrumented::new(first, self.pulse()));
+        let mut wire = Some(first);
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(open) = &mut wire {
                 match self.watch(open) {
@@ -206,7 +203,7 @@ impl Monitor {
                 match open() {
                     Ok(open) => {
                         tracing::info!(fabric = self.settings.name, "the device is back");
-                        wire = Some(Instrumented::new(open, self.pulse()));
+                        wire = Some(open);
                     }
                     Err(error) => {
                         tracing::debug!(fabric = self.settings.name, %error, "still no device");
@@ -221,7 +218,7 @@ impl Monitor {
         let step = Duration::from_millis(100);
         let steps = rest.as_millis().div_ceil(step.as_millis());
         for _ in 0..steps {
-            self.pulse.tick();
+            self.client.heartbeat().tick();
             if !self.stop.load(Ordering::Relaxed) {
                 std::thread::sleep(step);
             }

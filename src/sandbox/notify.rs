@@ -7,7 +7,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 
 use fabric_observation::Board;
-use ib_umad::heartbeat::Heartbeat;
+use ib_umad::client::Heartbeat;
 
 /// Within the time that systemd waits for a sign of life, so many are given.
 const SIGNS: u32 = 3;

@@ -136,7 +136,7 @@ impl Fabric {
         entries.extend(found.nodes.into_iter().map(|node| (node, now, Presence::Found)));
         entries.sort_by_key(|(node, ..)| node.identity.guid);
         entries.dedup_by_key(|(node, ..)| node.identity.guid);
-        let named = |(node, _, presence): &(DiscoveredNode, Moment, Presence)| {
+        let name_of = |(node, _, presence): &(DiscoveredNode, Moment, Presence)| {
             let identity = &node.identity;
             let name = match names.get(identity.guid).unwrap_or(&identity.description) {
                 "" => identity.guid.to_string(),
@@ -144,7 +144,7 @@ impl Fabric {
             };
             Named { guid: identity.guid, name, absent: *presence == Presence::Absent }
         };
-        let mut named: Vec<Named> = entries.iter().map(named).collect();
+        let mut named: Vec<Named> = entries.iter().map(name_of).collect();
         if !found.allow_shared_names {
             make_unique(&mut named, |guid| {
                 let (previous, _) = previous?;
@@ -152,8 +152,8 @@ impl Fabric {
             });
         }
         let mut fabric = Fabric { duplicates: found.duplicates, ..Fabric::default() };
-        for ((node, last_found, presence), named) in entries.into_iter().zip(named) {
-            fabric.push(node, named.name, last_found, presence);
+        for ((node, last_found, presence), Named { name, .. }) in entries.into_iter().zip(named) {
+            fabric.push(node, name, last_found, presence);
         }
         fabric.local_port = found.local_port.and_then(|port| fabric.find(port));
         for &(a, b) in &found.links {

@@ -7,7 +7,7 @@ use ib_mad::port_state::SpeedFields;
 use ib_mad::port_state::testing::up;
 use ib_mad::{Guid, Moment, NodeIdentity, NodeKind};
 
-/// A found node for tests, with all its ports up.
+/// A discovered node with all ports up.
 pub fn found(guid: u64, kind: NodeKind, ports: u8) -> DiscoveredNode {
     let first = u8::from(kind != NodeKind::Switch);
     DiscoveredNode {
@@ -34,10 +34,12 @@ pub fn found(guid: u64, kind: NodeKind, ports: u8) -> DiscoveredNode {
     }
 }
 
+/// A link end.
 pub fn end(guid: u64, port: u8) -> End {
     (Guid(guid), port)
 }
 
+/// A fabric of these nodes and links, discovered at moment 10.
 pub fn fabric(
     found: Vec<DiscoveredNode>,
     links: &[(End, End)],

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::labeled_enum;
+
 /// A PerfMgt attribute that holds counters of one port (IBTA 1.4, 16.1.3 and 16.1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
@@ -107,28 +109,13 @@ impl CounterField {
     }
 }
 
-/// Category of a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CounterKind {
-    /// Packets and bytes.
-    Traffic,
-    /// Errors.
-    Error,
-    /// Waiting, and packets discarded because of it.
-    Congestion,
-    /// Link state events.
-    Link,
-}
-
-impl CounterKind {
-    /// One word for tables.
-    pub fn label(self) -> &'static str {
-        match self {
-            CounterKind::Traffic => "traffic",
-            CounterKind::Error => "error",
-            CounterKind::Congestion => "congestion",
-            CounterKind::Link => "link",
-        }
+labeled_enum! {
+    /// Category of a counter.
+    pub enum CounterKind {
+        Traffic, "traffic", "Packets and bytes.";
+        Error, "error", "Errors.";
+        Congestion, "congestion", "Waiting, and packets discarded because of it.";
+        Link, "link", "Link state events.";
     }
 }
 

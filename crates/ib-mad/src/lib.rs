@@ -1,7 +1,29 @@
-//! Management datagrams (MADs) as bytes and as values.
+//! InfiniBand management datagrams (MADs) as bytes and as values, without I/O.
 //!
-//! A MAD has 256 bytes, big-endian (IBTA 1.4, chapter 13.4). Decoders read fixed offsets of a buffer of that
-//! size, so no response can make a decoder fail.
+//! A [`Mad`] has 256 bytes, big-endian (IBTA 1.4, chapter 13.4). A [`Query`] generates requests; each attribute is a
+//! struct with `decode` and `encode`, generated from one table of its fields (see [`layout`]). Decoders read
+//! fixed offsets of a buffer of that size, so no response can make a decoder fail.
+//!
+//! The crate also has the base types of all others: [`Guid`], [`Lid`], [`Moment`], link rates and port states, and
+//! the table of port counters ([`counter::TABLE`]).
+//!
+//! ```
+//! use ib_mad::counter::Attribute;
+//! use ib_mad::pma::{self, AgentProfile, OptionalCounters};
+//! use ib_mad::{Counter, DATA, Mad, Moment, Reading};
+//!
+//! // The Get of PortCounters of port 1, and a response of the device.
+//! let request = Mad::get(&pma::counters(Attribute::PortCounters, 1), None, 7);
+//! let mut response = request.response();
+//! response.put_be(DATA + 4, 2, 42); // SymbolErrorCounter
+//!
+//! // A device without 64-bit counters: one attribute has all of them.
+//! let plan = pma::read_plan(&AgentProfile::default(), OptionalCounters::default());
+//! let mut reading = Reading::empty(Moment::default());
+//! plan[0].read(&response, &mut reading);
+//! assert_eq!(reading.get(Counter::SymbolErrors), Some(42));
+//! assert_eq!(reading.get(Counter::XmitWait), None, "not announced");
+//! ```
 
 pub mod class_port_info;
 pub mod clear;
@@ -12,6 +34,7 @@ pub mod extended_speeds;
 pub mod fec;
 pub mod ids;
 pub mod label;
+pub mod labels;
 pub mod layout;
 pub mod m_key;
 pub mod moment;
@@ -89,31 +112,17 @@ pub mod status {
     }
 }
 
-/// A management class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Class {
-    /// Subnet management, LID-routed.
-    SubnetLid = 0x01,
-    /// Subnet management, directed-route.
-    SubnetDirected = 0x81,
-    /// Performance management.
-    Performance = 0x04,
+labeled_enum! {
+    /// A management class; the discriminants are the codes.
+    #[repr(u8)]
+    pub enum Class {
+        SubnetDirected = 0x81, "smp_directed", "Subnet management, directed-route.";
+        SubnetLid = 0x01, "smp_lid", "Subnet management, LID-routed.";
+        Performance = 0x04, "perfmgt", "Performance management.";
+    }
 }
 
 impl Class {
-    /// All supported classes.
-    pub const ALL: [Class; 3] = [Class::SubnetDirected, Class::SubnetLid, Class::Performance];
-
-    /// Label value in metrics.
-    pub fn label(self) -> &'static str {
-        match self {
-            Class::SubnetLid => "smp_lid",
-            Class::SubnetDirected => "smp_directed",
-            Class::Performance => "perfmgt",
-        }
-    }
-
     /// Index in [`Class::ALL`].
     pub fn index(self) -> usize {
         match self {

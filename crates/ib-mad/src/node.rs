@@ -1,31 +1,17 @@
 //! What a node says of itself.
 
 use crate::ids::{Guid, PortNumber};
+use crate::labeled_enum;
 use crate::port_state::SpeedFields;
 
-/// Kind of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NodeKind {
-    /// A channel adapter of a host.
-    Ca,
-    /// A switch.
-    Switch,
-    /// A router to another subnet.
-    Router,
-    /// In-network computing unit of a switch (SHARP): appears as a CA on an internal port, and may have no
-    /// counters.
-    AggregationNode,
-}
-
-impl NodeKind {
-    /// Label value in metrics.
-    pub fn label(self) -> &'static str {
-        match self {
-            NodeKind::Ca => "ca",
-            NodeKind::Switch => "switch",
-            NodeKind::Router => "router",
-            NodeKind::AggregationNode => "aggregation_node",
-        }
+labeled_enum! {
+    /// Kind of a node.
+    pub enum NodeKind {
+        Ca, "ca", "A channel adapter of a host.";
+        Switch, "switch", "A switch.";
+        Router, "router", "A router to another subnet.";
+        AggregationNode, "aggregation_node",
+            "In-network computing unit of a switch (SHARP): appears as a CA on an internal port.";
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::device;
 use crate::device::is_mellanox;
+use crate::labeled_enum;
 use crate::node::readable_description;
 use crate::node::{NodeIdentity, NodeKind};
 use crate::port_state::SpeedFields;
@@ -172,38 +173,21 @@ attribute! {
     }
 }
 
-/// SMState (IBTA 1.4, 14.2.5.13); the discriminants are the codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum SmState {
-    /// Disabled by the master.
-    NotActive = 0,
-    /// Discovers the subnet and other subnet managers.
-    Discovering = 1,
-    /// Waits for the master to fail.
-    Standby = 2,
-    /// Manages the subnet.
-    Master = 3,
+labeled_enum! {
+    /// SMState (IBTA 1.4, 14.2.5.13); the discriminants are the codes.
+    #[repr(u8)]
+    pub enum SmState {
+        NotActive = 0, "not_active", "Disabled by the master.";
+        Discovering = 1, "discovering", "Discovers the subnet and other subnet managers.";
+        Standby = 2, "standby", "Waits for the master to fail.";
+        Master = 3, "master", "Manages the subnet.";
+    }
 }
 
 impl SmState {
-    /// All states, by code.
-    pub const ALL: [SmState; 4] =
-        [SmState::NotActive, SmState::Discovering, SmState::Standby, SmState::Master];
-
     /// The state with this code; `None` for a reserved one.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
-    }
-
-    /// Label value in metrics.
-    pub fn label(self) -> &'static str {
-        match self {
-            SmState::NotActive => "not_active",
-            SmState::Discovering => "discovering",
-            SmState::Standby => "standby",
-            SmState::Master => "master",
-        }
     }
 }
 

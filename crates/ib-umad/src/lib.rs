@@ -4,10 +4,49 @@
 //! fabric, or a script of a test. A [`query::QueryPlan`] generates requests. The [`client::MadClient`] between them
 //! is a state machine without I/O and without a clock: windows, deadlines, retries, back-off, redirects.
 //! [`query::run`] drives a plan to its end.
+//!
+//! ```
+//! use ib_mad::smp::{self, NodeInfo};
+//! use ib_mad::{DirectedRoute, Mad, Moment};
+//! use ib_umad::query::QueryPlan;
+//! use ib_umad::{Address, QueuePair, Request, RequestError};
+//!
+//! /// Reads NodeInfo of the local node.
+//! #[derive(Default)]
+//! struct LocalNode {
+//!     is_sent: bool,
+//!     info: Option<NodeInfo>,
+//! }
+//!
+//! impl QueryPlan for LocalNode {
+//!     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
+//!         let is_next = qp == QueuePair::Qp0 && !std::mem::replace(&mut self.is_sent, true);
+//!         let to = Address::Directed(DirectedRoute::LOCAL);
+//!         is_next.then(|| (Request { to, query: smp::node_info() }, 0))
+//!     }
+//!
+//!     fn handle_outcome(&mut self, _tag: u64, outcome: Result<&Mad, RequestError>, _at: Moment) {
+//!         self.info = outcome.ok().map(NodeInfo::decode);
+//!     }
+//! }
+//!
+//! # #[cfg(feature = "testing")] {
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use ib_umad::client::{MadClient, SendConfig};
+//! use ib_umad::testing::{ScriptedTransport, fabric};
+//!
+//! // A scripted transport (cargo feature `testing`); `umad::Umad::open_first` opens a real one.
+//! let mut transport = ScriptedTransport::new(fabric(&[(ib_mad::NodeKind::Ca, 1)], &[]));
+//! let mut plan = LocalNode::default();
+//! let mut client = MadClient::new(SendConfig::default());
+//! ib_umad::query::run(&mut plan, &mut client, &mut transport, &AtomicBool::new(false)).unwrap();
+//! assert_eq!(plan.info.unwrap().port_count, 1);
+//! # }
+//! ```
 
 pub mod capture;
 pub mod client;
-pub mod heartbeat;
 pub mod query;
 pub mod stats;
 #[cfg(any(test, feature = "testing"))]

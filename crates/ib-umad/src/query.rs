@@ -86,6 +86,7 @@ pub fn run(
             continue;
         }
         let until = client.poll_timeout(now).min(now + STOP_CHECK);
+        client.heartbeat().tick();
         let received = transport.receive(until).inspect_err(|_| client.reset())?;
         let now = transport.now();
         let is_quiet = received.is_none();
@@ -165,6 +166,7 @@ pub fn drain_until(
         if now >= until {
             return Ok(());
         }
+        client.heartbeat().tick();
         if let Some(received) = transport.receive(until.min(now + STOP_CHECK))? {
             client.handle_response(received, transport.now());
         }

@@ -2,54 +2,19 @@
 
 use std::time::Duration;
 
-use ib_mad::Class;
+use ib_mad::{Class, labeled_enum};
 
-/// MadOutcome of one MAD. A retry is a MAD of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MadOutcome {
-    /// Response with status 0.
-    Answered,
-    /// Response with status busy.
-    Busy,
-    /// Response with a redirect.
-    Redirected,
-    /// Response with another status.
-    Refused,
-    /// No response in time.
-    TimedOut,
-    /// Not sent: refused by the driver or the device.
-    Unsent,
-    /// Received, but not a complete MAD.
-    Malformed,
-    /// Received, but no response to an open request.
-    Stray,
-}
-
-impl MadOutcome {
-    /// All outcomes.
-    pub const ALL: [MadOutcome; 8] = [
-        MadOutcome::Answered,
-        MadOutcome::Busy,
-        MadOutcome::Redirected,
-        MadOutcome::Refused,
-        MadOutcome::TimedOut,
-        MadOutcome::Unsent,
-        MadOutcome::Malformed,
-        MadOutcome::Stray,
-    ];
-
-    /// Label value in metrics.
-    pub fn label(self) -> &'static str {
-        match self {
-            MadOutcome::Answered => "answered",
-            MadOutcome::Busy => "busy",
-            MadOutcome::Redirected => "redirected",
-            MadOutcome::Refused => "refused",
-            MadOutcome::TimedOut => "timed_out",
-            MadOutcome::Unsent => "unsent",
-            MadOutcome::Malformed => "malformed",
-            MadOutcome::Stray => "stray",
-        }
+labeled_enum! {
+    /// Outcome of one MAD. A retry is a MAD of its own.
+    pub enum MadOutcome {
+        Answered, "answered", "Response with status 0.";
+        Busy, "busy", "Response with status busy.";
+        Redirected, "redirected", "Response with a redirect.";
+        Refused, "refused", "Response with another status.";
+        TimedOut, "timed_out", "No response in time.";
+        Unsent, "unsent", "Not sent: refused by the driver or the device.";
+        Malformed, "malformed", "Received, but not a complete MAD.";
+        Stray, "stray", "Received, but no response to an open request.";
     }
 }
 

@@ -131,11 +131,11 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    fn record_liveness(&mut self, port: Option<PortIndex>, has_responded: bool, part: Part) {
+    fn record_liveness(&mut self, port: Option<PortIndex>, has_responded: bool, sender: Part) {
         let Some(port) = port else { return };
         let node = self.fabric.port(port).node.0 as usize;
         self.liveness[node].record(has_responded);
-        if part == Part::Counters {
+        if sender == Part::Counters {
             self.pma_liveness[node].record(has_responded);
         }
     }
@@ -230,13 +230,13 @@ impl QueryPlan for Sweep<'_> {
         let has_responded =
             outcome.as_ref().map_or_else(|failure| !failure.is_no_response(), |_| true);
         let own = tag >> Part::BITS;
-        let part = Part::from_tag(tag);
-        let port = match part {
+        let sender = Part::from_tag(tag);
+        let port = match sender {
             Part::States => self.states.on_outcome(own, outcome),
             Part::Counters => self.counters.on_outcome(own, outcome, at),
             Part::Managers => self.managers.on_outcome(own, outcome),
         };
-        self.record_liveness(port, has_responded, part);
+        self.record_liveness(port, has_responded, sender);
         self.ended = at;
     }
 }

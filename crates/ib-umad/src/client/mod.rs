@@ -12,6 +12,8 @@ pub use in_flight::MAX_IN_FLIGHT;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::net::Ipv6Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ib_mad::class_port_info::Redirect;
@@ -112,10 +114,30 @@ struct Pending {
     redirects: u8,
 }
 
+/// A counter of loop iterations; clones share it.
+///
+/// [`query::run`](crate::query::run) and [`query::drain_until`](crate::query::drain_until) tick it at least every
+/// 100 ms, however dead the fabric is. So a thread that hangs can be told from a discovery that takes long.
+#[derive(Clone, Debug, Default)]
+pub struct Heartbeat(Arc<AtomicU64>);
+
+impl Heartbeat {
+    /// Counts one iteration.
+    pub fn tick(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Number of iterations so far.
+    pub fn ticks(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The client; see the [module](self).
 #[derive(Debug)]
 pub struct MadClient {
     config: SendConfig,
+    heartbeat: Heartbeat,
     stats: MadStats,
     slots: Slots,
     destinations: HashMap<Key, Destination<Pending>>,
@@ -144,6 +166,7 @@ impl MadClient {
             (usize::from(config.smp_window) + usize::from(config.gmp_window)).min(MAX_IN_FLIGHT);
         MadClient {
             config,
+            heartbeat: Heartbeat::default(),
             stats: MadStats::default(),
             slots: Slots::new(slots, 0),
             destinations: HashMap::new(),
@@ -158,6 +181,11 @@ impl MadClient {
             full_since: None,
             full_until: Moment::default(),
         }
+    }
+
+    /// The heartbeat of the loops that use this client.
+    pub fn heartbeat(&self) -> &Heartbeat {
+        &self.heartbeat
     }
 
     /// Statistics of all MADs so far.
@@ -463,6 +491,7 @@ impl MadClient {
         let fresh = MadClient::new(self.config);
         let count = self.slots.count();
         *self = MadClient {
+            heartbeat: self.heartbeat.clone(),
             stats: std::mem::take(&mut self.stats),
             slots: Slots::new(count, self.slots.generation()),
             ..fresh

@@ -479,7 +479,7 @@ struct StoppingPlan<'a>(RequestList, &'a AtomicBool);
 
 impl QueryPlan for StoppingPlan<'_> {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        self.1.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.1.store(true, Ordering::Relaxed);
         self.0.next_request(qp)
     }
 

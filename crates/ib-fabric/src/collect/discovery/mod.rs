@@ -561,7 +561,7 @@ impl QueryPlan for Discovery {
         match step.target {
             Target::Node { from, .. } => self.handle_node(step.route, from, NodeInfo::decode(mad)),
             Target::Recheck { conflict } => {
-                self.handle_recheck(conflict, Some(NodeInfo::decode(mad)))
+                self.handle_recheck(conflict, Some(NodeInfo::decode(mad)));
             }
             Target::RecheckPort { conflict, .. } => {
                 self.handle_recheck_port(step.route, conflict, &PortInfo::decode(mad));
@@ -583,7 +583,7 @@ impl QueryPlan for Discovery {
                 }
             }
             Target::Port { node, port } => {
-                self.handle_port(step.route, node, port, PortInfo::decode(mad))
+                self.handle_port(step.route, node, port, PortInfo::decode(mad));
             }
             Target::Extended { node, port } => {
                 let NodeDraft { info: node_info, found, .. } = &mut self.nodes[node];
