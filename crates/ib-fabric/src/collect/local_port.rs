@@ -229,10 +229,10 @@ mod tests {
 
     #[test]
     fn no_sm_lid_sends_no_sm_info() {
-        for nobody in [0, 0xc000, 0xffff] {
+        for lid in [0, 0xc000, 0xffff] {
             let mut plan = LocalPortQuery::default();
-            respond(&mut plan, |mad| local_port(nobody).encode(mad));
-            assert!(plan.next_request(QueuePair::Qp0).is_none(), "{nobody:#x}");
+            respond(&mut plan, |mad| local_port(lid).encode(mad));
+            assert!(plan.next_request(QueuePair::Qp0).is_none(), "{lid:#x}");
             assert_eq!(plan.finish().master, None);
         }
         let mut plan = LocalPortQuery::default();

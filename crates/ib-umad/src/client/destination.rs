@@ -175,8 +175,8 @@ mod tests {
         let mut window = Window::new(4);
         window.on_timeout();
         assert_eq!(window.size(), 2);
-        for (answers, size) in [(2, 3), (3, 4), (100_000, 4)] {
-            (0..answers).for_each(|_| window.on_response());
+        for (responses, size) in [(2, 3), (3, 4), (100_000, 4)] {
+            (0..responses).for_each(|_| window.on_response());
             assert_eq!(window.size(), size);
         }
         (0..5).for_each(|_| window.on_timeout());

@@ -117,7 +117,7 @@ struct Pending {
 /// A counter of loop iterations; clones share it.
 ///
 /// [`query::run`](crate::query::run) and [`query::drain_until`](crate::query::drain_until) tick it at least every
-/// 100 ms, however dead the fabric is. So a thread that hangs can be told from a discovery that takes long.
+/// 100 ms, however dead the fabric is. So a hanging thread can be distinguished from a long discovery.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeat(Arc<AtomicU64>);
 

@@ -390,7 +390,7 @@ mod tests {
         let plain = Request { to: Address::Lid(Lid(1)), ..request };
         let (bytes, _) =
             encode(&OutgoingMad::new(&plain, None, 1, Duration::ZERO), HeaderFormat::Long, 7, 0);
-        assert_eq!(bytes[30..64], [0; 34], "none where none is wanted");
+        assert_eq!(bytes[30..64], [0; 34], "no route, no fields");
     }
 
     #[test]

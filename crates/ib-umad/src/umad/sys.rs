@@ -73,7 +73,7 @@ fn open(path: &Path, flags: libc::c_int) -> io::Result<libc::c_int> {
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
     // Without O_NONBLOCK a named pipe at this path would block.
     let fd = open(path, libc::O_RDONLY | libc::O_NONBLOCK)?;
-    // SAFETY: `fd` was just opened, is a real file's, and nobody else has it.
+    // SAFETY: `fd` was just opened, is a real file's, and has no other owner.
     let mut file = unsafe { File::from_raw_fd(fd) };
     let mut text = String::new();
     file.read_to_string(&mut text)?;
@@ -104,7 +104,7 @@ impl Descriptor {
     }
 
     pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: pointer and length are those of a live slice that nobody else writes.
+        // SAFETY: pointer and length are those of a live slice without other writers.
         check(unsafe { libc::read(self.0, bytes.as_mut_ptr().cast(), bytes.len()) })
     }
 

@@ -101,10 +101,10 @@ impl Discovery {
         }
     }
 
-    pub(super) fn handle_recheck(&mut self, index: usize, answer: Option<NodeInfo>) {
+    pub(super) fn handle_recheck(&mut self, index: usize, info: Option<NodeInfo>) {
         let CableConflict { end, old: at, new } = self.conflicts[index];
         let Some(old) = self.links[at] else { return new.map_or((), |new| self.join(new)) };
-        let is_confirmed = answer.is_some_and(|info| (info.node_guid, info.local_port) == old.far);
+        let is_confirmed = info.is_some_and(|info| (info.node_guid, info.local_port) == old.far);
         let Some(&node) = self.by_guid.get(&end.0) else { return };
         let own_route = self.nodes[node].route;
         match new {

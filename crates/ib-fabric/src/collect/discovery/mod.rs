@@ -157,7 +157,7 @@ pub struct DiscoveryResult {
     pub unanswered: Vec<End>,
     /// Such ports whose neighbor was not queried this time.
     pub skipped: Vec<End>,
-    /// What our own port says, if it answered.
+    /// State of the local port, if it responded.
     pub local_port_state: Option<LocalPortState>,
     /// Why the local node did not respond to NodeInfo; then nothing was found.
     pub local_error: Option<RequestError>,
@@ -281,7 +281,7 @@ impl Discovery {
 
     /// Records a gap. The monitor decides what to log.
     fn gap(&mut self, route: DirectedRoute, gap: String) {
-        tracing::debug!(?route, "{gap}");
+        tracing::debug!(path = ?route, "{gap}");
         if self.result.gaps.len() < MAX_GAPS {
             self.result.gaps.push(gap);
         }
@@ -498,7 +498,7 @@ impl Discovery {
             Target::Node { from: None, .. } => self.result.local_error = Some(failure),
             Target::Node { from: Some((node, port)), .. } => {
                 let end = self.nodes[node].end(port);
-                tracing::debug!(node = %end.0, port, route = ?step.route, %failure, "the neighbor of a port with a link does not answer");
+                tracing::debug!(node = %end.0, port, path = ?step.route, %failure, "the neighbor of a port with a link does not answer");
                 self.without_neighbor.push(end);
                 if failure.is_no_response() {
                     self.result.unanswered.push(end);

@@ -102,7 +102,7 @@ fn entry_by_linkless_port_reveals_duplicate_switch() {
 fn cable_moved_during_discovery_is_no_duplicate() {
     let mut transport = two_hosts();
     transport.nodes[3].guid = 3;
-    // Behind port 2 the host answers once more than it is there, and is behind port 3 from then on.
+    // The host responds behind port 2 once, and is behind port 3 from then on.
     let mut met = false;
     transport.reply = Box::new(move |outgoing| {
         let route = &outgoing.mad.0[129..129 + usize::from(outgoing.mad.u8(7))];

@@ -1,4 +1,4 @@
-//! Error correction, and the ticks of the sampling: what is asked once and remembered.
+//! FEC modes and sampling ticks, which are queried once and cached.
 
 use super::*;
 use crate::PortIndex;
@@ -7,8 +7,7 @@ use ib_mad::fec::Fec;
 use ib_mad::pma::PortSamplesControl;
 use ib_mad::rate::Speed;
 
-/// Us, a switch with 8 ports and two hosts; all of them count what they corrected, and tell which
-/// correction they run with.
+/// The local host, a switch with 8 ports, and two hosts; all have FEC counters, and report their FEC mode.
 fn modern(fec: Option<u16>) -> ScriptedTransport {
     let cables = [((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1))];
     let mut nodes = fabric(&[(CA, 1), (SWITCH, 8), (CA, 1), (CA, 1)], &cables);
@@ -18,7 +17,7 @@ fn modern(fec: Option<u16>) -> ScriptedTransport {
     ScriptedTransport::new(nodes)
 }
 
-fn asked(transport: &ScriptedTransport, attribute: u16) -> usize {
+fn queried(transport: &ScriptedTransport, attribute: u16) -> usize {
     let of_it = transport.sent.iter().filter(|outgoing| outgoing.mad.attribute() == attribute);
     of_it.count()
 }
@@ -27,8 +26,8 @@ fn port(fabric: &Fabric, guid: u64, number: u8) -> PortIndex {
     fabric.find((Guid(guid), number)).unwrap()
 }
 
-/// How many ports told their correction, and of how many what was corrected was read.
-fn told(swept: &SweepResult) -> (usize, usize) {
+/// Number of ports with a known FEC mode, and of those with FEC counters.
+fn fec_counts(swept: &SweepResult) -> (usize, usize) {
     let readings = swept.snapshot.readings.iter().flatten();
     let read = readings.filter(|reading| reading.get(Counter::FecCorrectedSymbols).is_some());
     (swept.snapshot.fec.iter().flatten().count(), read.count())
@@ -42,9 +41,9 @@ fn fec_mode_is_queried_once_then_counters_each_sweep() {
     for (round, counters) in [(0, 0), (1, 6), (2, 6)] {
         transport.sent.clear();
         let swept = swept(&mut transport, &fabric, &mut agents);
-        assert_eq!(asked(&transport, PortInfoExtended::ID), if round == 0 { 6 } else { 0 });
-        assert_eq!(asked(&transport, PortExtendedSpeedsCounters::ID), counters, "round {round}");
-        assert_eq!((told(&swept), swept.failed_ports), ((6, counters), 0), "round {round}");
+        assert_eq!(queried(&transport, PortInfoExtended::ID), if round == 0 { 6 } else { 0 });
+        assert_eq!(queried(&transport, PortExtendedSpeedsCounters::ID), counters, "round {round}");
+        assert_eq!((fec_counts(&swept), swept.failed_ports), ((6, counters), 0), "round {round}");
         let near = port(&fabric, 2, 3);
         assert_eq!(swept.snapshot.fec[near.0 as usize], Some(Fec::ReedSolomon));
         let read = swept.snapshot.reading(near).unwrap().get(Counter::FecCorrectedSymbols);
@@ -54,7 +53,7 @@ fn fec_mode_is_queried_once_then_counters_each_sweep() {
 
 #[test]
 fn fec_queries_follow_mode_and_speed() {
-    // Not wanted; a device that does not tell; no Reed-Solomon; another layout's codes.
+    // Disabled; a device that does not report it; no Reed-Solomon; codes of another layout.
     for (extras, fec, speed, asked_mode, read) in [
         (OptionalCounters::default(), Some(2), Speed::Hdr, 0, 0),
         (FEC, None, Speed::Edr, 0, 0),
@@ -74,12 +73,12 @@ fn fec_queries_follow_mode_and_speed() {
         let fabric = assembled(&mut transport);
         let mut agents = AgentCache::new(extras);
         swept(&mut transport, &fabric, &mut agents);
-        assert_eq!(asked(&transport, PortInfoExtended::ID), asked_mode, "{fec:?} {speed:?}");
+        assert_eq!(queried(&transport, PortInfoExtended::ID), asked_mode, "{fec:?} {speed:?}");
         transport.sent.clear();
         let swept = swept(&mut transport, &fabric, &mut agents);
-        assert_eq!(asked(&transport, PortInfoExtended::ID), 0, "{fec:?} {speed:?}, again");
-        assert_eq!(asked(&transport, PortExtendedSpeedsCounters::ID), read, "{fec:?} {speed:?}");
-        assert_eq!((told(&swept).1, swept.failed_ports), (read, 0), "{fec:?} {speed:?}");
+        assert_eq!(queried(&transport, PortInfoExtended::ID), 0, "{fec:?} {speed:?}, again");
+        assert_eq!(queried(&transport, PortExtendedSpeedsCounters::ID), read, "{fec:?} {speed:?}");
+        assert_eq!((fec_counts(&swept).1, swept.failed_ports), (read, 0), "{fec:?} {speed:?}");
     }
 }
 
@@ -90,19 +89,19 @@ fn changed_link_is_queried_for_fec_again() {
     let mut agents = AgentCache::new(FEC);
     swept(&mut transport, &fabric, &mut agents);
 
-    // The switch tells that its port 2 lost its link: nothing is known of its host's end, either.
+    // Port 2 of the switch lost its link: the mode of the host's end is unknown, too.
     let cable = transport.nodes[1].links.remove(&2).unwrap();
     let without = swept(&mut transport, &fabric, &mut agents);
     for end in [port(&fabric, 2, 2), port(&fabric, 3, 1)] {
         assert_eq!(without.snapshot.fec[end.0 as usize], None);
     }
-    assert_eq!(told(&without).0, 4);
+    assert_eq!(fec_counts(&without).0, 4);
 
     transport.nodes[1].links.insert(2, cable);
     transport.nodes[1].fec = Some(0);
     transport.sent.clear();
     let back = swept(&mut transport, &fabric, &mut agents);
-    assert_eq!(asked(&transport, PortInfoExtended::ID), 2, "both ends, and nobody else");
+    assert_eq!(queried(&transport, PortInfoExtended::ID), 2, "both ends, and no other port");
     assert_eq!(back.snapshot.fec[port(&fabric, 2, 2).0 as usize], Some(Fec::None));
     assert_eq!(back.snapshot.fec[port(&fabric, 2, 3).0 as usize], Some(Fec::ReedSolomon));
 
@@ -114,14 +113,14 @@ fn changed_link_is_queried_for_fec_again() {
     agents.retain_present(&again);
     transport.sent.clear();
     let moved = swept(&mut transport, &again, &mut agents);
-    assert_eq!((asked(&transport, PortInfoExtended::ID), told(&moved).0), (2, 6));
+    assert_eq!((queried(&transport, PortInfoExtended::ID), fec_counts(&moved).0), (2, 6));
 
     // All links run at another speed.
     transport.speed = Speed::Hdr;
     let faster = Arc::new(discover_again(&mut transport, &again));
     transport.sent.clear();
     swept(&mut transport, &faster, &mut agents);
-    assert_eq!(asked(&transport, PortInfoExtended::ID), 6);
+    assert_eq!(queried(&transport, PortInfoExtended::ID), 6);
 }
 
 #[test]
@@ -140,7 +139,7 @@ fn unsupported_fec_mode_is_not_queried_again() {
         swept(&mut transport, &fabric, &mut agents);
         transport.sent.clear();
         let swept = swept(&mut transport, &fabric, &mut agents);
-        assert_eq!(asked(&transport, PortInfoExtended::ID), again, "{status:#x}");
+        assert_eq!(queried(&transport, PortInfoExtended::ID), again, "{status:#x}");
         assert!(!swept.changed && !swept.snapshot.silent.contains(&true));
     }
 }
@@ -162,7 +161,7 @@ fn fec_queries_rotate_over_large_fabric() {
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::new(FEC);
     let ends = 2 * links.len();
-    // Those who do not answer at first do not keep the others from being asked.
+    // Ports without a response do not delay the others.
     transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let first = outgoing.mad.attribute() == PortInfoExtended::ID && outgoing.lid == Lid(2);
         if first { Reply::Status(0x1c) } else { Reply::Answered(ROUND_TRIP) }
@@ -171,7 +170,7 @@ fn fec_queries_rotate_over_large_fabric() {
     for _ in 0..4 {
         transport.sent.clear();
         swept(&mut transport, &fabric, &mut agents);
-        counts.push(asked(&transport, PortInfoExtended::ID));
+        counts.push(queried(&transport, PortInfoExtended::ID));
     }
     assert_eq!(counts, [256, 256, ends - 512 + 64, 64]);
 }
@@ -193,11 +192,11 @@ fn sampling_tick_is_queried_once_per_agent() {
         }
         Reply::Answered(ROUND_TRIP)
     });
-    for (round, questions, host) in [(0, 3, None), (1, 1, Some(31)), (2, 0, Some(31))] {
+    for (round, requests, host) in [(0, 3, None), (1, 1, Some(31)), (2, 0, Some(31))] {
         transport.sent.clear();
         let swept = swept(&mut transport, &fabric, &mut agents);
-        assert_eq!(asked(&transport, PortSamplesControl::ID), questions, "round {round}");
-        // Who does not answer it, or does not count waiting, has none; nothing is missing for it.
+        assert_eq!(queried(&transport, PortSamplesControl::ID), requests, "round {round}");
+        // Agents without a response or without PortXmitWait have no tick; that is no failure.
         assert_eq!(swept.snapshot.ticks, [None, Some(7), host, None], "round {round}");
         assert_eq!(swept.failed_ports, 0);
     }
@@ -215,37 +214,12 @@ fn unanswered_sampling_query_stops_after_three_sweeps() {
                 if drops(outgoing) { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
             },
         );
-    for questions in [4, 4, 4, 0, 0] {
+    for requests in [4, 4, 4, 0, 0] {
         transport.sent.clear();
         let swept = swept(&mut transport, &fabric, &mut agents);
-        assert_eq!(asked(&transport, PortSamplesControl::ID), questions, "one try each");
+        assert_eq!(queried(&transport, PortSamplesControl::ID), requests, "one try each");
         assert!(!swept.snapshot.silent.contains(&true));
         assert_eq!((swept.failed_ports, &swept.snapshot.ticks), (0, &vec![None; 4]));
-    }
-}
-
-#[test]
-fn simulated_fabric_reports_fec_modes_and_ticks() {
-    use ib_sim::scenario::{Overrides, Scenario};
-    use ib_sim::wire::{SimWire, Time, share};
-    use ib_sim::world::World;
-    let text = "{fabric: {fat-tree: {hosts: 8, radix: 8}}, traffic: {pattern: none}}";
-    let story = Scenario::parse("test", text).unwrap().story(&Overrides::default()).unwrap();
-    let seat = story.seats[0];
-    let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
-    let mut transport = SimWire::new(share(World::new(story)), seat, time);
-    let fabric = assembled(&mut transport);
-    let swept = swept(&mut transport, &fabric, &mut AgentCache::new(FEC));
-    let snapshot = &swept.snapshot;
-    for port in fabric.port_indexes() {
-        let linked = fabric.port(port).peer.is_some();
-        let told = snapshot.fec[port.0 as usize];
-        assert_eq!(told, linked.then_some(Fec::ReedSolomon), "{:?}", fabric.end(port));
-        let read = snapshot.reading(port).and_then(|it| it.get(Counter::FecCorrectedBlocks));
-        assert_eq!(read.is_some(), linked, "links this fast have it, asked or not");
-    }
-    for node in fabric.node_indexes() {
-        assert_eq!(snapshot.ticks[node.0 as usize], Some(7), "Quantum-2 and ConnectX-7 alike");
     }
 }
 

@@ -18,7 +18,7 @@ fn row() -> ScriptedTransport {
     ScriptedTransport::new(fabric(&kinds, &links))
 }
 
-/// The leaf forwards, but its SMA answers nothing.
+/// The leaf forwards, but its SMA does not respond.
 fn hang_the_leaf(transport: &mut ScriptedTransport) {
     transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let to_leaf = outgoing.class.is_smp() && outgoing.lid == Lid(2);
@@ -88,7 +88,7 @@ fn hidden_aggregation_nodes_stay_up() {
     }
 }
 
-/// Us, a switch and 40 hosts, all of which tell their error correction.
+/// The local host, a switch and 40 hosts, all of which report their FEC mode.
 fn many_hosts() -> ScriptedTransport {
     let mut kinds = vec![(CA, 1), (SWITCH, 41)];
     kinds.extend([(CA, 1); 40]);
@@ -122,7 +122,7 @@ fn refusing_hosts_get_under_one_smp_per_second() {
         transport.sent.clear();
         for _ in 0..20 {
             let swept = swept(&mut transport, &fabric, &mut agents);
-            assert!(!swept.snapshot.silent.contains(&true), "performance management answers");
+            assert!(!swept.snapshot.silent.contains(&true), "performance management responds");
         }
         let to_host =
             |outgoing: &&OutgoingMad| outgoing.class.is_smp() && (3..=42).contains(&outgoing.lid.0);

@@ -27,8 +27,6 @@ use ib_umad::query::{QueryPlan, run};
 use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric, symbol_errors};
 use ib_umad::{MadTransport, OutgoingMad};
 
-mod clear;
-mod counter_sources;
 mod duplicates;
 mod fec_modes;
 mod hidden_nodes;
@@ -38,7 +36,7 @@ const CA: NodeKind = NodeKind::Ca;
 const SWITCH: NodeKind = NodeKind::Switch;
 
 const DETAILS: OptionalCounters = OptionalCounters { details: DetailPolicy::EachSweep, fec: false };
-/// The tick of the sampling, which is asked once of those who count waiting.
+/// PortSamplesControl, which is read once of agents with a 64-bit PortXmitWait.
 const TICK: u16 = 0x10;
 const FEC: OptionalCounters = OptionalCounters { details: DetailPolicy::Never, fec: true };
 
@@ -67,7 +65,7 @@ fn swept(
     sweep.finish()
 }
 
-/// The cables of a fabric as the script names them: ((node, port), (node, port)).
+/// The links of a fabric in the terms of the script: ((node, port), (node, port)).
 fn cables(fabric: &Fabric) -> Vec<((usize, u8), (usize, u8))> {
     let named = |port| {
         let (guid, number) = fabric.end(port);
@@ -118,7 +116,7 @@ fn discovers_every_fabric_shape() {
         let found = assembled(&mut transport);
         assert_eq!(found.nodes.len(), nodes.len(), "{name}");
         assert_eq!(found.duplicates, [], "{name}");
-        // Our own second port is not walked out of: it may lie on another subnet.
+        // Discovery does not leave by the second local port: it may be on another subnet.
         assert_eq!(cables(&found), *links, "{name}");
         let kinds: Vec<NodeKind> = found.nodes.iter().map(|node| node.identity.kind).collect();
         assert_eq!(kinds, nodes.iter().map(|node| node.0).collect::<Vec<_>>(), "{name}");
@@ -146,7 +144,7 @@ fn descriptions_are_sanitized_and_aggregation_nodes_recognized() {
     assert_eq!(fabric.nodes[1].name, "bad\u{fffd}\u{fffd}\"name");
     assert_eq!(fabric.nodes[2].identity.kind, NodeKind::AggregationNode);
 
-    // It is not asked for counters, and is no failure.
+    // Its counters are not read, and that is no failure.
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 3]));
     assert_eq!(swept.snapshot.readings.iter().flatten().count(), 1 + 4);
@@ -190,7 +188,7 @@ fn discovery_ends_when_nothing_responds() {
     assert!(transport.now().since(Moment(0)) < Duration::from_secs(2));
 }
 
-/// Us, a switch with 8 ports, four hosts, of four generations.
+/// The local host, a switch with 8 ports, and three hosts of different generations.
 fn generations() -> ScriptedTransport {
     let mut nodes = fabric(
         &[(CA, 1), (SWITCH, 8), (CA, 1), (CA, 1), (CA, 1)],
@@ -202,7 +200,7 @@ fn generations() -> ScriptedTransport {
     ScriptedTransport::new(nodes)
 }
 
-fn attributes_asked(transport: &ScriptedTransport, lid: u16) -> Vec<u16> {
+fn attributes_queried(transport: &ScriptedTransport, lid: u16) -> Vec<u16> {
     let of_lid = transport
         .sent
         .iter()
@@ -229,7 +227,7 @@ fn class_port_info_is_queried_once_per_agent() {
             (5, &[classic, extended], &[]),
         ] {
             assert_eq!(
-                attributes_asked(&transport, lid),
+                attributes_queried(&transport, lid),
                 [introduction, pages, tick].concat(),
                 "LID {lid}, round {round}"
             );
@@ -252,12 +250,42 @@ fn error_details_stop_after_refusal() {
     let mut transport = generations();
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::new(DETAILS);
-    // Not before it is known that it does not say which of them it has.
-    for asked in [&[1, 0x12, 0x1d, TICK, 0x15, 0x16][..], &[0x12, 0x1d]] {
+    // Only after it is known that it announces no options.
+    for expected in [&[1, 0x12, 0x1d, TICK, 0x15, 0x16][..], &[0x12, 0x1d]] {
         transport.sent.clear();
         let swept = swept(&mut transport, &fabric, &mut agents);
-        assert_eq!(attributes_asked(&transport, 3), asked);
+        assert_eq!(attributes_queried(&transport, 3), expected);
         assert_eq!((swept.failed_ports, swept.snapshot.readings.iter().flatten().count()), (0, 12));
+    }
+}
+
+#[test]
+fn refused_classic_counters_are_not_queried_again() {
+    let mut transport = generations();
+    let fabric = assembled(&mut transport);
+    transport.reply = Box::new(|outgoing: &OutgoingMad| {
+        let classic =
+            !outgoing.class.is_smp() && outgoing.mad.attribute() == Attribute::PortCounters as u16;
+        if classic && outgoing.lid == Lid(3) {
+            Reply::Status(0x0c)
+        } else {
+            Reply::Answered(ROUND_TRIP)
+        }
+    });
+    let mut agents = AgentCache::default();
+    let host = fabric.find((Guid(3), 1)).unwrap();
+    for expected in [
+        &[1, Attribute::PortCounters as u16, Attribute::PortCountersExtended as u16, TICK][..],
+        &[Attribute::PortCountersExtended as u16],
+        &[Attribute::PortCountersExtended as u16],
+    ] {
+        transport.sent.clear();
+        let swept = swept(&mut transport, &fabric, &mut agents);
+        assert_eq!((attributes_queried(&transport, 3), swept.failed_ports), (expected.to_vec(), 0));
+        let reading = swept.snapshot.reading(host).unwrap();
+        // Its 0 is a value: there is no other field.
+        assert_eq!(reading.get(Counter::LinkDowned), Some(0));
+        assert_eq!(reading.get(Counter::SymbolErrors), Some(symbol_errors(2, 1).into()));
     }
 }
 
@@ -267,15 +295,15 @@ fn refused_class_port_info_means_classic_counters() {
     let fabric = assembled(&mut transport);
     transport.sent.clear();
     transport.reply = Box::new(|outgoing: &OutgoingMad| {
-        let introduction = !outgoing.class.is_smp() && outgoing.mad.attribute() == 1;
-        if introduction && outgoing.lid == Lid(3) {
+        let is_class_port_info = !outgoing.class.is_smp() && outgoing.mad.attribute() == 1;
+        if is_class_port_info && outgoing.lid == Lid(3) {
             Reply::Status(0x0c)
         } else {
             Reply::Answered(ROUND_TRIP)
         }
     });
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
-    assert_eq!(attributes_asked(&transport, 3), [1, 0x12]);
+    assert_eq!(attributes_queried(&transport, 3), [1, 0x12]);
     assert_eq!(swept.failed_ports, 0);
 }
 
@@ -336,7 +364,7 @@ fn pulled_cable_is_a_change_idle_fabric_is_not() {
     ));
     assert!(
         !swept(&mut transport, &again, &mut AgentCache::default()).changed,
-        "it is known by now"
+        "the new fabric has the change"
     );
     transport.nodes[1].links.insert(2, (2, 1));
     transport.nodes[2].links.insert(1, (1, 2));
@@ -374,7 +402,7 @@ fn changed_lids_and_sm_lid_are_detected() {
     transport.nodes[1].sm_lid = 9;
     assert!(swept(&mut transport, &fabric, &mut AgentCache::default()).lids_changed);
 
-    // Two switches change LIDs: each says that it has the LID that it is asked by.
+    // Two switches exchange their LIDs: each reports the LID by which it is queried.
     let links = [((0, 1), (1, 1)), ((1, 2), (2, 2))];
     let mut transport =
         ScriptedTransport::new(self::fabric(&[(CA, 1), (SWITCH, 4), (SWITCH, 4)], &links));
@@ -383,16 +411,13 @@ fn changed_lids_and_sm_lid_are_detected() {
     (transport.nodes[1].lids, transport.nodes[2].lids) = (second, first);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert!(swept.lids_changed);
-    // What one was asked and the other answered is told of neither.
+    // Responses of one to queries of the other are dropped.
     for guid in [2, 3] {
         let node = fabric.node_by_guid(Guid(guid)).unwrap();
         assert!(!swept.snapshot.is_up(node));
         assert!(fabric.ports_of(node).all(|port| swept.snapshot.reading(port).is_none()));
     }
-    assert!(
-        swept.snapshot.is_up(fabric.node_by_guid(Guid(1)).unwrap()),
-        "others are not concerned"
-    );
+    assert!(swept.snapshot.is_up(fabric.node_by_guid(Guid(1)).unwrap()), "others are not affected");
 }
 
 #[test]
@@ -408,7 +433,7 @@ fn lost_port_info_keeps_neighbor_up() {
     let host = again.node_by_guid(Guid(3)).unwrap();
     assert_eq!(again.node(host).presence, Presence::Hidden);
     let swept = swept(&mut transport, &again, &mut AgentCache::default());
-    assert!(swept.snapshot.is_up(host), "it answers by its LID");
+    assert!(swept.snapshot.is_up(host), "it responds by LID");
     assert!(!swept.changed && !swept.lids_changed);
 }
 
@@ -437,7 +462,7 @@ fn hidden_node_gets_no_counters_of_new_lid_owner() {
     let before = assembled(&mut transport);
     let (one, other) = (transport.nodes[2].lids.clone(), transport.nodes[3].lids.clone());
     (transport.nodes[2].lids, transport.nodes[3].lids) = (other, one);
-    // Neither is found: nobody knows that they have changed LIDs.
+    // Neither is found: the exchange of LIDs is unknown.
     transport.reply = Box::new(|outgoing: &OutgoingMad| {
         let far = outgoing.mad.u8(7) == 2 && [2, 3].contains(&outgoing.mad.u8(130));
         if far { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
@@ -450,7 +475,7 @@ fn hidden_node_gets_no_counters_of_new_lid_owner() {
         assert!(!swept.snapshot.is_up(host));
         assert!(again.ports_of(host).all(|port| swept.snapshot.reading(port).is_none()));
     }
-    assert!(!swept.lids_changed, "all that was found is as it was found");
+    assert!(!swept.lids_changed, "found nodes are unchanged");
 }
 
 #[test]
@@ -475,7 +500,7 @@ fn both_ends_of_pulled_cable_go_down_in_one_sweep() {
         swept.snapshot.status(fabric.find((Guid(guid), port)).unwrap()).map(|status| status.state)
     };
     assert_eq!((state(2, 2), state(3, 2)), (Some(state::DOWN), Some(state::DOWN)));
-    // The host cannot be asked any more; by LID it answers only here.
+    // The host cannot be queried any more; only the scripted one responds by LID.
     assert_eq!((state(2, 3), state(4, 1)), (Some(state::DOWN), None));
     assert_eq!((state(3, 4), state(5, 1)), (Some(state::ACTIVE), Some(state::ACTIVE)));
 }
@@ -507,8 +532,8 @@ fn failed_class_port_info_is_retried_next_sweep() {
     let mut agents = AgentCache::default();
     let mut first = true;
     transport.reply = Box::new(move |outgoing: &OutgoingMad| {
-        let introduction = !outgoing.class.is_smp() && outgoing.mad.attribute() == 1;
-        if introduction && outgoing.lid == Lid(3) && std::mem::take(&mut first) {
+        let is_class_port_info = !outgoing.class.is_smp() && outgoing.mad.attribute() == 1;
+        if is_class_port_info && outgoing.lid == Lid(3) && std::mem::take(&mut first) {
             Reply::Status(0x1c)
         } else {
             Reply::Answered(ROUND_TRIP)
@@ -517,7 +542,7 @@ fn failed_class_port_info_is_retried_next_sweep() {
     assert_eq!(swept(&mut transport, &fabric, &mut agents).failed_ports, 1);
     transport.sent.clear();
     swept(&mut transport, &fabric, &mut agents);
-    assert_eq!(attributes_asked(&transport, 3), [1, 0x12, 0x1d, TICK]);
+    assert_eq!(attributes_queried(&transport, 3), [1, 0x12, 0x1d, TICK]);
 }
 
 #[test]
@@ -550,7 +575,7 @@ fn discovery_waits_for_dead_hosts_in_parallel() {
         (0..140u8).map(|n| ((1 + usize::from(n / 50), n % 50 + 1), (4 + usize::from(n), 1))),
     );
     let mut transport = ScriptedTransport::new(fabric(&nodes, &links));
-    // The hosts behind ports 1 to 50 of two switches: their links are up, and they answer nothing.
+    // The hosts behind ports 1 to 50 of two switches: their links are up, and they do not respond.
     transport.reply = Box::new(|outgoing| {
         let hops = usize::from(outgoing.mad.u8(7));
         let route = &outgoing.mad.0[129..129 + hops];
@@ -608,14 +633,14 @@ fn cache_forgets_agents_of_removed_nodes() {
     transport.nodes[1].links.insert(2, (2, 1));
     transport.sent.clear();
     swept(&mut transport, &fabric, &mut agents);
-    assert_eq!(attributes_asked(&transport, 3)[0], 1, "asked anew what it can do");
-    assert_ne!(attributes_asked(&transport, 4)[0], 1);
+    assert_eq!(attributes_queried(&transport, 3)[0], 1, "its capabilities are read again");
+    assert_ne!(attributes_queried(&transport, 4)[0], 1);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Devices that answer nonsense, all or some of them: the walks end, and nothing panics.
+    /// With garbage in all or some responses, all runs end and nothing panics.
     #[test]
     fn garbage_responses_never_panic(seed in any::<u64>(), one_in in 1u64..20) {
         let mut transport = generations();

@@ -1,4 +1,4 @@
-//! Subnet managers: who is asked, and what an answer or none comes to.
+//! Subnet managers: which ports are queried, and the effect of responses and time-outs.
 
 use super::*;
 use crate::collect::sm_sweep::SmSweep;
@@ -8,20 +8,20 @@ use ib_mad::method;
 use ib_mad::smp::{SmInfo, SmState};
 use ib_umad::{Address, QueuePair};
 
-/// Us, who have the master's LID, a switch, and two hosts with the LIDs 3 and 4.
+/// The local host, which has the SM LID, a switch, and two hosts with the LIDs 3 and 4.
 fn small() -> ScriptedTransport {
     let cables = [((0, 1), (1, 1)), ((1, 2), (2, 1)), ((1, 3), (3, 1))];
     ScriptedTransport::new(fabric(&[(CA, 1), (SWITCH, 4), (CA, 1), (CA, 1)], &cables))
 }
 
-fn is_question(outgoing: &OutgoingMad) -> bool {
+fn is_sm_query(outgoing: &OutgoingMad) -> bool {
     outgoing.class.is_smp() && outgoing.mad.attribute() == SmInfo::ID
 }
 
-/// The LIDs that were asked for their managers.
-fn asked(transport: &ScriptedTransport) -> Vec<u16> {
-    let questions = transport.sent.iter().filter(|outgoing| is_question(outgoing));
-    let mut lids: Vec<u16> = questions
+/// The LIDs that were queried for SMInfo.
+fn queried(transport: &ScriptedTransport) -> Vec<u16> {
+    let requests = transport.sent.iter().filter(|outgoing| is_sm_query(outgoing));
+    let mut lids: Vec<u16> = requests
         .inspect(|outgoing| assert_eq!(outgoing.mad.method(), method::GET))
         .map(|outgoing| outgoing.lid.0)
         .collect();
@@ -32,15 +32,15 @@ fn asked(transport: &ScriptedTransport) -> Vec<u16> {
 }
 
 /// A manager as its node's GUID, its port, its SMState, its priority and its ActCount.
-type Heard = (u64, u8, u8, u8, u32);
+type ManagerRow = (u64, u8, u8, u8, u32);
 
-fn heard(swept: &SweepResult) -> Option<Vec<Heard>> {
+fn managers(swept: &SweepResult) -> Option<Vec<ManagerRow>> {
     let fabric = &swept.snapshot.fabric;
-    let told = |manager: &SubnetManager| {
+    let row = |manager: &SubnetManager| {
         let (guid, port) = fabric.end(manager.port);
         (guid.0, port, manager.state as u8, manager.priority, manager.act_count)
     };
-    swept.snapshot.managers.as_ref().map(|managers| managers.iter().map(told).collect())
+    swept.snapshot.managers.as_ref().map(|managers| managers.iter().map(row).collect())
 }
 
 const MASTER: (u64, u8, u8, u8, u32) = (1, 1, SmState::Master as u8, 0, 1);
@@ -52,10 +52,10 @@ fn each_announced_sm_is_queried_once() {
     transport.nodes[3].manager = Some((SmState::Discovering as u8, 15, u32::MAX));
     let fabric = assembled(&mut transport);
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
-    assert_eq!(asked(&transport), [1, 2, 4]);
+    assert_eq!(queried(&transport), [1, 2, 4]);
     let others =
         [(2, 0, SmState::Standby as u8, 14, 7), (4, 1, SmState::Discovering as u8, 15, u32::MAX)];
-    assert_eq!(heard(&swept).unwrap(), [MASTER, others[0], others[1]]);
+    assert_eq!(managers(&swept).unwrap(), [MASTER, others[0], others[1]]);
     assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 4]));
 }
 
@@ -68,27 +68,31 @@ fn new_master_is_found_at_local_sm_lid() {
     let fabric = assembled(&mut transport);
     transport.nodes[3].manager = Some((SmState::Master as u8, 3, 1));
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
-    assert_eq!((asked(&transport), heard(&swept)), (vec![4], Some(vec![(4, 1, 3, 3, 1)])));
+    assert_eq!((queried(&transport), managers(&swept)), (vec![4], Some(vec![(4, 1, 3, 3, 1)])));
 }
 
 #[test]
 fn stopped_sm_is_absent_without_failure() {
     for (name, reply) in [
-        ("silence", Reply::Lost),
-        ("the kernel's word for it", Reply::Expired),
-        ("a refusal", Reply::Status(ib_mad::status::UNSUPPORTED_ATTRIBUTE)),
-        ("half an answer", Reply::Short),
+        ("no response", Reply::Lost),
+        ("kernel time-out", Reply::Expired),
+        ("refusal", Reply::Status(ib_mad::status::UNSUPPORTED_ATTRIBUTE)),
+        ("truncated response", Reply::Short),
     ] {
         let mut transport = small();
         transport.nodes[2].manager = Some((SmState::Standby as u8, 0, 1));
         let fabric = assembled(&mut transport);
         transport.sent.clear();
         transport.reply = Box::new(move |outgoing: &OutgoingMad| {
-            let gone = is_question(outgoing) && outgoing.lid == Lid(3);
+            let gone = is_sm_query(outgoing) && outgoing.lid == Lid(3);
             if gone { reply.clone() } else { Reply::Answered(ROUND_TRIP) }
         });
         let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
-        assert_eq!((asked(&transport), heard(&swept)), (vec![1, 3], Some(vec![MASTER])), "{name}");
+        assert_eq!(
+            (queried(&transport), managers(&swept)),
+            (vec![1, 3], Some(vec![MASTER])),
+            "{name}"
+        );
         assert_eq!((swept.failed_ports, swept.snapshot.silent), (0, vec![false; 4]), "{name}");
         assert_eq!(swept.snapshot.readings.iter().flatten().count(), 7, "{name}");
     }
@@ -100,9 +104,9 @@ fn reserved_sm_state_is_ignored() {
         let mut transport = small();
         transport.nodes[0].manager = Some((code, 15, 9));
         let fabric = assembled(&mut transport);
-        let told = heard(&swept(&mut transport, &fabric, &mut AgentCache::default())).unwrap();
+        let found = managers(&swept(&mut transport, &fabric, &mut AgentCache::default())).unwrap();
         let expected = (code <= SmState::Master as u8).then_some((1, 1, code, 15, 9));
-        assert_eq!(told, expected.into_iter().collect::<Vec<_>>(), "{code}");
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{code}");
     }
     for (state, code) in [
         (SmState::NotActive, SmState::NotActive as u8),
@@ -116,31 +120,31 @@ fn reserved_sm_state_is_ignored() {
 
 #[test]
 fn sm_list_unknown_when_no_lid_response() {
-    // Nobody by LID, and only the switches not; asked for states, or not any more.
+    // No response by LID at all, or only from switches; with and without port states.
     for (also_managers, states, known) in
         [(true, true, None), (true, false, None), (false, true, Some(())), (false, false, Some(()))]
     {
         let mut transport = small();
         let fabric = assembled(&mut transport);
         transport.reply = Box::new(move |outgoing: &OutgoingMad| {
-            let unheard = outgoing.class.is_smp() && (also_managers || !is_question(outgoing));
-            if unheard { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
+            let is_lost = outgoing.class.is_smp() && (also_managers || !is_sm_query(outgoing));
+            if is_lost { Reply::Lost } else { Reply::Answered(ROUND_TRIP) }
         });
         let mut agents = AgentCache::default();
         let mut sweep = Sweep::new(&fabric, &mut agents, transport.anchor(), states);
         run_plan(&mut transport, &mut sweep);
-        assert_eq!(heard(&sweep.finish()), known.map(|()| vec![MASTER]));
+        assert_eq!(managers(&sweep.finish()), known.map(|()| vec![MASTER]));
     }
-    // That there is none where others answer is known.
+    // If others respond, it is known that there is none.
     let mut transport = small();
     transport.nodes[0].manager = None;
     let fabric = assembled(&mut transport);
-    assert_eq!(heard(&swept(&mut transport, &fabric, &mut AgentCache::default())), Some(vec![]));
+    assert_eq!(managers(&swept(&mut transport, &fabric, &mut AgentCache::default())), Some(vec![]));
 }
 
-/// Whom a sweep asks, by LID, in a fabric of hosts with one port and a switch with the GUID 9; all of
-/// them have 1 for the master's LID. The first host is we.
-fn asked_of(hosts: u64, change: impl FnOnce(&mut Fabric)) -> Vec<u16> {
+/// The LIDs that a sweep queries in a fabric of hosts with one port and a switch with GUID 9; all ports have SM LID
+/// 1. The first host is the local one.
+fn queried_lids(hosts: u64, change: impl FnOnce(&mut Fabric)) -> Vec<u16> {
     let hosts = (1..=hosts).map(|guid| found(100 + guid, CA, 1));
     let mut fabric = assembled_of(hosts.chain([found(9, SWITCH, 2)]).collect(), &[], None);
     for (port, lid) in fabric.ports.iter_mut().zip(10..) {
@@ -162,10 +166,10 @@ fn asked_of(hosts: u64, change: impl FnOnce(&mut Fabric)) -> Vec<u16> {
 fn sm_sweep_selects_ports() {
     type Change = fn(&mut Fabric);
     let cases: [(&str, Change, &[u16]); 9] = [
-        ("nobody has the master's LID", |_| {}, &[]),
-        ("one does", |it| it.ports[4].status.as_mut().unwrap().lid = Lid(1), &[1]),
+        ("no port has the SM LID", |_| {}, &[]),
+        ("one port has it", |it| it.ports[4].status.as_mut().unwrap().lid = Lid(1), &[1]),
         (
-            "a switch does, and says so",
+            "a switch has and announces it",
             |it| {
                 let port0 = it.ports[0].status.as_mut().unwrap();
                 (port0.lid, port0.is_sm) = (Lid(1), true);
@@ -173,14 +177,14 @@ fn sm_sweep_selects_ports() {
             &[1],
         ),
         (
-            "a switch's other ports say so",
+            "other ports of a switch announce it",
             |it| {
                 it.ports[1].status.as_mut().unwrap().is_sm = true;
             },
             &[],
         ),
         (
-            "by another of its LIDs",
+            "one of several LIDs of a port",
             |it| {
                 it.ports.iter_mut().for_each(|port| port.status.as_mut().unwrap().sm_lid = Lid(23));
                 let status = it.ports[4].status.as_mut().unwrap();
@@ -189,7 +193,7 @@ fn sm_sweep_selects_ports() {
             &[20],
         ),
         (
-            "LIDs up to the end of all numbers",
+            "maximum LMC",
             |it| {
                 it.ports.iter_mut().for_each(|port| port.status.as_mut().unwrap().lmc = u8::MAX);
                 it.ports[0].status.as_mut().unwrap().lid = Lid(0xbfff);
@@ -207,7 +211,7 @@ fn sm_sweep_selects_ports() {
             &[],
         ),
         (
-            "gone",
+            "absent",
             |it| {
                 it.ports[4].status.as_mut().unwrap().lid = Lid(1);
                 let node = it.ports[4].node;
@@ -216,7 +220,7 @@ fn sm_sweep_selects_ports() {
             &[],
         ),
         (
-            "we are nowhere",
+            "no local port",
             |it| {
                 it.local_port = None;
                 it.ports[4].status.as_mut().unwrap().lid = Lid(1);
@@ -225,13 +229,13 @@ fn sm_sweep_selects_ports() {
         ),
     ];
     for (name, change, lids) in cases {
-        assert_eq!(asked_of(3, change), lids, "{name}");
+        assert_eq!(queried_lids(3, change), lids, "{name}");
     }
 }
 
 #[test]
 fn sm_sweep_is_limited_and_includes_master() {
-    let lids = asked_of(1000, |it| {
+    let lids = queried_lids(1000, |it| {
         it.ports.iter_mut().for_each(|port| port.status.as_mut().unwrap().is_sm = true);
         it.ports.last_mut().unwrap().status.as_mut().unwrap().lid = Lid(1);
     });
@@ -246,7 +250,7 @@ fn sm_at_reassigned_lid_is_dropped() {
     transport.nodes[1].guid = 77;
     let swept = swept(&mut transport, &fabric, &mut AgentCache::default());
     assert!(swept.lids_changed);
-    assert_eq!(heard(&swept).unwrap(), [MASTER]);
+    assert_eq!(managers(&swept).unwrap(), [MASTER]);
 }
 
 #[test]
@@ -259,7 +263,7 @@ fn unknown_tags_are_ignored() {
     for tag in [2, 3, 6, u64::MAX] {
         sweep.handle_outcome(tag, Ok(&ib_mad::Mad([0; ib_mad::LEN])), Moment(1));
     }
-    assert_eq!(heard(&sweep.finish()), Some(vec![]));
+    assert_eq!(managers(&sweep.finish()), Some(vec![]));
 }
 
 #[test]
@@ -270,8 +274,8 @@ fn local_port_is_discovery_origin() {
         let fabric = assembled(&mut transport);
         assert_eq!(fabric.local_port.map(|port| fabric.end(port)), Some(is));
         transport.nodes[0].manager = None;
-        let heard = heard(&swept(&mut transport, &fabric, &mut AgentCache::default()));
-        assert_eq!((asked(&transport), heard), (vec![1], Some(vec![])));
+        let managers = managers(&swept(&mut transport, &fabric, &mut AgentCache::default()));
+        assert_eq!((queried(&transport), managers), (vec![1], Some(vec![])));
     }
 }
 
@@ -280,7 +284,7 @@ fn hung_sm_costs_three_tries_then_one_per_sweep() {
     let mut transport = small();
     let fabric = assembled(&mut transport);
     let (mut agents, mut client) = (AgentCache::default(), MadClient::new(SendConfig::default()));
-    let hangs = |outgoing: &OutgoingMad| is_question(outgoing) && outgoing.lid == Lid(1);
+    let hangs = |outgoing: &OutgoingMad| is_sm_query(outgoing) && outgoing.lid == Lid(1);
     transport.reply =
         Box::new(
             move |outgoing: &OutgoingMad| {
@@ -289,10 +293,10 @@ fn hung_sm_costs_three_tries_then_one_per_sweep() {
         );
     for (sweep, tries) in [3, 1, 1].into_iter().enumerate() {
         transport.sent.clear();
-        let mut walk = Sweep::new(&fabric, &mut agents, transport.anchor(), true);
-        run(&mut walk, &mut client, &mut transport, &AtomicBool::new(false)).unwrap();
-        let swept = walk.finish();
-        assert_eq!(heard(&swept), Some(vec![]));
+        let mut plan = Sweep::new(&fabric, &mut agents, transport.anchor(), true);
+        run(&mut plan, &mut client, &mut transport, &AtomicBool::new(false)).unwrap();
+        let swept = plan.finish();
+        assert_eq!(managers(&swept), Some(vec![]));
         let sent = transport.sent.iter().filter(|outgoing| hangs(outgoing)).count();
         let took = swept.snapshot.ended.since(swept.snapshot.began);
         // 500 ms that the kernel is given, and 100 ms after them.

@@ -1,30 +1,27 @@
-//! CounterClearing what is nearly full, on the simulated fabric: which counters, and what is told of it.
+//! Clearing of nearly full counters.
 
 use super::*;
-use crate::snapshot::Cleared;
-use crate::{PortIndex, Snapshot};
+use ib_fabric::snapshot::Cleared;
 use ib_mad::method;
 use ib_mad::moment::Anchor;
-use ib_sim::scenario::{Action, Overrides, Scenario};
-use ib_sim::wire::{Shared, SimWire, Time, look, share};
-use ib_sim::world::World;
+use ib_sim::scenario::Action;
+use ib_sim::wire::{Shared, look};
 use ib_umad::{Received, SendError, TransportError};
 
-/// A wire to a simulated fabric that takes down what is set, and may spoil it.
-pub(super) struct Watched {
+/// A transport to a simulated fabric that records requests, and can drop or change them.
+pub(super) struct RecordingTransport {
     transport: SimWire,
     world: Shared,
     sets: Vec<OutgoingMad>,
-    /// The performance management that was asked for, attribute by attribute.
-    pub(super) asked: Vec<(Lid, u16)>,
-    /// Attributes of performance management whose answers are lost.
+    /// Performance management Gets: LID and attribute.
+    pub(super) queried: Vec<(Lid, u16)>,
+    /// Performance management attributes whose responses are lost.
     pub(super) lost: Vec<u16>,
-    /// The method that a Set is sent with: devices refuse one that they do not know, and say nothing
-    /// to an answer.
+    /// The method that replaces Set: devices refuse an unknown one, and do not respond to a response.
     set_as: u8,
 }
 
-impl Watched {
+impl RecordingTransport {
     pub(super) fn of(switch: &str, hca: &str) -> Self {
         let tree = format!("{{hosts: 8, radix: 8, switch: {switch}, hca: {hca}}}");
         let text = format!("{{fabric: {{fat-tree: {tree}}}, traffic: {{pattern: none}}}}");
@@ -34,15 +31,15 @@ impl Watched {
         let world = share(World::new(story));
         let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
         let transport = SimWire::new(Arc::clone(&world), seat, time);
-        Watched::on(transport, world)
+        RecordingTransport::on(transport, world)
     }
 
     fn on(transport: SimWire, world: Shared) -> Self {
-        let (sets, asked, lost) = (Vec::new(), Vec::new(), Vec::new());
-        Watched { transport, world, sets, asked, lost, set_as: method::SET }
+        let (sets, queried, lost) = (Vec::new(), Vec::new(), Vec::new());
+        RecordingTransport { transport, world, sets, queried, lost, set_as: method::SET }
     }
 
-    /// What a port has counted.
+    /// The value of a port's counter.
     pub(super) fn counted(&self, label: &str, counter: Counter) -> u64 {
         let world = look(&self.world);
         let net = world.net();
@@ -50,7 +47,7 @@ impl Watched {
         world.count(port, counter)
     }
 
-    /// Sets a counter as something that happens there does, by the port's label.
+    /// Sets a counter of a port.
     pub(super) fn count(&self, label: &str, counter: Counter, value: u64) {
         let mut world = look(&self.world);
         let net = world.net();
@@ -59,7 +56,7 @@ impl Watched {
     }
 }
 
-impl MadTransport for Watched {
+impl MadTransport for RecordingTransport {
     fn now(&self) -> Moment {
         self.transport.now()
     }
@@ -71,7 +68,7 @@ impl MadTransport for Watched {
     fn send(&mut self, outgoing: &OutgoingMad) -> Result<(), SendError> {
         if outgoing.mad.method() == method::GET {
             if !outgoing.class.is_smp() {
-                self.asked.push((outgoing.lid, outgoing.mad.attribute()));
+                self.queried.push((outgoing.lid, outgoing.mad.attribute()));
                 if self.lost.contains(&outgoing.mad.attribute()) {
                     return Ok(());
                 }
@@ -95,7 +92,11 @@ pub(super) fn port(fabric: &Fabric, node: &str, number: u8) -> PortIndex {
     fabric.find((node.identity.guid, number)).unwrap()
 }
 
-fn cleared(transport: &mut Watched, swept: &Snapshot, agents: &mut AgentCache) -> Vec<Cleared> {
+fn cleared(
+    transport: &mut RecordingTransport,
+    swept: &Snapshot,
+    agents: &mut AgentCache,
+) -> Vec<Cleared> {
     let mut clearing = CounterClearing::new(swept, agents);
     run_plan(transport, &mut clearing);
     clearing.finish()
@@ -109,7 +110,7 @@ fn named(cleared: &[Cleared]) -> Vec<(PortIndex, Counter, u64)> {
 
 #[test]
 fn clears_only_nearly_full_counters() {
-    let mut transport = Watched::of("infiniscale-4", "connectx-3");
+    let mut transport = RecordingTransport::of("infiniscale-4", "connectx-3");
     let all = [
         // Four bits, eight, sixteen and thirty-two, each at three quarters or just below.
         ("host-1[1]", Counter::LocalLinkIntegrityErrors, 12, true),
@@ -120,7 +121,7 @@ fn clears_only_nearly_full_counters() {
         ("host-2[1]", Counter::RcvErrors, 49_152, true),
         ("host-2[1]", Counter::XmitDiscards, 49_151, false),
         ("host-2[1]", Counter::XmitWait, 0xc000_0000, true),
-        // Traffic stands in 64 bits, and its low 32 are left alone; so are causes.
+        // Traffic is read in 64 bits, and its low 32 bits are not cleared; nor are details.
         ("host-2[1]", Counter::XmitData, 0xffff_ffff, false),
         ("host-2[1]", Counter::RcvLocalPhysicalErrors, 65_535, false),
         ("leaf-0-0[2]", Counter::Vl15Dropped, 60_000, true),
@@ -132,18 +133,18 @@ fn clears_only_nearly_full_counters() {
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::new(DETAILS);
     let before = swept(&mut transport, &fabric, &mut agents);
-    assert!(transport.sets.is_empty(), "a sweep asks, and sets nothing");
+    assert!(transport.sets.is_empty(), "a sweep sends no Set");
     let of = |label: &str| {
         let (node, number) = label.trim_end_matches(']').split_once('[').unwrap();
         port(&fabric, node, number.parse().unwrap())
     };
-    let told = cleared(&mut transport, &before.snapshot, &mut agents);
+    let result = cleared(&mut transport, &before.snapshot, &mut agents);
     let to_be = all.iter().filter(|(.., cleared)| *cleared);
     let mut expected: Vec<_> =
         to_be.map(|&(label, counter, value, _)| (of(label), counter, value)).collect();
     expected.sort_unstable();
-    assert_eq!(named(&told), expected);
-    assert!(told.iter().all(|it| it.at > before.snapshot.ended));
+    assert_eq!(named(&result), expected);
+    assert!(result.iter().all(|it| it.at > before.snapshot.ended));
     assert_eq!(transport.sets.len(), 3, "one Set a port");
 
     let after = swept(&mut transport, &fabric, &mut agents);
@@ -157,7 +158,7 @@ fn clears_only_nearly_full_counters() {
 
 #[test]
 fn clear_reports_value_read_just_before() {
-    let mut transport = Watched::of("infiniscale-4", "connectx-3");
+    let mut transport = RecordingTransport::of("infiniscale-4", "connectx-3");
     transport.count("host-1[1]", Counter::SymbolErrors, 50_000);
     transport.count("host-2[1]", Counter::SymbolErrors, 50_000);
     let fabric = assembled(&mut transport);
@@ -166,15 +167,15 @@ fn clear_reports_value_read_just_before() {
     transport.count("host-1[1]", Counter::SymbolErrors, 50_123);
     transport.count("host-1[1]", Counter::RcvErrors, 60_000);
     transport.count("host-2[1]", Counter::SymbolErrors, 3);
-    let told = cleared(&mut transport, &before.snapshot, &mut agents);
+    let result = cleared(&mut transport, &before.snapshot, &mut agents);
     let host = port(&fabric, "host-1", 1);
     let expected = [(host, Counter::SymbolErrors, 50_123), (host, Counter::RcvErrors, 60_000)];
-    assert_eq!((named(&told), transport.sets.len()), (expected.to_vec(), 1));
+    assert_eq!((named(&result), transport.sets.len()), (expected.to_vec(), 1));
 }
 
 #[test]
 fn never_clears_64_bit_counters() {
-    let mut transport = Watched::of("quantum-2", "connectx-8");
+    let mut transport = RecordingTransport::of("quantum-2", "connectx-8");
     for counter in Counter::all().filter(|counter| !counter.row().metric.starts_with("fec_")) {
         transport.count("host-1[1]", counter, 0xffff_ffff);
         transport.count("leaf-0-0[2]", counter, 0xffff_ffff);
@@ -189,7 +190,7 @@ fn never_clears_64_bit_counters() {
 
 #[test]
 fn fec_counters_are_cleared_together() {
-    let mut transport = Watched::of("quantum-2", "connectx-7");
+    let mut transport = RecordingTransport::of("quantum-2", "connectx-7");
     let (symbols, blocks) = (Counter::FecCorrectedSymbols, Counter::FecUncorrectableBlocks);
     for (label, count) in [("leaf-0-0[2]", 0xc000_0000), ("leaf-0-0[3]", 0xbf00_0000)] {
         transport.count(label, symbols, count);
@@ -197,15 +198,15 @@ fn fec_counters_are_cleared_together() {
     }
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::new(OptionalCounters { fec: true, ..OptionalCounters::default() });
-    // What error correction a link runs with is asked for in one sweep, and counted from the next.
+    // The FEC mode of a link is queried in one sweep, and its counters are read from the next on.
     swept(&mut transport, &fabric, &mut agents);
     let before = swept(&mut transport, &fabric, &mut agents);
-    let told = cleared(&mut transport, &before.snapshot, &mut agents);
+    let result = cleared(&mut transport, &before.snapshot, &mut agents);
     let leaf = port(&fabric, "leaf-0-0", 2);
-    assert!(told.iter().all(|it| it.port == leaf), "{told:?}");
-    let last = |counter| told.iter().find(|it| it.counter == counter).map(|it| it.last);
-    assert!(last(symbols).is_some_and(|last| last >= 0xc000_0000), "{told:?}");
-    assert!(last(Counter::FecCorrectedBlocks) >= last(symbols), "{told:?}");
+    assert!(result.iter().all(|it| it.port == leaf), "{result:?}");
+    let last = |counter| result.iter().find(|it| it.counter == counter).map(|it| it.last);
+    assert!(last(symbols).is_some_and(|last| last >= 0xc000_0000), "{result:?}");
+    assert!(last(Counter::FecCorrectedBlocks) >= last(symbols), "{result:?}");
     assert_eq!((last(blocks), transport.sets.len()), (Some(7), 1));
     let after = swept(&mut transport, &fabric, &mut agents);
     let reading = after.snapshot.reading(leaf).unwrap();
@@ -217,18 +218,18 @@ fn fec_counters_are_cleared_together() {
 
 #[test]
 fn clears_classic_field_only_where_it_is_the_source() {
-    let mut transport = Watched::of("quantum-2", "connectx-7");
+    let mut transport = RecordingTransport::of("quantum-2", "connectx-7");
     for counter in [Counter::SymbolErrors, Counter::LinkDowned, Counter::RcvErrors] {
         transport.count("host-1[1]", counter, 0xffff_ffff);
     }
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
     let before = swept(&mut transport, &fabric, &mut agents);
-    let told = cleared(&mut transport, &before.snapshot, &mut agents);
+    let result = cleared(&mut transport, &before.snapshot, &mut agents);
     let host = port(&fabric, "host-1", 1);
     let expected = [(host, Counter::SymbolErrors, 65_535), (host, Counter::LinkDowned, 255)];
     // The classic receive errors are full, too, but the 64-bit ones count.
-    assert_eq!((named(&told), transport.sets.len()), (expected.to_vec(), 1));
+    assert_eq!((named(&result), transport.sets.len()), (expected.to_vec(), 1));
     let after = swept(&mut transport, &fabric, &mut agents);
     let reading = after.snapshot.reading(host).unwrap();
     let of = |counter| (reading.get(counter), reading.is_stuck(counter));
@@ -240,7 +241,7 @@ fn clears_classic_field_only_where_it_is_the_source() {
 fn refused_clear_is_not_retried_before_discovery() {
     // One port's refusal is enough for all of a switch's.
     for (set_as, sets) in [(0x05, 1), (0x81, 3)] {
-        let mut transport = Watched::of("infiniscale-4", "connectx-3");
+        let mut transport = RecordingTransport::of("infiniscale-4", "connectx-3");
         transport.set_as = set_as;
         for number in 1..=8 {
             transport.count(&format!("leaf-0-0[{number}]"), Counter::SymbolErrors, 65_535);
@@ -268,16 +269,16 @@ fn clears_fullest_ports_first_up_to_limit() {
     let (seat, world) = (story.seats[0], share(World::new(story)));
     let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
     let transport = SimWire::new(Arc::clone(&world), seat, time);
-    let mut transport = Watched::on(transport, world);
+    let mut transport = RecordingTransport::on(transport, world);
     for host in 0..96 {
         transport.count(&format!("host-{host}[1]"), Counter::SymbolErrors, 50_000 + 100 * host);
     }
     let fabric = assembled(&mut transport);
     let mut agents = AgentCache::default();
     let before = swept(&mut transport, &fabric, &mut agents);
-    let told = cleared(&mut transport, &before.snapshot, &mut agents);
-    assert_eq!(told.len(), 64);
-    assert!(told.iter().all(|it| it.last >= 50_000 + 100 * 31), "thousandths are close enough");
+    let result = cleared(&mut transport, &before.snapshot, &mut agents);
+    assert_eq!(result.len(), 64);
+    assert!(result.iter().all(|it| it.last >= 50_000 + 100 * 31), "thousandths are close enough");
     let after = swept(&mut transport, &fabric, &mut agents);
     assert_eq!(cleared(&mut transport, &after.snapshot, &mut agents).len(), 32);
     assert_eq!(transport.sets.len(), 96);

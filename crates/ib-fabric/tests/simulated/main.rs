@@ -1,0 +1,73 @@
+//! Sweeps over simulated fabrics, whose devices respond like observed real ones.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+
+mod clear;
+mod counter_sources;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ib_fabric::collect::agent_cache::AgentCache;
+use ib_fabric::collect::clear::CounterClearing;
+use ib_fabric::collect::discovery::Discovery;
+use ib_fabric::collect::sweep::{Sweep, SweepResult};
+use ib_fabric::names::NodeNameMap;
+use ib_fabric::{Fabric, PortIndex, Snapshot};
+use ib_mad::counter::Attribute;
+use ib_mad::fec::Fec;
+use ib_mad::pma::{DetailPolicy, OptionalCounters};
+use ib_mad::{Counter, Lid, Moment};
+use ib_sim::scenario::{Overrides, Scenario};
+use ib_sim::wire::{SimWire, Time, share};
+use ib_sim::world::World;
+use ib_umad::client::{MadClient, SendConfig};
+use ib_umad::query::{QueryPlan, run};
+use ib_umad::{MadTransport, OutgoingMad};
+
+const DETAILS: OptionalCounters = OptionalCounters { details: DetailPolicy::EachSweep, fec: false };
+const FEC: OptionalCounters = OptionalCounters { details: DetailPolicy::Never, fec: true };
+
+fn run_plan(transport: &mut impl MadTransport, plan: &mut impl QueryPlan) {
+    let mut client = MadClient::new(SendConfig::default());
+    run(plan, &mut client, transport, &AtomicBool::new(false)).unwrap();
+}
+
+fn assembled(transport: &mut impl MadTransport) -> Arc<Fabric> {
+    let mut discovery = Discovery::new();
+    run_plan(transport, &mut discovery);
+    Arc::new(discovery.finish().assemble(&NodeNameMap::default(), Moment(0), None))
+}
+
+fn swept(
+    transport: &mut impl MadTransport,
+    fabric: &Arc<Fabric>,
+    agents: &mut AgentCache,
+) -> SweepResult {
+    let mut sweep = Sweep::new(fabric, agents, transport.anchor(), true);
+    run_plan(transport, &mut sweep);
+    sweep.finish()
+}
+
+#[test]
+fn simulated_fabric_reports_fec_modes_and_ticks() {
+    let text = "{fabric: {fat-tree: {hosts: 8, radix: 8}}, traffic: {pattern: none}}";
+    let story = Scenario::parse("test", text).unwrap().story(&Overrides::default()).unwrap();
+    let seat = story.seats[0];
+    let time = Time::Virtual { began: std::time::SystemTime::UNIX_EPOCH };
+    let mut transport = SimWire::new(share(World::new(story)), seat, time);
+    let fabric = assembled(&mut transport);
+    let swept = swept(&mut transport, &fabric, &mut AgentCache::new(FEC));
+    let snapshot = &swept.snapshot;
+    for port in fabric.port_indexes() {
+        let linked = fabric.port(port).peer.is_some();
+        let mode = snapshot.fec[port.0 as usize];
+        assert_eq!(mode, linked.then_some(Fec::ReedSolomon), "{:?}", fabric.end(port));
+        let read = snapshot.reading(port).and_then(|it| it.get(Counter::FecCorrectedBlocks));
+        assert_eq!(read.is_some(), linked, "links of this speed have it");
+    }
+    for node in fabric.node_indexes() {
+        assert_eq!(snapshot.ticks[node.0 as usize], Some(7), "Quantum-2 and ConnectX-7 alike");
+    }
+}
