@@ -3,7 +3,7 @@
 use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities, Redirect};
 use ib_mad::clear::CounterSelect;
 use ib_mad::counter::Attribute;
-use ib_mad::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended};
+use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::pma;
 use ib_mad::pma::{AgentProfile, DetailPolicy, OptionMask, OptionalCounters, PortSamplesControl};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};

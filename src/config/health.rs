@@ -36,7 +36,7 @@ impl HealthOptions {
 }
 
 fn fec_of(label: &str) -> Option<Fec> {
-    Fec::ALL.iter().copied().find(|fec| fec.label() == label)
+    Fec::ALL.into_iter().find(|fec| fec.label() == label)
 }
 
 impl LimitOption {
@@ -48,7 +48,7 @@ impl LimitOption {
             found.push(wrong(key("speed"), format!("{:?} is none of: {known}", self.speed)));
         }
         if let Some(label) = self.fec.as_deref().filter(|label| fec_of(label).is_none()) {
-            let known = Fec::ALL.iter().map(|fec| fec.label()).collect::<Vec<_>>().join(", ");
+            let known = Fec::ALL.map(Fec::label).join(", ");
             found.push(wrong(key("fec"), format!("{label:?} is none of: {known}")));
         }
         for (name, ratio) in [("symbol", Some(self.symbol)), ("pre-fec", self.pre_fec)] {

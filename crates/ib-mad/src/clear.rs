@@ -7,7 +7,7 @@ use crate::{Counter, PortNumber};
 use super::layout::{attribute, byte, bytes};
 use super::m_key::MKey;
 use super::{Mad, Query};
-use crate::extended_speeds::PortExtendedSpeedsCounters;
+use crate::fec::PortExtendedSpeedsCounters;
 
 attribute! {
     /// The counters of PortCounters that a Set writes (IBTA 1.4, 16.1.3.5). PortSelect is part of the

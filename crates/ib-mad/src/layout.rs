@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use crate::class_port_info::ClassPortInfo;
     use crate::clear::CounterSelect;
-    use crate::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended};
+    use crate::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
     use crate::pma::PortSamplesControl;
     use crate::port_info::{MellanoxExtendedPortInfo, PortInfo};
     use crate::smp::{NodeInfo, PKeyTable, SmInfo, SwitchInfo};

@@ -30,7 +30,6 @@ pub mod clear;
 pub mod clock;
 pub mod counter;
 pub mod device;
-pub mod extended_speeds;
 pub mod fec;
 pub mod ids;
 pub mod label;
@@ -412,7 +411,7 @@ impl Query {
     /// sends no response): a timeout of such a query says nothing about the node and is not retried.
     pub fn is_optional(&self) -> bool {
         let optional: &[u16] = if self.subnet {
-            &[extended_speeds::PortInfoExtended::ID, port_info::MellanoxExtendedPortInfo::ID]
+            &[fec::PortInfoExtended::ID, port_info::MellanoxExtendedPortInfo::ID]
         } else {
             &[pma::PortSamplesControl::ID]
         };

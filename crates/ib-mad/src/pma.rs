@@ -419,7 +419,7 @@ mod tests {
     #[test]
     fn fec_counters_match_libibmad_offsets() {
         let mut response = Mad([0; LEN]);
-        crate::extended_speeds::PortExtendedSpeedsCounters {
+        crate::fec::PortExtendedSpeedsCounters {
             port_corrected_blocks: 5,
             port_uncorrectable_blocks: 6,
             port_corrected_symbols: 7,

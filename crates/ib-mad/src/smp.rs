@@ -12,7 +12,7 @@ use super::layout::{attribute, bits, byte, bytes, high, low};
 use super::m_key::MKey;
 use super::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use super::{DATA, Mad, Query, SMP_DATA_LEN};
-use crate::extended_speeds::PortInfoExtended;
+use crate::fec::PortInfoExtended;
 
 /// AttributeID of NodeDescription, which is one text without fields.
 pub const NODE_DESCRIPTION: u16 = 0x0010;

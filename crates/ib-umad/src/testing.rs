@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use ib_mad::class_port_info;
 use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities};
 use ib_mad::counter::Attribute;
-use ib_mad::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended};
+use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::pma::PortSamplesControl;

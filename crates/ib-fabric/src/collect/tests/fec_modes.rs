@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::PortIndex;
-use ib_mad::extended_speeds::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::fec::Fec;
+use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::pma::PortSamplesControl;
 use ib_mad::rate::Speed;
 
