@@ -2,15 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ib_mad::ids::{Guid, Lid, PortNumber};
+use ib_mad::moment::Moment;
+use ib_mad::node::{NodeIdentity, NodeKind, PortRole};
+use ib_mad::port_state::PortStatus;
+
 use super::names::NodeNameMap;
 use super::topology::{
     DuplicateGuid, End, Fabric, Link, Node, NodeIndex, Peer, Port, PortIndex, Presence,
 };
 use super::unique::{Named, make_unique};
-use ib_mad::ids::{Guid, Lid, PortNumber};
-use ib_mad::moment::Moment;
-use ib_mad::node::{NodeIdentity, NodeKind, PortRole};
-use ib_mad::port_state::PortStatus;
 
 /// A node in the result of a discovery.
 #[derive(Clone, Debug)]

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use thiserror::Error;
-
 use ib_mad::ids::Guid;
+use thiserror::Error;
 
 /// Names by node GUID, which replace the node descriptions of devices.
 ///

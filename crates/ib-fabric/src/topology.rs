@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
+use ib_mad::ids::{Guid, Lid, PortNumber};
+use ib_mad::moment::Moment;
+use ib_mad::port_state::PortStatus;
+use ib_mad::{NodeIdentity, NodeKind, PortRole, label};
 use thiserror::Error;
 
 use super::unique;
-use ib_mad::ids::{Guid, Lid, PortNumber};
-use ib_mad::label;
-use ib_mad::moment::Moment;
-use ib_mad::port_state::PortStatus;
-use ib_mad::{NodeIdentity, NodeKind, PortRole};
 
 /// Index in [`Fabric::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,11 +1,10 @@
 //! ClassPortInfo: capabilities of a management agent, and its redirect (IBTA 1.4, table 119).
 
-use crate::Lid;
-use crate::counter::Needs;
-
 use super::Mad;
 use super::layout::{attribute, bits, byte, bytes, high};
 use super::p_key::PKey;
+use crate::Lid;
+use crate::counter::Needs;
 
 /// AttributeID of ClassPortInfo, the same in every class but subnet management.
 pub const ID: u16 = ClassPortInfo::ID;

@@ -1,13 +1,12 @@
 //! Clearing counters of a port: the only Set that the program sends, and only if the operator enables it.
 //! A [`Query`] can express no other Set than counters of one port to zero.
 
-use crate::counter::{Attribute, CounterField, CounterKind};
-use crate::{Counter, PortNumber};
-
 use super::layout::{attribute, byte, bytes};
 use super::m_key::MKey;
 use super::{Mad, Query};
+use crate::counter::{Attribute, CounterField, CounterKind};
 use crate::fec::PortExtendedSpeedsCounters;
+use crate::{Counter, PortNumber};
 
 attribute! {
     /// The counters of PortCounters that a Set writes (IBTA 1.4, 16.1.3.5). PortSelect is part of the

@@ -1,9 +1,8 @@
 //! Declarative attribute layouts: one list of fields per attribute generates the struct, the decoder and
 //! the encoder, so the exporter and the simulator agree on every offset.
 
-use crate::{Guid, Lid};
-
 use super::{DATA, LEN, Mad};
+use crate::{Guid, Lid};
 
 /// Location of a field in the attribute's data.
 ///

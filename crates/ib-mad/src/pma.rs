@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use crate::counter::{Attribute, Counter, CounterField, CounterKind, CounterRow, Needs, TABLE};
-use crate::{PortNumber, Reading};
-
 use super::class_port_info::{self, PmaCapabilities};
 use super::layout::{attribute, bits, byte, bytes};
 use super::m_key::MKey;
 use super::{Mad, Query};
+use crate::counter::{Attribute, Counter, CounterField, CounterKind, CounterRow, Needs, TABLE};
+use crate::{PortNumber, Reading};
 
 const fn query(attribute: u16, port_select: PortNumber) -> Query {
     Query { subnet: false, attribute, modifier: 0, port_select, clear: None, m_key: MKey::NONE }

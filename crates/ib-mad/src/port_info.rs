@@ -1,11 +1,10 @@
 //! PortInfo: state, width and speed of a port (IBTA 1.4, table 155, and the XDR fields).
 
+use super::layout::{attribute, bits, byte, bytes, high, low};
 use crate::node::PortRole;
 use crate::port_state::{PortStatus, SpeedFields};
 use crate::rate::{Speed, SpeedSet, Width};
 use crate::{Lid, PortNumber};
-
-use super::layout::{attribute, bits, byte, bytes, high, low};
 
 attribute! {
     /// PortInfo, in wire codes.

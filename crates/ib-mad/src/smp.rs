@@ -1,18 +1,14 @@
 //! Subnet management attributes (IBTA 1.4, chapter 14.2.5).
 
-use crate::device;
-use crate::device::is_mellanox;
-use crate::labeled_enum;
-use crate::node::readable_description;
-use crate::node::{NodeIdentity, NodeKind};
-use crate::port_state::SpeedFields;
-use crate::{Guid, PortNumber};
-
 use super::layout::{attribute, bits, byte, bytes, high, low};
 use super::m_key::MKey;
 use super::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use super::{DATA, Mad, Query, SMP_DATA_LEN};
+use crate::device::is_mellanox;
 use crate::fec::PortInfoExtended;
+use crate::node::{NodeIdentity, NodeKind, readable_description};
+use crate::port_state::SpeedFields;
+use crate::{Guid, PortNumber, device, labeled_enum};
 
 /// AttributeID of NodeDescription, which is one text without fields.
 pub const NODE_DESCRIPTION: u16 = 0x0010;

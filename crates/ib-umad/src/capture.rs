@@ -9,9 +9,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ib_mad::Mad;
 use ib_mad::moment::Anchor;
-use ib_mad::{Lid, Moment};
+use ib_mad::{Lid, Mad, Moment};
 
 use super::{MadTransport, OutgoingMad, QP1_QKEY, Received, SendError, TransportError};
 

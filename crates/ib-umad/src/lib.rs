@@ -56,13 +56,11 @@ pub mod umad;
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use thiserror::Error;
-
 use ib_mad::class_port_info::Redirect;
 use ib_mad::moment::Anchor;
 use ib_mad::p_key::PKey;
-use ib_mad::{Class, DirectedRoute, Mad, Query};
-use ib_mad::{Guid, Lid, Moment};
+use ib_mad::{Class, DirectedRoute, Guid, Lid, Mad, Moment, Query};
+use thiserror::Error;
 
 /// The management queue pairs. Each has its own window, because their packets meet different queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

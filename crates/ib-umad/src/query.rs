@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use thiserror::Error;
-
 use ib_mad::{Mad, Moment};
+use thiserror::Error;
 
 use super::client::MadClient;
 use super::{

@@ -7,8 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::time::{Duration, SystemTime};
 
-use ib_mad::class_port_info;
-use ib_mad::class_port_info::{ClassPortInfo, PmaCapabilities};
+use ib_mad::class_port_info::{self, ClassPortInfo, PmaCapabilities};
 use ib_mad::counter::Attribute;
 use ib_mad::fec::{PortExtendedSpeedsCounters, PortInfoExtended};
 use ib_mad::moment::Anchor;
@@ -20,8 +19,7 @@ use ib_mad::rate::{Speed, SpeedSet, Width};
 use ib_mad::smp::{
     NODE_DESCRIPTION, NodeInfo, SmInfo, SmState, SwitchInfo, encode_node_description,
 };
-use ib_mad::{DATA, Mad, method, status};
-use ib_mad::{Guid, Lid, Moment, PortNumber};
+use ib_mad::{DATA, Guid, Lid, Mad, Moment, PortNumber, method, status};
 
 use super::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 

@@ -3,8 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::topology::End;
-use crate::{Fabric, PortIndex};
 use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::clear::is_clearable;
 use ib_mad::counter::{Attribute, CounterField};
@@ -17,6 +15,8 @@ use ib_mad::{Counter, Moment};
 use super::counter_sources::CounterSources;
 use super::fec_modes::FecModeCache;
 use super::hidden_nodes::HiddenNodes;
+use crate::topology::End;
+use crate::{Fabric, PortIndex};
 
 /// Cached capabilities of the agents of a fabric, M_Keys, and hidden nodes.
 #[derive(Debug, Default)]

@@ -11,17 +11,16 @@
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
-use crate::snapshot::Cleared;
-use crate::topology::End;
-use crate::{PortIndex, Snapshot};
 use ib_mad::clear::{CounterSelect, clear, clear_fec_counters};
 use ib_mad::counter::{Attribute, CounterField};
-use ib_mad::{Counter, Lid, Moment};
-use ib_mad::{Mad, pma};
+use ib_mad::{Counter, Lid, Mad, Moment, pma};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::agent_cache::{AgentCache, agent_of};
+use crate::snapshot::Cleared;
+use crate::topology::End;
+use crate::{PortIndex, Snapshot};
 
 /// Maximum number of port attributes that are cleared after a sweep, the fullest first; the others follow after
 /// the next sweep.

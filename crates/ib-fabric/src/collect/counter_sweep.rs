@@ -9,17 +9,15 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use crate::topology::End;
-use crate::{Fabric, NodeIndex, PortIndex};
 use ib_mad::class_port_info::PmaCapabilities;
 use ib_mad::node::NodeKind;
-use ib_mad::pma;
-use ib_mad::pma::{AttributePlan, PortSamplesControl};
-use ib_mad::{Lid, Moment, Reading};
-use ib_mad::{Mad, status};
+use ib_mad::pma::{self, AttributePlan, PortSamplesControl};
+use ib_mad::{Lid, Mad, Moment, Reading, status};
 use ib_umad::{Address, Request, RequestError};
 
 use super::agent_cache::{PmaCapabilityCache, Sampling, agent_of, has_wide_xmit_wait};
+use crate::topology::End;
+use crate::{Fabric, NodeIndex, PortIndex};
 
 /// An agent: of a switch for all of its ports, of a CA for one port.
 #[derive(Debug)]

@@ -6,10 +6,8 @@ use std::collections::VecDeque;
 use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::{PortStatus, state};
-use ib_mad::smp::SmInfo;
-use ib_mad::smp::{self, SmState};
-use ib_mad::{DirectedRoute, Mad};
-use ib_mad::{Guid, Lid, Moment, PortNumber};
+use ib_mad::smp::{self, SmInfo, SmState};
+use ib_mad::{DirectedRoute, Guid, Lid, Mad, Moment, PortNumber};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 

@@ -9,18 +9,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::snapshot::SubnetManager;
-use crate::{Fabric, PortIndex};
-use ib_mad::Mad;
-use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
-use ib_mad::smp;
-use ib_mad::smp::SmInfo;
-use ib_mad::smp::SmState;
+use ib_mad::smp::{self, SmInfo, SmState};
+use ib_mad::{Mad, Moment};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
 
 use super::agent_cache::m_key_of;
+use crate::snapshot::SubnetManager;
+use crate::{Fabric, PortIndex};
 
 /// Maximum number of queries. A subnet has two or three managers; if each host is installed with one it has
 /// hundreds, and those that hang would delay the sweep.

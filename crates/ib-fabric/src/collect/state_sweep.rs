@@ -13,23 +13,21 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::snapshot::PortRead;
-use crate::topology::Presence;
-use crate::{Fabric, NodeIndex, PortIndex};
-use ib_mad::Guid;
-use ib_mad::Mad;
 use ib_mad::fec::Fec;
 use ib_mad::m_key::MKeys;
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::PortStatus;
 use ib_mad::rate::Speed;
-use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, SwitchInfo};
+use ib_mad::smp::{self, NodeInfo, SwitchInfo};
+use ib_mad::{Guid, Mad};
 use ib_umad::{Address, Request, RequestError};
 
 use super::agent_cache::m_key_of;
 use super::fec_modes::{FecMode, FecModeCache, link_state};
 use super::hidden_nodes::{HiddenNodes, HiddenSweep, MAX_SILENT, ThrottledQueue};
+use crate::snapshot::PortRead;
+use crate::topology::Presence;
+use crate::{Fabric, NodeIndex, PortIndex};
 
 /// After this number of silent nodes without any response no more nodes are queried.
 const MAX_SILENT_NODES: usize = 32;

@@ -4,12 +4,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::topology::Presence;
-use crate::{Fabric, NodeIndex, PortIndex, Snapshot};
-use ib_mad::Mad;
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
-use ib_mad::{Guid, Moment};
+use ib_mad::{Guid, Mad, Moment};
 use ib_umad::query::QueryPlan;
 use ib_umad::{QueuePair, Request, RequestError};
 
@@ -18,6 +15,8 @@ use super::counter_sweep::CounterSweep;
 use super::fec_modes::has_reed_solomon;
 use super::sm_sweep::SmSweep;
 use super::state_sweep::StateSweep;
+use crate::topology::Presence;
+use crate::{Fabric, NodeIndex, PortIndex, Snapshot};
 
 /// Whether a node responded to its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

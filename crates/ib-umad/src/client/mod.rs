@@ -17,8 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ib_mad::class_port_info::Redirect;
-use ib_mad::{Class, DirectedRoute, Mad, status};
-use ib_mad::{Lid, Moment};
+use ib_mad::{Class, DirectedRoute, Lid, Mad, Moment, status};
 
 use super::stats::{MadOutcome, MadStats};
 use super::{Address, OutgoingMad, QueuePair, Received, Request, RequestError};

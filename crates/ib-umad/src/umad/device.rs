@@ -3,10 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
-
 use ib_mad::p_key::PKey;
 use ib_mad::{Guid, PortNumber};
+use thiserror::Error;
 
 use super::sys;
 

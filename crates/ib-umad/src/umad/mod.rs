@@ -13,13 +13,12 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use ib_mad::clock::Clock;
 use ib_mad::moment::Anchor;
 use ib_mad::p_key::PKey;
-use ib_mad::{Class, Mad};
-use ib_mad::{Guid, Lid, Moment, PortNumber};
+use ib_mad::{Class, Guid, Lid, Mad, Moment, PortNumber};
 
 use super::{MadTransport, OutgoingMad, Received, SendError, TransportError};
-use ib_mad::clock::Clock;
 use partition::Partitions;
 use sys::{Descriptor, RegisterAgent, RegisterAgent2};
 

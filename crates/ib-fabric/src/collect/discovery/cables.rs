@@ -5,14 +5,13 @@
 //! a different device, a port with two links, an entry port without a link. A cable that is moved during the
 //! discovery looks the same, so the first response is checked again before a duplicate is reported.
 
-use crate::topology::{DuplicateGuid, End};
-use ib_mad::DirectedRoute;
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::{PortStatus, physical};
 use ib_mad::smp::NodeInfo;
-use ib_mad::{Guid, PortNumber};
+use ib_mad::{DirectedRoute, Guid, PortNumber};
 
 use super::{Discovery, Target};
+use crate::topology::{DuplicateGuid, End};
 
 /// A link: the request that left `near` on this route was answered by `far`.
 #[derive(Clone, Copy, Debug)]

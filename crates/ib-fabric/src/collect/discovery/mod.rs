@@ -9,22 +9,21 @@ mod cables;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::Fabric;
-use crate::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
-use crate::names::NodeNameMap;
-use crate::topology::End;
-use cables::{Cable, CableConflict, same_device};
 use ib_mad::m_key::{MKey, MKeys};
 use ib_mad::node::{NodeIdentity, NodeKind};
 use ib_mad::port_info::{MellanoxExtendedPortInfo, PortInfo};
 use ib_mad::port_state::{PortStatus, SpeedFields, state};
 use ib_mad::rate::Speed;
-use ib_mad::smp;
-use ib_mad::smp::{NodeInfo, SwitchInfo};
-use ib_mad::{DirectedRoute, Mad, Query};
-use ib_mad::{Guid, Moment, PortNumber, device};
+use ib_mad::smp::{self, NodeInfo, SwitchInfo};
+use ib_mad::{DirectedRoute, Guid, Mad, Moment, PortNumber, Query, device};
 use ib_umad::query::QueryPlan;
 use ib_umad::{Address, QueuePair, Request, RequestError};
+
+use crate::Fabric;
+use crate::assembly::{DiscoveredFabric, DiscoveredNode, DiscoveredPort};
+use crate::names::NodeNameMap;
+use crate::topology::End;
+use cables::{Cable, CableConflict, same_device};
 
 /// Maximum number of requests: the largest subnet, with 49,151 LIDs behind 64-port switches, takes about 400,000. A
 /// device that invents neighbors must not exhaust memory.

@@ -7,6 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use ib_mad::counter::Attribute;
+use ib_mad::node::NodeKind;
+use ib_mad::pma::{DetailPolicy, OptionalCounters};
+use ib_mad::port_state::state;
+use ib_mad::{Counter, Guid, Lid, Moment};
+use ib_umad::client::{MadClient, SendConfig};
+use ib_umad::query::{QueryPlan, run};
+use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric, symbol_errors};
+use ib_umad::{MadTransport, OutgoingMad};
 use proptest::prelude::*;
 
 use super::agent_cache::AgentCache;
@@ -16,16 +25,6 @@ use super::sweep::{Sweep, SweepResult};
 use crate::Fabric;
 use crate::names::NodeNameMap;
 use crate::topology::Presence;
-use ib_mad::counter::Attribute;
-use ib_mad::node::NodeKind;
-use ib_mad::pma::{DetailPolicy, OptionalCounters};
-use ib_mad::port_state::state;
-use ib_mad::{Counter, Guid, Lid, Moment};
-use ib_umad::client::MadClient;
-use ib_umad::client::SendConfig;
-use ib_umad::query::{QueryPlan, run};
-use ib_umad::testing::{ROUND_TRIP, Reply, ScriptedTransport, fabric, symbol_errors};
-use ib_umad::{MadTransport, OutgoingMad};
 
 mod duplicates;
 mod fec_modes;
