@@ -292,7 +292,7 @@ impl Monitor {
         let tries = self.settings.pace.retries.saturating_add(1);
         let mut discovery = Discovery::new()
             .with_keys(Arc::clone(&self.keys), wire.port_guid())
-            .without(self.unanswered.select_skipped(anchor.moment, tries));
+            .with_skipped(self.unanswered.select_skipped(anchor.moment, tries));
         {
             let mut wire = CapturingTransport::new(wire, self.capture.as_mut());
             query::run(&mut discovery, &mut self.client, &mut wire, &self.stop)?;

@@ -223,12 +223,12 @@ impl MadClient {
     pub fn submit(&mut self, request: Request, tag: u64) {
         let pending = Pending { request, tag, tries: 0, redirects: 0 };
         let key = Key::new(&request);
-        if let Some(failure) = self.destination(key).given_up() {
-            self.finished.push_back((tag, Err(failure)));
+        if let Some(error) = self.destination(key).given_up() {
+            self.finished.push_back((tag, Err(error)));
         } else {
             self.destination(key).queue.push_back(pending);
             self.queued += 1;
-            self.enlist(key);
+            self.mark_ready(key);
         }
     }
 
@@ -246,7 +246,7 @@ impl MadClient {
             && until <= now
         {
             self.backing_off.pop();
-            self.enlist(key);
+            self.mark_ready(key);
         }
         [QueuePair::Qp0, QueuePair::Qp1].into_iter().find_map(|qp| self.transmit_on(qp, now))
     }
@@ -267,7 +267,7 @@ impl MadClient {
             destination.in_flight += 1;
             self.queued -= 1;
             // To the end of the queue: round robin over destinations.
-            self.enlist(key);
+            self.mark_ready(key);
             return Some(self.transmit(pending, key, now));
         }
         None
@@ -331,7 +331,7 @@ impl MadClient {
             self.stats.record(class, MadOutcome::Redirected);
             return self.follow_redirect(request, &mad);
         }
-        self.enlist(request.key);
+        self.mark_ready(request.key);
         let outcome = if status == 0 { MadOutcome::Answered } else { MadOutcome::Refused };
         self.stats.record(class, outcome);
         let result = if status == 0 { Ok(mad) } else { Err(RequestError::Status(status)) };
@@ -347,7 +347,7 @@ impl MadClient {
                 self.put_back(request);
             }
             (key, _) => {
-                self.enlist(key);
+                self.mark_ready(key);
                 self.finished
                     .push_back((request.pending.tag, Err(RequestError::Status(mad.status()))));
             }
@@ -358,7 +358,7 @@ impl MadClient {
     fn on_timeout(&mut self, request: InFlight, now: Moment) {
         self.stats.record(request.pending.request.class(), MadOutcome::TimedOut);
         if request.pending.request.query.is_optional() {
-            self.enlist(request.key);
+            self.mark_ready(request.key);
             self.finished.push_back((request.pending.tag, Err(RequestError::TimedOut)));
             return;
         }
@@ -386,12 +386,12 @@ impl MadClient {
             self.finished.extend(waiting.into_iter().map(|pending| (pending.tag, Err(why))));
         } else if request.pending.tries >= destination.tries(retries) {
             self.finished.push_back((request.pending.tag, Err(error)));
-            self.enlist(key);
+            self.mark_ready(key);
         } else {
             // Behind other queued requests, to which the node may respond.
             destination.queue.push_back(request.pending);
             self.queued += 1;
-            self.enlist(key);
+            self.mark_ready(key);
         }
     }
 
@@ -399,7 +399,7 @@ impl MadClient {
     fn put_back(&mut self, request: InFlight) {
         self.destination(request.key).queue.push_front(request.pending);
         self.queued += 1;
-        self.enlist(request.key);
+        self.mark_ready(request.key);
     }
 
     /// Removes a request from its slot and its windows.
@@ -424,7 +424,7 @@ impl MadClient {
     pub fn handle_refused(&mut self, transaction_id: u32) {
         if let Some(request) = self.remove(transaction_id) {
             self.stats.record(request.pending.request.class(), MadOutcome::Unsent);
-            self.enlist(request.key);
+            self.mark_ready(request.key);
             self.finished.push_back((request.pending.tag, Err(RequestError::Unsent)));
         }
     }
@@ -503,7 +503,7 @@ impl MadClient {
     }
 
     /// Puts a destination in the ready queue, if it has a queued request and room in its window.
-    fn enlist(&mut self, key: Key) {
+    fn mark_ready(&mut self, key: Key) {
         let destination = self.destination(key);
         if destination.has_room() && !destination.is_ready {
             destination.is_ready = true;

@@ -118,10 +118,11 @@ impl NodeDraft {
 /// The query plan; see the [module](self).
 #[derive(Debug, Default)]
 pub struct Discovery {
+    is_started: bool,
     steps: Vec<Step>,
     next: usize,
-    /// Maximum number of requests, and of ports.
-    max_steps: usize,
+    /// Maximum number of requests, and of ports; [`MAX_STEPS`] if none.
+    limit: Option<usize>,
     ports: usize,
     overflowed: bool,
     nodes: Vec<NodeDraft>,
@@ -186,14 +187,17 @@ impl DiscoveryResult {
 impl Discovery {
     /// A discovery that begins at the local port.
     pub fn new() -> Self {
-        Self::with_limit(MAX_STEPS)
+        Self::default()
     }
 
     /// A discovery with at most this number of requests.
-    pub(super) fn with_limit(max_steps: usize) -> Self {
-        let mut discovery = Discovery { max_steps, ..Discovery::default() };
-        discovery.query(DirectedRoute::LOCAL, Target::Node { from: None, verify: false });
-        discovery
+    #[cfg(test)]
+    pub(super) fn with_limit(limit: usize) -> Self {
+        Discovery { limit: Some(limit), ..Self::default() }
+    }
+
+    fn max_steps(&self) -> usize {
+        self.limit.unwrap_or(MAX_STEPS)
     }
 
     /// The same with M_Keys; if they differ, the key of the local port is found by its GUID.
@@ -204,7 +208,7 @@ impl Discovery {
 
     /// The same without queries to the neighbors of these ports, unless the port's link is not active.
     #[must_use]
-    pub fn without(self, skipped: HashSet<End>) -> Self {
+    pub fn with_skipped(self, skipped: HashSet<End>) -> Self {
         Discovery { skipped, ..self }
     }
 
@@ -259,7 +263,7 @@ impl Discovery {
     }
 
     fn query(&mut self, route: DirectedRoute, target: Target) {
-        if self.steps.len() < self.max_steps {
+        if self.steps.len() < self.max_steps() {
             self.steps.push(Step { route, target });
         } else {
             self.overflow(route);
@@ -269,7 +273,7 @@ impl Discovery {
     fn overflow(&mut self, route: DirectedRoute) {
         if !self.overflowed {
             self.overflowed = true;
-            let steps = self.max_steps;
+            let steps = self.max_steps();
             self.gap(
                 route,
                 format!("the fabric seems to have no end: discovery stops after {steps} questions"),
@@ -335,7 +339,7 @@ impl Discovery {
                 return self.leave_out(info.node_guid, behind);
             }
             Some(&node) => node,
-            None if self.ports + usize::from(identity.port_count) > self.max_steps => {
+            None if self.ports + usize::from(identity.port_count) > self.max_steps() => {
                 return self.overflow(route);
             }
             None => self.add_node(route, info, identity),
@@ -525,6 +529,9 @@ impl QueryPlan for Discovery {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
         if qp != QueuePair::Qp0 {
             return None;
+        }
+        if !std::mem::replace(&mut self.is_started, true) {
+            self.query(DirectedRoute::LOCAL, Target::Node { from: None, verify: false });
         }
         while let Some(step) = self.steps.get(self.next) {
             let tag = self.next as u64;
