@@ -145,15 +145,15 @@ impl Fabric {
             };
             Named { guid: identity.guid, name, absent: *presence == Presence::Absent }
         };
-        let mut named: Vec<Named> = entries.iter().map(name_of).collect();
+        let mut unique: Vec<Named> = entries.iter().map(name_of).collect();
         if !found.allow_shared_names {
-            make_unique(&mut named, |guid| {
+            make_unique(&mut unique, |guid| {
                 let (previous, _) = previous?;
                 Some(&*previous.node(previous.node_by_guid(guid)?).name)
             });
         }
         let mut fabric = Fabric { duplicates: found.duplicates, ..Fabric::default() };
-        for ((node, last_found, presence), Named { name, .. }) in entries.into_iter().zip(named) {
+        for ((node, last_found, presence), Named { name, .. }) in entries.into_iter().zip(unique) {
             fabric.push(node, name, last_found, presence);
         }
         fabric.local_port = found.local_port.and_then(|port| fabric.find(port));

@@ -140,7 +140,7 @@ pub struct SpeedFields {
 /// Ports for tests.
 #[cfg(any(test, feature = "testing"))]
 pub mod testing {
-    use super::*;
+    use super::{Lid, PortStatus, Speed, Width, physical, state};
 
     /// An active 4x EDR port.
     pub fn up(lid: u16) -> PortStatus {
