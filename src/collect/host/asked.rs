@@ -1,8 +1,8 @@
-//! A file that may refuse: it is asked again seldom.
+//! A sysfs file that may refuse to be read, with a backoff.
 //!
-//! Files answer EINVAL, EPERM, EOPNOTSUPP or `N/A (no PMA)`, one or all, for ever or for a while. On a
-//! restricted function of an mlx5 each such read also writes a line to the kernel's log (ACCESS_REG
-//! 0x805), so one that refused is left alone for a while.
+//! A read may fail with EINVAL, EPERM or EOPNOTSUPP, or give `N/A (no PMA)`, for one file or for all, for
+//! ever or for a while. On a restricted function of an mlx5 each such read also writes a line to the
+//! kernel's log (ACCESS_REG 0x805), so a file that failed is not read again until its backoff is over.
 
 use std::ffi::CString;
 use std::io;
@@ -12,98 +12,97 @@ use crate::fabric::Moment;
 
 use super::file::{Buffer, Directory};
 
-/// When it is asked, and how long it is left alone once it has refused.
+/// The time of a read, and how long to back off should it fail.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asking {
+pub(super) struct Attempt {
     pub now: Moment,
-    pub rest: Duration,
+    pub error_backoff: Duration,
 }
 
-/// Whether something refused when it was last asked, and until when it is left alone for that.
+/// Whether the latest read failed, and until when not to read again.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LeftAlone {
+pub(super) struct Backoff {
     pub until: Option<Moment>,
 }
 
-impl LeftAlone {
-    /// Whether its time to be left alone is over.
-    pub(super) fn may_be_asked(self, asking: Asking) -> bool {
-        self.until.is_none_or(|until| asking.now >= until)
+impl Backoff {
+    /// Whether a read may be tried.
+    pub(super) fn is_over(self, attempt: Attempt) -> bool {
+        self.until.is_none_or(|until| attempt.now >= until)
     }
 
-    /// For what has just refused.
-    pub(super) fn after(asking: Asking) -> Self {
-        LeftAlone { until: Some(asking.now + asking.rest) }
+    /// After a read that failed.
+    pub(super) fn after_failure(attempt: Attempt) -> Self {
+        Backoff { until: Some(attempt.now + attempt.error_backoff) }
     }
 }
 
-/// A file, and whether it may be asked.
+/// A file, and whether it may be read now.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct BackoffFile {
     name: CString,
-    left_alone: LeftAlone,
-    /// It has said something once.
-    answered: bool,
+    backoff: Backoff,
+    has_succeeded: bool,
 }
 
-impl Asked {
-    /// A file that has not been asked yet; `None` for what cannot be a file's name.
+impl BackoffFile {
+    /// A file that has not been read yet; `None` if `name` cannot be the name of a file.
     pub(super) fn new(name: &str) -> Option<Self> {
         let name = CString::new(name).ok()?;
-        Some(Asked { name, left_alone: LeftAlone::default(), answered: false })
+        Some(BackoffFile { name, backoff: Backoff::default(), has_succeeded: false })
     }
 
-    /// What it says, if it may be asked now and `value` makes something of it. The error is the
-    /// kernel's, for those who want to know why.
-    pub(super) fn ask<T>(
+    /// Reads and parses the file, unless it is backing off. `None` is a value that does not parse, or no
+    /// read at all. The error is the kernel's.
+    pub(super) fn read<T>(
         &mut self,
         directory: &Directory,
-        asking: Asking,
-        value: impl FnOnce(&str) -> Option<T>,
+        attempt: Attempt,
+        parse: impl FnOnce(&str) -> Option<T>,
     ) -> io::Result<Option<T>> {
-        if !self.may_be_asked(asking) {
+        if !self.is_due(attempt) {
             return Ok(None);
         }
         let mut buffer = Buffer::new();
-        let read = directory.read(&self.name, &mut buffer);
-        let found = read.as_ref().ok().and_then(|text| value(text));
-        match (&found, &read) {
-            (Some(_), _) => (self.left_alone, self.answered) = (LeftAlone::default(), true),
-            // We could not ask, which is nothing that it said.
-            (None, Err(error)) if is_our_own(error) => {}
-            (None, _) => self.leave_alone(asking),
+        let text = directory.read(&self.name, &mut buffer);
+        let value = text.as_ref().ok().and_then(|text| parse(text));
+        match (&value, &text) {
+            (Some(_), _) => (self.backoff, self.has_succeeded) = (Backoff::default(), true),
+            // Not the file's failure: it is tried again at the next read.
+            (None, Err(error)) if is_local_shortage(error) => {}
+            (None, _) => self.back_off(attempt),
         }
-        read.map(|_| found)
+        text.map(|_| value)
     }
 
-    /// Whether its time to be left alone is over.
-    pub(super) fn may_be_asked(&self, asking: Asking) -> bool {
-        self.left_alone.may_be_asked(asking)
+    /// Whether the file may be read now.
+    pub(super) fn is_due(&self, attempt: Attempt) -> bool {
+        self.backoff.is_over(attempt)
     }
 
-    /// Leaves it alone as if it had been asked and had refused.
-    pub(super) fn leave_alone(&mut self, asking: Asking) {
-        self.left_alone = LeftAlone::after(asking);
+    /// Backs off as if a read had failed.
+    pub(super) fn back_off(&mut self, attempt: Attempt) {
+        self.backoff = Backoff::after_failure(attempt);
     }
 
-    /// Lets it be asked at once: something happened that may have changed its mind.
-    pub(super) fn forgive(&mut self) {
-        self.left_alone.until = self.left_alone.until.map(|_| Moment::default());
+    /// Ends the backoff: something happened that may let the next read succeed.
+    pub(super) fn reset_backoff(&mut self) {
+        self.backoff.until = self.backoff.until.map(|_| Moment::default());
     }
 
-    /// Whether it has ever said something.
-    pub(super) fn answered(&self) -> bool {
-        self.answered
+    /// Whether any read has succeeded.
+    pub(super) fn has_succeeded(&self) -> bool {
+        self.has_succeeded
     }
 
-    /// Whether it refused when it was last asked.
-    pub(super) fn refused(&self) -> bool {
-        self.left_alone.until.is_some()
+    /// Whether the latest read failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.backoff.until.is_some()
     }
 }
 
-/// Whether a read failed for want of descriptors or memory, or was interrupted.
-fn is_our_own(error: &io::Error) -> bool {
+/// Whether a read failed for want of descriptors or memory of this process, or was interrupted.
+fn is_local_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR))
 }
 
@@ -112,21 +111,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_refused_is_not_asked_until_its_time_has_come() {
+    fn failed_file_is_not_read_until_backoff_is_over() {
         let dir = tempfile::tempdir().unwrap();
         let (path, open) = (dir.path().join("rate"), Directory::open(dir.path()).unwrap());
-        let mut file = Asked::new("rate").unwrap();
-        let mut ask = |seconds| {
+        let mut file = BackoffFile::new("rate").unwrap();
+        let mut read = |seconds| {
             let now = Moment::default() + Duration::from_secs(seconds);
-            let asking = Asking { now, rest: Duration::from_secs(60) };
-            file.ask(&open, asking, |text| text.parse::<u8>().ok()).map_err(|error| error.kind())
+            let attempt = Attempt { now, error_backoff: Duration::from_secs(60) };
+            file.read(&open, attempt, |text| text.parse::<u8>().ok()).map_err(|error| error.kind())
         };
-        assert_eq!(ask(0), Err(io::ErrorKind::NotFound));
+        assert_eq!(read(0), Err(io::ErrorKind::NotFound));
         std::fs::write(&path, "7\n").unwrap();
-        assert_eq!(ask(59), Ok(None), "it is left alone");
-        assert_eq!(ask(60), Ok(Some(7)));
+        assert_eq!(read(59), Ok(None), "it backs off");
+        assert_eq!(read(60), Ok(Some(7)));
         std::fs::write(&path, "fast\n").unwrap();
-        assert_eq!(ask(61), Ok(None), "it says nothing that makes sense");
-        assert!(file.refused());
+        assert_eq!(read(61), Ok(None), "it does not parse");
+        assert!(file.has_failed());
     }
 }

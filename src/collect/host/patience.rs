@@ -1,12 +1,12 @@
-//! Work that may hang, waited for only so long.
+//! Runs jobs that may hang, each with a timeout.
 //!
-//! A read of sysfs can take as long as the device's firmware likes: mlx5 waits a minute for a command
-//! that is not answered. So the work is done by a thread of its own, piece after piece; when a piece
-//! takes too long its thread is left alone with it, and another one does the rest. A piece that is
-//! done at last comes back, and its thread ends. There is one thread, and one more for each piece
-//! that hangs.
+//! A read of sysfs can take as long as the device's firmware likes: mlx5 waits a minute for a command that
+//! the firmware does not answer. So jobs run one after the other on a worker thread. When a job exceeds the
+//! timeout, its thread is abandoned with it, and a new worker runs the jobs that are left. A job that ends
+//! late is returned by [`TimeoutExecutor::late`], and its thread ends. There is one thread, and one more for
+//! each job that hangs.
 //!
-//! A piece at which the work panics comes back as such, and the thread goes on: a bug that one odd device
+//! A job that panics is returned with the panic message, and the worker goes on: a bug that one odd device
 //! brings to light must cost neither the others nor, for ever, that device.
 
 use std::any::Any;
@@ -16,16 +16,16 @@ use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What is to be done with a piece of work.
+/// What to do with a job.
 type Work<J, O> = Arc<dyn Fn(&mut J) -> O + Send + Sync>;
 
-/// A piece of work, and what came of it.
-pub(crate) type Done<J, O> = (J, Result<O, Panicked>);
+/// A job that ended, and its output.
+pub type Completed<J, O> = (J, Result<O, Panicked>);
 
-/// The work panicked, with this message. What it worked on may be in any state.
+/// The work panicked, with this message. The job may be in any state.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Panicked(String);
+pub struct Panicked(String);
 
 impl From<Box<dyn Any + Send>> for Panicked {
     fn from(payload: Box<dyn Any + Send>) -> Self {
@@ -35,69 +35,71 @@ impl From<Box<dyn Any + Send>> for Panicked {
     }
 }
 
-/// Has work done; see the module.
-pub(crate) struct Patience<J, O> {
+/// Runs jobs of one kind, each with a timeout; see the module.
+pub struct TimeoutExecutor<J, O> {
     work: Work<J, O>,
-    limit: Duration,
+    timeout: Duration,
     worker: Option<Worker<J, O>>,
-    /// Where pieces that took too long will come back.
-    away: Vec<Receiver<Done<J, O>>>,
+    /// Where jobs that exceeded the timeout will be returned.
+    abandoned: Vec<Receiver<Completed<J, O>>>,
 }
 
-/// A thread, and the ways to and from it.
+/// A thread, and the channels to and from it.
 struct Worker<J, O> {
     queue: Queue<J>,
     wake: Sender<()>,
-    done: Receiver<Done<J, O>>,
+    completed: Receiver<Completed<J, O>>,
 }
 
 type Queue<J> = Arc<Mutex<VecDeque<J>>>;
 
-impl<J: Send + 'static, O: Send + 'static> Patience<J, O> {
-    /// Nobody waits longer than `limit` for a piece of it.
-    pub(crate) fn new(limit: Duration, work: impl Fn(&mut J) -> O + Send + Sync + 'static) -> Self {
-        Patience { work: Arc::new(work), limit, worker: None, away: Vec::new() }
+impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
+    /// Runs `work` on each job, and waits no longer than `timeout` for one of them.
+    pub fn new(timeout: Duration, work: impl Fn(&mut J) -> O + Send + Sync + 'static) -> Self {
+        TimeoutExecutor { work: Arc::new(work), timeout, worker: None, abandoned: Vec::new() }
     }
 
-    /// Has all of it done, and returns what was done in time.
-    pub(crate) fn run(&mut self, jobs: Vec<J>) -> Vec<Done<J, O>> {
-        let mut done = Vec::with_capacity(jobs.len());
-        let mut left = VecDeque::from(jobs);
-        while !left.is_empty() {
+    /// Runs all jobs, and returns those that ended in time.
+    pub fn run(&mut self, jobs: Vec<J>) -> Vec<Completed<J, O>> {
+        let mut completed = Vec::with_capacity(jobs.len());
+        let mut pending = VecDeque::from(jobs);
+        while !pending.is_empty() {
             let Some(worker) = self.worker.take().or_else(|| Worker::start(&self.work)) else {
-                // No thread is to be had: better here than not at all.
-                done.extend(left.drain(..).map(|job| attempt(&self.work, job)));
+                // Without a thread the jobs run here, with no timeout.
+                completed.extend(pending.drain(..).map(|job| run_job(&self.work, job)));
                 break;
             };
-            let expected = left.len();
-            worker.give(&mut left);
-            let came = (0..expected)
-                .map_while(|_| worker.done.recv_timeout(self.limit).map(|it| done.push(it)).ok());
-            if came.count() == expected {
+            let expected = pending.len();
+            worker.submit(&mut pending);
+            let in_time = (0..expected).map_while(|_| {
+                let received = worker.completed.recv_timeout(self.timeout);
+                received.map(|it| completed.push(it)).ok()
+            });
+            if in_time.count() == expected {
                 self.worker = Some(worker);
             } else {
-                // What it holds is lost for now.
-                left = worker.take_back();
-                self.away.push(worker.done);
+                // All but the job that hangs.
+                pending = worker.take_queued();
+                self.abandoned.push(worker.completed);
             }
         }
-        done
+        completed
     }
 
-    /// The pieces that were done after all, since the last time somebody asked.
-    pub(crate) fn returned(&mut self) -> Vec<Done<J, O>> {
-        let mut back = Vec::new();
-        // It may have begun another piece before that was taken back, so all that comes is taken, for
-        // as long as the thread lives.
-        self.away.retain(|done| {
+    /// The jobs that exceeded the timeout and have ended since the last call.
+    pub fn late(&mut self) -> Vec<Completed<J, O>> {
+        let mut late = Vec::new();
+        // A worker may have begun another job before the queue was taken from it, so all that comes is
+        // received for as long as the thread lives.
+        self.abandoned.retain(|completed| {
             loop {
-                match done.try_recv() {
-                    Ok(done) => back.push(done),
+                match completed.try_recv() {
+                    Ok(job) => late.push(job),
                     Err(error) => return error == TryRecvError::Empty,
                 }
             }
         });
-        back
+        late
     }
 }
 
@@ -105,19 +107,19 @@ impl<J: Send + 'static, O: Send + 'static> Worker<J, O> {
     fn start(work: &Work<J, O>) -> Option<Self> {
         let queue = Queue::default();
         let (wake, woken) = mpsc::channel::<()>();
-        let (tell, done) = mpsc::channel();
+        let (sender, completed) = mpsc::channel();
         let (work, jobs) = (Arc::clone(work), Arc::clone(&queue));
-        let begun = std::thread::Builder::new().name("host-reader".into()).spawn(move || {
+        let thread = std::thread::Builder::new().name("host-reader".into()).spawn(move || {
             while woken.recv().is_ok() {
-                while let Some(job) = locked(&jobs, VecDeque::pop_front) {
-                    if tell.send(attempt(&work, job)).is_err() {
+                while let Some(job) = with_queue(&jobs, VecDeque::pop_front) {
+                    if sender.send(run_job(&work, job)).is_err() {
                         return;
                     }
                 }
             }
         });
-        match begun {
-            Ok(_) => Some(Worker { queue, wake, done }),
+        match thread {
+            Ok(_) => Some(Worker { queue, wake, completed }),
             Err(error) => {
                 tracing::warn!(%error, "no thread to read devices on: one that hangs will hang all");
                 None
@@ -125,26 +127,25 @@ impl<J: Send + 'static, O: Send + 'static> Worker<J, O> {
         }
     }
 
-    fn give(&self, jobs: &mut VecDeque<J>) {
-        locked(&self.queue, |queue| queue.append(jobs));
-        // It listens for as long as it lives; if it died, nothing comes back, which is seen.
+    fn submit(&self, jobs: &mut VecDeque<J>) {
+        with_queue(&self.queue, |queue| queue.append(jobs));
+        // If the thread has ended, nothing is returned, which counts as a timeout.
         let _ = self.wake.send(());
     }
 
-    fn take_back(&self) -> VecDeque<J> {
-        locked(&self.queue, std::mem::take)
+    fn take_queued(&self) -> VecDeque<J> {
+        with_queue(&self.queue, std::mem::take)
     }
 }
 
-/// Does a piece of work. A piece that panicked is not worked on again, so nobody sees the state that it was
-/// left in.
-fn attempt<J, O>(work: &Work<J, O>, mut job: J) -> Done<J, O> {
+/// Runs a job. After a panic the job is not run again, so its broken state is not seen.
+fn run_job<J, O>(work: &Work<J, O>, mut job: J) -> Completed<J, O> {
     let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut job)));
     (job, outcome.map_err(Panicked::from))
 }
 
-fn locked<J, T>(queue: &Queue<J>, with: impl FnOnce(&mut VecDeque<J>) -> T) -> T {
-    with(&mut queue.lock().unwrap_or_else(PoisonError::into_inner))
+fn with_queue<J, T>(queue: &Queue<J>, act: impl FnOnce(&mut VecDeque<J>) -> T) -> T {
+    act(&mut queue.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 #[cfg(test)]
@@ -154,61 +155,63 @@ mod tests {
     const LONG: Duration = Duration::from_secs(30);
     const SHORT: Duration = Duration::from_millis(20);
 
-    /// Doubles numbers, and waits for a word before each odd one.
-    fn doubling(limit: Duration) -> (Patience<u32, u32>, Sender<()>) {
+    /// Doubles numbers, and waits for a message before each odd one.
+    fn doubling(timeout: Duration) -> (TimeoutExecutor<u32, u32>, Sender<()>) {
         let (go, may_go) = mpsc::channel::<()>();
         let may_go = Mutex::new(may_go);
-        let patience = Patience::new(limit, move |job: &mut u32| {
+        let executor = TimeoutExecutor::new(timeout, move |job: &mut u32| {
             if *job % 2 == 1 {
                 let _ = may_go.lock().unwrap().recv();
             }
             *job * 2
         });
-        (patience, go)
+        (executor, go)
     }
 
-    /// What was done, and those that panicked with their messages.
-    fn told(done: Vec<Done<u32, u32>>) -> Vec<(u32, Result<u32, String>)> {
-        done.into_iter().map(|(job, it)| (job, it.map_err(|panic| panic.to_string()))).collect()
+    /// Jobs with their outputs, or their panic messages.
+    fn outputs(completed: Vec<Completed<u32, u32>>) -> Vec<(u32, Result<u32, String>)> {
+        let message = |panic: Panicked| panic.to_string();
+        completed.into_iter().map(|(job, output)| (job, output.map_err(message))).collect()
     }
 
     #[test]
-    fn all_is_done_in_order_while_nothing_hangs() {
-        let (mut patience, _go) = doubling(LONG);
+    fn jobs_are_done_in_order() {
+        let (mut executor, _go) = doubling(LONG);
         for _ in 0..3 {
-            assert_eq!(told(patience.run(vec![2, 4, 6])), [(2, Ok(4)), (4, Ok(8)), (6, Ok(12))]);
+            let done = outputs(executor.run(vec![2, 4, 6]));
+            assert_eq!(done, [(2, Ok(4)), (4, Ok(8)), (6, Ok(12))]);
         }
-        assert!(patience.returned().is_empty());
+        assert!(executor.late().is_empty());
     }
 
     #[test]
-    fn what_hangs_costs_itself_alone_and_comes_back() {
-        let (mut patience, go) = doubling(SHORT);
-        assert_eq!(told(patience.run(vec![2, 3, 4])), [(2, Ok(4)), (4, Ok(8))]);
-        assert!(patience.returned().is_empty());
-        assert_eq!(told(patience.run(vec![2, 4])), [(2, Ok(4)), (4, Ok(8))], "while one hangs");
+    fn hanging_job_delays_no_other_and_returns_late() {
+        let (mut executor, go) = doubling(SHORT);
+        assert_eq!(outputs(executor.run(vec![2, 3, 4])), [(2, Ok(4)), (4, Ok(8))]);
+        assert!(executor.late().is_empty());
+        assert_eq!(outputs(executor.run(vec![2, 4])), [(2, Ok(4)), (4, Ok(8))], "while one hangs");
         go.send(()).unwrap();
-        let begun = std::time::Instant::now();
-        let mut back = Vec::new();
+        let began = std::time::Instant::now();
+        let mut late = Vec::new();
         // Its thread ends, too.
-        while !patience.away.is_empty() && begun.elapsed() < LONG {
-            back.extend(told(patience.returned()));
+        while !executor.abandoned.is_empty() && began.elapsed() < LONG {
+            late.extend(outputs(executor.late()));
             std::thread::yield_now();
         }
-        assert_eq!(back, [(3, Ok(6))]);
-        assert!(patience.away.is_empty());
+        assert_eq!(late, [(3, Ok(6))]);
+        assert!(executor.abandoned.is_empty());
     }
 
     #[test]
-    fn a_piece_that_panics_comes_back_as_such_and_the_others_are_done() {
-        let mut patience = Patience::new(LONG, |job: &mut u32| {
+    fn panicking_job_returns_its_message_and_others_are_done() {
+        let mut executor = TimeoutExecutor::new(LONG, |job: &mut u32| {
             assert!(*job != 3, "as planned");
             *job
         });
         for _ in 0..2 {
-            let done = told(patience.run(vec![2, 3, 4]));
+            let done = outputs(executor.run(vec![2, 3, 4]));
             assert_eq!(done, [(2, Ok(2)), (3, Err("as planned".to_owned())), (4, Ok(4))]);
         }
-        assert!(patience.returned().is_empty() && patience.away.is_empty());
+        assert!(executor.late().is_empty() && executor.abandoned.is_empty());
     }
 }

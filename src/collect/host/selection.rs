@@ -1,53 +1,32 @@
-//! Which devices are looked at.
+//! Which devices are read.
 
 use regex_lite::Regex;
 
-/// A rule by name. A device that it leaves out is never opened.
+/// A filter by device name. A device that it excludes is never opened.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct DeviceFilter {
     include: Option<Regex>,
     exclude: Option<Regex>,
 }
 
-impl Selection {
-    /// Those that match `include` and do not match `exclude`, each as a whole; what is not given
-    /// leaves out nobody. The error says what is wrong with a pattern.
-    pub fn new(include: Option<&str>, exclude: Option<&str>) -> Result<Self, Wrong> {
-        let whole = |side, pattern: Option<&str>| {
+impl DeviceFilter {
+    /// Selects the devices whose whole name matches `include` and does not match `exclude`; a pattern that
+    /// is not given excludes nothing. The error says, in one line, what is wrong with a pattern.
+    pub fn new(include: Option<&str>, exclude: Option<&str>) -> Result<Self, String> {
+        let whole = |pattern: Option<&str>| {
             pattern
                 .map(|pattern| Regex::new(&format!("^(?:{pattern})$")))
                 .transpose()
-                .map_err(|error| Wrong { side, problem: error.to_string().replace('\n', " ") })
+                .map_err(|error| error.to_string().replace('\n', " "))
         };
-        Ok(Selection {
-            include: whole(Side::Include, include)?,
-            exclude: whole(Side::Exclude, exclude)?,
-        })
+        Ok(DeviceFilter { include: whole(include)?, exclude: whole(exclude)? })
     }
 
-    /// Whether a device is looked at.
-    pub fn has(&self, device: &str) -> bool {
+    /// Whether the device is to be read.
+    pub fn matches(&self, device: &str) -> bool {
         self.include.as_ref().is_none_or(|include| include.is_match(device))
             && !self.exclude.as_ref().is_some_and(|exclude| exclude.is_match(device))
     }
-}
-
-/// Which of the two patterns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Of those to look at.
-    Include,
-    /// Of those to leave alone.
-    Exclude,
-}
-
-/// A pattern that is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
-    /// Which one.
-    pub side: Side,
-    /// What is wrong with it.
-    pub problem: String,
 }
 
 #[cfg(test)]
@@ -55,19 +34,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_match_as_a_whole_and_exclusion_wins() {
-        for (include, exclude, has, has_not) in [
+    fn whole_name_matches_and_exclude_wins() {
+        for (include, exclude, matching, excluded) in [
             (None, None, "mlx5_0", ""),
             (None, Some("mlx5_1"), "mlx5_10", "mlx5_1"),
             (Some("mlx5_[0-3]|rxe.*"), None, "rxe0", "mlx5_30"),
             (Some("mlx5_.*"), Some("mlx5_bond_.*"), "mlx5_0", "mlx5_bond_0"),
         ] {
-            let selection = Selection::new(include, exclude).unwrap();
-            assert!(selection.has(has), "{include:?} {exclude:?} {has}");
-            assert!(has_not.is_empty() || !selection.has(has_not), "{include:?} {has_not}");
+            let filter = DeviceFilter::new(include, exclude).unwrap();
+            assert!(filter.matches(matching), "{include:?} {exclude:?} {matching}");
+            assert!(excluded.is_empty() || !filter.matches(excluded), "{include:?} {excluded}");
         }
-        let wrong = Selection::new(None, Some("mlx5_(")).unwrap_err();
-        assert_eq!(wrong.side, Side::Exclude);
-        assert!(!wrong.problem.contains('\n'), "{wrong:?}");
+        for (include, exclude) in [(None, Some("mlx5_(")), (Some("mlx5_("), None)] {
+            let error = DeviceFilter::new(include, exclude).unwrap_err();
+            assert!(!error.is_empty() && !error.contains('\n'), "{error:?}");
+        }
     }
 }
