@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_of_all_generations() {
+    fn rates_of_all_speeds_parse() {
         for (text, gbps_tenths, lanes, speed) in [
             ("10 Gb/sec (4X)", 100, 4, Some(Speed::Sdr)),
             ("2.5 Gb/sec (1X)", 25, 1, Some(Speed::Sdr)),
@@ -112,10 +112,10 @@ mod tests {
             ("40 Gb/sec (4X)", 400, 4, None),
             ("1600 Gb/sec (4X GDR)", 16000, 4, None),
         ] {
-            let told = rate(text).unwrap_or_default();
-            assert_eq!(told.bytes_per_second, Some(gbps_tenths * 12_500_000), "{text}");
-            assert_eq!(told.width.map(Width::lanes), Some(lanes), "{text}");
-            assert_eq!(told.speed, speed, "{text}");
+            let rate = rate(text).unwrap_or_default();
+            assert_eq!(rate.bytes_per_second, Some(gbps_tenths * 12_500_000), "{text}");
+            assert_eq!(rate.width.map(Width::lanes), Some(lanes), "{text}");
+            assert_eq!(rate.speed, speed, "{text}");
         }
         for text in [
             "",
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn states_words_and_lids() {
+    fn states_words_and_lids_parse() {
         assert_eq!(state("4: ACTIVE"), Some(4));
         assert_eq!(state("0: <unknown>"), Some(0));
         assert_eq!(
