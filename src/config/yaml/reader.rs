@@ -1,4 +1,4 @@
-//! Reads `serde` types from the tree. Each error knows the entry of the tree that it is about.
+//! Deserializes `serde` types from the tree. Each error has the entry of the tree that it is about.
 
 use std::fmt;
 
@@ -9,103 +9,97 @@ use serde::de::{
     Unexpected, VariantAccess, Visitor,
 };
 
-use super::tree::{Content, Document, Node, Place, join};
-use super::{Mistake, SPANNED};
-use crate::config::near::{meant, quoted};
+use super::tree::{Child, Content, Document, Node, Position, join};
+use super::{Diagnostic, SPANNED};
+use crate::config::near::{quoted, suggestion};
 
-/// More values than this are aliases of aliases: a file is at most 16 MiB.
-const MOST_VALUES: usize = 1 << 22;
+/// The most values of a file. More are aliases of aliases, as a file has at most 16 MiB.
+const MAX_VALUES: usize = 1 << 22;
 
 /// Why a type refuses a value.
 #[derive(Debug)]
-pub(super) enum Kind {
-    /// For this reason.
-    Refused(String),
-    /// A key is missing in a mapping.
-    Missing(&'static str),
+pub(super) enum Reason {
+    /// The value is not of the expected form.
+    Invalid(String),
+    /// A mapping lacks a key.
+    MissingKey(&'static str),
 }
 
-/// An entry of a container that a type refuses.
+/// A type refuses an entry of a container.
 #[derive(Debug)]
-pub(super) struct Wrong {
-    pub(super) kind: Kind,
-    spot: Option<Spot>,
-    /// The way to the entry, from the entry up.
-    way: Vec<String>,
+pub(super) struct ReadError {
+    pub(super) reason: Reason,
+    entry: Option<Entry>,
+    /// The segments of the path to the entry, the last one first.
+    path: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Spot {
+struct Entry {
     container: usize,
     index: usize,
-    /// It is about the key.
+    /// The error is about the key.
     at_key: bool,
 }
 
-impl Wrong {
+impl ReadError {
     fn new(problem: impl Into<String>) -> Self {
-        Wrong { kind: Kind::Refused(problem.into()), spot: None, way: Vec::new() }
+        ReadError { reason: Reason::Invalid(problem.into()), entry: None, path: Vec::new() }
     }
 
-    /// The same, as it comes out of an entry of a container.
-    fn out_of(mut self, document: &Document, container: usize, index: usize, at_key: bool) -> Self {
-        self.spot.get_or_insert(Spot { container, index, at_key });
-        self.way.push(document.step(container, index));
+    /// Adds the entry of a container that the error comes from.
+    fn within(mut self, document: &Document, container: usize, index: usize, at_key: bool) -> Self {
+        self.entry.get_or_insert(Entry { container, index, at_key });
+        self.path.push(document.segment(container, index));
         self
     }
 
-    /// Whether the mapping that misses a key had more keys, which were wrong.
+    /// Whether the mapping that lacks a key had more keys, which were removed.
     pub(super) fn has_removed(&self, document: &Document) -> bool {
-        let node = self.spot.map_or(document.root, |spot| {
-            document.nodes[spot.container].children().get(spot.index).map(|child| child.node)
+        let node = self.entry.map_or(document.root, |entry| {
+            document.nodes[entry.container].children().get(entry.index).map(|child| child.node)
         });
         let children = node.map_or(&[][..], |node| document.nodes[node].children());
         children.iter().any(|child| child.removed)
     }
 
-    /// What to say of it.
-    pub(super) fn mistake(&self, document: &Document) -> Mistake {
-        let place = match self.spot {
-            None => document.root.map_or((1, 1), |root| document.nodes[root].place),
-            Some(spot) => {
-                document.nodes[spot.container].children().get(spot.index).map_or((1, 1), |child| {
-                    match child.key.filter(|_| spot.at_key) {
-                        Some(key) => document.nodes[key].place,
-                        None => child.place,
-                    }
+    pub(super) fn diagnostic(&self, document: &Document) -> Diagnostic {
+        let position = match self.entry {
+            None => document.root.map(|root| document.nodes[root].position),
+            Some(entry) => {
+                let child = document.nodes[entry.container].children().get(entry.index);
+                child.map(|child| match child.key.filter(|_| entry.at_key) {
+                    Some(key) => document.nodes[key].position,
+                    None => child.position,
                 })
             }
         };
-        let key = self.way.iter().rev().fold(String::new(), |path, step| join(&path, step));
-        let problem = match &self.kind {
-            Kind::Refused(problem) => problem.clone(),
-            Kind::Missing(field) => format!("the key {field:?} is missing"),
+        let (line, column) = position.unwrap_or((1, 1));
+        let key = self.path.iter().rev().fold(String::new(), |path, segment| join(&path, segment));
+        let problem = match &self.reason {
+            Reason::Invalid(problem) => problem.clone(),
+            Reason::MissingKey(field) => format!("the key {field:?} is missing"),
         };
-        Mistake { line: place.0, column: place.1, key, problem }
+        Diagnostic { line, column, key, problem }
     }
 
-    /// Takes the entry out of the tree; `false` if there is none.
+    /// Removes the entry from the tree; `false` if there is none.
     pub(super) fn remove(&self, document: &mut Document) -> bool {
-        self.spot.is_some_and(|spot| document.remove(spot.container, spot.index))
+        self.entry.is_some_and(|entry| document.remove(entry.container, entry.index))
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.kind)
+        write!(f, "{:?}", self.reason)
     }
 }
 
-impl std::error::Error for Wrong {}
+impl std::error::Error for ReadError {}
 
-/// What is known, to be put behind what is not; and what may have been meant.
-fn hint(given: &str, known: &[&str]) -> String {
-    format!("{}; known: {}", meant(given, known.iter().copied()), known.join(", "))
-}
-
-impl Error for Wrong {
+impl Error for ReadError {
     fn custom<T: fmt::Display>(problem: T) -> Self {
-        Wrong::new(problem.to_string())
+        ReadError::new(problem.to_string())
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -113,74 +107,75 @@ impl Error for Wrong {
     }
 
     fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Wrong::new(format!("has to be {expected}"))
+        ReadError::new(format!("has to be {expected}"))
     }
 
     fn invalid_length(_: usize, expected: &dyn Expected) -> Self {
-        Wrong::new(format!("has to be {expected}"))
+        ReadError::new(format!("has to be {expected}"))
     }
 
     fn unknown_variant(given: &str, known: &'static [&'static str]) -> Self {
-        let near = meant(given, known.iter().copied());
-        Wrong::new(format!("{} is none of: {}{near}", quoted(given), known.join(", ")))
+        let near = suggestion(given, known.iter().copied());
+        ReadError::new(format!("{} is none of: {}{near}", quoted(given), known.join(", ")))
     }
 
     fn unknown_field(given: &str, known: &'static [&'static str]) -> Self {
-        Wrong::new(format!("unknown key{}", hint(given, known)))
+        let near = suggestion(given, known.iter().copied());
+        ReadError::new(format!("unknown key{near}; known: {}", known.join(", ")))
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Wrong { kind: Kind::Missing(field), ..Wrong::new("") }
+        ReadError { reason: Reason::MissingKey(field), ..ReadError::new("") }
     }
 }
 
-/// A value of the tree, to be read.
+/// Deserializes a value of the tree.
 #[derive(Clone, Copy)]
-pub(super) struct At<'d> {
+pub(super) struct ValueDeserializer<'d> {
     document: &'d Document,
     node: &'d Node,
     id: usize,
-    place: Place,
+    position: Position,
 }
 
-impl<'d> At<'d> {
-    /// The whole file; `None` if it is empty.
+impl<'d> ValueDeserializer<'d> {
+    /// Of the root; `None` if the file is empty.
     pub(super) fn root(document: &'d Document) -> Option<Self> {
         document.values_read.set(0);
-        let root = At::new(document, document.root?, None);
+        let root = ValueDeserializer::new(document, document.root?, None);
         (!root.node.is_null()).then_some(root)
     }
 
-    fn new(document: &'d Document, id: usize, place: Option<Place>) -> Self {
+    fn new(document: &'d Document, id: usize, position: Option<Position>) -> Self {
         let node = &document.nodes[id];
-        At { document, node, id, place: place.unwrap_or(node.place) }
+        ValueDeserializer { document, node, id, position: position.unwrap_or(node.position) }
     }
 
-    fn scalar(&self) -> Result<&'d str, Wrong> {
+    fn scalar(&self) -> Result<&'d str, ReadError> {
         match &self.node.content {
             Content::Scalar { text, .. } => Ok(text),
-            Content::List(_) => Err(Wrong::new("has to be a single value, not a list")),
+            Content::List(_) => Err(ReadError::new("has to be a single value, not a list")),
             Content::Map(_) => {
-                Err(Wrong::new("has to be a single value, not a mapping (keys with values)"))
+                Err(ReadError::new("has to be a single value, not a mapping (keys with values)"))
             }
         }
     }
 
-    fn integer<T: TryFrom<i128>>(&self, least: i128, most: i128) -> Result<T, Wrong> {
+    fn integer<T: TryFrom<i128>>(&self, least: i128, most: i128) -> Result<T, ReadError> {
         let text = self.scalar()?;
-        let number = whole(text).filter(|number| (least..=most).contains(number));
+        let number = parse_integer(text).filter(|number| (least..=most).contains(number));
         number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
             let range = match (least, most > u32::MAX.into()) {
                 (0, true) => "that is not negative".to_owned(),
                 _ => format!("between {least} and {most}"),
             };
-            Wrong::new(format!("{} is not a whole number {range}", quoted(text)))
+            ReadError::new(format!("{} is not a whole number {range}", quoted(text)))
         })
     }
 }
 
-/// A whole number as YAML writes it.
-fn whole(text: &str) -> Option<i128> {
+/// A whole number in the notations of YAML.
+fn parse_integer(text: &str) -> Option<i128> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, text.strip_prefix('+').unwrap_or(text)),
@@ -194,8 +189,8 @@ fn whole(text: &str) -> Option<i128> {
     number.filter(|_| plain).map(|number| sign * number)
 }
 
-/// Yes or no as YAML writes it, that of version 1.1 included.
-fn truth(text: &str) -> Option<bool> {
+/// A boolean in the notations of YAML, including those of version 1.1.
+fn parse_bool(text: &str) -> Option<bool> {
     let is_one_of = |words: [&str; 4]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is_one_of(["true", "yes", "y", "on"]) {
         Some(true)
@@ -206,18 +201,18 @@ fn truth(text: &str) -> Option<bool> {
 
 macro_rules! integers {
     ($($method:ident $visit:ident $type:ty,)+) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
             let number = self.integer::<$type>(<$type>::MIN.into(), <$type>::MAX.into())?;
             visitor.$visit(number)
         }
     )+};
 }
 
-impl<'de> Deserializer<'de> for At<'_> {
-    type Error = Wrong;
+impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
+    type Error = ReadError;
 
-    /// By what is written, where the type takes several.
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    /// For types that accept several kinds of values: by the notation of the value.
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.node.content {
             Content::List(_) => self.deserialize_seq(visitor),
             Content::Map(_) => self.deserialize_map(visitor),
@@ -226,12 +221,12 @@ impl<'de> Deserializer<'de> for At<'_> {
             Content::Scalar { text, .. } => {
                 let truth = ["true", "True", "TRUE", "false", "False", "FALSE"]
                     .contains(&text.as_str())
-                    .then(|| truth(text))
+                    .then(|| parse_bool(text))
                     .flatten();
                 if let Some(truth) = truth {
                     return visitor.visit_bool(truth);
                 }
-                match whole(text) {
+                match parse_integer(text) {
                     Some(number) => match (u64::try_from(number), i64::try_from(number)) {
                         (Ok(number), _) => visitor.visit_u64(number),
                         (_, Ok(number)) => visitor.visit_i64(number),
@@ -257,42 +252,38 @@ impl<'de> Deserializer<'de> for At<'_> {
         deserialize_i64 visit_i64 i64,
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let text = self.scalar()?;
-        let truth = truth(text)
-            .ok_or_else(|| Wrong::new(format!("{} is neither true nor false", quoted(text))))?;
+        let truth = parse_bool(text)
+            .ok_or_else(|| ReadError::new(format!("{} is neither true nor false", quoted(text))))?;
         visitor.visit_bool(truth)
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
-        self.deserialize_f64(visitor)
-    }
-
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let text = self.scalar()?;
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
         let number =
-            number.ok_or_else(|| Wrong::new(format!("{} is not a number", quoted(text))))?;
+            number.ok_or_else(|| ReadError::new(format!("{} is not a number", quoted(text))))?;
         visitor.visit_f64(number)
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let text = self.scalar()?;
         if self.node.is_null() {
-            return Err(Wrong::new("has no value: leave the key out, or quote the text"));
+            return Err(ReadError::new("has no value: leave the key out, or quote the text"));
         }
         visitor.visit_str(text)
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_str(visitor)
     }
 
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_str(self.scalar()?)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         if self.node.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
@@ -300,35 +291,35 @@ impl<'de> Deserializer<'de> for At<'_> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ReadError> {
         if name == SPANNED {
-            visitor.visit_seq(Parts { at: self, given: 0 })
+            visitor.visit_seq(SpannedParts { value: self, given: 0 })
         } else {
             visitor.visit_newtype_struct(self)
         }
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.node.content {
-            Content::List(_) => visitor.visit_seq(Children { at: self, next: 0 }),
-            _ if self.node.is_null() => visitor.visit_seq(Children { at: self, next: 0 }),
-            Content::Map(_) => Err(Wrong::new(
+            Content::List(_) => visitor.visit_seq(Entries { container: self, next: 0 }),
+            _ if self.node.is_null() => visitor.visit_seq(Entries { container: self, next: 0 }),
+            Content::Map(_) => Err(ReadError::new(
                 "has to be a list ([a, b], or a line \"- a\" each), not a mapping (keys with values)",
             )),
-            Content::Scalar { .. } => Err(Wrong::new(
+            Content::Scalar { .. } => Err(ReadError::new(
                 "has to be a list ([a, b], or a line \"- a\" each), not a single value",
             )),
         }
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.node.content {
-            Content::Map(_) => visitor.visit_map(Children { at: self, next: 0 }),
-            _ if self.node.is_null() => visitor.visit_map(Children { at: self, next: 0 }),
+            Content::Map(_) => visitor.visit_map(Entries { container: self, next: 0 }),
+            _ if self.node.is_null() => visitor.visit_map(Entries { container: self, next: 0 }),
             Content::List(_) => {
-                Err(Wrong::new("has to be a mapping (a line \"key: value\" each), not a list"))
+                Err(ReadError::new("has to be a mapping (a line \"key: value\" each), not a list"))
             }
-            Content::Scalar { .. } => Err(Wrong::new(
+            Content::Scalar { .. } => Err(ReadError::new(
                 "has to be a mapping (a line \"key: value\" each), not a single value",
             )),
         }
@@ -339,21 +330,8 @@ impl<'de> Deserializer<'de> for At<'_> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ReadError> {
         self.deserialize_map(visitor)
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Wrong> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: usize,
-        visitor: V,
-    ) -> Result<V::Value, Wrong> {
-        self.deserialize_seq(visitor)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -361,168 +339,170 @@ impl<'de> Deserializer<'de> for At<'_> {
         _: &'static str,
         known: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ReadError> {
         match &self.node.content {
             Content::Scalar { text, .. } => {
-                let name: StrDeserializer<'_, Wrong> = text.as_str().into_deserializer();
+                let name: StrDeserializer<'_, ReadError> = text.as_str().into_deserializer();
                 visitor.visit_enum(name)
             }
             Content::Map(children) => {
                 let mut given = children.iter().enumerate().filter(|(_, child)| !child.removed);
                 match (given.next(), given.next()) {
-                    (Some((index, _)), None) => visitor.visit_enum(Variant { at: self, index }),
+                    (Some((index, _)), None) => visitor.visit_enum(Variant { container: self, index }),
                     (None, _) if children.is_empty() => {
-                        Err(Wrong::new(format!("has to be one of: {}", known.join(", "))))
+                        Err(ReadError::new(format!("has to be one of: {}", known.join(", "))))
                     }
-                    // Its one key was wrong: that was told.
-                    (None, _) => Err(Wrong::missing_field("name")),
+                    // Its one key was removed, and has a diagnostic.
+                    (None, _) => Err(ReadError::missing_field("name")),
                     (_, Some((index, _))) => {
-                        let wrong = Wrong::new(
+                        let error = ReadError::new(
                             "one key too many: here stands one thing, with all its keys behind its name",
                         );
-                        Err(wrong.out_of(self.document, self.id, index, true))
+                        Err(error.within(self.document, self.id, index, true))
                     }
                 }
             }
             Content::List(_) => {
-                Err(Wrong::new(format!("has to be one of: {}; not a list", known.join(", "))))
+                Err(ReadError::new(format!("has to be one of: {}; not a list", known.join(", "))))
             }
         }
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_unit()
     }
 
-    serde::forward_to_deserialize_any! { i128 u128 char bytes byte_buf unit unit_struct }
+    serde::forward_to_deserialize_any! {
+        i128 u128 f32 char bytes byte_buf unit unit_struct tuple tuple_struct
+    }
 }
 
 /// The entries of a list or a mapping.
-struct Children<'d> {
-    at: At<'d>,
+struct Entries<'d> {
+    container: ValueDeserializer<'d>,
     next: usize,
 }
 
-impl<'d> Children<'d> {
-    /// The next entry that counts.
-    fn step(&mut self) -> Result<Option<(usize, &'d super::tree::Child)>, Wrong> {
-        let children = self.at.node.children();
+impl<'d> Entries<'d> {
+    /// The next entry that is not removed.
+    fn advance(&mut self) -> Result<Option<(usize, &'d Child)>, ReadError> {
+        let children = self.container.node.children();
         let found = children.iter().enumerate().skip(self.next).find(|(_, child)| !child.removed);
         self.next = found.map_or(children.len(), |(index, _)| index + 1);
-        let read = self.at.document.values_read.get() + usize::from(found.is_some());
-        self.at.document.values_read.set(read);
-        if read > MOST_VALUES {
-            return Err(Wrong::new("its aliases (*) come to too many values"));
+        let read = self.container.document.values_read.get() + usize::from(found.is_some());
+        self.container.document.values_read.set(read);
+        if read > MAX_VALUES {
+            return Err(ReadError::new("its aliases (*) come to too many values"));
         }
         Ok(found)
     }
 }
 
-impl<'de> SeqAccess<'de> for Children<'_> {
-    type Error = Wrong;
+impl<'de> SeqAccess<'de> for Entries<'_> {
+    type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Wrong> {
-        let Some((index, child)) = self.step()? else { return Ok(None) };
-        let At { document, id, .. } = self.at;
-        let value = seed.deserialize(At::new(document, child.node, Some(child.place)));
-        value.map(Some).map_err(|wrong| wrong.out_of(document, id, index, false))
+    ) -> Result<Option<T::Value>, ReadError> {
+        let Some((index, child)) = self.advance()? else { return Ok(None) };
+        let ValueDeserializer { document, id, .. } = self.container;
+        let value = seed.deserialize(ValueDeserializer::new(document, child.node, Some(child.position)));
+        value.map(Some).map_err(|error| error.within(document, id, index, false))
     }
 }
 
-impl<'de> MapAccess<'de> for Children<'_> {
-    type Error = Wrong;
+impl<'de> MapAccess<'de> for Entries<'_> {
+    type Error = ReadError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Wrong> {
-        let Some((index, child)) = self.step()? else { return Ok(None) };
-        let At { document, id, .. } = self.at;
+    ) -> Result<Option<K::Value>, ReadError> {
+        let Some((index, child)) = self.advance()? else { return Ok(None) };
+        let ValueDeserializer { document, id, .. } = self.container;
         let key = child.key.unwrap_or(child.node);
-        let key = seed.deserialize(At::new(document, key, None));
-        key.map(Some).map_err(|wrong| wrong.out_of(document, id, index, true))
+        let key = seed.deserialize(ValueDeserializer::new(document, key, None));
+        key.map(Some).map_err(|error| error.within(document, id, index, true))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
-        let At { document, id, node, .. } = self.at;
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
+        let ValueDeserializer { document, id, node, .. } = self.container;
         let index = self.next.saturating_sub(1);
         let child = &node.children()[index];
-        let value = seed.deserialize(At::new(document, child.node, Some(child.place)));
-        value.map_err(|wrong| wrong.out_of(document, id, index, false))
+        let value = seed.deserialize(ValueDeserializer::new(document, child.node, Some(child.position)));
+        value.map_err(|error| error.within(document, id, index, false))
     }
 }
 
-/// A value with its place, for [`super::Spanned`].
-struct Parts<'d> {
-    at: At<'d>,
+/// The line, the column and the value of a [`super::Spanned`].
+struct SpannedParts<'d> {
+    value: ValueDeserializer<'d>,
     given: usize,
 }
 
-impl<'de> SeqAccess<'de> for Parts<'_> {
-    type Error = Wrong;
+impl<'de> SeqAccess<'de> for SpannedParts<'_> {
+    type Error = ReadError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Wrong> {
+    ) -> Result<Option<T::Value>, ReadError> {
         self.given += 1;
-        let number = |number: u64| -> U64Deserializer<Wrong> { number.into_deserializer() };
+        let number = |number: u64| -> U64Deserializer<ReadError> { number.into_deserializer() };
         match self.given {
-            1 => seed.deserialize(number(self.at.place.0)).map(Some),
-            2 => seed.deserialize(number(self.at.place.1)).map(Some),
-            3 => seed.deserialize(self.at).map(Some),
+            1 => seed.deserialize(number(self.value.position.0)).map(Some),
+            2 => seed.deserialize(number(self.value.position.1)).map(Some),
+            3 => seed.deserialize(self.value).map(Some),
             _ => Ok(None),
         }
     }
 }
 
-/// A name with what stands behind it: `flap: {link: x}`.
+/// A variant of an enum with its content: `flap: {link: x}`.
 struct Variant<'d> {
-    at: At<'d>,
+    container: ValueDeserializer<'d>,
     index: usize,
 }
 
 impl<'de> EnumAccess<'de> for Variant<'_> {
-    type Error = Wrong;
+    type Error = ReadError;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Wrong> {
-        let At { document, id, node, .. } = self.at;
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
+        let ValueDeserializer { document, id, node, .. } = self.container;
         let child = &node.children()[self.index];
-        let key = At::new(document, child.key.unwrap_or(child.node), None);
+        let key = ValueDeserializer::new(document, child.key.unwrap_or(child.node), None);
         let name =
-            seed.deserialize(key).map_err(|wrong| wrong.out_of(document, id, self.index, true))?;
+            seed.deserialize(key).map_err(|error| error.within(document, id, self.index, true))?;
         Ok((name, self))
     }
 }
 
 impl<'d> Variant<'d> {
-    fn value<T>(self, read: impl FnOnce(At<'d>) -> Result<T, Wrong>) -> Result<T, Wrong> {
-        let At { document, id, node, .. } = self.at;
+    fn value<T>(self, read: impl FnOnce(ValueDeserializer<'d>) -> Result<T, ReadError>) -> Result<T, ReadError> {
+        let ValueDeserializer { document, id, node, .. } = self.container;
         let child = &node.children()[self.index];
-        read(At::new(document, child.node, Some(child.place)))
-            .map_err(|wrong| wrong.out_of(document, id, self.index, false))
+        read(ValueDeserializer::new(document, child.node, Some(child.position)))
+            .map_err(|error| error.within(document, id, self.index, false))
     }
 }
 
 impl<'de> VariantAccess<'de> for Variant<'_> {
-    type Error = Wrong;
+    type Error = ReadError;
 
-    fn unit_variant(self) -> Result<(), Wrong> {
-        let refuse = |at: At<'_>| {
-            if at.node.is_null() { Ok(()) } else { Err(Wrong::new("has no value of its own")) }
+    fn unit_variant(self) -> Result<(), ReadError> {
+        let refuse = |at: ValueDeserializer<'_>| {
+            if at.node.is_null() { Ok(()) } else { Err(ReadError::new("has no value of its own")) }
         };
         self.value(refuse)
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Wrong> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
         self.value(|at| seed.deserialize(at))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Wrong> {
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
         self.value(|at| at.deserialize_seq(visitor))
     }
 
@@ -530,7 +510,7 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
         self,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ReadError> {
         self.value(|at| at.deserialize_map(visitor))
     }
 }
