@@ -1,18 +1,18 @@
-//! What is recorded, where, and for how long.
+//! Settings of the recorder.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::mistakes::{Wrong, too_short, wrong};
-use super::options::{Bytes, HistoryOptions};
+use super::mistakes::{InvalidSetting, invalid, too_short};
+use super::options::{ByteSize, HistoryOptions};
 
-/// The least size of a history: one sweep of the largest fabrics, and some days of a small one.
-const LEAST: u64 = 16 << 20;
+/// The smallest size of a history: one sweep of the largest fabrics, or some days of a small one.
+const MIN_SIZE: u64 = 16 << 20;
 
-/// What the history calls this host's own devices, as if they were a fabric.
+/// The name under which the history keeps this host's own devices, as if they were a fabric.
 pub const HOST_FABRIC: &str = "host";
 
-/// So many bytes of a disk are left alone: what a host needs to keep its logs and to be logged in to.
+/// The free bytes of a disk that the history leaves to the host: for its logs, and for logins.
 pub const LEAST_FREE: u64 = 256 << 20;
 
 /// What is recorded, where, and for how long.
@@ -20,18 +20,18 @@ pub const LEAST_FREE: u64 = 256 << 20;
 pub struct HistorySettings {
     /// The file.
     pub file: PathBuf,
-    /// How many bytes it may have.
+    /// The most bytes that it may have.
     pub size: u64,
     /// How long each sweep's traffic is kept.
     pub traffic_for: Duration,
     /// How long events and all other counters are kept.
     pub rare_for: Duration,
-    /// Below so many free bytes on its disk nothing is written.
+    /// With fewer free bytes on its disk nothing is written.
     pub least_free: u64,
 }
 
 impl HistorySettings {
-    /// With the usual budget.
+    /// With the default sizes and times.
     pub fn new(file: PathBuf) -> Self {
         HistorySettings {
             file,
@@ -44,11 +44,11 @@ impl HistorySettings {
 }
 
 impl HistoryOptions {
-    pub(super) fn mistakes(&self) -> Vec<Wrong> {
+    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
         let minute = Duration::from_secs(60);
-        let size = self.size.filter(|Bytes(size)| *size < LEAST);
+        let size = self.size.filter(|ByteSize(size)| *size < MIN_SIZE);
         let size =
-            size.map(|Bytes(size)| wrong("size", format!("{size} bytes are less than 16MiB")));
+            size.map(|ByteSize(size)| invalid("size", format!("{size} bytes are less than 16MiB")));
         let times = [
             too_short("traffic-for", self.traffic_for, minute),
             too_short("rare-for", self.rare_for, minute),
@@ -57,12 +57,12 @@ impl HistoryOptions {
     }
 
     pub(super) fn settings(self) -> Option<HistorySettings> {
-        let usual = HistorySettings::new(self.file?);
+        let defaults = HistorySettings::new(self.file?);
         Some(HistorySettings {
-            size: self.size.map_or(usual.size, |Bytes(size)| size),
-            traffic_for: self.traffic_for.map_or(usual.traffic_for, Duration::from),
-            rare_for: self.rare_for.map_or(usual.rare_for, Duration::from),
-            ..usual
+            size: self.size.map_or(defaults.size, |ByteSize(size)| size),
+            traffic_for: self.traffic_for.map_or(defaults.traffic_for, Duration::from),
+            rare_for: self.rare_for.map_or(defaults.rare_for, Duration::from),
+            ..defaults
         })
     }
 }

@@ -1,12 +1,12 @@
-//! What is wrong with settings: a line each, which names the flag, or the file with line, column and key.
+//! Errors of settings: one line each, which names the flag, or the file with line, column and key.
 
 use std::path::Path;
 use std::time::Duration;
 
-use super::options::Span;
-use super::yaml::{Document, MOST_MISTAKES, Mistake, in_a_line};
+use super::options::HumanDuration;
+use super::yaml::{Diagnostic, Document, MAX_DIAGNOSTICS, single_line};
 
-/// All that is wrong with a file or with the settings: a line each, and one at least.
+/// All that is wrong with a file or with the settings: one line each, and at least one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", lines.join("\n"))]
 pub struct ConfigError {
@@ -14,19 +14,19 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// One thing that is wrong.
+    /// One problem.
     pub fn new(line: impl AsRef<str>) -> Self {
-        ConfigError { lines: vec![in_a_line(line.as_ref())] }
+        ConfigError { lines: vec![single_line(line.as_ref())] }
     }
 
-    /// Several things that are wrong with one file: `maintenance file work.yml: line 1, column 3: …`.
+    /// Several problems of one file: `maintenance file work.yml: line 1, column 3: …`.
     pub fn in_file<P: std::fmt::Display>(
         kind: &str,
         path: &Path,
         problems: impl IntoIterator<Item = P>,
     ) -> Self {
         let (path, problems) = (path.display(), problems.into_iter());
-        let line = |problem| in_a_line(&format!("{kind} {path}: {problem}"));
+        let line = |problem| single_line(&format!("{kind} {path}: {problem}"));
         ConfigError { lines: problems.map(line).collect() }
     }
 
@@ -36,58 +36,63 @@ impl ConfigError {
     }
 }
 
-/// A value that a setting cannot have.
+/// A setting has a value that it cannot have.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct InvalidSetting {
     /// The key, within its section.
-    pub(super) key: String,
-    pub(super) problem: String,
+    key: String,
+    problem: String,
 }
 
-pub(super) fn wrong(key: impl Into<String>, problem: impl Into<String>) -> Wrong {
-    Wrong { key: key.into(), problem: problem.into() }
+pub(super) fn invalid(key: impl Into<String>, problem: impl Into<String>) -> InvalidSetting {
+    InvalidSetting { key: key.into(), problem: problem.into() }
 }
 
-/// A length of time that is shorter than it may be.
-pub(super) fn too_short(key: &str, value: Option<Span>, least: Duration) -> Option<Wrong> {
+/// A duration that is shorter than `min`.
+pub(super) fn too_short(
+    key: &str,
+    value: Option<HumanDuration>,
+    min: Duration,
+) -> Option<InvalidSetting> {
     let value = Duration::from(value?);
     let shown = humantime::format_duration;
-    (value < least).then(|| wrong(key, format!("{} is less than {}", shown(value), shown(least))))
+    (value < min).then(|| invalid(key, format!("{} is less than {}", shown(value), shown(min))))
 }
 
-/// What was found while flags and file are brought together.
+/// Collects the problems of flags and file while they are merged.
 #[derive(Debug)]
-pub(super) struct Mistakes<'a> {
+pub(super) struct Diagnostics<'a> {
     path: &'a str,
     document: Document,
+    /// Lines about flags.
     flags: Vec<String>,
-    file: Vec<Mistake>,
+    file: Vec<Diagnostic>,
 }
 
-impl<'a> Mistakes<'a> {
-    pub(super) fn new(path: &'a str, document: Document, file: Vec<Mistake>) -> Self {
-        Mistakes { path, document, flags: Vec::new(), file }
+impl<'a> Diagnostics<'a> {
+    pub(super) fn new(path: &'a str, document: Document, file: Vec<Diagnostic>) -> Self {
+        Diagnostics { path, document, flags: Vec::new(), file }
     }
 
-    /// Values that flags of a section gave.
-    pub(super) fn in_flags(&mut self, section: &str, wrong: Vec<Wrong>) {
-        let line = |Wrong { key, problem }| format!("--{section}.{key}: {problem}");
-        self.flags.extend(wrong.into_iter().map(line));
+    /// Adds invalid flags of a section.
+    pub(super) fn add_flags(&mut self, section: &str, invalid: Vec<InvalidSetting>) {
+        let line = |InvalidSetting { key, problem }| format!("--{section}.{key}: {problem}");
+        self.flags.extend(invalid.into_iter().map(line));
     }
 
-    /// Values that a section of the file has.
-    pub(super) fn in_file(&mut self, section: &str, wrong: Vec<Wrong>) {
-        for Wrong { key, problem } in wrong {
-            self.either(None, &[&format!("{section}.{key}")], problem);
+    /// Adds invalid values of a section of the file.
+    pub(super) fn add_file(&mut self, section: &str, invalid: Vec<InvalidSetting>) {
+        for InvalidSetting { key, problem } in invalid {
+            self.add(None, &[&format!("{section}.{key}")], problem);
         }
     }
 
-    /// What a flag says, if one is given, or else the first of these keys that the file has.
-    pub(super) fn either(&mut self, flag: Option<&str>, keys: &[&str], problem: impl Into<String>) {
+    /// Adds a problem of a flag, if one is given, or else of the first of these keys that the file has.
+    pub(super) fn add(&mut self, flag: Option<&str>, keys: &[&str], problem: impl Into<String>) {
         let problem = problem.into();
-        let in_file = |key: &&str| self.document.mistake(key, problem.clone());
+        let in_file = |key: &&str| self.document.diagnostic(key, problem.clone());
         match (flag, keys.iter().find_map(in_file)) {
-            (None, Some(mistake)) => self.file.push(mistake),
+            (None, Some(diagnostic)) => self.file.push(diagnostic),
             (flag, _) => {
                 let named = flag.or_else(|| keys.last().copied()).unwrap_or_default();
                 self.flags.push(format!("{named}: {problem}"));
@@ -95,19 +100,19 @@ impl<'a> Mistakes<'a> {
         }
     }
 
-    /// All that was found, if anything was.
-    pub(super) fn end(&mut self) -> Result<(), ConfigError> {
-        self.file.sort_by_key(|mistake| (mistake.line, mistake.column));
-        let more = self.file.len().saturating_sub(MOST_MISTAKES);
+    /// The error, if anything was added.
+    pub(super) fn finish(&mut self) -> Result<(), ConfigError> {
+        self.file.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
+        let more = self.file.len().saturating_sub(MAX_DIAGNOSTICS);
         if more > 0 {
             self.flags.push(format!("config file {}: {more} more mistakes than these", self.path));
-            self.file.truncate(MOST_MISTAKES);
+            self.file.truncate(MAX_DIAGNOSTICS);
         }
-        let in_file = |mistake: &Mistake| format!("config file {}: {mistake}", self.path);
+        let in_file = |diagnostic: &Diagnostic| format!("config file {}: {diagnostic}", self.path);
         let lines: Vec<String> = self
             .flags
             .iter()
-            .map(|line| in_a_line(line))
+            .map(|line| single_line(line))
             .chain(self.file.iter().map(in_file))
             .collect();
         if lines.is_empty() { Ok(()) } else { Err(ConfigError { lines }) }

@@ -1,4 +1,4 @@
-//! The list of settings: each is a flag and a key of the config file.
+//! The list of options: each is a flag and a key of the config file.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,28 +10,33 @@ use serde::Deserialize;
 use crate::fabric::PortNumber;
 use crate::mad::p_key::PKey;
 
-/// A length of time as people write it: `15s`, `5m`, `500ms`.
+/// A duration with a unit: `15s`, `5m`, `500ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Span(Duration);
+pub struct HumanDuration(Duration);
 
-impl From<Span> for Duration {
-    fn from(span: Span) -> Duration {
-        span.0
+impl From<HumanDuration> for Duration {
+    fn from(duration: HumanDuration) -> Duration {
+        duration.0
     }
 }
 
-impl FromStr for Span {
+/// A duration, or a default in seconds.
+pub(super) fn seconds_or(value: Option<HumanDuration>, default: u64) -> Duration {
+    value.map_or(Duration::from_secs(default), Duration::from)
+}
+
+impl FromStr for HumanDuration {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        humantime::parse_duration(text).map(Span).map_err(|error| {
+        humantime::parse_duration(text).map(HumanDuration).map_err(|error| {
             format!("{text:?} is not a length of time such as 15s or 5m ({error})")
         })
     }
 }
 
-impl TryFrom<String> for Span {
+impl TryFrom<String> for HumanDuration {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -39,7 +44,7 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// What is logged: this and what is graver.
+/// The minimum level that is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -50,7 +55,7 @@ pub enum LogLevel {
     Debug,
 }
 
-/// How a log line is written.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -60,8 +65,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Makes a section of settings: a set of flags, a mapping of the config file, and the rule that
-/// what is set above wins over what is set below.
+/// Declares a section of options: a set of flags, a mapping of the config file, and the merge of the two.
 macro_rules! section {
     ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $type:ty,)+ }) => {
         $(#[$about])*
@@ -70,7 +74,7 @@ macro_rules! section {
         pub struct $name { $($(#[$field_about])* pub $field: Option<$type>,)+ }
 
         impl $name {
-            /// These settings, and those of `below` for what is not set here.
+            /// These options, with those of `below` for what is not set here.
             #[must_use]
             pub fn over(self, below: Self) -> Self {
                 $name { $($field: self.$field.or(below.$field),)+ }
@@ -164,7 +168,7 @@ impl CollectorOptions {
     }
 }
 
-/// On, unless a flag or the file says otherwise.
+/// On by default.
 fn is_on(on: Option<bool>, off: Option<bool>) -> bool {
     !off.unwrap_or(false) && on.unwrap_or(true)
 }
@@ -174,7 +178,7 @@ section! {
     HostOptions {
         /// From one look at the devices to the next [default: 15s]
         #[arg(id = "host_interval", long = "host.interval", value_name = "TIME")]
-        interval: Span,
+        interval: HumanDuration,
         /// Read only devices whose whole name matches this regular expression
         #[arg(long = "host.device-include", value_name = "REGEX")]
         device_include: String,
@@ -183,7 +187,7 @@ section! {
         device_exclude: String,
         /// How long a file that gave no value when it was read is left alone [default: 5m]
         #[arg(long = "host.retry-refused", value_name = "TIME")]
-        retry_refused: Span,
+        retry_refused: HumanDuration,
         /// Hear what devices tell of themselves, by libibverbs and the kernel's uevents [default: true]
         #[arg(long = "host.events", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
@@ -205,11 +209,11 @@ section! {
 pub struct LimitOption {
     /// The speed: `NDR`.
     pub speed: String,
-    /// Only with this error correction: `rs`, `rs2`, `rs-271-plr`, see [`Fec`](crate::fabric::fec::Fec).
+    /// Only with this FEC mode: `rs`, `rs2`, `rs-271-plr`, see [`Fec`](crate::fabric::fec::Fec).
     pub fec: Option<String>,
-    /// How many of the bits may be wrong, behind error correction.
+    /// The limit of the bit error ratio after error correction.
     pub symbol: f64,
-    /// How many it may have to mend.
+    /// The limit before error correction.
     pub pre_fec: Option<f64>,
 }
 
@@ -225,12 +229,12 @@ section! {
     }
 }
 
-/// A number of bytes as people write it: `1GiB`, `500MiB`, `2GB`.
+/// A number of bytes with a unit: `1GiB`, `500MiB`, `2GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Bytes(pub u64);
+pub struct ByteSize(pub u64);
 
-impl FromStr for Bytes {
+impl FromStr for ByteSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -251,12 +255,12 @@ impl FromStr for Bytes {
         number
             .zip(worth)
             .and_then(|(number, worth)| number.checked_mul(worth))
-            .map(Bytes)
+            .map(ByteSize)
             .ok_or_else(|| format!("{text:?} is not a number of bytes such as 500MiB or 1GiB"))
     }
 }
 
-impl TryFrom<String> for Bytes {
+impl TryFrom<String> for ByteSize {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -272,13 +276,13 @@ section! {
         file: PathBuf,
         /// Size that the file is kept below [default: 1GiB]
         #[arg(long = "history.size", value_name = "SIZE")]
-        size: Bytes,
+        size: ByteSize,
         /// How long each sweep's traffic is kept [default: 24h]
         #[arg(long = "history.traffic-for", value_name = "TIME")]
-        traffic_for: Span,
+        traffic_for: HumanDuration,
         /// How long events, and each sweep's errors and waits, are kept [default: 30d]
         #[arg(long = "history.rare-for", value_name = "TIME")]
-        rare_for: Span,
+        rare_for: HumanDuration,
     }
 }
 
@@ -296,13 +300,13 @@ section! {
         port: PortNumber,
         /// From one sweep of all counters to the next [default: 15s]
         #[arg(long = "fabric.interval", value_name = "TIME")]
-        interval: Span,
+        interval: HumanDuration,
         /// From one discovery to the next while nothing moves [default: 5m]
         #[arg(long = "fabric.discovery-interval", value_name = "TIME")]
-        discovery_interval: Span,
+        discovery_interval: HumanDuration,
         /// How long a node or a device of this host that disappeared is reported as down [default: 7days]
         #[arg(long = "fabric.forget-after", value_name = "TIME")]
-        forget_after: Span,
+        forget_after: HumanDuration,
         /// File with names for nodes, in the form of infiniband-diags' node-name-map
         #[arg(long = "fabric.node-name-map", value_name = "FILE")]
         node_name_map: PathBuf,
@@ -318,7 +322,7 @@ section! {
         details: bool,
         /// Interval at which PortRcvErrorDetails and PortXmitDiscardDetails are read without --fabric.details, from devices that announce them in PortSamplesControl; 0 for never [default: 2m]
         #[arg(long = "fabric.details-interval", value_name = "TIME")]
-        details_interval: Span,
+        details_interval: HumanDuration,
         /// Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]
         #[arg(long = "fabric.fec", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
@@ -341,7 +345,7 @@ section! {
         gmp_lid_window: u16,
         /// How long to wait for an answer [default: 500ms]
         #[arg(long = "fabric.timeout", value_name = "TIME")]
-        timeout: Span,
+        timeout: HumanDuration,
         /// How often to ask again what was not answered [default: 2]
         #[arg(long = "fabric.retries", value_name = "N")]
         retries: u8,
