@@ -1,4 +1,4 @@
-//! Devices and their ports: is there a link, and what keeps it away?
+//! Devices and their ports: whether there is a link, and if not, why.
 
 use crate::fabric::host::{Device, Netdev, Port};
 use crate::fabric::status::{physical, state};
@@ -8,14 +8,13 @@ use super::host::{Host, is_infiniband, port_name};
 
 const SUBJECT: Subject = Subject::Ports;
 
-/// How many entries of a port's table of GIDs are looked at: soft RoCE has 1,024, mlx5 256, and the
-/// interface's own addresses come first.
+/// How many entries of a port's GID table are read: soft RoCE has 1,024, mlx5 256, and the interface's own
+/// addresses come first.
 const GIDS: usize = 64;
 
-/// A GID that nobody set.
+/// A GID that is not set.
 const NO_GID: &str = "0000:0000:0000:0000:0000:0000:0000:0000";
 
-/// Looks at devices and ports.
 pub fn check(host: &Host) -> Vec<Finding> {
     if host.devices.is_empty() {
         let place = host.sysfs.join("class/infiniband");
@@ -28,12 +27,12 @@ pub fn check(host: &Host) -> Vec<Finding> {
     let mut findings = Vec::new();
     for device in &host.devices {
         if !device.answers {
-            findings.push(silent(device));
+            findings.push(unresponsive(device));
         }
         for port in &device.ports {
-            findings.push(of_port(host, device, port, any_up));
+            findings.push(check_port(host, device, port, any_up));
             if !is_infiniband(port) && is_up(port) && port.link_layer == "Ethernet" {
-                findings.extend(roce(host, device, port));
+                findings.extend(check_gids(host, device, port));
             }
         }
     }
@@ -44,13 +43,13 @@ fn is_up(port: &Port) -> bool {
     matches!(port.state, Some(state::ACTIVE | state::ACTIVE_DEFER))
 }
 
-fn silent(device: &Device) -> Finding {
+fn unresponsive(device: &Device) -> Finding {
     Finding::bad(SUBJECT, &*device.name, "does not answer: it could not be read within 2 s")
         .wanted("a device that answers its driver")
         .mend("dmesg | grep -i -e mlx -e infiniband   # a firmware that hangs wants a reset, or a cold start")
 }
 
-/// How fast it runs, in the words of sysfs.
+/// The rate of the port, with width and speed.
 fn rate(port: &Port) -> String {
     let gigabits = port.rate.map(|bytes| format!("{} Gb/s", bytes as f64 * 8.0 / 1e9));
     let kind = port.width.map(|width| {
@@ -60,7 +59,7 @@ fn rate(port: &Port) -> String {
     format!("{}{}", gigabits.unwrap_or_else(|| "rate unknown".into()), kind.unwrap_or_default())
 }
 
-fn of_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
+fn check_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
     let what = port_name(device, port);
     let layer = if port.link_layer.is_empty() { "link layer unknown" } else { &*port.link_layer };
     let Some(state) = port.state else {
@@ -71,7 +70,7 @@ fn of_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
                 device.name, port.number
             ));
     };
-    let how = format!("{layer}, {}", standing(state, port.physical_state));
+    let how = format!("{layer}, {}", states(state, port.physical_state));
     if is_up(port) {
         return Finding::ok(SUBJECT, what, format!("{how}, {}", rate(port)));
     }
@@ -81,7 +80,7 @@ fn of_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
             .mend("on that host: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state auto");
     }
     if state == state::INIT {
-        // The subnet manager's own line says more.
+        // The subnet manager has its own finding.
         return Finding::warn(SUBJECT, what, format!("{how}: a link that nobody configured"))
             .wanted("Active")
             .mend("see the subnet manager, below");
@@ -91,10 +90,10 @@ fn of_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
             .wanted("Active")
             .mend("wait; if it stays so, look at the subnet manager's log");
     }
-    down(host, device, port, &what, &how, any_up)
+    check_down(host, device, port, &what, &how, any_up)
 }
 
-fn standing(state: u8, physical: Option<u8>) -> String {
+fn states(state: u8, physical: Option<u8>) -> String {
     let name = match physical {
         Some(1) => "Sleep",
         Some(physical::POLLING) => "Polling",
@@ -108,8 +107,8 @@ fn standing(state: u8, physical: Option<u8>) -> String {
     format!("{}, physical state {name}", state::name(state))
 }
 
-/// A port without a link: nobody at the other end, or somebody switched it off.
-fn down(host: &Host, device: &Device, port: &Port, what: &str, how: &str, any_up: bool) -> Finding {
+/// A port without a link.
+fn check_down(host: &Host, device: &Device, port: &Port, what: &str, how: &str, any_up: bool) -> Finding {
     let ethernet = port.netdevs.iter().filter(|_| !is_infiniband(port));
     if let Some(netdev) = ethernet.into_iter().find(|netdev| is_switched_off(host, netdev)) {
         let found = format!("{how}: its interface {} is switched off", netdev.name);
@@ -131,7 +130,7 @@ fn down(host: &Host, device: &Device, port: &Port, what: &str, how: &str, any_up
         format!("{how}: no link")
     };
     let mend = "plug the cable in or change it; look at the port of the switch at its other end";
-    // On a card of two ports one is often left empty.
+    // On a card with two ports one is often not connected.
     let finding = if device.ports.iter().any(is_up) {
         Finding::note(SUBJECT, what, format!("{found}; the device's other port is up"))
     } else if any_up {
@@ -153,8 +152,8 @@ fn is_switched_off(host: &Host, netdev: &Netdev) -> bool {
     flags.is_some_and(|flags| flags & IFF_UP == 0)
 }
 
-/// RoCE: its GIDs, of which version 2 goes through routers, and the interface that it runs on.
-fn roce(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
+/// RoCE: the versions of its GIDs, of which version 2 is routable, and its interface.
+fn check_gids(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
     let path = format!("class/infiniband/{}/ports/{}", device.name, port.number);
     let (types, gids) = (
         host.directory(&format!("{path}/gid_attrs/types"))?,
@@ -168,7 +167,7 @@ fn roce(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
         .collect();
     let netdevs: Vec<&str> = port.netdevs.iter().map(|netdev| &*netdev.name).collect();
     let what = format!("{} GIDs", port_name(device, port));
-    // iWARP has GIDs of its own kind.
+    // GIDs of iWARP have no version.
     if device.about.node_type == "rnic" {
         return None;
     }
