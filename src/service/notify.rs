@@ -1,6 +1,6 @@
-//! What systemd is told: that the program is ready, how it is, that it lives, that it ends.
+//! Notifications to systemd: ready, status, watchdog, stopping.
 //!
-//! Nobody is told anything where no `$NOTIFY_SOCKET` asks for it.
+//! Without `$NOTIFY_SOCKET` nothing is sent.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use sd_notify::NotifyState;
 use crate::monitor::Board;
 use crate::transport::pulse::Pulse;
 
-/// Within the time that systemd waits for a sign of life, so many are given.
-const SIGNS: u32 = 3;
+/// How many pings are sent within the timeout of the watchdog.
+const PINGS_PER_TIMEOUT: u32 = 3;
 
-/// Scrapes are answered. What the first sweep finds is not waited for: on a fabric that is down it
-/// would be late, and that is what is to be told of.
+/// Scrapes are served. This does not wait for the first sweep: on a fabric that is down it takes long, and
+/// that is what is to be exported.
 pub fn ready() {
-    tell(&[NotifyState::Ready]);
+    notify(&[NotifyState::Ready]);
 }
 
-/// It was told to end, and does.
+/// The process is shutting down.
 pub fn stopping() {
-    tell(&[NotifyState::Stopping]);
+    notify(&[NotifyState::Stopping]);
 }
 
-/// What `systemctl status` shows in one line.
+/// The line that `systemctl status` shows.
 pub fn status(board: &Board) {
     let fabrics = board.fabrics.iter().map(|fabric| {
         let ports = fabric.snapshot.iter().flat_map(|snapshot| &snapshot.readings).flatten();
@@ -34,40 +34,40 @@ pub fn status(board: &Board) {
         format!("this host: {devices} devices, {} looks", host.looks)
     });
     let line = fabrics.chain(host).collect::<Vec<_>>().join("; ");
-    tell(&[NotifyState::Status(&line)]);
+    notify(&[NotifyState::Status(&line)]);
 }
 
-/// Whether anybody wants to be told.
-pub fn is_wanted() -> bool {
+/// Whether there is a service manager to notify.
+pub fn is_enabled() -> bool {
     std::env::var_os("NOTIFY_SOCKET").is_some()
 }
 
-/// Gives signs of life for as long as all that must turn does. `None` if nobody waits for them.
+/// Pings the watchdog of systemd for as long as all loops run.
 #[derive(Debug)]
 pub struct Watchdog {
     interval: Duration,
-    /// What must turn, and how far it was.
+    /// The heartbeats of the loops, and their counts at the latest check.
     pulses: Vec<(Pulse, u64)>,
 }
 
 impl Watchdog {
-    /// One that feels these pulses, if systemd watches (`WatchdogSec=`).
+    /// A watchdog of these heartbeats; `None` if systemd has none for the unit (`WatchdogSec=`).
     pub fn new(pulses: Vec<Pulse>) -> Option<Self> {
-        let limit = sd_notify::watchdog_enabled()?;
+        let timeout = sd_notify::watchdog_enabled()?;
         let pulses = pulses.into_iter().map(|pulse| (pulse, 0)).collect();
-        Some(Watchdog { interval: limit / SIGNS, pulses })
+        Some(Watchdog { interval: timeout / PINGS_PER_TIMEOUT, pulses })
     }
 
-    /// How long to wait from one look to the next.
+    /// The interval of checks.
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Gives a sign of life if each pulse has beaten since the last look. A loop that is late once is
-    /// forgiven; one that stands still for as long as systemd waits is not.
-    pub fn look(&mut self) {
-        if self.all_beat() {
-            tell(&[NotifyState::Watchdog]);
+    /// Sends a ping if each loop has run since the latest check. A loop that is late once does no harm; one that
+    /// hangs for the timeout of the watchdog restarts the process.
+    pub fn check(&mut self) {
+        if self.all_running() {
+            notify(&[NotifyState::Watchdog]);
         } else {
             tracing::warn!(
                 "a watch over a fabric stands still: the service manager is not told that all is well"
@@ -75,16 +75,16 @@ impl Watchdog {
         }
     }
 
-    fn all_beat(&mut self) -> bool {
+    fn all_running(&mut self) -> bool {
         self.pulses.iter_mut().fold(true, |all, (pulse, before)| {
             let now = pulse.beats();
-            let beat = now != std::mem::replace(before, now);
-            all && beat
+            let is_running = now != std::mem::replace(before, now);
+            all && is_running
         })
     }
 }
 
-fn tell(states: &[NotifyState<'_>]) {
+fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::debug!(%error, "the service manager cannot be told");
     }
@@ -95,16 +95,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_pulse_that_stands_still_is_enough() {
+    fn one_hanging_loop_withholds_the_ping() {
         let pulses = [Pulse::default(), Pulse::default()];
-        let felt = pulses.iter().map(|pulse| (pulse.clone(), 0)).collect();
-        let mut watchdog = Watchdog { interval: Duration::from_secs(1), pulses: felt };
-        assert!(!watchdog.all_beat(), "nothing has begun to turn");
+        let counts = pulses.iter().map(|pulse| (pulse.clone(), 0)).collect();
+        let mut watchdog = Watchdog { interval: Duration::from_secs(1), pulses: counts };
+        assert!(!watchdog.all_running(), "no loop has run");
         pulses.iter().for_each(Pulse::beat);
-        assert!(watchdog.all_beat());
+        assert!(watchdog.all_running());
         pulses[0].beat();
-        assert!(!watchdog.all_beat(), "the second stands still");
+        assert!(!watchdog.all_running(), "the second hangs");
         pulses.iter().for_each(Pulse::beat);
-        assert!(watchdog.all_beat(), "and is forgiven");
+        assert!(watchdog.all_running(), "it runs again");
     }
 }
