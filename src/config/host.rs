@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::collect::host::selection::DeviceFilter;
-use crate::fabric::host::rails::Rails;
+use rdma_host::model::rails::Rails;
+use rdma_host::reader::selection::DeviceFilter;
 
 use super::fabric::{DEFAULT_FABRIC, FabricSettings};
-use super::mistakes::{InvalidSetting, invalid, too_short};
 use super::options::{HostOptions, seconds_or};
+use site_config::mistakes::{InvalidSetting, invalid, too_short};
 
 /// This host's own devices.
 #[derive(Clone, Debug)]

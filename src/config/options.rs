@@ -1,47 +1,18 @@
 //! The list of options: each is a flag and a key of the config file.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
-use crate::fabric::PortNumber;
-use crate::mad::p_key::PKey;
-
-/// A duration with a unit: `15s`, `5m`, `500ms`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct HumanDuration(Duration);
-
-impl From<HumanDuration> for Duration {
-    fn from(duration: HumanDuration) -> Duration {
-        duration.0
-    }
-}
+use ib_mad::PortNumber;
+use ib_mad::p_key::PKey;
+use site_config::values::{ByteSize, HumanDuration};
 
 /// A duration, or a default in seconds.
 pub(super) fn seconds_or(value: Option<HumanDuration>, default: u64) -> Duration {
     value.map_or(Duration::from_secs(default), Duration::from)
-}
-
-impl FromStr for HumanDuration {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        humantime::parse_duration(text).map(HumanDuration).map_err(|error| {
-            format!("{text:?} is not a length of time such as 15s or 5m ({error})")
-        })
-    }
-}
-
-impl TryFrom<String> for HumanDuration {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
 }
 
 /// The minimum level that is logged.
@@ -209,7 +180,7 @@ section! {
 pub struct LimitOption {
     /// The speed: `NDR`.
     pub speed: String,
-    /// Only with this FEC mode: `rs`, `rs2`, `rs-271-plr`, see [`Fec`](crate::fabric::fec::Fec).
+    /// Only with this FEC mode: `rs`, `rs2`, `rs-271-plr`, see [`Fec`](ib_mad::fec::Fec).
     pub fec: Option<String>,
     /// The limit of the bit error ratio after error correction.
     pub symbol: f64,
@@ -226,45 +197,6 @@ section! {
         /// Limits of bit error ratios before the usual ones; in the config file alone.
         #[arg(skip)]
         limits: Vec<LimitOption>,
-    }
-}
-
-/// A number of bytes with a unit: `1GiB`, `500MiB`, `2GB`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct ByteSize(pub u64);
-
-impl FromStr for ByteSize {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
-        let (number, unit) = text.split_at(end);
-        let worth = match unit.trim() {
-            "KiB" => Some(1 << 10),
-            "MiB" => Some(1 << 20),
-            "GiB" => Some(1 << 30),
-            "TiB" => Some(1 << 40),
-            "kB" => Some(1_000),
-            "MB" => Some(1_000_000),
-            "GB" => Some(1_000_000_000),
-            "TB" => Some(1_000_000_000_000),
-            _ => None,
-        };
-        let number = number.parse::<u64>().ok();
-        number
-            .zip(worth)
-            .and_then(|(number, worth)| number.checked_mul(worth))
-            .map(ByteSize)
-            .ok_or_else(|| format!("{text:?} is not a number of bytes such as 500MiB or 1GiB"))
-    }
-}
-
-impl TryFrom<String> for ByteSize {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
     }
 }
 

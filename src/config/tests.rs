@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::*;
-use crate::fabric::rate::Speed;
-use crate::transport::pace::Pace;
 use clap::Parser;
+use ib_mad::rate::Speed;
+use ib_umad::pace::Pace;
 
 #[derive(Parser)]
 struct Flags {
@@ -32,7 +32,7 @@ fn empty_file_gives_defaults() {
 
 #[test]
 fn details_flags_give_schedule() {
-    use crate::mad::pma::Details;
+    use ib_mad::pma::Details;
     for (flags, details) in [
         (&[][..], Details::Every(Duration::from_secs(120))),
         (&["--fabric.details-interval=10m"], Details::Every(Duration::from_secs(600))),

@@ -2,8 +2,8 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use super::mistakes::{Diagnostics, InvalidSetting, invalid};
 use super::options::WebOptions;
+use site_config::mistakes::{Mistakes, Wrong, wrong};
 
 /// The first segments of the paths of probes, API and pages, which the metrics cannot have.
 pub const RESERVED_PATHS: [&str; 10] =

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::collect::host::file::Directory;
-use crate::collect::host::{HostReader, ReadOptions};
 use crate::config::Settings;
-use crate::fabric::host::{Device, HostSnapshot, Port};
-use crate::transport::clock::Clock;
+use ib_mad::clock::Clock;
+use rdma_host::model::{Device, HostSnapshot, Port};
+use rdma_host::reader;
+use rdma_host::reader::Manner;
+use rdma_host::reader::file::Directory;
 
 /// The kernel's name of the link layer with LIDs and a subnet manager.
 const INFINIBAND: &str = "InfiniBand";

@@ -1,6 +1,6 @@
 //! RDMA cards on the PCI bus: their drivers, and the width and speed of their slots.
 
-use crate::collect::host::file::Directory;
+use rdma_host::reader::file::Directory;
 
 use super::drivers::{self, Driver};
 use super::finding::{Finding, Subject};

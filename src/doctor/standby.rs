@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::collect::discovery::Discovery;
-use crate::collect::subnet::SubnetSweep;
-use crate::fabric::names::NodeNames;
-use crate::fabric::subnet::{ManagerState, SubnetManager};
-use crate::fabric::{Fabric, Moment};
-use crate::mad::Mad;
-use crate::mad::m_key::MKeys;
-use crate::transport::transactor::Transactor;
-use crate::transport::walk::{self, Broken, Walk};
-use crate::transport::{Failure, Lane, Request, Wire};
+use ib_fabric::Fabric;
+use ib_fabric::collect::discovery::Discovery;
+use ib_fabric::collect::subnet::SubnetSweep;
+use ib_fabric::names::NodeNames;
+use ib_fabric::subnet::{ManagerState, SubnetManager};
+use ib_mad::Mad;
+use ib_mad::Moment;
+use ib_mad::m_key::MKeys;
+use ib_umad::transactor::Transactor;
+use ib_umad::walk;
+use ib_umad::walk::{Broken, Walk};
+use ib_umad::{Failure, Lane, Request, Wire};
 
 use super::finding::{Finding, Subject};
 use super::identity;
@@ -118,7 +120,7 @@ fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> 
 mod tests {
     use super::super::finding::Level;
     use super::*;
-    use crate::fabric::PortIndex;
+    use ib_fabric::PortIndex;
 
     #[test]
     fn level_depends_on_masters_and_standbys() {

@@ -1,0 +1,174 @@
+//! The RDMA devices of a host, as values.
+
+pub mod cm;
+pub mod ethernet;
+pub mod event;
+pub mod hw_counter;
+pub mod rails;
+
+use std::sync::Arc;
+
+use ib_mad::moment::{Anchor, Moment};
+use ib_mad::rate::{Speed, Width};
+use ib_mad::{Guid, Lid, PortNumber, Reading};
+
+/// All devices of a host, as one read found them. Immutable.
+#[derive(Clone, Debug)]
+pub struct HostSnapshot {
+    /// Relates the moments of the read to the time of day.
+    pub anchor: Anchor,
+    /// When it began.
+    pub began: Moment,
+    /// When it ended.
+    pub ended: Moment,
+    /// The devices, by name.
+    pub devices: Vec<Device>,
+    /// How many devices the settings exclude.
+    pub left_out: usize,
+    /// Why the devices could not be listed, with the path. Those that were open already are read nevertheless.
+    pub problem: Option<String>,
+}
+
+/// An RDMA device: a function of an HCA, a NIC with RoCE, or soft RoCE.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// The kernel's name for it: `mlx5_0`.
+    pub name: Arc<str>,
+    /// The inode of its directory: another one once the device was removed and came back, and the same under
+    /// another name. `None` if it could not be opened.
+    pub instance: Option<u64>,
+    /// What it is.
+    pub about: Arc<DeviceInfo>,
+    /// Whether it and its ports could be read in time. If not, it has no ports here.
+    pub answers: bool,
+    /// Its ports, by number.
+    pub ports: Vec<Port>,
+    /// Its driver's own counters for all ports together.
+    pub hw: HwReading,
+    /// How many of its files are not read at present, because the latest read gave no value.
+    pub refused: usize,
+}
+
+/// What a device is, which seldom changes. Empty is what the driver does not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// The node GUID; 0 for a virtual function that was given none, `None` if it was not read.
+    pub guid: Option<Guid>,
+    /// The GUID of the whole system image; the same for all functions of an HCA.
+    pub system_guid: Option<Guid>,
+    /// `ca` or `rnic`, as the kernel calls it.
+    pub node_type: String,
+    /// The node description, which SMPs return too.
+    pub description: String,
+    /// Firmware version.
+    pub firmware: String,
+    /// Hardware revision.
+    pub hardware: String,
+    /// The vendor's id of the board (PSID).
+    pub board: String,
+    /// The vendor's type of the HCA: `MT4129`.
+    pub hca_type: String,
+    /// The kernel driver: `mlx5_core`.
+    pub driver: String,
+    /// Whether it is a virtual function (SR-IOV), which the host may hand to a guest at any time.
+    pub is_virtual: bool,
+}
+
+/// A port of a device. `None` is what could not be read or has no meaning.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// Its number, from 1.
+    pub number: PortNumber,
+    /// When its state was read.
+    pub at: Moment,
+    /// `InfiniBand` or `Ethernet`; empty where the kernel is too old to say.
+    pub link_layer: String,
+    /// PortState; 5 is the kernel's ACTIVE_DEFER.
+    pub state: Option<u8>,
+    /// PortPhysicalState.
+    pub physical_state: Option<u8>,
+    /// Its rate by the kernel, in bytes a second.
+    pub rate: Option<u64>,
+    /// Its width.
+    pub width: Option<Width>,
+    /// Its speed.
+    pub speed: Option<Speed>,
+    /// Its LID, once a subnet manager gave it one.
+    pub lid: Option<Lid>,
+    /// The LID of its subnet manager.
+    pub sm_lid: Option<Lid>,
+    /// The counters of PortCounters and PortCountersExtended.
+    pub reading: Reading,
+    /// Its driver's own counters.
+    pub hw: HwReading,
+    /// The counters of the connection manager, if they are read.
+    pub cm: Option<Box<cm::CmReading>>,
+    /// The network interfaces on it.
+    pub netdevs: Vec<Netdev>,
+}
+
+/// A driver's own counters. Ports that are alike share the names.
+#[derive(Clone, Debug, Default)]
+pub struct HwReading {
+    /// The names.
+    pub names: Arc<[HwName]>,
+    /// The values, in the same order.
+    pub values: Vec<Option<u64>>,
+}
+
+/// A driver's own counter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HwName {
+    /// The name of its file, as the driver spells it.
+    pub file: Box<str>,
+    /// Its row in the [table](hw_counter), if it is known.
+    pub row: Option<usize>,
+}
+
+/// A network interface of a port: IPoIB, or the Ethernet side of RoCE.
+#[derive(Clone, Debug)]
+pub struct Netdev {
+    /// `ib0`, `ens1f0np0`.
+    pub name: Arc<str>,
+    /// The mode of IPoIB.
+    pub ipoib: Option<IpoibMode>,
+    /// Operational state (RFC 2863) in the kernel's word: `up`, `down`, `lowerlayerdown`.
+    pub operstate: String,
+    /// The largest packet, in bytes.
+    pub mtu: Option<u64>,
+    /// How often its carrier went up or down.
+    pub carrier_changes: Option<u64>,
+    /// The statistics of its Ethernet driver.
+    pub ethernet: Vec<EthernetValue>,
+}
+
+/// The mode of IPoIB: a datagram has at most the MTU of the link, 4 KiB less its header; a packet in connected
+/// mode up to 64 KiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpoibMode {
+    /// Unreliable datagrams.
+    Datagram,
+    /// Reliable connections.
+    Connected,
+}
+
+impl IpoibMode {
+    /// As sysfs and metrics write it.
+    pub fn label(self) -> &'static str {
+        match self {
+            IpoibMode::Datagram => "datagram",
+            IpoibMode::Connected => "connected",
+        }
+    }
+}
+
+/// A statistic of an Ethernet driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EthernetValue {
+    /// Its row in the [table](ethernet).
+    pub row: usize,
+    /// The priority, lane or class that it belongs to.
+    pub index: Option<u8>,
+    /// The value.
+    pub value: u64,
+}

@@ -1,0 +1,171 @@
+//! A directory of counters, one file each, some of which refuse to be read.
+//!
+//! If all files of a directory failed, as with a PMA that does not respond, one of them is read as a probe
+//! once its backoff is over, another one each time, and the others only if the probe succeeds: each read
+//! that fails can cost a line in the kernel's log.
+
+use super::asked::{Attempt, BackoffFile};
+use super::file::Directory;
+
+/// The counters of a directory, each with its key.
+#[derive(Debug)]
+pub(super) struct Counters<K> {
+    directory: Directory,
+    files: Vec<(K, BackoffFile)>,
+    /// How many probes have failed in a row.
+    failed_probes: usize,
+}
+
+impl<K: Copy> Counters<K> {
+    /// Lists the files of a directory; `key` returns the key of a file, or `None` to skip it.
+    pub(super) fn open(directory: Directory, mut key: impl FnMut(&str) -> Option<K>) -> Self {
+        let names = directory.names().unwrap_or_default();
+        let files =
+            names.iter().filter_map(|name| Some((key(name)?, BackoffFile::new(name)?))).collect();
+        Counters { directory, files, failed_probes: 0 }
+    }
+
+    /// The keys of all files.
+    pub(super) fn keys(&self) -> impl Iterator<Item = K> {
+        self.files.iter().map(|(key, _)| *key)
+    }
+
+    /// Reads each file that is not backing off, and passes its value to `record`.
+    pub(super) fn read(&mut self, attempt: Attempt, mut record: impl FnMut(K, u64)) {
+        if let Some(probe) = self.probe() {
+            let (_, file) = &mut self.files[probe];
+            if !file.is_due(attempt) {
+                return;
+            }
+            if !matches!(read_number(file, &self.directory, attempt), Ok(Some(_))) {
+                self.failed_probes += 1;
+                self.files.iter_mut().for_each(|(_, file)| file.back_off(attempt));
+                return;
+            }
+            self.failed_probes = 0;
+            self.files.iter_mut().for_each(|(_, file)| file.reset_backoff());
+        }
+        for (key, file) in &mut self.files {
+            if let Ok(Some(value)) = read_number(file, &self.directory, attempt) {
+                record(*key, value);
+            }
+        }
+    }
+
+    /// The file to read for all, if all have failed: one that once succeeded, if there is one, for some
+    /// files never do.
+    fn probe(&self) -> Option<usize> {
+        if self.failed() < self.files.len() {
+            return None;
+        }
+        let succeeded =
+            || (0..self.files.len()).filter(|&index| self.files[index].1.has_succeeded());
+        let turn = |count: usize| self.failed_probes.checked_rem(count);
+        match turn(succeeded().count()) {
+            Some(turn) => succeeded().nth(turn),
+            None => turn(self.files.len()),
+        }
+    }
+
+    /// How many files gave no value at their latest read.
+    pub(super) fn failed(&self) -> usize {
+        self.files.iter().filter(|(_, file)| file.has_failed()).count()
+    }
+}
+
+fn read_number(
+    file: &mut BackoffFile,
+    directory: &Directory,
+    attempt: Attempt,
+) -> std::io::Result<Option<u64>> {
+    file.read(directory, attempt, |text| text.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use ib_mad::Moment;
+
+    const BACKOFF: Duration = Duration::from_secs(60);
+
+    struct Tree(tempfile::TempDir);
+
+    impl Tree {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let tree = Tree(tempfile::tempdir().unwrap());
+            for (name, text) in files {
+                tree.put(name, text);
+            }
+            tree
+        }
+
+        fn put(&self, name: &str, text: &str) {
+            std::fs::write(self.0.path().join(name), text).unwrap();
+        }
+
+        fn put_all(&self, names: &[&str], text: &str) {
+            for name in names {
+                self.put(name, text);
+            }
+        }
+
+        fn counters(&self) -> Counters<char> {
+            Counters::open(Directory::open(self.0.path()).unwrap(), |name| {
+                name.chars().next().filter(|&name| name != 'x')
+            })
+        }
+    }
+
+    fn read(counters: &mut Counters<char>, seconds: u64) -> Vec<(char, u64)> {
+        let mut values = Vec::new();
+        let now = Moment::default() + Duration::from_secs(seconds);
+        counters.read(Attempt { now, error_backoff: BACKOFF }, |key, value| values.push((key, value)));
+        values
+    }
+
+    #[test]
+    fn failed_file_backs_off_and_others_are_read() {
+        let tree = Tree::new(&[("a", "1\n"), ("b", "N/A (no PMA)\n"), ("c", "3"), ("x", "9")]);
+        let mut counters = tree.counters();
+        assert_eq!(read(&mut counters, 0), [('a', 1), ('c', 3)]);
+        tree.put("b", "2\n");
+        assert_eq!(read(&mut counters, 59), [('a', 1), ('c', 3)], "b backs off");
+        assert_eq!(counters.failed(), 1);
+        assert_eq!(read(&mut counters, 60), [('a', 1), ('b', 2), ('c', 3)]);
+        assert_eq!(counters.failed(), 0);
+    }
+
+    #[test]
+    fn one_file_in_turn_probes_for_all_failed() {
+        let tree = Tree::new(&[("a", ""), ("b", "-1"), ("c", "18446744073709551616")]);
+        let mut counters = tree.counters();
+        assert_eq!(read(&mut counters, 0), []);
+        tree.put("b", "2");
+        assert_eq!(read(&mut counters, 59), [], "all back off");
+        assert_eq!(read(&mut counters, 60), [], "a is read, and fails");
+        assert_eq!(read(&mut counters, 119), [], "all back off");
+        assert_eq!(read(&mut counters, 120), [('b', 2)], "b is read, then the others");
+        assert_eq!(counters.failed(), 2);
+    }
+
+    #[test]
+    fn file_that_never_succeeded_does_not_probe() {
+        let tree = Tree::new(&[("a", "N/A"), ("b", "2"), ("c", "3")]);
+        let mut counters = tree.counters();
+        assert_eq!(read(&mut counters, 0), [('b', 2), ('c', 3)]);
+        tree.put_all(&["b", "c"], "N/A");
+        assert_eq!(read(&mut counters, 1), []);
+        tree.put_all(&["b", "c"], "4");
+        assert_eq!(read(&mut counters, 61), [('b', 4), ('c', 4)]);
+    }
+
+    #[test]
+    fn removed_file_counts_as_failed() {
+        let tree = Tree::new(&[("a", "1"), ("b", "2")]);
+        let mut counters = tree.counters();
+        std::fs::remove_file(tree.0.path().join("a")).unwrap();
+        assert_eq!(read(&mut counters, 0), [('b', 2)]);
+    }
+}

@@ -1,0 +1,259 @@
+//! Reads the RDMA devices of a host from sysfs and ethtool.
+//!
+//! Works without a MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the adapters of clouds
+//! alike. A file that cannot be read, and a device that hangs, do not delay the others.
+
+mod asked;
+mod counters;
+mod device;
+pub mod ethtool;
+pub mod events;
+pub mod file;
+mod netdev;
+pub mod patience;
+mod port;
+pub mod selection;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::{Device, HostSnapshot};
+use ib_mad::clock::Clock;
+
+use asked::Attempt;
+use device::DeviceReader;
+use file::Directory;
+use patience::{Panicked, TimeoutExecutor};
+use selection::DeviceFilter;
+
+/// How long reading a device may take. It takes milliseconds; with firmware that hangs, a minute.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How to read devices.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// How long a file is not read again after a read that failed.
+    pub error_backoff: Duration,
+    /// Whether to read the statistics of Ethernet drivers.
+    pub ethtool: bool,
+    /// Whether to read the connection manager's counters.
+    pub cm: bool,
+}
+
+/// What the readers share.
+#[derive(Clone, Copy, Debug)]
+struct ReadContext {
+    clock: Clock,
+    options: ReadOptions,
+}
+
+impl ReadContext {
+    /// For reads that begin now.
+    fn attempt(&self) -> Attempt {
+        Attempt { now: self.clock.now(), error_backoff: self.options.error_backoff }
+    }
+}
+
+/// Reads all devices of a host, which it holds open.
+pub struct HostReader {
+    sysfs: PathBuf,
+    filter: DeviceFilter,
+    clock: Clock,
+    executor: TimeoutExecutor<DeviceReader, io::Result<Device>>,
+    /// The devices that are open.
+    readers: Vec<DeviceReader>,
+    /// The devices that hang, by name, and what is reported of each.
+    hanging: BTreeMap<Arc<str>, Device>,
+    /// The devices that could not be opened at the latest read, or were closed after a panic.
+    closed: BTreeMap<Arc<str>, Device>,
+    /// The devices whose latest read panicked.
+    panicked: BTreeSet<Arc<str>>,
+    /// How many devices the filter excludes.
+    left_out: usize,
+    /// Why the devices could not be listed at the latest read.
+    problem: Option<String>,
+}
+
+impl HostReader {
+    /// A reader of the devices below a mounted sysfs.
+    pub fn new(sysfs: PathBuf, filter: DeviceFilter, options: ReadOptions, clock: Clock) -> Self {
+        let context = ReadContext { clock, options };
+        HostReader {
+            sysfs,
+            filter,
+            clock,
+            executor: TimeoutExecutor::new(READ_TIMEOUT, move |reader: &mut DeviceReader| {
+                reader.read(&context)
+            }),
+            readers: Vec::new(),
+            hanging: BTreeMap::new(),
+            closed: BTreeMap::new(),
+            panicked: BTreeSet::new(),
+            left_out: 0,
+            problem: None,
+        }
+    }
+
+    /// Lets the next read read all that is cached of a device, or of all of them: names, versions, the
+    /// network interfaces of ports, and the states of ports that are backing off.
+    pub fn refresh(&mut self, device: Option<&str>) {
+        let wanted =
+            |reader: &&mut DeviceReader| device.is_none_or(|device| **reader.name() == *device);
+        self.readers.iter_mut().filter(wanted).for_each(DeviceReader::refresh);
+    }
+
+    /// Reads all devices.
+    pub fn read(&mut self) -> HostSnapshot {
+        let anchor = self.clock.anchor();
+        for (reader, outcome) in self.executor.late() {
+            self.hanging.remove(reader.name());
+            match outcome {
+                Ok(_) => {
+                    tracing::info!(device = &**reader.name(), "the device answers again");
+                    self.readers.push(reader);
+                }
+                Err(panic) => self.close_panicked(&reader, &panic),
+            }
+        }
+        let (mut devices, removed) = self.read_devices();
+        if removed {
+            // It may be back under its name at once, as after a reset.
+            (devices, _) = self.read_devices();
+        }
+        devices.extend(self.hanging.values().chain(self.closed.values()).cloned());
+        devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        HostSnapshot {
+            anchor,
+            began: anchor.moment,
+            ended: self.clock.now(),
+            devices,
+            left_out: self.left_out,
+            problem: self.problem.clone(),
+        }
+    }
+
+    /// Opens new devices, closes removed ones, and reads those that do not hang. Returns whether a device
+    /// was removed while it was read.
+    fn read_devices(&mut self) -> (Vec<Device>, bool) {
+        self.open_devices();
+        let readers = std::mem::take(&mut self.readers);
+        let mut hanging: BTreeMap<_, _> =
+            readers.iter().map(|reader| (Arc::clone(reader.name()), reader.unreadable())).collect();
+        let mut devices = Vec::with_capacity(readers.len());
+        let mut removed = false;
+        for (reader, outcome) in self.executor.run(readers) {
+            hanging.remove(reader.name());
+            match outcome {
+                Ok(Ok(device)) => {
+                    if self.panicked.remove(reader.name()) {
+                        tracing::info!(device = &**reader.name(), "the device can be read again");
+                    }
+                    devices.push(device);
+                    self.readers.push(reader);
+                }
+                Ok(Err(error)) => {
+                    tracing::debug!(device = &**reader.name(), %error, "the device is gone");
+                    removed = true;
+                }
+                Err(panic) => self.close_panicked(&reader, &panic),
+            }
+        }
+        for name in hanging.keys() {
+            tracing::warn!(device = &**name, limit = ?READ_TIMEOUT, "the device hangs: it is left alone");
+        }
+        self.hanging.append(&mut hanging);
+        (devices, removed)
+    }
+
+    /// Closes a device whose read panicked: its reader may be in any state, so the next read opens the device
+    /// again.
+    fn close_panicked(&mut self, reader: &DeviceReader, panic: &Panicked) {
+        let name = reader.name();
+        if self.panicked.insert(Arc::clone(name)) {
+            tracing::error!(
+                device = &**name,
+                %panic,
+                "a bug in the exporter: reading the device panicked; it is opened again at each look; please \
+                 report it"
+            );
+        }
+        if !self.readers.iter().any(|reader| reader.name() == name) {
+            self.closed.insert(Arc::clone(name), reader.unreadable());
+        }
+    }
+
+    /// The names of all devices. A host without RDMA modules has no such directory; without a sysfs at the
+    /// path the settings are wrong.
+    fn list(&self) -> Result<Vec<String>, String> {
+        let class = self.sysfs.join("class/infiniband");
+        match Directory::open(&class).and_then(|class| class.names()) {
+            Ok(names) => Ok(names),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let root = std::fs::metadata(&self.sysfs);
+                root.map(|_| Vec::new()).map_err(|error| {
+                    let root = self.sysfs.display();
+                    format!(
+                        "--path.sysfs {root}: {error}: name the directory where sysfs is mounted"
+                    )
+                })
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(format!(
+                "{}: {error}: let the user that the exporter runs as list this directory",
+                class.display()
+            )),
+            Err(error) => Err(format!("{}: {error}", class.display())),
+        }
+    }
+
+    /// Opens new devices and closes removed ones. Of an excluded device nothing but the name is read.
+    fn open_devices(&mut self) {
+        let names = match self.list() {
+            Ok(names) => names,
+            // Devices that cannot be listed are not removed.
+            Err(problem) => {
+                self.problem = Some(problem);
+                return;
+            }
+        };
+        self.problem = None;
+        let exists = |name: &str| names.iter().any(|existing| existing == name);
+        self.readers.retain(|reader| exists(reader.name()) && reader.exists());
+        self.hanging.retain(|name, _| exists(name));
+        self.closed.retain(|name, _| exists(name));
+        self.panicked.retain(|name| exists(name));
+        let class = self.sysfs.join("class/infiniband");
+        let is_excluded = |name: &&String| !self.filter.matches(name) && class.join(name).is_dir();
+        self.left_out = names.iter().filter(is_excluded).count();
+        for name in &names {
+            let is_open = self.hanging.contains_key(&**name)
+                || self.readers.iter().any(|reader| **reader.name() == **name);
+            if is_open || !self.filter.matches(name) {
+                continue;
+            }
+            match DeviceReader::open(&self.sysfs, name) {
+                Ok(reader) => {
+                    self.closed.remove(&**name);
+                    self.readers.push(reader);
+                }
+                // Not a device: those are directories.
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+                Err(error) => {
+                    if !self.closed.contains_key(&**name) {
+                        let directory = self.sysfs.join("class/infiniband").join(name);
+                        let directory = directory.display();
+                        tracing::warn!(device = name, %directory, %error, "the device cannot be opened");
+                    }
+                    let name: Arc<str> = name.as_str().into();
+                    self.closed.insert(Arc::clone(&name), device::unreadable(name));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! Devices of a host that change between two reads.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tempfile::TempDir;
+
+use super::*;
+use ib_mad::{Counter, Guid};
+
+/// A sysfs in a temporary directory.
+struct Sysfs(TempDir);
+
+impl Sysfs {
+    fn new() -> Self {
+        Sysfs(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.0.path().join("class").join(below)
+    }
+
+    fn put(&self, below: &str, text: &str) {
+        let path = self.path(below);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A device with an active port, known by a GUID.
+    fn device(&self, name: &str, guid: u64) {
+        self.put(&format!("infiniband/{name}/node_guid"), &format!("0000:0000:0000:{guid:04x}\n"));
+        self.put(&format!("infiniband/{name}/ports/1/state"), "4: ACTIVE\n");
+    }
+
+    fn rename(&self, from: &str, to: &str) {
+        fs::rename(
+            self.path(&format!("infiniband/{from}")),
+            self.path(&format!("infiniband/{to}")),
+        )
+        .unwrap();
+    }
+
+    fn host(&self) -> HostReader {
+        let error_backoff = Duration::from_secs(3600);
+        let options = ReadOptions { error_backoff, ethtool: true, cm: true };
+        HostReader::new(self.0.path().to_owned(), DeviceFilter::default(), options, Clock::start())
+    }
+}
+
+/// Names, GUIDs and the first port's state.
+fn summary(host: &mut HostReader) -> Vec<(String, Option<Guid>, Option<u8>)> {
+    let devices = host.read().devices;
+    let summary = |device: &Device| {
+        let state = device.ports.first().and_then(|port| port.state);
+        (device.name.to_string(), device.about.guid, state)
+    };
+    devices.iter().map(summary).collect()
+}
+
+fn active(name: &str, guid: u64) -> (String, Option<Guid>, Option<u8>) {
+    (name.to_owned(), Some(Guid(guid)), Some(4))
+}
+
+#[test]
+fn devices_that_swap_names_are_read_by_new_name() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mlx5_0", 1);
+    sysfs.device("mlx5_1", 2);
+    let mut host = sysfs.host();
+    assert_eq!(summary(&mut host), [active("mlx5_0", 1), active("mlx5_1", 2)]);
+    sysfs.rename("mlx5_0", "ib0");
+    sysfs.rename("mlx5_1", "mlx5_0");
+    sysfs.rename("ib0", "mlx5_1");
+    assert_eq!(summary(&mut host), [active("mlx5_0", 2), active("mlx5_1", 1)]);
+}
+
+#[test]
+fn port_directories_01_and_1_are_one_port() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mlx5_0", 1);
+    sysfs.put("infiniband/mlx5_0/ports/01/state", "1: DOWN\n");
+    let devices = sysfs.host().read().devices;
+    assert_eq!(devices[0].ports.len(), 1);
+    assert_eq!(devices[0].ports[0].state, Some(4));
+}
+
+#[test]
+fn reset_device_is_read_despite_backoff() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mlx5_0", 1);
+    sysfs.put("infiniband/mlx5_0/ports/1/state", "");
+    let mut host = sysfs.host();
+    assert_eq!(summary(&mut host), [("mlx5_0".to_owned(), Some(Guid(1)), None)]);
+    fs::remove_dir_all(sysfs.path("infiniband/mlx5_0")).unwrap();
+    sysfs.device("mlx5_0", 1);
+    assert_eq!(summary(&mut host), [active("mlx5_0", 1)]);
+}
+
+#[test]
+fn refresh_ends_backoff_of_port_state() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mlx5_0", 1);
+    sysfs.put("infiniband/mlx5_0/ports/1/state", "");
+    let mut host = sysfs.host();
+    assert_eq!(summary(&mut host)[0].2, None);
+    sysfs.put("infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+    assert_eq!(summary(&mut host)[0].2, None, "it backs off");
+    host.refresh(Some("mlx5_1"));
+    assert_eq!(summary(&mut host)[0].2, None, "another device was refreshed");
+    host.refresh(Some("mlx5_0"));
+    assert_eq!(summary(&mut host), [active("mlx5_0", 1)]);
+}
+
+#[test]
+fn devices_that_cannot_be_listed_stay() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mlx5_0", 1);
+    let mut host = sysfs.host();
+    assert_eq!(summary(&mut host), [active("mlx5_0", 1)]);
+    sysfs.rename("", "../hidden");
+    fs::write(sysfs.path("infiniband"), "").unwrap();
+    assert_eq!(summary(&mut host), [active("mlx5_0", 1)]);
+}
+
+#[test]
+fn failed_wide_counter_is_not_replaced_by_narrow_one() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mlx4_0", 1);
+    let port = "infiniband/mlx4_0/ports/1";
+    sysfs.put(&format!("{port}/counters/port_rcv_data"), "4294967295\n");
+    sysfs.put(&format!("{port}/counters/symbol_error"), "7\n");
+    sysfs.put(&format!("{port}/counters_ext/port_rcv_data_64"), "N/A\n");
+    sysfs.put(&format!("{port}/counters_ext/port_xmit_data_64"), "900000000000\n");
+    let snapshot = sysfs.host().read();
+    let reading = &snapshot.devices[0].ports[0].reading;
+    assert_eq!(reading.get(Counter::RcvData), None);
+    assert_eq!(reading.get(Counter::XmitData), Some(900_000_000_000));
+    assert_eq!(reading.get(Counter::SymbolErrors), Some(7));
+}
+
+#[test]
+fn bond_has_only_slaves_of_its_device() {
+    let sysfs = Sysfs::new();
+    for (device, netdev) in [("mlx5_0", "eth0"), ("mlx5_1", "eth1")] {
+        sysfs.device(device, 1);
+        sysfs.put(&format!("infiniband/{device}/ports/1/link_layer"), "Ethernet\n");
+        sysfs.put(&format!("infiniband/{device}/ports/1/gid_attrs/ndevs/0"), "bond0\n");
+        sysfs.put(&format!("net/{netdev}/operstate"), "up\n");
+        sysfs.put(&format!("net/{netdev}/device/infiniband/{device}/node_guid"), "");
+    }
+    // Of two functions that are one device, the other one has no device of its own.
+    sysfs.put("net/eth2/device/vendor", "0x15b3\n");
+    sysfs.put("net/bond0/bonding/slaves", "eth0 eth1 eth2\n");
+    let snapshot = sysfs.host().read();
+    let netdevs = |device: usize| {
+        let netdevs = &snapshot.devices[device].ports[0].netdevs;
+        netdevs.iter().map(|netdev| netdev.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(netdevs(0), ["bond0", "eth0", "eth2"]);
+    assert_eq!(netdevs(1), ["bond0", "eth1", "eth2"]);
+}
+
+#[test]
+fn value_at_limit_of_narrowest_field_is_stuck() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mthca0", 1);
+    let files = [
+        ("symbol_error", "65535", true),
+        ("link_downed", "254", false),
+        ("link_error_recovery", "65535", false),
+        ("local_link_integrity_errors", "15", true),
+        ("port_xmit_wait", "4294967295", true),
+        ("port_rcv_data", "4294967295", true),
+        ("unicast_xmit_packets", "18446744073709551615", false),
+    ];
+    for (file, value, _) in files {
+        sysfs.put(&format!("infiniband/mthca0/ports/1/counters/{file}"), &format!("{value}\n"));
+    }
+    let snapshot = sysfs.host().read();
+    let reading = &snapshot.devices[0].ports[0].reading;
+    for (file, value, stuck) in files {
+        let counter = Counter::from_file(file).unwrap();
+        assert_eq!(reading.get(counter), Some(value.parse().unwrap()), "{file}");
+        assert_eq!(reading.is_stuck(counter), stuck, "{file}");
+    }
+}
+
+#[test]
+fn panicking_device_is_reopened_at_next_read() {
+    let sysfs = Sysfs::new();
+    sysfs.device("mlx5_0", 1);
+    sysfs.device("mlx5_1", 2);
+    let mut host = sysfs.host();
+    let panics = Arc::new(AtomicBool::new(true));
+    let must_panic = Arc::clone(&panics);
+    let error_backoff = Duration::from_secs(3600);
+    let options = ReadOptions { error_backoff, ethtool: false, cm: false };
+    let context = ReadContext { clock: Clock::start(), options };
+    host.executor = TimeoutExecutor::new(Duration::from_secs(60), move |reader: &mut DeviceReader| {
+        let is_sick = must_panic.load(Ordering::Relaxed) && **reader.name() == *"mlx5_0";
+        assert!(!is_sick, "as planned");
+        reader.read(&context)
+    });
+    let mut answers = || {
+        let devices = host.read().devices;
+        devices.iter().map(|device| (device.name.to_string(), device.answers)).collect::<Vec<_>>()
+    };
+    let first = |answers| [("mlx5_0".to_owned(), answers), ("mlx5_1".to_owned(), true)];
+    for _ in 0..2 {
+        assert_eq!(answers(), first(false));
+    }
+    panics.store(false, Ordering::Relaxed);
+    assert_eq!(answers(), first(true));
+}
+
+#[test]
+fn problem_of_listing_names_the_path() {
+    let sysfs = Sysfs::new();
+    let problem = |host: &mut HostReader| host.read().problem;
+    let mut host = sysfs.host();
+    assert_eq!(problem(&mut host), None, "no RDMA module is loaded");
+    sysfs.put("infiniband", "");
+    assert!(problem(&mut host).unwrap().contains("class/infiniband: Not a directory"));
+    fs::remove_file(sysfs.path("infiniband")).unwrap();
+    assert_eq!(problem(&mut host), None);
+    let mut nowhere = HostReader { sysfs: sysfs.0.path().join("sys"), ..sysfs.host() };
+    let problem = problem(&mut nowhere).unwrap();
+    assert!(
+        problem.contains("--path.sysfs") && problem.contains("/sys: No such file"),
+        "{problem}"
+    );
+}

@@ -1,0 +1,74 @@
+//! Values with a unit.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// A duration with a unit: `15s`, `5m`, `500ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct HumanDuration(Duration);
+
+impl From<HumanDuration> for Duration {
+    fn from(duration: HumanDuration) -> Duration {
+        duration.0
+    }
+}
+
+impl FromStr for HumanDuration {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        humantime::parse_duration(text).map(HumanDuration).map_err(|error| {
+            format!("{text:?} is not a length of time such as 15s or 5m ({error})")
+        })
+    }
+}
+
+impl TryFrom<String> for HumanDuration {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+/// A number of bytes with a unit: `1GiB`, `500MiB`, `2GB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ByteSize(pub u64);
+
+impl FromStr for ByteSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let worth = match unit.trim() {
+            "KiB" => Some(1 << 10),
+            "MiB" => Some(1 << 20),
+            "GiB" => Some(1 << 30),
+            "TiB" => Some(1 << 40),
+            "kB" => Some(1_000),
+            "MB" => Some(1_000_000),
+            "GB" => Some(1_000_000_000),
+            "TB" => Some(1_000_000_000_000),
+            _ => None,
+        };
+        let number = number.parse::<u64>().ok();
+        number
+            .zip(worth)
+            .and_then(|(number, worth)| number.checked_mul(worth))
+            .map(ByteSize)
+            .ok_or_else(|| format!("{text:?} is not a number of bytes such as 500MiB or 1GiB"))
+    }
+}
+
+impl TryFrom<String> for ByteSize {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
