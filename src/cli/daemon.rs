@@ -290,7 +290,7 @@ fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, listen::ListenErro
 
 /// Tells the service manager how things are, and that they go on: for as long as it wants to know.
 async fn tell_manager(mut seen: watch::Receiver<Board>, mut watchdog: Option<Watchdog>) {
-    if !notify::is_wanted() {
+    if !notify::is_enabled() {
         return;
     }
     let mut signs = watchdog.as_ref().map(|watchdog| {
@@ -308,7 +308,7 @@ async fn tell_manager(mut seen: watch::Receiver<Board>, mut watchdog: Option<Wat
             }
         };
         tokio::select! {
-            _ = sign => if let Some(watchdog) = &mut watchdog { watchdog.look() },
+            _ = sign => if let Some(watchdog) = &mut watchdog { watchdog.check() },
             _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
                 let board = seen.borrow_and_update().clone();
                 notify::status(&board);

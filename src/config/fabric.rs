@@ -11,7 +11,7 @@ use ib_umad::pace::Pace;
 use ib_umad::transactor::MOST_IN_FLIGHT;
 
 use super::options::{FabricOptions, seconds_or};
-use site_config::mistakes::{InvalidSetting, invalid, too_short};
+use site_config::diagnostics::{InvalidSetting, invalid, too_short};
 
 const MIB: u64 = 1 << 20;
 
@@ -109,7 +109,8 @@ impl FabricOptions {
             timeout: self.timeout.map_or(defaults.timeout, Duration::from),
             retries: self.retries.unwrap_or(defaults.retries),
         };
-        let details = match (self.details.unwrap_or(false), seconds_or(self.details_interval, 120)) {
+        let details = match (self.details.unwrap_or(false), seconds_or(self.details_interval, 120))
+        {
             (true, _) => Details::EachSweep,
             (false, Duration::ZERO) => Details::Never,
             (false, interval) => Details::Every(interval),

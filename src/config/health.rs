@@ -8,7 +8,7 @@ use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 
 use super::options::{HealthOptions, LimitOption};
-use site_config::mistakes::{InvalidSetting, invalid};
+use site_config::diagnostics::{InvalidSetting, invalid};
 
 /// For the links of all fabrics.
 #[derive(Clone, Debug, Default)]

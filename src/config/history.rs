@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use fabric_history::settings::HistorySettings;
-use site_config::mistakes::{InvalidSetting, invalid, too_short};
-use site_config::values::ByteSize;
+use site_config::diagnostics::{InvalidSetting, invalid, too_short};
+use site_config::units::ByteSize;
 
 use super::options::HistoryOptions;
 

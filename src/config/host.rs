@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rdma_host::model::rails::Rails;
-use rdma_host::reader::selection::DeviceFilter;
+use rdma_host::model::Rails;
+use rdma_host::reader::filter::DeviceFilter;
 
 use super::fabric::{DEFAULT_FABRIC, FabricSettings};
 use super::options::{HostOptions, seconds_or};
-use site_config::mistakes::{InvalidSetting, invalid, too_short};
+use site_config::diagnostics::{InvalidSetting, invalid, too_short};
 
 /// This host's own devices.
 #[derive(Clone, Debug)]

@@ -27,7 +27,7 @@ use options::{
     CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogFormat,
     LogLevel, LogOptions, Options, PathOptions, ProcessOptions, WebOptions,
 };
-use site_config::mistakes::Diagnostics;
+use site_config::diagnostics::Diagnostics;
 use site_config::{ConfigError, file, yaml};
 
 /// Valid settings.

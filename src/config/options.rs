@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use ib_mad::PortNumber;
 use ib_mad::p_key::PKey;
-use site_config::values::{ByteSize, HumanDuration};
+use site_config::units::{ByteSize, HumanDuration};
 
 /// A duration, or a default in seconds.
 pub(super) fn seconds_or(value: Option<HumanDuration>, default: u64) -> Duration {

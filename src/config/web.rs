@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use super::options::WebOptions;
-use site_config::mistakes::{Mistakes, Wrong, wrong};
+use site_config::diagnostics::{Diagnostics, InvalidSetting, invalid};
 
 /// The first segments of the paths of probes, API and pages, which the metrics cannot have.
 pub const RESERVED_PATHS: [&str; 10] =

@@ -139,6 +139,7 @@ pub fn shortened(mut items: Vec<String>, max: usize) -> String {
 
 /// Values with the things that have them: `2044: ib0 ib1; 4092: ib2`.
 pub fn grouped<V: std::fmt::Display>(names_by_value: &BTreeMap<V, Vec<&str>>) -> String {
-    let groups = names_by_value.iter().map(|(value, names)| format!("{value}: {}", names.join(" ")));
+    let groups =
+        names_by_value.iter().map(|(value, names)| format!("{value}: {}", names.join(" ")));
     groups.collect::<Vec<_>>().join("; ")
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 use crate::config::Settings;
 use ib_mad::clock::Clock;
 use rdma_host::model::{Device, HostSnapshot, Port};
-use rdma_host::reader;
-use rdma_host::reader::Manner;
-use rdma_host::reader::file::Directory;
+use rdma_host::reader::sysfs::Directory;
+use rdma_host::reader::{HostReader, ReadOptions};
 
 /// The kernel's name of the link layer with LIDs and a subnet manager.
 const INFINIBAND: &str = "InfiniBand";

@@ -15,7 +15,10 @@ const MAX_LISTED: usize = 5;
 
 /// Checks the nodes that a discovery found.
 pub(super) fn check(what: &str, fabric: &Fabric) -> Vec<Finding> {
-    vec![check_guids(&format!("{what}: GUIDs"), fabric), check_names(&format!("{what}: names"), fabric)]
+    vec![
+        check_guids(&format!("{what}: GUIDs"), fabric),
+        check_names(&format!("{what}: names"), fabric),
+    ]
 }
 
 fn check_guids(what: &str, fabric: &Fabric) -> Finding {
@@ -28,7 +31,10 @@ fn check_guids(what: &str, fabric: &Fabric) -> Finding {
         format!("{it}, also of {known}")
     };
     let nodes = all.iter().map(|it| format!("{} ({})", it.place(fabric), one(it.guid)));
-    let found = format!("left out, for their GUID is another node's: {}", shortened(nodes.collect(), MAX_LISTED));
+    let found = format!(
+        "left out, for their GUID is another node's: {}",
+        shortened(nodes.collect(), MAX_LISTED)
+    );
     Finding::warn(SUBJECT, what, found)
         .wanted("a NodeGUID of its own for each node: a subnet manager cannot tell them apart either")
         .mend("mstflint -d DEVICE query   # compare with the label of the card, then burn its own GUIDs")
@@ -47,7 +53,10 @@ fn check_names(what: &str, fabric: &Fabric) -> Finding {
     let groups = shared
         .iter()
         .map(|(name, times)| format!("{} called {name:?}", label::count(*times, "node")));
-    let found = format!("{}; each has digits of its GUID appended", shortened(groups.collect(), MAX_LISTED));
+    let found = format!(
+        "{}; each has digits of its GUID appended",
+        shortened(groups.collect(), MAX_LISTED)
+    );
     Finding::note(SUBJECT, what, found)
         .wanted("names that say where a node is")
         .mend("--fabric.node-name-map FILE for switches; rdma-ndd on hosts")

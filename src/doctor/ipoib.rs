@@ -30,7 +30,8 @@ pub fn check(host: &Host) -> Vec<Finding> {
         return vec![Finding::ok(SUBJECT, "interfaces", "none; the exporter needs none")];
     }
     let mut findings: Vec<Finding> = interfaces.iter().map(Interface::finding).collect();
-    findings.extend(difference("mode", &interfaces, |netdev| netdev.ipoib.map(|it| it.label().into())));
+    findings
+        .extend(difference("mode", &interfaces, |netdev| netdev.ipoib.map(|it| it.label().into())));
     findings.extend(difference("MTU", &interfaces, |netdev| netdev.mtu.map(|mtu| mtu.to_string())));
     findings
 }

@@ -47,8 +47,10 @@ const PROCESS_NAMES: [(&str, &str); 2] = [("opafm", "fmmain"), ("opafm", "sm")];
 
 /// Checks the LIDs and states of the ports.
 pub fn check(host: &Host) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        host.infiniband_ports().filter_map(|(device, port)| check_port(host, device, port)).collect();
+    let mut findings: Vec<Finding> = host
+        .infiniband_ports()
+        .filter_map(|(device, port)| check_port(host, device, port))
+        .collect();
     if findings.is_empty() && host.infiniband_ports().next().is_none() {
         findings.push(Finding::ok(SUBJECT, "ports", "no InfiniBand port here: none needed"));
     }

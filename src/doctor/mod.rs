@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use rdma_host::reader::patience::{Panicked, TimeoutExecutor};
+use rdma_host::reader::executor::{Panicked, TimeoutExecutor};
 
 use finding::{Finding, Level, Subject};
 use host::Host;
@@ -86,7 +86,9 @@ const CHECKS: [(Subject, Check); 11] = [
     (Subject::SubnetManager, |context| manager::check(&context.host)),
     (Subject::SubnetManager, query_managers),
     (Subject::Permissions, |context| permissions::check(&context.host)),
-    (Subject::Partitions, |context| partitions::check(&context.host, &context.options.configuration.settings.fabrics)),
+    (Subject::Partitions, |context| {
+        partitions::check(&context.host, &context.options.configuration.settings.fabrics)
+    }),
     (Subject::Ipoib, |context| ipoib::check(&context.host)),
     (Subject::Firmware, |context| firmware::check(&context.host)),
     (Subject::Configuration, |context| own::check(&context.options.configuration)),
@@ -116,9 +118,11 @@ pub fn examine(options: DoctorOptions) -> Report {
         pci::functions(&host).is_some_and(|all| all.iter().any(pci::Function::must_do_rdma));
     let has_rdma = has_cards || !host.devices.is_empty();
     let context = Arc::new(Context { host, options });
-    let mut executor =
-        TimeoutExecutor::new(CHECK_TIMEOUT, move |&mut index: &mut usize| CHECKS[index].1(&context));
-    let mut results: BTreeMap<usize, _> = executor.run((0..CHECKS.len()).collect()).into_iter().collect();
+    let mut executor = TimeoutExecutor::new(CHECK_TIMEOUT, move |&mut index: &mut usize| {
+        CHECKS[index].1(&context)
+    });
+    let mut results: BTreeMap<usize, _> =
+        executor.run((0..CHECKS.len()).collect()).into_iter().collect();
     let result = |(index, (subject, _)): (usize, &(Subject, Check))| match results.remove(&index) {
         Some(Ok(findings)) => findings,
         Some(Err(panic)) => vec![panicked(*subject, &panic)],
@@ -136,7 +140,8 @@ fn panicked(subject: Subject, panic: &Panicked) -> Finding {
 }
 
 fn timed_out(subject: Subject) -> Finding {
-    let found = format!("could not be looked at within {CHECK_TIMEOUT:?}: a file or a device hangs");
+    let found =
+        format!("could not be looked at within {CHECK_TIMEOUT:?}: a file or a device hangs");
     Finding::bad(subject, "all", found)
         .wanted("a kernel that answers")
         .mend("dmesg | tail -50   # a firmware that hangs wants a reset, or a cold start")

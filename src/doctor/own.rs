@@ -9,6 +9,7 @@ use crate::monitor::{m_keys_in, names_in, work_in};
 use exporter_web::inspection::inspect;
 use fabric_history::file::free;
 use fabric_history::settings::HistorySettings;
+use fabric_observation::SiteFileKind;
 
 use super::finding::{Finding, Subject};
 
@@ -27,7 +28,8 @@ pub struct Configuration {
 
 pub fn check(configuration: &Configuration) -> Vec<Finding> {
     let mut findings = vec![check_config_file(configuration)];
-    findings.extend(configuration.settings.web_config.iter().flat_map(|path| check_web_config(path)));
+    findings
+        .extend(configuration.settings.web_config.iter().flat_map(|path| check_web_config(path)));
     findings.extend(check_site_files(&configuration.settings));
     findings.extend(configuration.settings.history.iter().flat_map(check_history));
     findings
@@ -35,14 +37,17 @@ pub fn check(configuration: &Configuration) -> Vec<Finding> {
 
 fn check_config_file(configuration: &Configuration) -> Finding {
     let what = "--config.file";
-    let shown = configuration.file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let shown =
+        configuration.file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     match &configuration.problem {
         Some(problem) => Finding::bad(SUBJECT, what, problem)
             .wanted(
                 "a file that loads: serve ends with it, and the other checks go by the flags alone",
             )
             .mend(format!("edit {shown}; docs/configuration.md has each key")),
-        None if configuration.file.is_none() => Finding::ok(SUBJECT, what, "none: flags and defaults"),
+        None if configuration.file.is_none() => {
+            Finding::ok(SUBJECT, what, "none: flags and defaults")
+        }
         None => {
             let fabrics = configuration.settings.fabrics.len();
             Finding::ok(SUBJECT, what, format!("{shown} loads; fabrics to ask: {fabrics}"))

@@ -1,6 +1,6 @@
 //! RDMA cards on the PCI bus: their drivers, and the width and speed of their slots.
 
-use rdma_host::reader::file::Directory;
+use rdma_host::reader::sysfs::Directory;
 
 use super::drivers::{self, Driver};
 use super::finding::{Finding, Subject};
@@ -62,9 +62,9 @@ impl Function {
             class,
             vendor,
             device,
-            driver: directory.link("driver"),
-            rdma: directory.below("infiniband").and_then(|it| it.names()).unwrap_or_default(),
-            is_virtual: directory.link("physfn").is_some(),
+            driver: directory.link_target("driver"),
+            rdma: directory.open_below("infiniband").and_then(|it| it.names()).unwrap_or_default(),
+            is_virtual: directory.link_target("physfn").is_some(),
             lanes,
             speeds,
         };

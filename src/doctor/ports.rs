@@ -108,7 +108,14 @@ fn states(state: u8, physical: Option<u8>) -> String {
 }
 
 /// A port without a link.
-fn check_down(host: &Host, device: &Device, port: &Port, what: &str, how: &str, any_up: bool) -> Finding {
+fn check_down(
+    host: &Host,
+    device: &Device,
+    port: &Port,
+    what: &str,
+    how: &str,
+    any_up: bool,
+) -> Finding {
     let ethernet = port.netdevs.iter().filter(|_| !is_infiniband(port));
     if let Some(netdev) = ethernet.into_iter().find(|netdev| is_switched_off(host, netdev)) {
         let found = format!("{how}: its interface {} is switched off", netdev.name);

@@ -92,8 +92,9 @@ fn query_managers(
 fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> Finding {
     let subject = Subject::SubnetManager;
     let Some(managers) = managers else {
-        let found =
-            format!("not looked for: walking through the fabric takes longer than {DISCOVERY_TIMEOUT:?}");
+        let found = format!(
+            "not looked for: walking through the fabric takes longer than {DISCOVERY_TIMEOUT:?}"
+        );
         return Finding::note(subject, what, found)
             .mend("a running exporter tells: infiniband_subnet_managers");
     };

@@ -116,7 +116,9 @@ fn are_readable_without(held: CapabilitySets, files: &[PathBuf]) -> Result<bool,
     )?;
     let readable = files.iter().all(|file| match open(file) {
         Err(Errno::ACCESS) => false,
-        Err(Errno::NOENT) => open(nearest_existing(file.parent().unwrap_or(file))) != Err(Errno::ACCESS),
+        Err(Errno::NOENT) => {
+            open(nearest_existing(file.parent().unwrap_or(file))) != Err(Errno::ACCESS)
+        }
         _ => true,
     });
     set_capabilities(None, held)?;
@@ -146,7 +148,8 @@ fn restrict(paths: &AllowedPaths) -> Result<RulesetStatus, RulesetError> {
     let ruleset = allow(ruleset, &paths.read, read)?;
     let ruleset = allow(ruleset, &paths.devices, device)?;
     // A missing folder may be mounted or created later.
-    let folders = paths.write.iter().map(|folder| nearest_existing(folder).to_owned()).collect::<Vec<_>>();
+    let folders =
+        paths.write.iter().map(|folder| nearest_existing(folder).to_owned()).collect::<Vec<_>>();
     let ruleset = allow(ruleset, &folders, write)?;
     let ruleset = allow(ruleset, &paths.remove_dirs, AccessFs::RemoveDir.into())?;
     // Sets no_new_privs, too.
@@ -162,7 +165,8 @@ fn allow(
     for path in paths {
         let Ok(found) = PathFd::new(path) else { continue };
         // A rule for a file must not have the rights of folders.
-        let access = if path.is_dir() { access } else { access & AccessFs::from_file(LANDLOCK_ABI) };
+        let access =
+            if path.is_dir() { access } else { access & AccessFs::from_file(LANDLOCK_ABI) };
         ruleset = ruleset.add_rule(PathBeneath::new(found, access))?;
     }
     Ok(ruleset)

@@ -1,15 +1,14 @@
 //! Devices for tests.
 
-use std::time::SystemTime;
-
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::model::*;
 use ib_mad::moment::Anchor;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::{Guid, Lid, Moment, PortNumber, Reading};
 
-/// An active port of which nothing was read but its state.
+/// An active port with a state and no counters.
 pub fn port(number: PortNumber) -> Port {
     Port {
         number,
@@ -29,9 +28,10 @@ pub fn port(number: PortNumber) -> Port {
     }
 }
 
-/// A look at one device.
+/// A snapshot of one device.
 pub fn snapshot(device: &str, ports: Vec<Port>) -> HostSnapshot {
-    let about = About { guid: Some(Guid(0xabc)), node_type: "ca".into(), ..About::default() };
+    let node_type = "ca".into();
+    let about = DeviceInfo { guid: Some(Guid(0xabc)), node_type, ..DeviceInfo::default() };
     let device = Device {
         name: device.into(),
         instance: None,

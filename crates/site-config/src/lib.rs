@@ -1,9 +1,9 @@
 //! YAML that people write: read once into a tree with positions, then typed.
 
+pub mod diagnostics;
 pub mod file;
-pub mod mistakes;
-pub mod near;
-pub mod values;
+pub mod suggestion;
+pub mod units;
 pub mod yaml;
 
-pub use mistakes::ConfigError;
+pub use diagnostics::ConfigError;

@@ -277,7 +277,7 @@ mod tests {
     use ib_mad::Moment;
     use ib_mad::counter::Counter;
     use rdma_host::model::HwName;
-    use rdma_host::model::rails::Rails;
+    use rdma_host::model::Rails;
     use rdma_host::testing::{port, snapshot};
 
     fn observation(ports: Vec<Port>) -> HostObservation {

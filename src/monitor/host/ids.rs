@@ -63,14 +63,14 @@ fn made(name: &str, guid: Guid) -> Guid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdma_host::model::{About, Device};
+    use rdma_host::model::{Device, DeviceInfo};
     use rdma_host::testing::snapshot;
 
     fn look(devices: &[(&str, u64)]) -> HostSnapshot {
         let mut all = snapshot("", Vec::new());
         let one = all.devices.remove(0);
         all.devices.extend(devices.iter().map(|&(name, guid)| {
-            let about = Arc::new(About { guid: Some(Guid(guid)), ..About::default() });
+            let about = Arc::new(DeviceInfo { guid: Some(Guid(guid)), ..DeviceInfo::default() });
             Device { name: name.into(), about, ..one.clone() }
         }));
         all

@@ -122,7 +122,7 @@ fn is_same(one: Option<Guid>, other: Option<Guid>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdma_host::model::About;
+    use rdma_host::model::DeviceInfo;
     use rdma_host::testing::snapshot;
 
     const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -132,7 +132,7 @@ mod tests {
         let mut look = snapshot("", Vec::new());
         let one = look.devices.remove(0);
         look.devices.extend(devices.iter().map(|&(name, guid, instance)| {
-            let about = Arc::new(About { guid: Some(Guid(guid)), ..About::default() });
+            let about = Arc::new(DeviceInfo { guid: Some(Guid(guid)), ..DeviceInfo::default() });
             Device { name: name.into(), about, instance: Some(instance), ..one.clone() }
         }));
         look.ended = Moment::default() + Duration::from_secs(hours * 3600);
@@ -176,7 +176,7 @@ mod tests {
     fn what_is_handed_over_or_cannot_be_listed_is_not_gone() {
         let mut absences = Absences::new(WEEK);
         let mut first = look(0, &[("mlx5_0", 7, 1), ("mlx5_1", 8, 2)]);
-        let about = About { guid: Some(Guid(8)), is_virtual: true, ..About::default() };
+        let about = DeviceInfo { guid: Some(Guid(8)), is_virtual: true, ..DeviceInfo::default() };
         first.devices[1].about = Arc::new(about);
         absences.follow(&first);
         assert_eq!(absences.follow(&look(1, &[("mlx5_0", 7, 1)])), []);

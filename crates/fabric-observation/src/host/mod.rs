@@ -14,7 +14,7 @@ use ib_health::findings::Counting;
 use ib_health::totals::Before;
 use ib_mad::Guid;
 use rdma_host::model::HostSnapshot;
-use rdma_host::model::rails::Rails;
+use rdma_host::model::Rails;
 
 /// Events of devices that nobody took, because too many waited already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //! once its backoff is over, another one each time, and the others only if the probe succeeds: each read
 //! that fails can cost a line in the kernel's log.
 
-use super::asked::{Attempt, BackoffFile};
-use super::file::Directory;
+use super::backoff::{Attempt, BackoffFile};
+use super::sysfs::Directory;
 
 /// The counters of a directory, each with its key.
 #[derive(Debug)]
@@ -121,7 +121,8 @@ mod tests {
     fn read(counters: &mut Counters<char>, seconds: u64) -> Vec<(char, u64)> {
         let mut values = Vec::new();
         let now = Moment::default() + Duration::from_secs(seconds);
-        counters.read(Attempt { now, error_backoff: BACKOFF }, |key, value| values.push((key, value)));
+        counters
+            .read(Attempt { now, error_backoff: BACKOFF }, |key, value| values.push((key, value)));
         values
     }
 

@@ -10,9 +10,9 @@ use crate::model::{Device, DeviceInfo, HwReading};
 use ib_mad::{Moment, PortNumber};
 
 use super::ReadContext;
-use super::file::Directory;
 use super::netdev::Owner;
 use super::port::{HwReader, PortReader};
+use super::sysfs::Directory;
 use super::value;
 
 /// How long what seldom changes is not read again: names, versions, which network interface is on which port.
@@ -84,7 +84,9 @@ impl DeviceReader {
             ports.names()?.iter().filter_map(|name| name.parse().ok()).collect();
         self.ports = numbers
             .into_iter()
-            .filter_map(|number| PortReader::open(ports.open_below(&number.to_string()).ok()?, number))
+            .filter_map(|number| {
+                PortReader::open(ports.open_below(&number.to_string()).ok()?, number)
+            })
             .collect();
         Ok(())
     }

@@ -3,16 +3,16 @@
 //! Works without a MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the adapters of clouds
 //! alike. A file that cannot be read, and a device that hangs, do not delay the others.
 
-mod asked;
+mod backoff;
 mod counters;
 mod device;
 pub mod ethtool;
 pub mod events;
-pub mod file;
+pub mod executor;
+pub mod filter;
 mod netdev;
-pub mod patience;
 mod port;
-pub mod selection;
+pub mod sysfs;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,11 +24,11 @@ use std::time::Duration;
 use crate::model::{Device, HostSnapshot};
 use ib_mad::clock::Clock;
 
-use asked::Attempt;
+use backoff::Attempt;
 use device::DeviceReader;
-use file::Directory;
-use patience::{Panicked, TimeoutExecutor};
-use selection::DeviceFilter;
+use executor::{Panicked, TimeoutExecutor};
+use filter::DeviceFilter;
+use sysfs::Directory;
 
 /// How long reading a device may take. It takes milliseconds; with firmware that hangs, a minute.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::model::{IpoibMode, Netdev};
 use ib_mad::PortNumber;
 
-use super::asked::Attempt;
+use super::backoff::Attempt;
 use super::ethtool::EthernetReader;
-use super::file::{Buffer, Directory};
+use super::sysfs::{Buffer, Directory};
 
 /// ARPHRD_INFINIBAND (kernel: include/uapi/linux/if_arp.h).
 const TYPE_INFINIBAND: &str = "32";
@@ -56,8 +56,7 @@ impl Owner<'_> {
             .map(|bond| bond.text("slaves"))
             .unwrap_or_default();
         let mut names = vec![name];
-        let own =
-            slaves.split_whitespace().filter(|name| is_name(name) && !self.is_foreign(name));
+        let own = slaves.split_whitespace().filter(|name| is_name(name) && !self.is_foreign(name));
         names.extend(own.map(str::to_owned));
         names
     }

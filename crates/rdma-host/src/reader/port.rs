@@ -7,10 +7,10 @@ use crate::model::{HwName, HwReading, Port, hw_counter};
 use ib_mad::{Counter, PortNumber, Reading};
 
 use super::ReadContext;
-use super::asked::{Attempt, BackoffFile};
+use super::backoff::{Attempt, BackoffFile};
 use super::counters::Counters;
-use super::file::Directory;
 use super::netdev::{NetdevReader, Owner};
+use super::sysfs::Directory;
 use super::value;
 
 /// Reads a port.

@@ -197,11 +197,12 @@ fn panicking_device_is_reopened_at_next_read() {
     let error_backoff = Duration::from_secs(3600);
     let options = ReadOptions { error_backoff, ethtool: false, cm: false };
     let context = ReadContext { clock: Clock::start(), options };
-    host.executor = TimeoutExecutor::new(Duration::from_secs(60), move |reader: &mut DeviceReader| {
-        let is_sick = must_panic.load(Ordering::Relaxed) && **reader.name() == *"mlx5_0";
-        assert!(!is_sick, "as planned");
-        reader.read(&context)
-    });
+    host.executor =
+        TimeoutExecutor::new(Duration::from_secs(60), move |reader: &mut DeviceReader| {
+            let is_sick = must_panic.load(Ordering::Relaxed) && **reader.name() == *"mlx5_0";
+            assert!(!is_sick, "as planned");
+            reader.read(&context)
+        });
     let mut answers = || {
         let devices = host.read().devices;
         devices.iter().map(|device| (device.name.to_string(), device.answers)).collect::<Vec<_>>()

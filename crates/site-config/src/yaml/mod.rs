@@ -134,7 +134,8 @@ fn deserialize<T: DeserializeOwned + Default>(
         }
         if diagnostics.len() >= MAX_DIAGNOSTICS {
             let (line, column) = diagnostics.last().map_or((1, 1), |last| (last.line, last.column));
-            let problem = format!("more mistakes may follow: these are the first {MAX_DIAGNOSTICS}");
+            let problem =
+                format!("more mistakes may follow: these are the first {MAX_DIAGNOSTICS}");
             diagnostics.push(Diagnostic { line, column, key: String::new(), problem });
             return T::default();
         }

@@ -11,7 +11,7 @@ use serde::de::{
 
 use super::tree::{Child, Content, Document, Node, Position, join};
 use super::{Diagnostic, SPANNED};
-use crate::near::{quoted, suggestion};
+use crate::suggestion::{quoted, suggestion};
 
 /// The most values of a file. More are aliases of aliases, as a file has at most 16 MiB.
 const MAX_VALUES: usize = 1 << 22;
@@ -348,7 +348,9 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
             Content::Map(children) => {
                 let mut given = children.iter().enumerate().filter(|(_, child)| !child.removed);
                 match (given.next(), given.next()) {
-                    (Some((index, _)), None) => visitor.visit_enum(Variant { container: self, index }),
+                    (Some((index, _)), None) => {
+                        visitor.visit_enum(Variant { container: self, index })
+                    }
                     (None, _) if children.is_empty() => {
                         Err(ReadError::new(format!("has to be one of: {}", known.join(", "))))
                     }
@@ -407,7 +409,8 @@ impl<'de> SeqAccess<'de> for Entries<'_> {
     ) -> Result<Option<T::Value>, ReadError> {
         let Some((index, child)) = self.advance()? else { return Ok(None) };
         let ValueDeserializer { document, id, .. } = self.container;
-        let value = seed.deserialize(ValueDeserializer::new(document, child.node, Some(child.position)));
+        let value =
+            seed.deserialize(ValueDeserializer::new(document, child.node, Some(child.position)));
         value.map(Some).map_err(|error| error.within(document, id, index, false))
     }
 }
@@ -430,7 +433,8 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         let ValueDeserializer { document, id, node, .. } = self.container;
         let index = self.next.saturating_sub(1);
         let child = &node.children()[index];
-        let value = seed.deserialize(ValueDeserializer::new(document, child.node, Some(child.position)));
+        let value =
+            seed.deserialize(ValueDeserializer::new(document, child.node, Some(child.position)));
         value.map_err(|error| error.within(document, id, index, false))
     }
 }
@@ -480,7 +484,10 @@ impl<'de> EnumAccess<'de> for Variant<'_> {
 }
 
 impl<'d> Variant<'d> {
-    fn value<T>(self, read: impl FnOnce(ValueDeserializer<'d>) -> Result<T, ReadError>) -> Result<T, ReadError> {
+    fn value<T>(
+        self,
+        read: impl FnOnce(ValueDeserializer<'d>) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
         let ValueDeserializer { document, id, node, .. } = self.container;
         let child = &node.children()[self.index];
         read(ValueDeserializer::new(document, child.node, Some(child.position)))

@@ -2,7 +2,7 @@
 
 use granit_parser::ErrorKind;
 
-use crate::near::quoted;
+use crate::suggestion::quoted;
 
 /// What is wrong, and how to write it instead.
 #[expect(clippy::too_many_lines, reason = "a table")]

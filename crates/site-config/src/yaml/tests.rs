@@ -67,7 +67,8 @@ fn values_in_all_notations_are_read() {
 #[test]
 fn spanned_values_have_positions_of_use() {
     let sample = good("pairs:\n  a: &x 7\n  b:   -3\n  c: *x\n");
-    let positions: Vec<_> = sample.pairs.values().map(|it| (it.value, it.line, it.column)).collect();
+    let positions: Vec<_> =
+        sample.pairs.values().map(|it| (it.value, it.line, it.column)).collect();
     assert_eq!(positions, [(7, 2, 9), (-3, 3, 8), (7, 4, 6)]);
 }
 
@@ -79,7 +80,10 @@ fn merge_keys_add_missing_keys() {
         "inner:\n  inner: &a {name: x, count: 1}\n  <<: [*a, {count: 2, ratio: 3}]\n  name: y\n";
     let inner = good(text).inner.unwrap();
     assert_eq!((inner.name.as_deref(), inner.count, inner.ratio), (Some("y"), Some(1), Some(3.0)));
-    assert_eq!(diagnostics("<<: 5"), ["line 1, column 5: <<: has to be a mapping, or a list of them"]);
+    assert_eq!(
+        diagnostics("<<: 5"),
+        ["line 1, column 5: <<: has to be a mapping, or a list of them"]
+    );
 }
 
 #[test]

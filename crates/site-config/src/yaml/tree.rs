@@ -216,7 +216,9 @@ impl Builder {
                 let node = self.add(position, content, anchor);
                 self.insert(node, position);
             }
-            Event::SequenceStart(_, anchor, _) => self.open(position, Content::List(vec![]), anchor),
+            Event::SequenceStart(_, anchor, _) => {
+                self.open(position, Content::List(vec![]), anchor)
+            }
             Event::MappingStart(_, anchor, _) => self.open(position, Content::Map(vec![]), anchor),
             Event::SequenceEnd | Event::MappingEnd => {
                 let frame = self.stack.pop();

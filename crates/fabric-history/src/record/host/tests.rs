@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::event::About;
+use crate::event::DeviceInfo;
 use crate::record::story::Story;
 use ib_fabric::testing::{fabric, found};
 use ib_health::findings::Counting;
@@ -110,7 +110,7 @@ fn a_port_that_tells_its_loss_is_told_at_that_moment() {
             "15.5 flap: mlx5_0 port 1: lost once; 1 in all",
         ]
     );
-    assert_eq!(watch.told[0].about, About::Port(Guid(0xabc), 1));
+    assert_eq!(watch.told[0].about, DeviceInfo::Port(Guid(0xabc), 1));
     assert_eq!(watch.look(), NONE);
     watch.hear(2_250, EventKind::PortActive);
     watch.port().state = Some(state::ACTIVE);
@@ -156,7 +156,7 @@ fn devices_come_go_and_hang() {
     assert_eq!(watch.look(), NONE);
     let mut other = snapshot("mlx5_1", vec![port(1), port(2)]).devices.remove(0);
     other.about =
-        Arc::new(rdma_host::model::About { guid: Some(Guid(0xdef)), ..Default::default() });
+        Arc::new(rdma_host::model::DeviceInfo { guid: Some(Guid(0xdef)), ..Default::default() });
     watch.next = vec![device, other];
     let told = watch.look();
     assert!(told[0].starts_with("90 node_new: mlx5_1: a device that was"), "{told:?}");
@@ -223,7 +223,7 @@ fn a_device_that_a_fabric_tells_of_is_left_to_it() {
     watch.story.follow(&seen, wall(0));
     let mut other = snapshot("mlx5_1", vec![port(1)]).devices.remove(0);
     other.about =
-        Arc::new(rdma_host::model::About { guid: Some(Guid(0xdef)), ..Default::default() });
+        Arc::new(rdma_host::model::DeviceInfo { guid: Some(Guid(0xdef)), ..Default::default() });
     watch.next.push(other);
     let (seen, _) = watch.observe(&[of(0xabc)]).unwrap();
     let told = watch.story.follow(&seen, wall(0));

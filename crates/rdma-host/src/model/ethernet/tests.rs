@@ -67,7 +67,11 @@ fn numbers_out_of_range_do_not_match() {
     {
         assert_eq!(metric_of("mlx5_core", &format!("rx_prio{number}_pause")), None, "{number}");
         assert_eq!(metric_of("mlx5_core", &format!("rx_err_lane_{number}_phy")), None, "{number}");
-        assert_eq!(metric_of("bnxt_en", &format!("rx_discard_packets_cos{number}")), None, "{number}");
+        assert_eq!(
+            metric_of("bnxt_en", &format!("rx_discard_packets_cos{number}")),
+            None,
+            "{number}"
+        );
     }
 }
 

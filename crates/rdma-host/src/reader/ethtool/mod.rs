@@ -7,8 +7,8 @@ use std::io;
 use crate::model::EthernetValue;
 use crate::model::ethernet::{self, StatId};
 
-use super::asked::{Attempt, Backoff};
-use super::file::Directory;
+use super::backoff::{Attempt, Backoff};
+use super::sysfs::Directory;
 use sys::Socket;
 
 pub use sys::split_strings;
@@ -42,7 +42,7 @@ impl EthernetReader {
     /// The ioctl takes the name of an interface in the network namespace of this process, which need not be
     /// that of the sysfs; so the index of the interface must be the same in both.
     pub(super) fn open(directory: &Directory, name: &str) -> Self {
-        let driver = directory.link("device/driver").unwrap_or_default();
+        let driver = directory.link_target("device/driver").unwrap_or_default();
         let socket = if ethernet::is_known(&driver) { Socket::open().ok() } else { None };
         EthernetReader {
             socket: socket.filter(|socket| has_same_index(socket, directory, name)),

@@ -194,12 +194,15 @@ mod tests {
 
     #[test]
     fn reply_of_unexpected_length_is_an_error() {
-        for (length, is_accepted) in [(3, true), (0, false), (2, false), (4, false), (u32::MAX, false)]
+        for (length, is_accepted) in
+            [(3, true), (0, false), (2, false), (4, false), (u32::MAX, false)]
         {
             let buffer = buffer(&[GSTATS, length], VALUE);
             let entries = written(&buffer, STATISTICS_HEAD, 3);
             assert_eq!(entries.is_ok(), is_accepted, "{length}");
-            assert!(entries.is_err() || entries.is_ok_and(|entries| entries.len() == CAPACITY * VALUE));
+            assert!(
+                entries.is_err() || entries.is_ok_and(|entries| entries.len() == CAPACITY * VALUE)
+            );
         }
     }
 
@@ -225,7 +228,10 @@ mod tests {
                 continue;
             };
             assert_eq!(split_strings(&strings).count(), count, "{name}");
-            assert!(split_strings(&strings).all(|string| !string.is_empty()), "{name}: {strings:?}");
+            assert!(
+                split_strings(&strings).all(|string| !string.is_empty()),
+                "{name}: {strings:?}"
+            );
             socket.statistics(&name, &mut values).unwrap();
             assert_eq!(values.len(), count, "{name}");
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ib_mad::Moment;
 
-use super::file::{Buffer, Directory};
+use super::sysfs::{Buffer, Directory};
 
 /// The time of a read, and how long to back off should it fail.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::yaml::{Diagnostic, Document, MAX_DIAGNOSTICS, single_line};
-use crate::values::HumanDuration;
+use crate::units::HumanDuration;
 
 /// All that is wrong with a file or with the settings: one line each, and at least one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,16 +44,13 @@ pub struct InvalidSetting {
     problem: String,
 }
 
+/// A problem of the setting with this key.
 pub fn invalid(key: impl Into<String>, problem: impl Into<String>) -> InvalidSetting {
     InvalidSetting { key: key.into(), problem: problem.into() }
 }
 
 /// A duration that is shorter than `min`.
-pub fn too_short(
-    key: &str,
-    value: Option<HumanDuration>,
-    min: Duration,
-) -> Option<InvalidSetting> {
+pub fn too_short(key: &str, value: Option<HumanDuration>, min: Duration) -> Option<InvalidSetting> {
     let value = Duration::from(value?);
     let shown = humantime::format_duration;
     (value < min).then(|| invalid(key, format!("{} is less than {}", shown(value), shown(min))))
@@ -70,6 +67,7 @@ pub struct Diagnostics<'a> {
 }
 
 impl<'a> Diagnostics<'a> {
+    /// Starts with what parsing the config file at `path` reported.
     pub fn new(path: &'a str, document: Document, file: Vec<Diagnostic>) -> Self {
         Diagnostics { path, document, flags: Vec::new(), file }
     }

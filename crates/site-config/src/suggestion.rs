@@ -26,7 +26,8 @@ pub fn suggestion<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> S
         .filter_map(|name| {
             let letters: Vec<char> = name.to_lowercase().chars().collect();
             let distance = distance(&wanted, &letters);
-            let prefix = wanted.iter().zip(&letters).take_while(|(one, other)| one == other).count();
+            let prefix =
+                wanted.iter().zip(&letters).take_while(|(one, other)| one == other).count();
             let within =
                 wanted.len() >= 4 && letters.windows(wanted.len()).any(|part| part == wanted);
             if distance <= max_distance && distance < letters.len() {
