@@ -8,7 +8,7 @@ use fabric_history::question::Question;
 use ib_fabric::topology::LinkId;
 use ib_health::settings::NodeRef;
 use ib_mad::Guid;
-use rdma_host::reader::filter::DeviceFilter;
+use rdma_host::reader::DeviceFilter;
 
 use super::files::one_line;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Settings;
-use crate::sandbox::confine::AllowedPaths;
+use crate::sandbox::AllowedPaths;
 use exporter_web::config::Sources;
 
 /// What `libibverbs`, which looks for its drivers when the first device is there, reads besides

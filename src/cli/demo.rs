@@ -134,7 +134,8 @@ fn recorded(history: HistoryOptions) -> (HistoryOptions, Option<TempDir>) {
     let folder = tempfile::Builder::new().prefix("fabric-exporter-demo-").tempdir().ok();
     let file = folder.as_ref().map(|folder| folder.path().join("history.db"));
     // Folders for what is temporary may be in memory.
-    let usual = HistoryOptions { file, size: Some(ByteSize(64 << 20)), ..HistoryOptions::default() };
+    let usual =
+        HistoryOptions { file, size: Some(ByteSize(64 << 20)), ..HistoryOptions::default() };
     (history.over(usual), folder)
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rdma_host::model::Rails;
-use rdma_host::reader::filter::DeviceFilter;
+use rdma_host::reader::{DeviceFilter, ReadOptions};
 
 use super::fabric::{DEFAULT_FABRIC, FabricSettings};
 use super::options::{HostOptions, seconds_or};
@@ -19,16 +19,12 @@ pub struct HostSettings {
     pub interval: Duration,
     /// Which devices are read.
     pub filter: DeviceFilter,
-    /// How long a file is not read again after a read that failed.
-    pub error_backoff: Duration,
+    /// What is read of a device, and how often after failures.
+    pub read: ReadOptions,
     /// How long a device that disappeared is reported as down: the longest time that a fabric has for nodes.
     pub forget_after: Duration,
     /// Whether to listen to the events of devices.
     pub events: bool,
-    /// Whether to read the statistics of Ethernet drivers.
-    pub ethtool: bool,
-    /// Whether to read the connection manager's counters.
-    pub cm_counters: bool,
     /// Which port is in which fabric.
     pub rails: Rails,
 }
@@ -59,11 +55,13 @@ impl HostOptions {
             sysfs,
             interval: seconds_or(self.interval, 15),
             filter: DeviceFilter::new(patterns.0, patterns.1).unwrap_or_default(),
-            error_backoff: seconds_or(self.retry_refused, 300),
+            read: ReadOptions {
+                error_backoff: seconds_or(self.retry_refused, 300),
+                ethtool: self.ethtool.unwrap_or(true),
+                cm: self.cm_counters.unwrap_or(false),
+            },
             forget_after: fabrics.iter().map(|it| it.forget_after).max().unwrap_or_default(),
             events: self.events.unwrap_or(true),
-            ethtool: self.ethtool.unwrap_or(true),
-            cm_counters: self.cm_counters.unwrap_or(false),
             rails: rails(fabrics),
         }
     }

@@ -4,20 +4,19 @@
 //! Nothing is changed. On the wire four Gets are sent for each fabric, and one discovery, unless the check is
 //! offline. What cannot be read without privileges is reported as such; what hangs fails its own check alone.
 
+mod configuration;
+mod devices;
 mod drivers;
 pub mod finding;
-mod firmware;
 mod host;
 mod identity;
 mod ipoib;
 mod listener;
 mod manager;
 mod modules;
-mod own;
 mod partitions;
 mod pci;
 mod permissions;
-mod ports;
 mod standby;
 
 use std::collections::BTreeMap;
@@ -29,9 +28,9 @@ use serde::Serialize;
 
 use rdma_host::reader::executor::{Panicked, TimeoutExecutor};
 
+pub use configuration::Configuration;
 use finding::{Finding, Level, Subject};
 use host::Host;
-pub use own::Configuration;
 
 /// How long a check may take. On the wire it takes 2.5 s at most, and 1 s for each listen address that is in
 /// use; with firmware that hangs, a read of sysfs takes a minute.
@@ -82,7 +81,7 @@ type Check = fn(&Context) -> Vec<Finding>;
 const CHECKS: [(Subject, Check); 11] = [
     (Subject::Pci, |context| pci::check(&context.host)),
     (Subject::Modules, |context| modules::check(&context.host)),
-    (Subject::Ports, |context| ports::check(&context.host)),
+    (Subject::Ports, |context| devices::check(&context.host)),
     (Subject::SubnetManager, |context| manager::check(&context.host)),
     (Subject::SubnetManager, query_managers),
     (Subject::Permissions, |context| permissions::check(&context.host)),
@@ -90,8 +89,8 @@ const CHECKS: [(Subject, Check); 11] = [
         partitions::check(&context.host, &context.options.configuration.settings.fabrics)
     }),
     (Subject::Ipoib, |context| ipoib::check(&context.host)),
-    (Subject::Firmware, |context| firmware::check(&context.host)),
-    (Subject::Configuration, |context| own::check(&context.options.configuration)),
+    (Subject::Firmware, |context| devices::check_firmware(&context.host)),
+    (Subject::Configuration, |context| configuration::check(&context.options.configuration)),
     (Subject::Listener, |context| {
         let settings = &context.options.configuration.settings;
         if settings.systemd_socket {

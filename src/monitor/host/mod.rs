@@ -21,8 +21,7 @@ use ib_mad::clock::Clock;
 use rdma_host::model::HostSnapshot;
 use rdma_host::model::event::{Event, EventKind};
 use rdma_host::reader::events::Listener;
-use rdma_host::reader::filter::DeviceFilter;
-use rdma_host::reader::{HostReader, ReadOptions};
+use rdma_host::reader::{DeviceFilter, HostReader};
 
 use super::PortNews;
 use fabric_observation::Board;
@@ -63,15 +62,10 @@ impl HostMonitor {
     /// One that publishes to a board.
     pub fn new(settings: &HostSettings, clock: Clock, board: Arc<watch::Sender<Board>>) -> Self {
         let (sysfs, filter) = (settings.sysfs.clone(), settings.filter.clone());
-        let options = ReadOptions {
-            error_backoff: settings.error_backoff,
-            ethtool: settings.ethtool,
-            cm: settings.cm_counters,
-        };
         HostMonitor {
             interval: settings.interval,
             listen: settings.events.then(|| (sysfs.clone(), filter.clone())),
-            host: HostReader::new(sysfs, filter, options, clock),
+            host: HostReader::new(sysfs, filter, settings.read, clock),
             clock,
             board,
             inbox: Inbox::default(),

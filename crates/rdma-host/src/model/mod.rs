@@ -4,7 +4,6 @@ pub mod cm;
 pub mod ethernet;
 pub mod event;
 pub mod hw_counter;
-mod table;
 
 use std::sync::Arc;
 
@@ -195,4 +194,12 @@ impl Rails {
         });
         listed.map_or(&self.default, |(_, _, fabric)| fabric)
     }
+}
+
+/// The rows of a tab-separated text: `N` columns each, without comments and the header. The tests check
+/// that no row is malformed; one that is would be left out.
+fn tsv_rows<const N: usize>(text: &'static str) -> impl Iterator<Item = [&'static str; N]> {
+    let is_row = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let columns = |line: &'static str| line.split('\t').collect::<Vec<_>>().try_into().ok();
+    text.lines().filter(is_row).skip(1).filter_map(columns)
 }

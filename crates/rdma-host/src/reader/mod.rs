@@ -9,7 +9,6 @@ mod device;
 pub mod ethtool;
 pub mod events;
 pub mod executor;
-pub mod filter;
 mod netdev;
 mod port;
 pub mod sysfs;
@@ -23,11 +22,11 @@ use std::time::Duration;
 
 use crate::model::{Device, HostSnapshot};
 use ib_mad::clock::Clock;
+use regex_lite::Regex;
 
 use backoff::Attempt;
 use device::DeviceReader;
 use executor::{Panicked, TimeoutExecutor};
-use filter::DeviceFilter;
 use sysfs::Directory;
 
 /// How long reading a device may take. It takes milliseconds; with firmware that hangs, a minute.
@@ -42,6 +41,33 @@ pub struct ReadOptions {
     pub ethtool: bool,
     /// Whether to read the connection manager's counters.
     pub cm: bool,
+}
+
+/// A filter by device name. A device that it excludes is never opened.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceFilter {
+    include: Option<Regex>,
+    exclude: Option<Regex>,
+}
+
+impl DeviceFilter {
+    /// Selects the devices whose whole name matches `include` and does not match `exclude`; a pattern that
+    /// is not given excludes nothing. The error says, in one line, what is wrong with a pattern.
+    pub fn new(include: Option<&str>, exclude: Option<&str>) -> Result<Self, String> {
+        let whole = |pattern: Option<&str>| {
+            pattern
+                .map(|pattern| Regex::new(&format!("^(?:{pattern})$")))
+                .transpose()
+                .map_err(|error| error.to_string().replace('\n', " "))
+        };
+        Ok(DeviceFilter { include: whole(include)?, exclude: whole(exclude)? })
+    }
+
+    /// Whether the device is to be read.
+    pub fn matches(&self, device: &str) -> bool {
+        self.include.as_ref().is_none_or(|include| include.is_match(device))
+            && !self.exclude.as_ref().is_some_and(|exclude| exclude.is_match(device))
+    }
 }
 
 /// What the readers share.

@@ -232,3 +232,21 @@ fn problem_of_listing_names_the_path() {
         "{problem}"
     );
 }
+
+#[test]
+fn whole_name_matches_and_exclude_wins() {
+    for (include, exclude, matching, excluded) in [
+        (None, None, "mlx5_0", ""),
+        (None, Some("mlx5_1"), "mlx5_10", "mlx5_1"),
+        (Some("mlx5_[0-3]|rxe.*"), None, "rxe0", "mlx5_30"),
+        (Some("mlx5_.*"), Some("mlx5_bond_.*"), "mlx5_0", "mlx5_bond_0"),
+    ] {
+        let filter = DeviceFilter::new(include, exclude).unwrap();
+        assert!(filter.matches(matching), "{include:?} {exclude:?} {matching}");
+        assert!(excluded.is_empty() || !filter.matches(excluded), "{include:?} {excluded}");
+    }
+    for (include, exclude) in [(None, Some("mlx5_(")), (Some("mlx5_("), None)] {
+        let error = DeviceFilter::new(include, exclude).unwrap_err();
+        assert!(!error.is_empty() && !error.contains('\n'), "{error:?}");
+    }
+}

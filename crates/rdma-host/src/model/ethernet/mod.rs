@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use super::table;
+use super::tsv_rows;
 
 const TEXT: &str = include_str!("ethernet.tsv");
 
@@ -72,7 +72,7 @@ impl EthernetRow {
 
 /// The table, in the order of the exposition.
 pub static TABLE: LazyLock<Vec<EthernetRow>> =
-    LazyLock::new(|| table::rows(TEXT).filter_map(EthernetRow::parse).collect());
+    LazyLock::new(|| tsv_rows(TEXT).filter_map(EthernetRow::parse).collect());
 
 /// Which statistic a string names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,7 +40,7 @@ pub struct AllowedPaths {
 }
 
 /// Restricts the process to these paths, and logs the result.
-pub fn confine(paths: &AllowedPaths) {
+pub fn enter(paths: &AllowedPaths) {
     if let Err(error) = set_no_new_privs(true) {
         tracing::warn!(%error, "new privileges cannot be given up");
     }
