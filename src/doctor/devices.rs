@@ -28,7 +28,7 @@ pub fn check(host: &Host) -> Vec<Finding> {
     let any_up = host.ports().any(|(_, port)| is_up(port));
     let mut findings = Vec::new();
     for device in &host.devices {
-        if !device.answers {
+        if !device.is_readable {
             findings.push(unresponsive(device));
         }
         for port in &device.ports {
@@ -76,7 +76,7 @@ fn check_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Findin
     if is_up(port) {
         return Finding::ok(SUBJECT, what, format!("{how}, {}", rate(port)));
     }
-    if device.about.is_virtual && device.about.guid.unwrap_or_default().0 == 0 {
+    if device.info.is_virtual && device.info.guid.unwrap_or_default().0 == 0 {
         return Finding::warn(SUBJECT, what, format!("{how}: a virtual function without a GUID"))
             .wanted("a node GUID and a port GUID, which the host of the card gives it")
             .mend("on that host: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state auto");
@@ -177,7 +177,7 @@ fn check_gids(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
     let netdevs: Vec<&str> = port.netdevs.iter().map(|netdev| &*netdev.name).collect();
     let what = format!("{} GIDs", port_name(device, port));
     // GIDs of iWARP have no version.
-    if device.about.node_type == "rnic" {
+    if device.info.node_type == "rnic" {
         return None;
     }
     let count = versions.len();
@@ -202,13 +202,13 @@ pub fn check_firmware(host: &Host) -> Vec<Finding> {
     // By type and board: the same type on a board of another vendor has its own firmware.
     let mut kinds: BTreeMap<(&str, &str), BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for device in &host.devices {
-        let about = &*device.about;
+        let info = &*device.info;
         // Soft RoCE has none.
-        if about.hca_type.is_empty() || about.firmware.is_empty() {
+        if info.hca_type.is_empty() || info.firmware.is_empty() {
             continue;
         }
-        let versions = kinds.entry((&about.hca_type, &about.board)).or_default();
-        versions.entry(&about.firmware).or_default().push(&device.name);
+        let versions = kinds.entry((&info.hca_type, &info.board)).or_default();
+        versions.entry(&info.firmware).or_default().push(&device.name);
     }
     if kinds.is_empty() {
         return vec![Finding::ok(Subject::Firmware, "devices", "none with firmware of its own")];

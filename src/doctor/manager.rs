@@ -67,7 +67,7 @@ fn check_port(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
             Some(Finding::ok(SUBJECT, what, found))
         }
         state::INIT if port.physical_state.is_none_or(|state| state == physical::LINK_UP) => {
-            let daemon = if device.about.driver == "hfi1" { OPAFM } else { OPENSM };
+            let daemon = if device.info.driver == "hfi1" { OPAFM } else { OPENSM };
             let found = "a link, and no LID: no subnet manager has configured it".to_owned();
             let wanted = format!("a subnet manager of {} in this subnet", daemon.fabric_type);
             let mend = remedy(host, &daemon);

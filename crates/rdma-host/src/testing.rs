@@ -31,15 +31,15 @@ pub fn port(number: PortNumber) -> Port {
 /// A snapshot of one device.
 pub fn snapshot(device: &str, ports: Vec<Port>) -> HostSnapshot {
     let node_type = "ca".into();
-    let about = DeviceInfo { guid: Some(Guid(0xabc)), node_type, ..DeviceInfo::default() };
+    let info = DeviceInfo { guid: Some(Guid(0xabc)), node_type, ..DeviceInfo::default() };
     let device = Device {
         name: device.into(),
         instance: None,
-        about: Arc::new(about),
-        answers: true,
+        info: Arc::new(info),
+        is_readable: true,
         ports,
         hw: HwReading::default(),
-        refused: 0,
+        unreadable_files: 0,
     };
     let anchor = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
     HostSnapshot {
@@ -47,7 +47,7 @@ pub fn snapshot(device: &str, ports: Vec<Port>) -> HostSnapshot {
         began: anchor.moment,
         ended: anchor.moment,
         devices: vec![device],
-        left_out: 0,
+        excluded: 0,
         problem: None,
     }
 }

@@ -151,9 +151,9 @@ impl HostMonitor {
         if before.is_some() || !look.devices.is_empty() || look.problem.is_some() {
             return;
         }
-        if look.left_out > 0 {
+        if look.excluded > 0 {
             tracing::warn!(
-                devices = look.left_out,
+                devices = look.excluded,
                 "none of the devices of this host is read: --host.device-include or \
                  --host.device-exclude leaves all of them out"
             );
@@ -229,7 +229,7 @@ impl HostMonitor {
         };
         let devices = self.seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
         let device = devices.into_iter().find(|device| *device.name == *event.device);
-        let guid = device.and_then(|device| device.about.guid);
+        let guid = device.and_then(|device| device.info.guid);
         let Some(end) = guid.zip(event.port) else { return };
         let news = PortNews { end, up, at: event.at.moment };
         for judge in &self.judges {

@@ -59,7 +59,7 @@ impl HostObservation {
         self.snapshot.as_ref().is_some_and(|snapshot| {
             let none_is_due = snapshot.devices.is_empty() && self.missing.is_empty();
             none_is_due && snapshot.problem.is_none()
-                || snapshot.devices.iter().any(|device| device.answers)
+                || snapshot.devices.iter().any(|device| device.is_readable)
         })
     }
 

@@ -23,7 +23,7 @@ pub struct HostSnapshot {
     /// The devices, by name.
     pub devices: Vec<Device>,
     /// How many devices the settings exclude.
-    pub left_out: usize,
+    pub excluded: usize,
     /// Why the devices could not be listed, with the path. Those that were open already are read nevertheless.
     pub problem: Option<String>,
 }
@@ -37,15 +37,15 @@ pub struct Device {
     /// another name. `None` if it could not be opened.
     pub instance: Option<u64>,
     /// What it is.
-    pub about: Arc<DeviceInfo>,
+    pub info: Arc<DeviceInfo>,
     /// Whether it and its ports could be read in time. If not, it has no ports here.
-    pub answers: bool,
+    pub is_readable: bool,
     /// Its ports, by number.
     pub ports: Vec<Port>,
     /// Its driver's own counters for all ports together.
     pub hw: HwReading,
     /// How many of its files are not read at present, because the latest read gave no value.
-    pub refused: usize,
+    pub unreadable_files: usize,
 }
 
 /// What a device is, which seldom changes. Empty is what the driver does not have.

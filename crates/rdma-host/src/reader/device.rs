@@ -23,11 +23,11 @@ pub(super) fn unreadable(name: Arc<str>) -> Device {
     Device {
         name,
         instance: None,
-        about: Arc::default(),
-        answers: false,
+        info: Arc::default(),
+        is_readable: false,
         ports: Vec::new(),
         hw: HwReading::default(),
-        refused: 0,
+        unreadable_files: 0,
     }
 }
 
@@ -39,8 +39,8 @@ pub(super) struct DeviceReader {
     path: PathBuf,
     directory: Directory,
     instance: Option<u64>,
-    about: Arc<DeviceInfo>,
-    about_expires: Moment,
+    info: Arc<DeviceInfo>,
+    info_expires: Moment,
     ports: Vec<PortReader>,
     /// Its ports could not be listed, which is tried again at each read.
     ports_unlisted: bool,
@@ -59,8 +59,8 @@ impl DeviceReader {
             hw: HwReader::open(&directory),
             instance: directory.inode(),
             directory,
-            about: Arc::default(),
-            about_expires: Moment::default(),
+            info: Arc::default(),
+            info_expires: Moment::default(),
             ports: Vec::new(),
             ports_unlisted: false,
         };
@@ -97,8 +97,8 @@ impl DeviceReader {
 
     /// The device without its ports and counters, for while it cannot be read.
     pub(super) fn unreadable(&self) -> Device {
-        let about = Arc::clone(&self.about);
-        Device { about, instance: self.instance, ..unreadable(Arc::clone(&self.name)) }
+        let info = Arc::clone(&self.info);
+        Device { info, instance: self.instance, ..unreadable(Arc::clone(&self.name)) }
     }
 
     /// Whether the device is still there, under its name.
@@ -108,7 +108,7 @@ impl DeviceReader {
 
     /// Lets the next read read all that is cached, and the states of ports that are backing off.
     pub(super) fn refresh(&mut self) {
-        self.about_expires = Moment::default();
+        self.info_expires = Moment::default();
         self.ports.iter_mut().for_each(PortReader::reset_backoff);
     }
 
@@ -117,13 +117,13 @@ impl DeviceReader {
         let now = context.clock.now();
         if self.ports_unlisted && self.open_ports().is_ok() {
             tracing::info!(device = &*self.name, "the ports of the device can be listed again");
-            (self.ports_unlisted, self.about_expires) = (false, Moment::default());
+            (self.ports_unlisted, self.info_expires) = (false, Moment::default());
         }
-        if now >= self.about_expires {
-            self.about_expires = now + INFO_LIFETIME;
-            let about = self.read_info();
-            if *self.about != about {
-                self.about = Arc::new(about);
+        if now >= self.info_expires {
+            self.info_expires = now + INFO_LIFETIME;
+            let info = self.read_info();
+            if *self.info != info {
+                self.info = Arc::new(info);
             }
             let owner = Owner {
                 class: self.sysfs.join("class/net"),
@@ -145,16 +145,16 @@ impl DeviceReader {
             return Err(io::ErrorKind::NotFound.into());
         }
         let hw = self.hw.as_mut().map(|hw| hw.read(context.attempt())).unwrap_or_default();
-        let refused = self.ports.iter().map(PortReader::failed).sum::<usize>()
+        let unreadable_files = self.ports.iter().map(PortReader::failed).sum::<usize>()
             + self.hw.as_ref().map_or(0, HwReader::failed);
         Ok(Device {
             name: Arc::clone(&self.name),
             instance: self.instance,
-            about: Arc::clone(&self.about),
-            answers: !self.ports_unlisted,
+            info: Arc::clone(&self.info),
+            is_readable: !self.ports_unlisted,
             ports,
             hw,
-            refused,
+            unreadable_files,
         })
     }
 
@@ -164,8 +164,8 @@ impl DeviceReader {
         // last one all series of the device would be new ones.
         let guid = |name, last: Option<_>| text(name).parse().ok().or(last);
         DeviceInfo {
-            guid: guid("node_guid", self.about.guid),
-            system_guid: guid("sys_image_guid", self.about.system_guid),
+            guid: guid("node_guid", self.info.guid),
+            system_guid: guid("sys_image_guid", self.info.system_guid),
             node_type: value::word(&text("node_type")),
             description: text("node_desc"),
             firmware: text("fw_ver"),

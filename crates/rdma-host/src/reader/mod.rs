@@ -99,7 +99,7 @@ pub struct HostReader {
     /// The devices whose latest read panicked.
     panicked: BTreeSet<Arc<str>>,
     /// How many devices the filter excludes.
-    left_out: usize,
+    excluded: usize,
     /// Why the devices could not be listed at the latest read.
     problem: Option<String>,
 }
@@ -119,7 +119,7 @@ impl HostReader {
             hanging: BTreeMap::new(),
             closed: BTreeMap::new(),
             panicked: BTreeSet::new(),
-            left_out: 0,
+            excluded: 0,
             problem: None,
         }
     }
@@ -157,7 +157,7 @@ impl HostReader {
             began: anchor.moment,
             ended: self.clock.now(),
             devices,
-            left_out: self.left_out,
+            excluded: self.excluded,
             problem: self.problem.clone(),
         }
     }
@@ -253,7 +253,7 @@ impl HostReader {
         self.panicked.retain(|name| exists(name));
         let class = self.sysfs.join("class/infiniband");
         let is_excluded = |name: &&String| !self.filter.matches(name) && class.join(name).is_dir();
-        self.left_out = names.iter().filter(is_excluded).count();
+        self.excluded = names.iter().filter(is_excluded).count();
         for name in &names {
             let is_open = self.hanging.contains_key(&**name)
                 || self.readers.iter().any(|reader| **reader.name() == **name);

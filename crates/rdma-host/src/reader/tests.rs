@@ -53,7 +53,7 @@ fn summary(host: &mut HostReader) -> Vec<(String, Option<Guid>, Option<u8>)> {
     let devices = host.read().devices;
     let summary = |device: &Device| {
         let state = device.ports.first().and_then(|port| port.state);
-        (device.name.to_string(), device.about.guid, state)
+        (device.name.to_string(), device.info.guid, state)
     };
     devices.iter().map(summary).collect()
 }
@@ -205,7 +205,10 @@ fn panicking_device_is_reopened_at_next_read() {
         });
     let mut answers = || {
         let devices = host.read().devices;
-        devices.iter().map(|device| (device.name.to_string(), device.answers)).collect::<Vec<_>>()
+        devices
+            .iter()
+            .map(|device| (device.name.to_string(), device.is_readable))
+            .collect::<Vec<_>>()
     };
     let first = |answers| [("mlx5_0".to_owned(), answers), ("mlx5_1".to_owned(), true)];
     for _ in 0..2 {

@@ -217,7 +217,7 @@ impl Builder {
                 self.insert(node, position);
             }
             Event::SequenceStart(_, anchor, _) => {
-                self.open(position, Content::List(vec![]), anchor)
+                self.open(position, Content::List(vec![]), anchor);
             }
             Event::MappingStart(_, anchor, _) => self.open(position, Content::Map(vec![]), anchor),
             Event::SequenceEnd | Event::MappingEnd => {
