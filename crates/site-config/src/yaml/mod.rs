@@ -4,7 +4,8 @@
 //! tree. An entry that the type refuses becomes a diagnostic and is removed from the tree, and the type is
 //! deserialized again. So all mistakes of a file are found at once, by plain `serde` types.
 
-mod reader;
+mod de;
+mod error;
 mod syntax;
 mod tree;
 
@@ -12,7 +13,8 @@ use std::fmt;
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, SeqAccess, Visitor};
 
-use reader::{Reason, ValueDeserializer};
+use de::ValueDeserializer;
+use error::Reason;
 pub use tree::Document;
 
 /// The most diagnostics of a file: one with more is a file of another kind.
