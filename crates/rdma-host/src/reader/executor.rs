@@ -3,8 +3,7 @@
 //! A read of sysfs can take as long as the device's firmware likes: mlx5 waits a minute for a command that
 //! the firmware does not answer. So jobs run one after the other on a worker thread. When a job exceeds the
 //! timeout, its thread is abandoned with it, and a new worker runs the jobs that are left. A job that ends
-//! late is returned by [`TimeoutExecutor::late`], and its thread ends. There is one thread, and one more for
-//! each job that hangs.
+//! late is returned by [`TimeoutExecutor::late`], and its thread ends.
 //!
 //! A job that panics is returned with the panic message, and the worker goes on: a bug that one odd device
 //! brings to light must cost neither the others nor, for ever, that device.
@@ -12,7 +11,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,24 +38,16 @@ impl From<Box<dyn Any + Send>> for Panicked {
 pub struct TimeoutExecutor<J, O> {
     work: Work<J, O>,
     timeout: Duration,
-    worker: Option<Worker<J, O>>,
     /// Where jobs that exceeded the timeout will be returned.
     abandoned: Vec<Receiver<Completed<J, O>>>,
 }
 
-/// A thread, and the channels to and from it.
-struct Worker<J, O> {
-    queue: Queue<J>,
-    wake: Sender<()>,
-    completed: Receiver<Completed<J, O>>,
-}
-
-type Queue<J> = Arc<Mutex<VecDeque<J>>>;
+type Queue<J> = Mutex<VecDeque<J>>;
 
 impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
     /// Runs `work` on each job, and waits no longer than `timeout` for one of them.
     pub fn new(timeout: Duration, work: impl Fn(&mut J) -> O + Send + Sync + 'static) -> Self {
-        TimeoutExecutor { work: Arc::new(work), timeout, worker: None, abandoned: Vec::new() }
+        TimeoutExecutor { work: Arc::new(work), timeout, abandoned: Vec::new() }
     }
 
     /// Runs all jobs, and returns those that ended in time.
@@ -64,23 +55,22 @@ impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
         let mut completed = Vec::with_capacity(jobs.len());
         let mut pending = VecDeque::from(jobs);
         while !pending.is_empty() {
-            let Some(worker) = self.worker.take().or_else(|| Worker::start(&self.work)) else {
+            let expected = completed.len() + pending.len();
+            let queue = Arc::new(Mutex::new(std::mem::take(&mut pending)));
+            let Some(worker) = start_worker(&self.work, &queue) else {
                 // Without a thread the jobs run here, with no timeout.
-                completed.extend(pending.drain(..).map(|job| run_job(&self.work, job)));
+                let jobs = with_queue(&queue, std::mem::take).into_iter();
+                completed.extend(jobs.map(|job| run_job(&self.work, job)));
                 break;
             };
-            let expected = pending.len();
-            worker.submit(&mut pending);
-            let in_time = (0..expected).map_while(|_| {
-                let received = worker.completed.recv_timeout(self.timeout);
-                received.map(|it| completed.push(it)).ok()
-            });
-            if in_time.count() == expected {
-                self.worker = Some(worker);
-            } else {
+            while completed.len() < expected {
+                let Ok(job) = worker.recv_timeout(self.timeout) else { break };
+                completed.push(job);
+            }
+            if completed.len() < expected {
                 // All but the job that hangs.
-                pending = worker.take_queued();
-                self.abandoned.push(worker.completed);
+                pending = with_queue(&queue, std::mem::take);
+                self.abandoned.push(worker);
             }
         }
         completed
@@ -91,9 +81,9 @@ impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
         let mut late = Vec::new();
         // A worker may have begun another job before the queue was taken from it, so all that comes is
         // received for as long as the thread lives.
-        self.abandoned.retain(|completed| {
+        self.abandoned.retain(|worker| {
             loop {
-                match completed.try_recv() {
+                match worker.try_recv() {
                     Ok(job) => late.push(job),
                     Err(error) => return error == TryRecvError::Empty,
                 }
@@ -103,38 +93,26 @@ impl<J: Send + 'static, O: Send + 'static> TimeoutExecutor<J, O> {
     }
 }
 
-impl<J: Send + 'static, O: Send + 'static> Worker<J, O> {
-    fn start(work: &Work<J, O>) -> Option<Self> {
-        let queue = Queue::default();
-        let (wake, woken) = mpsc::channel::<()>();
-        let (sender, completed) = mpsc::channel();
-        let (work, jobs) = (Arc::clone(work), Arc::clone(&queue));
-        let thread = std::thread::Builder::new().name("host-reader".into()).spawn(move || {
-            while woken.recv().is_ok() {
-                while let Some(job) = with_queue(&jobs, VecDeque::pop_front) {
-                    if sender.send(run_job(&work, job)).is_err() {
-                        return;
-                    }
-                }
-            }
-        });
-        match thread {
-            Ok(_) => Some(Worker { queue, wake, completed }),
-            Err(error) => {
-                tracing::warn!(%error, "no thread to read devices on: one that hangs will hang all");
-                None
+/// Starts a thread that runs the jobs of a queue until it is empty.
+fn start_worker<J: Send + 'static, O: Send + 'static>(
+    work: &Work<J, O>,
+    queue: &Arc<Queue<J>>,
+) -> Option<Receiver<Completed<J, O>>> {
+    let (sender, completed) = mpsc::channel();
+    let (work, queue) = (Arc::clone(work), Arc::clone(queue));
+    let run = move || {
+        while let Some(job) = with_queue(&queue, VecDeque::pop_front) {
+            if sender.send(run_job(&work, job)).is_err() {
+                return;
             }
         }
-    }
-
-    fn submit(&self, jobs: &mut VecDeque<J>) {
-        with_queue(&self.queue, |queue| queue.append(jobs));
-        // If the thread has ended, nothing is returned, which counts as a timeout.
-        let _ = self.wake.send(());
-    }
-
-    fn take_queued(&self) -> VecDeque<J> {
-        with_queue(&self.queue, std::mem::take)
+    };
+    match std::thread::Builder::new().name("host-reader".into()).spawn(run) {
+        Ok(_) => Some(completed),
+        Err(error) => {
+            tracing::warn!(%error, "no thread to read devices on: one that hangs will hang all");
+            None
+        }
     }
 }
 
@@ -150,6 +128,8 @@ fn with_queue<J, T>(queue: &Queue<J>, act: impl FnOnce(&mut VecDeque<J>) -> T) -
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::Sender;
+
     use super::*;
 
     const LONG: Duration = Duration::from_secs(30);
