@@ -65,7 +65,7 @@ pub struct Settings {
 /// The config file: the flags' sections, and a list of fabrics.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct File {
+struct ConfigFile {
     web: WebOptions,
     log: LogOptions,
     process: ProcessOptions,
@@ -95,7 +95,7 @@ impl Settings {
     }
 
     fn merge(flags: Options, text: &str, path: &str) -> Result<Settings, ConfigError> {
-        let yaml::Parsed { value: file, diagnostics, document } = yaml::parse::<File>(text);
+        let yaml::Parsed { value: file, diagnostics, document } = yaml::parse::<ConfigFile>(text);
         let mut diagnostics = Diagnostics::new(path, document, diagnostics);
         // Flags and file each by itself, so that a flag does not hide a wrong value of the file.
         for (section, in_flags, in_file) in [
@@ -122,7 +122,7 @@ impl Settings {
     /// Combines valid flags with a valid file, and reports conflicts between values.
     fn combine(
         flags: Options,
-        file: File,
+        file: ConfigFile,
         listen: Vec<Vec<SocketAddr>>,
         diagnostics: &mut Diagnostics<'_>,
     ) -> Settings {

@@ -6,7 +6,7 @@ use ib_mad::port_state::{physical, state};
 use rdma_host::model::{Device, Netdev, Port};
 
 use super::finding::{Finding, Subject, grouped};
-use super::host::{Host, is_infiniband, port_name};
+use super::host::{CheckedHost, is_infiniband, port_name};
 
 const SUBJECT: Subject = Subject::Ports;
 
@@ -17,7 +17,7 @@ const GIDS: usize = 64;
 /// A GID that is not set.
 const NO_GID: &str = "0000:0000:0000:0000:0000:0000:0000:0000";
 
-pub fn check(host: &Host) -> Vec<Finding> {
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
     if host.devices.is_empty() {
         let place = host.sysfs.join("class/infiniband");
         let found = format!("no RDMA device in {}", place.display());
@@ -61,7 +61,7 @@ fn rate(port: &Port) -> String {
     format!("{}{}", gigabits.unwrap_or_else(|| "rate unknown".into()), kind.unwrap_or_default())
 }
 
-fn check_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
+fn check_port(host: &CheckedHost, device: &Device, port: &Port, any_up: bool) -> Finding {
     let what = port_name(device, port);
     let layer = if port.link_layer.is_empty() { "link layer unknown" } else { &*port.link_layer };
     let Some(state) = port.state else {
@@ -111,7 +111,7 @@ fn states(state: u8, physical: Option<u8>) -> String {
 
 /// A port without a link.
 fn check_down(
-    host: &Host,
+    host: &CheckedHost,
     device: &Device,
     port: &Port,
     what: &str,
@@ -154,7 +154,7 @@ fn check_down(
 /// a cable, too.
 const IFF_UP: u64 = 1;
 
-fn is_switched_off(host: &Host, netdev: &Netdev) -> bool {
+fn is_switched_off(host: &CheckedHost, netdev: &Netdev) -> bool {
     let flags = host.directory(&format!("class/net/{}", netdev.name)).and_then(|directory| {
         u64::from_str_radix(directory.text("flags").strip_prefix("0x")?, 16).ok()
     });
@@ -162,7 +162,7 @@ fn is_switched_off(host: &Host, netdev: &Netdev) -> bool {
 }
 
 /// RoCE: the versions of its GIDs, of which version 2 is routable, and its interface.
-fn check_gids(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
+fn check_gids(host: &CheckedHost, device: &Device, port: &Port) -> Option<Finding> {
     let path = format!("class/infiniband/{}/ports/{}", device.name, port.number);
     let (types, gids) = (
         host.directory(&format!("{path}/gid_attrs/types"))?,
@@ -198,7 +198,7 @@ fn check_gids(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
 
 /// Compares the firmware of devices of one type. Only of this host: SMPs return the hardware revision of a node,
 /// and no firmware version.
-pub fn check_firmware(host: &Host) -> Vec<Finding> {
+pub fn check_firmware(host: &CheckedHost) -> Vec<Finding> {
     // By type and board: the same type on a board of another vendor has its own firmware.
     let mut kinds: BTreeMap<(&str, &str), BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for device in &host.devices {

@@ -14,7 +14,7 @@ const INFINIBAND: &str = "InfiniBand";
 
 /// The host that is checked.
 #[derive(Debug)]
-pub struct Host {
+pub struct CheckedHost {
     /// Where sysfs is mounted.
     pub sysfs: PathBuf,
     /// Where procfs is mounted.
@@ -25,7 +25,7 @@ pub struct Host {
     pub devices: Vec<Device>,
 }
 
-impl Host {
+impl CheckedHost {
     /// Reads the devices of a host, except those that the settings exclude: they may be known to hang. A device
     /// that hangs is given up after two seconds.
     pub fn read(settings: &Settings, dev: PathBuf) -> Self {
@@ -35,7 +35,7 @@ impl Host {
         let options = ReadOptions { error_backoff: Duration::ZERO, ethtool: false, cm: false };
         let mut reader = HostReader::new(sysfs.clone(), filter, options, Clock::start());
         let HostSnapshot { devices, .. } = reader.read();
-        Host { sysfs, procfs, dev, devices }
+        CheckedHost { sysfs, procfs, dev, devices }
     }
 
     /// All ports, with their devices.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rdma_host::model::{Device, IpoibMode, Netdev, Port};
 
 use super::finding::{Finding, Subject, grouped};
-use super::host::{Host, port_name};
+use super::host::{CheckedHost, port_name};
 
 const SUBJECT: Subject = Subject::Ipoib;
 
@@ -19,7 +19,7 @@ struct Interface<'a> {
     netdev: &'a Netdev,
 }
 
-pub fn check(host: &Host) -> Vec<Finding> {
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let interfaces: Vec<Interface<'_>> = host
         .infiniband_ports()
         .flat_map(|(device, port)| {

@@ -23,7 +23,7 @@ use ib_umad::{Failure, Wire as _};
 use rdma_host::model::{Device, Port};
 
 use super::finding::{Finding, Level, Subject};
-use super::host::{Host, port_name};
+use super::host::{CheckedHost, port_name};
 use super::standby;
 
 const SUBJECT: Subject = Subject::SubnetManager;
@@ -33,20 +33,20 @@ const SUBJECT: Subject = Subject::SubnetManager;
 const PACE: (Duration, u8) = (Duration::from_millis(500), 1);
 
 /// A daemon that manages subnets.
-struct Daemon {
+struct SmDaemon {
     /// The name of its process, unit and package.
     name: &'static str,
     fabric_type: &'static str,
 }
 
-const OPENSM: Daemon = Daemon { name: "opensm", fabric_type: "InfiniBand" };
-const OPAFM: Daemon = Daemon { name: "opafm", fabric_type: "Omni-Path" };
+const OPENSM: SmDaemon = SmDaemon { name: "opensm", fabric_type: "InfiniBand" };
+const OPAFM: SmDaemon = SmDaemon { name: "opafm", fabric_type: "Omni-Path" };
 
 /// Daemons whose process has another name.
 const PROCESS_NAMES: [(&str, &str); 2] = [("opafm", "fmmain"), ("opafm", "sm")];
 
 /// Checks the LIDs and states of the ports.
-pub fn check(host: &Host) -> Vec<Finding> {
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let mut findings: Vec<Finding> = host
         .infiniband_ports()
         .filter_map(|(device, port)| check_port(host, device, port))
@@ -57,7 +57,7 @@ pub fn check(host: &Host) -> Vec<Finding> {
     findings
 }
 
-fn check_port(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
+fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Option<Finding> {
     let what = port_name(device, port);
     match port.state? {
         state::ACTIVE | state::ACTIVE_DEFER => {
@@ -78,7 +78,7 @@ fn check_port(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
 }
 
 /// What to do if no subnet manager responds.
-fn remedy(host: &Host, daemon: &Daemon) -> String {
+fn remedy(host: &CheckedHost, daemon: &SmDaemon) -> String {
     let name = daemon.name;
     if let Some(process) = process_of(&host.procfs, name) {
         let log = format!("journalctl -u {name}; tail /var/log/{name}.log");
@@ -113,7 +113,7 @@ fn process_of(procfs: &Path, name: &str) -> Option<i32> {
 }
 
 /// Queries the subnet manager of each fabric that the exporter would monitor.
-pub fn query(host: &Host, fabrics: &[FabricSettings]) -> Vec<Finding> {
+pub fn query(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
     // In parallel: a host may have eight rails, and no manager on any.
     std::thread::scope(|scope| {
         let threads: Vec<_> =
@@ -122,7 +122,7 @@ pub fn query(host: &Host, fabrics: &[FabricSettings]) -> Vec<Finding> {
     })
 }
 
-fn query_fabric(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
+fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     let what = format!("fabric {:?}", fabric.name);
     let clock = Clock::start();
     let opened =
@@ -194,7 +194,7 @@ fn check_neighbor(what: &str, neighbor: Neighbor, has_keys: bool) -> Option<Find
 }
 
 /// No port can be opened to send from; `serve` would end with this error.
-fn port_unusable(host: &Host, what: String, error: &DeviceError) -> Finding {
+fn port_unusable(host: &CheckedHost, what: String, error: &DeviceError) -> Finding {
     let found = format!("cannot be asked: {error}");
     let without = "--no-collector.fabric, where this host's own devices are all to watch";
     match error {
@@ -213,7 +213,7 @@ fn port_unusable(host: &Host, what: String, error: &DeviceError) -> Finding {
     }
 }
 
-fn check_home(host: &Host, what: String, home: Home, has_keys: bool) -> Vec<Finding> {
+fn check_home(host: &CheckedHost, what: String, home: Home, has_keys: bool) -> Vec<Finding> {
     let port = match home.port {
         Ok(port) => port,
         // With an M_Key the port drops SMPs of its own host, too; to a removed device none can be sent.
@@ -239,7 +239,7 @@ fn check_home(host: &Host, what: String, home: Home, has_keys: bool) -> Vec<Find
     findings
 }
 
-fn check_manager(host: &Host, what: String, manager: Option<Manager>) -> Finding {
+fn check_manager(host: &CheckedHost, what: String, manager: Option<Manager>) -> Finding {
     let Some(Manager { lid, told, node }) = manager else {
         return Finding::bad(SUBJECT, what, "our own port knows no subnet manager")
             .wanted("a master in this subnet")
@@ -313,10 +313,10 @@ mod tests {
         }
     }
 
-    fn host(procfs: &Path) -> Host {
+    fn host(procfs: &Path) -> CheckedHost {
         let nowhere = PathBuf::from("/nowhere");
         let procfs = procfs.to_owned();
-        Host { sysfs: nowhere.clone(), procfs, dev: nowhere, devices: Vec::new() }
+        CheckedHost { sysfs: nowhere.clone(), procfs, dev: nowhere, devices: Vec::new() }
     }
 
     #[test]

@@ -30,7 +30,7 @@ use rdma_host::reader::executor::{Panicked, TimeoutExecutor};
 
 pub use configuration::Configuration;
 use finding::{Finding, Level, Subject};
-use host::Host;
+use host::CheckedHost;
 
 /// How long a check may take. On the wire it takes 2.5 s at most, and 1 s for each listen address that is in
 /// use; with firmware that hangs, a read of sysfs takes a minute.
@@ -71,7 +71,7 @@ impl Report {
 /// The input of the checks.
 #[derive(Debug)]
 struct Context {
-    host: Host,
+    host: CheckedHost,
     options: DoctorOptions,
 }
 
@@ -112,7 +112,7 @@ fn query_managers(context: &Context) -> Vec<Finding> {
 
 /// Runs all checks.
 pub fn examine(options: DoctorOptions) -> Report {
-    let host = Host::read(&options.configuration.settings, options.dev.clone());
+    let host = CheckedHost::read(&options.configuration.settings, options.dev.clone());
     let has_cards =
         pci::functions(&host).is_some_and(|all| all.iter().any(pci::Function::must_do_rdma));
     let has_rdma = has_cards || !host.devices.is_empty();

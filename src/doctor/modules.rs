@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use procfs::FromRead;
 
 use super::finding::{Finding, Level, Subject};
-use super::host::Host;
+use super::host::CheckedHost;
 use super::pci;
 
 const SUBJECT: Subject = Subject::Modules;
@@ -56,7 +56,7 @@ const COMMON: [CommonModule; 4] = [
 
 /// The modules that are loaded or built in.
 struct Loaded<'a> {
-    host: &'a Host,
+    host: &'a CheckedHost,
     listed: BTreeSet<String>,
 }
 
@@ -73,7 +73,7 @@ fn load_command(module: &str) -> String {
     format!("modprobe {module} && echo {module} > /etc/modules-load.d/{module}.conf")
 }
 
-pub fn check(host: &Host) -> Vec<Finding> {
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
     // If it cannot be read, as in a container, only sysfs counts.
     let listed = procfs::KernelModules::from_file(host.procfs.join("modules"))
         .map(|modules| modules.0.into_keys().collect())
@@ -92,7 +92,7 @@ pub fn check(host: &Host) -> Vec<Finding> {
 }
 
 /// The modules that create the RDMA devices of the cards of this host.
-fn check_card_modules(host: &Host, loaded: &Loaded<'_>) -> Vec<Finding> {
+fn check_card_modules(host: &CheckedHost, loaded: &Loaded<'_>) -> Vec<Finding> {
     let functions = pci::functions(host).unwrap_or_default();
     let mut checked = BTreeSet::new();
     let mut findings = Vec::new();

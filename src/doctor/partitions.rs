@@ -10,7 +10,7 @@ use ib_mad::port_state::physical;
 use rdma_host::model::{Device, Port};
 
 use super::finding::{Finding, Subject, shortened};
-use super::host::{Host, port_name};
+use super::host::{CheckedHost, port_name};
 
 const SUBJECT: Subject = Subject::Partitions;
 
@@ -22,7 +22,7 @@ const DEFAULT_LIMITED: u16 = 0x7fff;
 const MAX_LISTED: usize = 6;
 
 /// Checks the P_Key tables.
-pub fn check(host: &Host, fabrics: &[FabricSettings]) -> Vec<Finding> {
+pub fn check(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
     let chosen: Vec<(&str, u8, PKey)> =
         fabrics.iter().filter_map(|fabric| chosen_for(host, fabric)).collect();
     let ports = host.infiniband_ports().map(|(device, port)| {
@@ -37,7 +37,7 @@ pub fn check(host: &Host, fabrics: &[FabricSettings]) -> Vec<Finding> {
 }
 
 /// The local port of a fabric and its P_Key, if `--fabric.pkey` names one.
-fn chosen_for<'a>(host: &'a Host, fabric: &FabricSettings) -> Option<(&'a str, u8, PKey)> {
+fn chosen_for<'a>(host: &'a CheckedHost, fabric: &FabricSettings) -> Option<(&'a str, u8, PKey)> {
     let wanted = fabric.p_key?;
     let is_named = |(device, port): &(&Device, &Port)| {
         fabric.hca.as_ref().is_none_or(|hca| **hca == *device.name)
@@ -73,7 +73,7 @@ fn check_chosen(what: String, shown: &str, wanted: PKey, keys: &[(u16, u16)]) ->
     }
 }
 
-fn check_port(host: &Host, device: &Device, port: &Port, chosen: Option<PKey>) -> Finding {
+fn check_port(host: &CheckedHost, device: &Device, port: &Port, chosen: Option<PKey>) -> Finding {
     let path = format!("class/infiniband/{}/ports/{}/pkeys", device.name, port.number);
     let what = port_name(device, port);
     let Some(table) = host.directory(&path) else {

@@ -4,7 +4,7 @@ use rdma_host::reader::sysfs::Directory;
 
 use super::drivers::{self, Driver};
 use super::finding::{Finding, Subject};
-use super::host::Host;
+use super::host::CheckedHost;
 
 const SUBJECT: Subject = Subject::Pci;
 
@@ -174,14 +174,14 @@ fn transfers(text: &str) -> Option<f64> {
 }
 
 /// The RDMA functions, by address; `None` if no PCI bus is visible.
-pub fn functions(host: &Host) -> Option<Vec<Function>> {
+pub fn functions(host: &CheckedHost) -> Option<Vec<Function>> {
     let bus = "bus/pci/devices";
     let function =
         |address: String| Function::read(&host.directory(&format!("{bus}/{address}"))?, &address);
     Some(host.names(bus)?.into_iter().filter_map(function).collect())
 }
 
-pub fn check(host: &Host) -> Vec<Finding> {
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let Some(functions) = functions(host) else {
         let place = host.sysfs.join("bus/pci/devices");
         let found = format!("no PCI bus in {}: a container, or a host without", place.display());

@@ -15,7 +15,7 @@ use rustix::process::{Resource, getrlimit};
 use ib_umad::umad::UmadPort;
 
 use super::finding::{Finding, Level, Subject};
-use super::host::{Host, port_name};
+use super::host::{CheckedHost, port_name};
 
 const SUBJECT: Subject = Subject::Permissions;
 
@@ -47,7 +47,7 @@ const UVERBS: DeviceFile = DeviceFile {
     why: "devices tell their events through it; without, what happens is seen at the next look",
 };
 
-pub fn check(host: &Host) -> Vec<Finding> {
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let mut findings = check_umad(host);
     findings.extend(check_uverbs(host));
     if host.devices.is_empty() {
@@ -61,7 +61,7 @@ pub fn check(host: &Host) -> Vec<Finding> {
 }
 
 /// The umad devices of InfiniBand ports. Those of RoCE ports are not needed.
-fn check_umad(host: &Host) -> Vec<Finding> {
+fn check_umad(host: &CheckedHost) -> Vec<Finding> {
     let all = UmadPort::all(&host.sysfs);
     let mut findings = Vec::new();
     for (device, port) in host.infiniband_ports() {
@@ -78,7 +78,7 @@ fn check_umad(host: &Host) -> Vec<Finding> {
     findings
 }
 
-fn check_uverbs(host: &Host) -> Vec<Finding> {
+fn check_uverbs(host: &CheckedHost) -> Vec<Finding> {
     let class = format!("class/{}", UVERBS.class);
     let names = host.names(&class).unwrap_or_default();
     let numbered = |name: &&String| {
