@@ -7,7 +7,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 
 use fabric_observation::Board;
-use ib_umad::pulse::Pulse;
+use ib_umad::client::Heartbeat;
 
 /// How many pings are sent within the timeout of the watchdog.
 const PINGS_PER_TIMEOUT: u32 = 3;
@@ -47,15 +47,15 @@ pub fn is_enabled() -> bool {
 pub struct Watchdog {
     interval: Duration,
     /// The heartbeats of the loops, and their counts at the latest check.
-    pulses: Vec<(Pulse, u64)>,
+    heartbeats: Vec<(Heartbeat, u64)>,
 }
 
 impl Watchdog {
     /// A watchdog of these heartbeats; `None` if systemd has none for the unit (`WatchdogSec=`).
-    pub fn new(pulses: Vec<Pulse>) -> Option<Self> {
+    pub fn new(heartbeats: Vec<Heartbeat>) -> Option<Self> {
         let timeout = sd_notify::watchdog_enabled()?;
-        let pulses = pulses.into_iter().map(|pulse| (pulse, 0)).collect();
-        Some(Watchdog { interval: timeout / PINGS_PER_TIMEOUT, pulses })
+        let heartbeats = heartbeats.into_iter().map(|heartbeat| (heartbeat, 0)).collect();
+        Some(Watchdog { interval: timeout / PINGS_PER_TIMEOUT, heartbeats })
     }
 
     /// The interval of checks.
@@ -76,8 +76,8 @@ impl Watchdog {
     }
 
     fn all_running(&mut self) -> bool {
-        self.pulses.iter_mut().fold(true, |all, (pulse, before)| {
-            let now = pulse.beats();
+        self.heartbeats.iter_mut().fold(true, |all, (heartbeat, before)| {
+            let now = heartbeat.ticks();
             let is_running = now != std::mem::replace(before, now);
             all && is_running
         })
@@ -96,15 +96,15 @@ mod tests {
 
     #[test]
     fn one_hanging_loop_withholds_the_ping() {
-        let pulses = [Pulse::default(), Pulse::default()];
-        let counts = pulses.iter().map(|pulse| (pulse.clone(), 0)).collect();
-        let mut watchdog = Watchdog { interval: Duration::from_secs(1), pulses: counts };
+        let heartbeats = [Heartbeat::default(), Heartbeat::default()];
+        let counts = heartbeats.iter().map(|heartbeat| (heartbeat.clone(), 0)).collect();
+        let mut watchdog = Watchdog { interval: Duration::from_secs(1), heartbeats: counts };
         assert!(!watchdog.all_running(), "no loop has run");
-        pulses.iter().for_each(Pulse::beat);
+        heartbeats.iter().for_each(Heartbeat::tick);
         assert!(watchdog.all_running());
-        pulses[0].beat();
+        heartbeats[0].tick();
         assert!(!watchdog.all_running(), "the second hangs");
-        pulses.iter().for_each(Pulse::beat);
+        heartbeats.iter().for_each(Heartbeat::tick);
         assert!(watchdog.all_running(), "it runs again");
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use ib_health::HealthSettings;
 use ib_mad::PortNumber;
 use ib_mad::p_key::PKey;
-use ib_mad::pma::Details;
-use ib_umad::pace::Pace;
-use ib_umad::transactor::MOST_IN_FLIGHT;
+use ib_mad::pma::DetailPolicy;
+use ib_umad::client::MAX_IN_FLIGHT;
+use ib_umad::client::SendConfig;
 
 use super::options::{FabricOptions, seconds_or};
 use site_config::diagnostics::{InvalidSetting, invalid, too_short};
@@ -40,13 +40,13 @@ pub struct FabricSettings {
     /// The P_Key of performance management; `None` for the first of the port's table.
     pub p_key: Option<PKey>,
     /// When PortRcvErrorDetails and PortXmitDiscardDetails are read, too.
-    pub details: Details,
+    pub details: DetailPolicy,
     /// Whether the counters of error correction are read, too.
     pub fec: bool,
     /// Whether narrow counters are cleared before they saturate.
     pub clear_saturated: bool,
     /// Limits of the requests in flight.
-    pub pace: Pace,
+    pub pace: SendConfig,
     /// The file that each MAD is written to, and its largest size in bytes.
     pub capture: Option<(PathBuf, u64)>,
     /// Limits of its links.
@@ -82,7 +82,7 @@ impl FabricOptions {
         for (key, window) in self.windows() {
             // The send queue of a port takes 128 MADs by default (ib_mad's send_queue_size); half of the
             // number of transaction ids is more than any fabric needs.
-            let max = MOST_IN_FLIGHT / 2;
+            let max = MAX_IN_FLIGHT / 2;
             if let Some(window) = window.filter(|it| !(1..=max).contains(&usize::from(*it))) {
                 found.push(invalid(key, format!("{window} is not between 1 and {max}")));
             }
@@ -100,8 +100,8 @@ impl FabricOptions {
     }
 
     pub(super) fn settings(self) -> FabricSettings {
-        let defaults = Pace::default();
-        let pace = Pace {
+        let defaults = SendConfig::default();
+        let pace = SendConfig {
             smp_window: self.smp_window.unwrap_or(defaults.smp_window),
             gmp_window: self.gmp_window.unwrap_or(defaults.gmp_window),
             smp_lid_window: self.smp_lid_window.unwrap_or(defaults.smp_lid_window),
@@ -111,9 +111,9 @@ impl FabricOptions {
         };
         let details = match (self.details.unwrap_or(false), seconds_or(self.details_interval, 120))
         {
-            (true, _) => Details::EachSweep,
-            (false, Duration::ZERO) => Details::Never,
-            (false, interval) => Details::Every(interval),
+            (true, _) => DetailPolicy::EachSweep,
+            (false, Duration::ZERO) => DetailPolicy::Never,
+            (false, interval) => DetailPolicy::Every(interval),
         };
         FabricSettings {
             name: self.name.unwrap_or_else(|| DEFAULT_FABRIC.into()),

@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use ib_fabric::Fabric;
 use ib_fabric::collect::discovery::Discovery;
-use ib_fabric::collect::subnet::SubnetSweep;
-use ib_fabric::names::NodeNames;
-use ib_fabric::subnet::{ManagerState, SubnetManager};
+use ib_fabric::collect::sm_sweep::SmSweep;
+use ib_fabric::names::NodeNameMap;
+use ib_fabric::snapshot::SubnetManager;
 use ib_mad::Mad;
 use ib_mad::Moment;
 use ib_mad::m_key::MKeys;
-use ib_umad::transactor::Transactor;
-use ib_umad::walk;
-use ib_umad::walk::{Broken, Walk};
-use ib_umad::{Failure, Lane, Request, Wire};
+use ib_mad::smp::SmState;
+use ib_umad::client::MadClient;
+use ib_umad::query;
+use ib_umad::query::{QueryPlan, RunError};
+use ib_umad::{MadTransport, QueuePair, Request, RequestError};
 
 use super::finding::{Finding, Subject};
 use super::identity;
@@ -25,21 +26,21 @@ use super::identity;
 /// many dead hosts may take more.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// A walk that sends nothing more after a deadline.
+/// A query plan that sends nothing more after a deadline.
 struct WithDeadline<W> {
-    walk: W,
+    plan: W,
     deadline: Moment,
     late: bool,
 }
 
-impl<W: Walk> Walk for WithDeadline<W> {
-    fn next(&mut self, lane: Lane) -> Option<(Request, u64)> {
-        if self.late { None } else { self.walk.next(lane) }
+impl<W: QueryPlan> QueryPlan for WithDeadline<W> {
+    fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
+        if self.late { None } else { self.plan.next_request(qp) }
     }
 
-    fn finished(&mut self, tag: u64, outcome: Result<&Mad, Failure>, at: Moment) {
+    fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
         self.late |= at > self.deadline;
-        self.walk.finished(tag, outcome, at);
+        self.plan.handle_outcome(tag, outcome, at);
     }
 }
 
@@ -47,12 +48,12 @@ impl<W: Walk> Walk for WithDeadline<W> {
 /// report.
 pub(super) fn check(
     what: &str,
-    site: (&NodeNames, &MKeys),
-    transactor: &mut Transactor,
-    wire: &mut impl Wire,
+    site: (&NodeNameMap, &MKeys),
+    client: &mut MadClient,
+    wire: &mut impl MadTransport,
 ) -> Vec<Finding> {
     let standbys = format!("{what}: standbys");
-    match query_managers(site, transactor, wire) {
+    match query_managers(site, client, wire) {
         Ok(Some((managers, fabric))) => {
             let mut findings = vec![standby_finding(&standbys, Some(&managers))];
             findings.extend(identity::check(what, &fabric));
@@ -68,22 +69,22 @@ type Managers = Vec<(SubnetManager, String)>;
 
 /// The subnet managers and the fabric; `None` if the discovery took too long.
 fn query_managers(
-    (names, keys): (&NodeNames, &MKeys),
-    transactor: &mut Transactor,
-    wire: &mut impl Wire,
-) -> Result<Option<(Managers, Fabric)>, Broken> {
+    (names, keys): (&NodeNameMap, &MKeys),
+    client: &mut MadClient,
+    wire: &mut impl MadTransport,
+) -> Result<Option<(Managers, Fabric)>, RunError> {
     let stop = AtomicBool::new(false);
     let deadline = wire.now() + DISCOVERY_TIMEOUT;
     let keys = Arc::new(keys.clone());
     let discovery = Discovery::new().with_keys(Arc::clone(&keys), wire.port_guid());
-    let mut walk = WithDeadline { walk: discovery, deadline, late: false };
-    walk::drive(&mut walk, transactor, wire, &stop)?;
-    if walk.late {
+    let mut plan = WithDeadline { plan: discovery, deadline, late: false };
+    query::run(&mut plan, client, wire, &stop)?;
+    if plan.late {
         return Ok(None);
     }
-    let fabric: Fabric = walk.walk.finish().assemble(names, wire.now(), None);
-    let mut sweep = SubnetSweep::new(&fabric).with_keys(keys);
-    walk::drive(&mut sweep, transactor, wire, &stop)?;
+    let fabric: Fabric = plan.plan.finish().assemble(names, wire.now(), None);
+    let mut sweep = SmSweep::new(&fabric).with_keys(keys);
+    query::run(&mut sweep, client, wire, &stop)?;
     let managers = sweep.finish().into_iter();
     let managers = managers.map(|it| (it, fabric.node_of(it.port).name.clone())).collect();
     Ok(Some((managers, fabric)))
@@ -98,11 +99,11 @@ fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> 
         return Finding::note(subject, what, found)
             .mend("a running exporter tells: infiniband_subnet_managers");
     };
-    let of = |state: ManagerState| {
+    let of = |state: SmState| {
         let matching = managers.iter().filter(move |(manager, _)| manager.state == state);
         matching.map(|(it, node)| format!("{node} (priority {})", it.priority)).collect::<Vec<_>>()
     };
-    let (masters, standbys) = (of(ManagerState::Master), of(ManagerState::Standby));
+    let (masters, standbys) = (of(SmState::Master), of(SmState::Standby));
     if masters.len() > 1 {
         let found = format!("{} masters: {}", masters.len(), masters.join(", "));
         return Finding::bad(subject, what, found)
@@ -126,12 +127,12 @@ mod tests {
     #[test]
     fn level_depends_on_masters_and_standbys() {
         let manager = |state, node: &str| {
-            let manager = SubnetManager { port: PortIndex(0), state, priority: 4, activity: 1 };
+            let manager = SubnetManager { port: PortIndex(0), state, priority: 4, act_count: 1 };
             (manager, node.to_owned())
         };
-        let master = manager(ManagerState::Master, "head-1");
-        let other = manager(ManagerState::Master, "head-2");
-        let standby = manager(ManagerState::Standby, "head-3");
+        let master = manager(SmState::Master, "head-1");
+        let other = manager(SmState::Master, "head-2");
+        let standby = manager(SmState::Standby, "head-3");
         for (managers, level, says) in [
             (None, Level::Note, "not looked for"),
             (Some(vec![master.clone()]), Level::Note, "no standby"),
