@@ -11,3 +11,4 @@ pub mod pages;
 pub mod remote;
 pub mod sandbox;
 pub mod server;
+pub mod systemd;

@@ -15,6 +15,7 @@ use fabric_exporter::config::options::Options;
 use fabric_exporter::monitor::host::HostMonitor;
 use fabric_observation::Board;
 use ib_mad::clock::Clock;
+use rdma_host::reader::ReadOptions;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
@@ -83,7 +84,7 @@ impl Tree {
                 sysfs: folder.path().into(),
                 interval: Duration::from_secs(1),
                 events: false,
-                ethtool: false,
+                read: ReadOptions { ethtool: false, ..settings.read },
                 ..settings
             },
             folder,

@@ -3,15 +3,15 @@
 
 use ib_umad::umad::{HeaderFormat, decode};
 use rdma_host::model::ethernet;
-use rdma_host::reader::ethtool::strings;
+use rdma_host::reader::ethtool::split_strings;
 use rdma_host::reader::events::uevent;
 
 pub fn run(bytes: &[u8]) {
     let _ = uevent::change(bytes);
-    for string in strings(bytes) {
+    for string in split_strings(bytes) {
         for driver in ["mlx5_core", "mlx4_core", "bnxt_en", "ice"] {
-            if let Some(meaning) = ethernet::meaning(driver, &string) {
-                assert!(meaning.row < ethernet::TABLE.len());
+            if let Some(id) = ethernet::find(driver, &string) {
+                assert!(id.row < ethernet::TABLE.len());
             }
         }
     }

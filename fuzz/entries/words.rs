@@ -8,7 +8,7 @@ use fabric_history::question::Question;
 use ib_fabric::topology::LinkId;
 use ib_health::settings::NodeRef;
 use ib_mad::Guid;
-use rdma_host::reader::selection::Selection;
+use rdma_host::reader::DeviceFilter;
 
 use super::files::one_line;
 
@@ -34,8 +34,8 @@ pub fn run(bytes: &[u8]) {
         assert_eq!(kind.label(), text);
     }
     let _ = (negotiate::format(Some(text)), negotiate::takes_gzip(Some(text)));
-    if let Err(wrong) = Selection::new(Some(text), None) {
-        one_line(&wrong.problem);
+    if let Err(problem) = DeviceFilter::new(Some(text), None) {
+        one_line(&problem);
     }
     let pairs: Vec<(String, String)> = text
         .split('&')

@@ -84,7 +84,7 @@ mod tests {
     fn the_settings_know_which_paths_are_taken() {
         for path in [LINKS, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST, SEARCH, STYLE] {
             let first = path.split('/').nth(1).unwrap();
-            assert!(crate::config::TAKEN.contains(&first), "{path}");
+            assert!(crate::config::RESERVED_PATHS.contains(&first), "{path}");
         }
     }
 }

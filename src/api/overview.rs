@@ -174,9 +174,9 @@ fn device(device: &HostDevice, guid: Guid, fabrics: &[Arc<Observation>]) -> Devi
     Device {
         device: device.name.to_string(),
         guid: guid.to_string(),
-        hca_type: device.about.hca_type.clone(),
-        firmware: device.about.firmware.clone(),
-        answers: device.answers,
+        hca_type: device.info.hca_type.clone(),
+        firmware: device.info.firmware.clone(),
+        answers: device.is_readable,
         node_in: node_in(fabrics, guid),
         ports: device.ports.iter().map(|it| device_port(it, guid, fabrics)).collect(),
     }

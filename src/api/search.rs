@@ -257,7 +257,7 @@ fn devices(board: &Board, sought: &str) -> Vec<(Fit, Hit)> {
             kind: "device".into(),
             fabric: overview::node_in(&board.fabrics, guid).unwrap_or_default(),
             name: device.name.to_string(),
-            id: device.about.guid.map(|guid| guid.to_string()).unwrap_or_default(),
+            id: device.info.guid.map(|guid| guid.to_string()).unwrap_or_default(),
             by: "name".into(),
             fits: fit.label().into(),
             page: address::device(&device.name),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Settings;
-use crate::sandbox::confine::Needs;
+use crate::sandbox::AllowedPaths;
 use exporter_web::config::Sources;
 
 /// What `libibverbs`, which looks for its drivers when the first device is there, reads besides
@@ -24,7 +24,7 @@ const ALWAYS: [&str; 3] = ["/etc/localtime", "/usr/share/zoneinfo", "/dev/urando
 
 /// What a program with these settings goes on to need, with these files of its web config, and with this
 /// folder that goes with it.
-pub fn needs(settings: &Settings, web: Option<&Sources>, goes: Option<&Path>) -> Needs {
+pub fn needs(settings: &Settings, web: Option<&Sources>, goes: Option<&Path>) -> AllowedPaths {
     let mut read: Vec<PathBuf> = ALWAYS.map(PathBuf::from).into();
     read.push(settings.procfs.clone());
     // What is read again, and may have been replaced by then.
@@ -48,7 +48,7 @@ pub fn needs(settings: &Settings, web: Option<&Sources>, goes: Option<&Path>) ->
     let history = settings.history.iter();
     let write = history.flat_map(|history| folders_of(&history.file)).collect();
     let empty = goes.and_then(Path::parent).map(Path::to_owned).into_iter().collect();
-    Needs { read, files, write, empty, devices }
+    AllowedPaths { read, files, write, remove_dirs: empty, devices }
 }
 
 /// The folders of those folders on the way to a file that are links, as in `certs/current/server.pem`: such

@@ -19,9 +19,9 @@ use crate::metrics::process::Process;
 use crate::metrics::{Exposition, Latest};
 use crate::monitor::host::HostMonitor;
 use crate::monitor::{Monitor, PortNews};
-use crate::sandbox::notify::Watchdog;
-use crate::sandbox::{confine, notify};
 use crate::server::Site;
+use crate::systemd::Watchdog;
+use crate::{sandbox, systemd};
 use exporter_web::config::Sources;
 use exporter_web::limits::Limits;
 use exporter_web::listen;
@@ -177,7 +177,7 @@ impl<'a> Daemon<'a> {
             listeners(self.settings).map_err(|error| Fatal::new(Exit::NoListener, error))?;
         // All is open, and no thread runs yet: they inherit it.
         if self.settings.confine {
-            confine::confine(&confined::needs(self.settings, security.1.as_ref(), self.goes));
+            sandbox::enter(&confined::needs(self.settings, security.1.as_ref(), self.goes));
         }
         watchers.extend(self.recorder()?);
         // Each keeps what it once needed to compress an answer, some 800 KiB; a host's own devices
@@ -239,7 +239,7 @@ impl<'a> Daemon<'a> {
             wakes.extend(watcher.wake.take());
             threads.push(spawn(watcher, Farewell(ended_sender.clone()))?);
         }
-        notify::ready();
+        systemd::ready();
         tokio::spawn(tell_manager(seen.clone(), Watchdog::new(pulses)));
         let farewell = Farewell(ended_sender);
         let render = tokio::spawn(async move {
@@ -252,7 +252,7 @@ impl<'a> Daemon<'a> {
             _ = ended.recv() => None,
         };
         tracing::info!(signal = told, "ending");
-        notify::stopping();
+        systemd::stopping();
         stop.store(true, Ordering::Relaxed);
         for wake in wakes {
             wake();
@@ -290,7 +290,7 @@ fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, listen::ListenErro
 
 /// Tells the service manager how things are, and that they go on: for as long as it wants to know.
 async fn tell_manager(mut seen: watch::Receiver<Board>, mut watchdog: Option<Watchdog>) {
-    if !notify::is_wanted() {
+    if !systemd::is_enabled() {
         return;
     }
     let mut signs = watchdog.as_ref().map(|watchdog| {
@@ -308,10 +308,10 @@ async fn tell_manager(mut seen: watch::Receiver<Board>, mut watchdog: Option<Wat
             }
         };
         tokio::select! {
-            _ = sign => if let Some(watchdog) = &mut watchdog { watchdog.look() },
+            _ = sign => if let Some(watchdog) = &mut watchdog { watchdog.check() },
             _ = lines.tick() => if seen.has_changed().unwrap_or(false) {
                 let board = seen.borrow_and_update().clone();
-                notify::status(&board);
+                systemd::status(&board);
             },
         }
     }

@@ -17,7 +17,7 @@ use ib_mad::node::NodeKind;
 use ib_sim::scenario::{Overrides, Scenario, Story};
 use ib_sim::wire::{SimWire, Time, share};
 use ib_sim::world::World;
-use site_config::values::Bytes;
+use site_config::units::ByteSize;
 
 use super::daemon::{Daemon, Watcher};
 use super::ending::Ending;
@@ -134,7 +134,8 @@ fn recorded(history: HistoryOptions) -> (HistoryOptions, Option<TempDir>) {
     let folder = tempfile::Builder::new().prefix("fabric-exporter-demo-").tempdir().ok();
     let file = folder.as_ref().map(|folder| folder.path().join("history.db"));
     // Folders for what is temporary may be in memory.
-    let usual = HistoryOptions { file, size: Some(Bytes(64 << 20)), ..HistoryOptions::default() };
+    let usual =
+        HistoryOptions { file, size: Some(ByteSize(64 << 20)), ..HistoryOptions::default() };
     (history.over(usual), folder)
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::config::Settings;
 use crate::config::options::Options;
 use crate::doctor::finding::{Finding, Level};
-use crate::doctor::{Order, Own, Report, examine};
+use crate::doctor::{Configuration, DoctorOptions, Report, examine};
 
 use super::links::tame;
 use super::{Exit, Fatal};
@@ -51,7 +51,7 @@ struct Told<'a> {
 /// Looks at the host, tells what was found, and ends with what that comes to.
 pub fn run(args: DoctorArgs) -> Result<Option<Exit>, Fatal> {
     let json = args.json;
-    let report = examine(order(args)?);
+    let report = examine(options(args)?);
     let exit = exit(&report);
     match write(&report, exit, json) {
         // Whoever reads has enough.
@@ -63,7 +63,7 @@ pub fn run(args: DoctorArgs) -> Result<Option<Exit>, Fatal> {
     }
 }
 
-fn order(args: DoctorArgs) -> Result<Order, Fatal> {
+fn options(args: DoctorArgs) -> Result<DoctorOptions, Fatal> {
     let DoctorArgs { offline, dev, config_file: file, options, .. } = args;
     let loaded = match &file {
         Some(path) => Settings::load(options.clone(), Some(path)).map_err(|e| e.lines().join("; ")),
@@ -77,7 +77,8 @@ fn order(args: DoctorArgs) -> Result<Order, Fatal> {
             (Settings::load(options, None).map_err(usage)?, file.is_some().then_some(problem))
         }
     };
-    Ok(Order { own: Own { settings, file, problem }, dev, offline })
+    let configuration = Configuration { settings, file, problem };
+    Ok(DoctorOptions { configuration, dev, offline })
 }
 
 /// What the findings come to; `None` where all is well.

@@ -9,7 +9,7 @@ use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
 use ib_mad::label::plural;
 use site_config::ConfigError;
-use site_config::file::{PATIENCE, within};
+use site_config::file::{READ_TIMEOUT, with_timeout};
 
 /// A file that was looked at.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ type Look = Result<(String, Vec<String>), Vec<String>>;
 
 fn in_time(kind: &str, path: &Path, look: impl FnOnce(&Path) -> Look + Send + 'static) -> Examined {
     let of = path.to_owned();
-    let looked = within(PATIENCE, move || look(&of))
+    let looked = with_timeout(READ_TIMEOUT, move || look(&of))
         .unwrap_or_else(|error| Err(ConfigError::in_file(kind, path, [error]).lines().to_vec()));
     match looked {
         Ok((about, warnings)) => Examined { result: Ok(about), warnings },

@@ -1,4 +1,4 @@
-//! How fabrics are watched.
+//! Settings of fabrics.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,56 +10,54 @@ use ib_mad::pma::DetailPolicy;
 use ib_umad::client::MAX_IN_FLIGHT;
 use ib_umad::client::SendConfig;
 
-use super::options::FabricOptions;
-use site_config::mistakes::{Wrong, too_short, wrong};
-use site_config::values::Span;
+use super::options::{FabricOptions, seconds_or};
+use site_config::diagnostics::{InvalidSetting, invalid, too_short};
 
 const MIB: u64 = 1 << 20;
 
-/// What a fabric is called that has no name.
+/// The name of a fabric that is given none.
 pub(super) const DEFAULT_FABRIC: &str = "default";
 
-/// One fabric: a port to ask from, and how.
+/// One fabric: the local port that sends the MADs, and how it is swept and judged.
 #[derive(Clone, Debug)]
 pub struct FabricSettings {
     /// The value of the label `fabric`.
     pub name: String,
-    /// The HCA to ask from; the first that serves, if none is named.
+    /// The HCA that sends the MADs; `None` for the first with a usable port.
     pub hca: Option<String>,
     /// Its port.
     pub port: Option<PortNumber>,
-    /// From the beginning of one sweep to that of the next.
+    /// From the start of one sweep to that of the next.
     pub interval: Duration,
-    /// From one discovery to the next, when nothing moves.
+    /// From one discovery to the next, while nothing changes.
     pub discovery_interval: Duration,
-    /// How long a node that is gone is told of.
+    /// How long a node that disappeared is reported as down.
     pub forget_after: Duration,
     /// The site's names for nodes.
     pub node_name_map: Option<PathBuf>,
     /// The fabric's M_Keys.
     pub m_key_file: Option<PathBuf>,
-    /// The partition to ask performance management in; the first of the port's table, if none is
-    /// named.
+    /// The P_Key of performance management; `None` for the first of the port's table.
     pub p_key: Option<PKey>,
-    /// When the causes of errors and discards are read, too.
+    /// When PortRcvErrorDetails and PortXmitDiscardDetails are read, too.
     pub details: DetailPolicy,
-    /// Whether what error correction had to mend is read, too.
+    /// Whether the counters of error correction are read, too.
     pub fec: bool,
-    /// Whether narrow counters are set to zero before they are full.
+    /// Whether narrow counters are cleared before they saturate.
     pub clear_saturated: bool,
-    /// How hard the fabric may be asked.
+    /// Limits of the requests in flight.
     pub pace: SendConfig,
-    /// Where to write each MAD to, and how many bytes at the most.
+    /// The file that each MAD is written to, and its largest size in bytes.
     pub capture: Option<(PathBuf, u64)>,
-    /// How its links are judged.
+    /// Limits of its links.
     pub health: HealthSettings,
-    /// What is worked on.
+    /// The file with maintenance windows.
     pub maintenance_file: Option<PathBuf>,
 }
 
 impl FabricOptions {
-    /// Whether something is set that only one fabric can have.
-    pub(super) fn names_one(&self) -> bool {
+    /// Whether an option is set that only one fabric can have.
+    pub(super) fn is_of_one_fabric(&self) -> bool {
         self.name.is_some() || self.hca.is_some() || self.port.is_some() || self.capture.is_some()
     }
 
@@ -73,47 +71,46 @@ impl FabricOptions {
         ]
     }
 
-    pub(super) fn mistakes(&self) -> Vec<Wrong> {
+    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
         let second = Duration::from_secs(1);
         let mut found = Vec::new();
         if self.name.as_deref() == Some("") {
-            found.push(wrong("name", "it must not be empty"));
+            found.push(invalid("name", "it must not be empty"));
         }
         found.extend(too_short("interval", self.interval, second));
         found.extend(too_short("discovery-interval", self.discovery_interval, second));
         for (key, window) in self.windows() {
-            // A port's own queue takes 128 sends by default (ib_mad's send_queue_size); half of
-            // what transaction ids can name is more than any fabric wants.
-            let most = MAX_IN_FLIGHT / 2;
-            if let Some(window) = window.filter(|it| !(1..=most).contains(&usize::from(*it))) {
-                found.push(wrong(key, format!("{window} is not between 1 and {most}")));
+            // The send queue of a port takes 128 MADs by default (ib_mad's send_queue_size); half of the
+            // number of transaction ids is more than any fabric needs.
+            let max = MAX_IN_FLIGHT / 2;
+            if let Some(window) = window.filter(|it| !(1..=max).contains(&usize::from(*it))) {
+                found.push(invalid(key, format!("{window} is not between 1 and {max}")));
             }
         }
         if let Some(retries) = self.retries.filter(|retries| *retries > 10) {
-            found.push(wrong("retries", format!("{retries} is not between 0 and 10")));
+            found.push(invalid("retries", format!("{retries} is not between 0 and 10")));
         }
         let timeout = self.timeout.map(Duration::from);
         let range = Duration::from_millis(1)..=Duration::from_secs(60);
         if let Some(timeout) = timeout.filter(|timeout| !range.contains(timeout)) {
             let timeout = humantime::format_duration(timeout);
-            found.push(wrong("timeout", format!("{timeout} is not between 1ms and 1m")));
+            found.push(invalid("timeout", format!("{timeout} is not between 1ms and 1m")));
         }
         found
     }
 
     pub(super) fn settings(self) -> FabricSettings {
-        let usual = SendConfig::default();
-        let seconds =
-            |value: Option<Span>, usual| value.map_or(Duration::from_secs(usual), Duration::from);
+        let defaults = SendConfig::default();
         let pace = SendConfig {
-            smp_window: self.smp_window.unwrap_or(usual.smp_window),
-            gmp_window: self.gmp_window.unwrap_or(usual.gmp_window),
-            smp_lid_window: self.smp_lid_window.unwrap_or(usual.smp_lid_window),
-            gmp_lid_window: self.gmp_lid_window.unwrap_or(usual.gmp_lid_window),
-            timeout: self.timeout.map_or(usual.timeout, Duration::from),
-            retries: self.retries.unwrap_or(usual.retries),
+            smp_window: self.smp_window.unwrap_or(defaults.smp_window),
+            gmp_window: self.gmp_window.unwrap_or(defaults.gmp_window),
+            smp_lid_window: self.smp_lid_window.unwrap_or(defaults.smp_lid_window),
+            gmp_lid_window: self.gmp_lid_window.unwrap_or(defaults.gmp_lid_window),
+            timeout: self.timeout.map_or(defaults.timeout, Duration::from),
+            retries: self.retries.unwrap_or(defaults.retries),
         };
-        let details = match (self.details.unwrap_or(false), seconds(self.details_interval, 120)) {
+        let details = match (self.details.unwrap_or(false), seconds_or(self.details_interval, 120))
+        {
             (true, _) => DetailPolicy::EachSweep,
             (false, Duration::ZERO) => DetailPolicy::Never,
             (false, interval) => DetailPolicy::Every(interval),
@@ -122,9 +119,9 @@ impl FabricOptions {
             name: self.name.unwrap_or_else(|| DEFAULT_FABRIC.into()),
             hca: self.hca,
             port: self.port,
-            interval: seconds(self.interval, 15),
-            discovery_interval: seconds(self.discovery_interval, 300),
-            forget_after: seconds(self.forget_after, 7 * 24 * 3600),
+            interval: seconds_or(self.interval, 15),
+            discovery_interval: seconds_or(self.discovery_interval, 300),
+            forget_after: seconds_or(self.forget_after, 7 * 24 * 3600),
             node_name_map: self.node_name_map,
             m_key_file: self.m_key_file,
             p_key: self.pkey,
@@ -141,9 +138,9 @@ impl FabricOptions {
     }
 }
 
-/// Which of several fabrics do not go together, and why. They need names, ports and captures of their
-/// own: one port asked twice is twice the load for the same samples.
-pub(super) fn tell_apart(fabrics: &[FabricSettings]) -> Vec<(usize, String)> {
+/// The indices of fabrics that conflict with one before them, and why. Names, ports and captures have to be
+/// distinct: one port swept twice is twice the load for the same samples.
+pub(super) fn conflicts(fabrics: &[FabricSettings]) -> Vec<(usize, String)> {
     let captured = |fabric: &FabricSettings| fabric.capture.as_ref().map(|(path, _)| path.clone());
     let mut found = Vec::new();
     for (index, fabric) in fabrics.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How links are judged.
+//! Settings of the evaluation of links.
 
 use std::path::PathBuf;
 
@@ -8,22 +8,22 @@ use ib_mad::fec::Fec;
 use ib_mad::rate::Speed;
 
 use super::options::{HealthOptions, LimitOption};
-use site_config::mistakes::{Wrong, wrong};
+use site_config::diagnostics::{InvalidSetting, invalid};
 
-/// How links are judged, in all fabrics.
+/// For the links of all fabrics.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Health {
     pub(super) settings: HealthSettings,
     pub(super) maintenance_file: Option<PathBuf>,
 }
 
-/// Below, a link would have to be watched for months; above, nothing would get through.
+/// Bit error ratios that can be set. Below, one error would take months; above, no packet would arrive.
 const RATIOS: std::ops::RangeInclusive<f64> = 1e-18..=1e-2;
 
 impl HealthOptions {
-    pub(super) fn mistakes(&self) -> Vec<Wrong> {
+    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
         let limits = self.limits.iter().flatten().enumerate();
-        limits.flat_map(|(index, limit)| limit.mistakes(index)).collect()
+        limits.flat_map(|(index, limit)| limit.validate(index)).collect()
     }
 
     pub(super) fn settings(self) -> Health {
@@ -40,22 +40,22 @@ fn fec_of(label: &str) -> Option<Fec> {
 }
 
 impl LimitOption {
-    fn mistakes(&self, index: usize) -> Vec<Wrong> {
+    fn validate(&self, index: usize) -> Vec<InvalidSetting> {
         let key = |key: &str| format!("limits[{index}].{key}");
         let mut found = Vec::new();
         if Speed::from_label(&self.speed).is_none() {
             let known = Speed::ALL.map(Speed::label).join(", ");
-            found.push(wrong(key("speed"), format!("{:?} is none of: {known}", self.speed)));
+            found.push(invalid(key("speed"), format!("{:?} is none of: {known}", self.speed)));
         }
         if let Some(label) = self.fec.as_deref().filter(|label| fec_of(label).is_none()) {
             let known = Fec::ALL.map(Fec::label).join(", ");
-            found.push(wrong(key("fec"), format!("{label:?} is none of: {known}")));
+            found.push(invalid(key("fec"), format!("{label:?} is none of: {known}")));
         }
         for (name, ratio) in [("symbol", Some(self.symbol)), ("pre-fec", self.pre_fec)] {
             if let Some(ratio) = ratio.filter(|ratio| !RATIOS.contains(ratio)) {
-                let (least, most) = (RATIOS.start(), RATIOS.end());
-                let problem = format!("{ratio:e} is not between {least:e} and {most:e}");
-                found.push(wrong(key(name), problem));
+                let (min, max) = (RATIOS.start(), RATIOS.end());
+                let problem = format!("{ratio:e} is not between {min:e} and {max:e}");
+                found.push(invalid(key(name), problem));
             }
         }
         found

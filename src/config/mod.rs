@@ -1,4 +1,4 @@
-//! All that a user can set, validated once.
+//! The settings of the exporter: parsed and validated once, and converted into the settings of each crate.
 //!
 //! A setting is a flag and a key of the config file at once: both come from one list
 //! ([`options`]), and `--fabric.interval` is `interval` in the section `fabric`. Flags win over the
@@ -7,17 +7,17 @@
 
 mod fabric;
 mod health;
-mod history;
 mod host;
 pub mod options;
 mod web;
 
 pub use fabric::FabricSettings;
 pub use host::HostSettings;
-pub use web::TAKEN;
+pub use web::RESERVED_PATHS;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -27,44 +27,45 @@ use options::{
     CollectorOptions, FabricOptions, HealthOptions, HistoryOptions, HostOptions, LogFormat,
     LogLevel, LogOptions, Options, PathOptions, ProcessOptions, WebOptions,
 };
-use site_config::mistakes::Mistakes;
+use site_config::diagnostics::{Diagnostics, InvalidSetting, invalid, too_short};
+use site_config::units::ByteSize;
 use site_config::{ConfigError, file, yaml};
 
-/// Settings that no part of the program has to check again.
+/// Valid settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where to listen: of each name all addresses that it has.
+    /// The addresses to listen on: of each host name all of its addresses.
     pub listen: Vec<Vec<SocketAddr>>,
-    /// To listen on the sockets that systemd hands over instead.
+    /// Whether to listen on the sockets that systemd passes instead.
     pub systemd_socket: bool,
-    /// To give up, once all is open, what is not needed.
+    /// Whether to sandbox the process after start-up.
     pub confine: bool,
-    /// Where the metrics are: `/metrics`.
+    /// The path of the metrics: `/metrics`.
     pub telemetry_path: String,
-    /// The file that says who comes in, if not everybody does.
+    /// The web config file: TLS, logins, headers.
     pub web_config: Option<PathBuf>,
     /// Where sysfs is mounted.
     pub sysfs: PathBuf,
     /// Where procfs is mounted.
     pub procfs: PathBuf,
-    /// What is logged.
+    /// The minimum level of the log.
     pub log_level: LogLevel,
-    /// How it is logged.
+    /// The format of the log.
     pub log_format: LogFormat,
-    /// The fabrics to watch; none if the fabric is to be left alone.
+    /// The fabrics to monitor; none if the fabric collector is off.
     pub fabrics: Vec<FabricSettings>,
-    /// The files that the settings of fabrics name, each once: also where no fabric is watched.
+    /// The files that the settings of fabrics name, each once; also if the fabric collector is off.
     pub site_files: Vec<(SiteFileKind, PathBuf)>,
-    /// How this host's own devices are to be read, if they are.
+    /// This host's own devices; `None` if the host collector is off.
     pub host: Option<HostSettings>,
-    /// What is recorded, if anything is.
+    /// The recorder; `None` if nothing is recorded.
     pub history: Option<HistorySettings>,
 }
 
 /// The config file: the flags' sections, and a list of fabrics.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct File {
+struct ConfigFile {
     web: WebOptions,
     log: LogOptions,
     process: ProcessOptions,
@@ -78,15 +79,15 @@ struct File {
 }
 
 impl Settings {
-    /// Brings flags and the file that they name together.
+    /// Merges the flags with the config file.
     pub fn load(flags: Options, file: Option<&Path>) -> Result<Settings, ConfigError> {
         let Some(path) = file else { return Settings::merge(flags, "", "") };
         let name = path.display().to_string();
         let unreadable =
             |problem: String| ConfigError::new(format!("config file {name}: {problem}"));
         let opened = path.to_owned();
-        let read = move || file::read(&opened, file::MOST_BYTES);
-        let bytes = file::within(file::PATIENCE, read)
+        let read = move || file::read(&opened, file::MAX_BYTES);
+        let bytes = file::with_timeout(file::READ_TIMEOUT, read)
             .and_then(|bytes| bytes)
             .map_err(|error| unreadable(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|error| unreadable(yaml::not_utf8(&error)))?;
@@ -94,59 +95,59 @@ impl Settings {
     }
 
     fn merge(flags: Options, text: &str, path: &str) -> Result<Settings, ConfigError> {
-        let yaml::Reading { value: file, mistakes, document } = yaml::read::<File>(text);
-        let mut mistakes = Mistakes::new(path, document, mistakes);
-        // Each value by itself, of the flags and of the file: whoever wrote it is told so.
+        let yaml::Parsed { value: file, diagnostics, document } = yaml::parse::<ConfigFile>(text);
+        let mut diagnostics = Diagnostics::new(path, document, diagnostics);
+        // Flags and file each by itself, so that a flag does not hide a wrong value of the file.
         for (section, in_flags, in_file) in [
-            ("web", flags.web.mistakes(), file.web.mistakes()),
-            ("host", flags.host.mistakes(), file.host.mistakes()),
-            ("health", flags.health.mistakes(), file.health.mistakes()),
-            ("history", flags.history.mistakes(), file.history.mistakes()),
-            ("fabric", flags.fabric.mistakes(), file.fabric.mistakes()),
+            ("web", flags.web.validate(), file.web.validate()),
+            ("host", flags.host.validate(), file.host.validate()),
+            ("health", flags.health.validate(), file.health.validate()),
+            ("history", flags.history.validate(), file.history.validate()),
+            ("fabric", flags.fabric.validate(), file.fabric.validate()),
         ] {
-            mistakes.in_flags(section, in_flags);
-            mistakes.in_file(section, in_file);
+            diagnostics.add_flags(section, in_flags);
+            diagnostics.add_file(section, in_file);
         }
         for (index, fabric) in file.fabrics.iter().enumerate() {
-            mistakes.in_file(&format!("fabrics[{index}]"), fabric.mistakes());
+            diagnostics.add_file(&format!("fabrics[{index}]"), fabric.validate());
         }
-        let listen = web::listen(&flags.web, &file.web, &mut mistakes);
-        // What does not go together would only confuse while values are wrong.
-        mistakes.end()?;
-        let settings = Settings::together(flags, file, listen, &mut mistakes);
-        mistakes.end()?;
+        let listen = web::listen(&flags.web, &file.web, &mut diagnostics);
+        // Conflicts between values are reported once all values are valid.
+        diagnostics.finish()?;
+        let settings = Settings::combine(flags, file, listen, &mut diagnostics);
+        diagnostics.finish()?;
         Ok(settings)
     }
 
-    /// What flags and file come to, and what in them does not go together. Each value is right.
-    fn together(
+    /// Combines valid flags with a valid file, and reports conflicts between values.
+    fn combine(
         flags: Options,
-        file: File,
+        file: ConfigFile,
         listen: Vec<Vec<SocketAddr>>,
-        mistakes: &mut Mistakes<'_>,
+        diagnostics: &mut Diagnostics<'_>,
     ) -> Settings {
         let collectors = flags.collector.clone().over(file.collector);
         if !collectors.fabric() && !collectors.host() {
             let by_flag = flags.collector.no_fabric.is_some() || flags.collector.no_host.is_some();
             let flag = "--no-collector.fabric, --no-collector.host";
             let problem = "there is no other collector: nothing would be watched";
-            mistakes.either(by_flag.then_some(flag), &["collector"], problem);
+            diagnostics.add(by_flag.then_some(flag), &["collector"], problem);
         }
         let in_file = file.fabrics.len();
-        let names_one = in_file > 1 && flags.fabric.names_one();
-        if names_one {
+        let is_ambiguous = in_file > 1 && flags.fabric.is_of_one_fabric();
+        if is_ambiguous {
             let flag = "--fabric.name, --fabric.hca, --fabric.port, --fabric.capture";
             let problem = "they name one fabric, and the config file lists several: set them there";
-            mistakes.either(Some(flag), &[], problem);
+            diagnostics.add(Some(flag), &[], problem);
         }
         let entries = if in_file == 0 { vec![FabricOptions::default()] } else { file.fabrics };
         let mut fabrics: Vec<FabricSettings> = entries
             .into_iter()
             .map(|entry| flags.fabric.clone().over(entry).over(file.fabric.clone()).settings())
             .collect();
-        let same = if names_one { Vec::new() } else { fabric::tell_apart(&fabrics) };
-        for (index, problem) in same {
-            mistakes.either(None, &[&format!("fabrics[{index}]"), "fabrics"], problem);
+        let conflicts = if is_ambiguous { Vec::new() } else { fabric::conflicts(&fabrics) };
+        for (index, problem) in conflicts {
+            diagnostics.add(None, &[&format!("fabrics[{index}]"), "fabrics"], problem);
         }
         let history = flags.history.over(file.history).settings();
         if history.is_some() && collectors.host() && collectors.fabric() {
@@ -159,7 +160,7 @@ impl Settings {
                     "{HOST_FABRIC:?} is what the history calls this host's own devices: name it \
                      otherwise, or set --no-collector.host"
                 );
-                mistakes.either(flag, &keys, problem);
+                diagnostics.add(flag, &keys, problem);
             }
         }
         let health = flags.health.over(file.health).settings();
@@ -197,7 +198,7 @@ impl Settings {
 
 /// The files that fabrics name, each once.
 fn site_files(fabrics: &[FabricSettings]) -> Vec<(SiteFileKind, PathBuf)> {
-    let of = |fabric: &FabricSettings| {
+    let files = |fabric: &FabricSettings| {
         [
             (SiteFileKind::NodeNameMap, fabric.node_name_map.clone()),
             (SiteFileKind::MKey, fabric.m_key_file.clone()),
@@ -205,10 +206,37 @@ fn site_files(fabrics: &[FabricSettings]) -> Vec<(SiteFileKind, PathBuf)> {
         ]
     };
     let mut files: Vec<_> =
-        fabrics.iter().flat_map(of).filter_map(|(kind, path)| Some((kind, path?))).collect();
+        fabrics.iter().flat_map(files).filter_map(|(kind, path)| Some((kind, path?))).collect();
     files.sort();
     files.dedup();
     files
+}
+
+/// The smallest size of a history: one sweep of the largest fabrics, or some days of a small one.
+const MIN_SIZE: u64 = 16 << 20;
+
+impl HistoryOptions {
+    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
+        let minute = Duration::from_secs(60);
+        let size = self.size.filter(|ByteSize(size)| *size < MIN_SIZE);
+        let size =
+            size.map(|ByteSize(size)| invalid("size", format!("{size} bytes are less than 16MiB")));
+        let times = [
+            too_short("traffic-for", self.traffic_for, minute),
+            too_short("rare-for", self.rare_for, minute),
+        ];
+        size.into_iter().chain(times.into_iter().flatten()).collect()
+    }
+
+    pub(super) fn settings(self) -> Option<HistorySettings> {
+        let defaults = HistorySettings::new(self.file?);
+        Some(HistorySettings {
+            size: self.size.map_or(defaults.size, |ByteSize(size)| size),
+            traffic_for: self.traffic_for.map_or(defaults.traffic_for, Duration::from),
+            rare_for: self.rare_for.map_or(defaults.rare_for, Duration::from),
+            ..defaults
+        })
+    }
 }
 
 #[cfg(test)]

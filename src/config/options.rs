@@ -1,15 +1,21 @@
-//! The list of settings: each is a flag and a key of the config file.
+//! The list of options: each is a flag and a key of the config file.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
 use ib_mad::PortNumber;
 use ib_mad::p_key::PKey;
-use site_config::values::{Bytes, Span};
+use site_config::units::{ByteSize, HumanDuration};
 
-/// What is logged: this and what is graver.
+/// A duration, or a default in seconds.
+pub(super) fn seconds_or(value: Option<HumanDuration>, default: u64) -> Duration {
+    value.map_or(Duration::from_secs(default), Duration::from)
+}
+
+/// The minimum level that is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -20,7 +26,7 @@ pub enum LogLevel {
     Debug,
 }
 
-/// How a log line is written.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -30,8 +36,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Makes a section of settings: a set of flags, a mapping of the config file, and the rule that
-/// what is set above wins over what is set below.
+/// Declares a section of options: a set of flags, a mapping of the config file, and the merge of the two.
 macro_rules! section {
     ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $type:ty,)+ }) => {
         $(#[$about])*
@@ -40,7 +45,7 @@ macro_rules! section {
         pub struct $name { $($(#[$field_about])* pub $field: Option<$type>,)+ }
 
         impl $name {
-            /// These settings, and those of `below` for what is not set here.
+            /// These options, with those of `below` for what is not set here.
             #[must_use]
             pub fn over(self, below: Self) -> Self {
                 $name { $($field: self.$field.or(below.$field),)+ }
@@ -134,7 +139,7 @@ impl CollectorOptions {
     }
 }
 
-/// On, unless a flag or the file says otherwise.
+/// On by default.
 fn is_on(on: Option<bool>, off: Option<bool>) -> bool {
     !off.unwrap_or(false) && on.unwrap_or(true)
 }
@@ -144,7 +149,7 @@ section! {
     HostOptions {
         /// From one look at the devices to the next [default: 15s]
         #[arg(id = "host_interval", long = "host.interval", value_name = "TIME")]
-        interval: Span,
+        interval: HumanDuration,
         /// Read only devices whose whole name matches this regular expression
         #[arg(long = "host.device-include", value_name = "REGEX")]
         device_include: String,
@@ -153,7 +158,7 @@ section! {
         device_exclude: String,
         /// How long a file that gave no value when it was read is left alone [default: 5m]
         #[arg(long = "host.retry-refused", value_name = "TIME")]
-        retry_refused: Span,
+        retry_refused: HumanDuration,
         /// Hear what devices tell of themselves, by libibverbs and the kernel's uevents [default: true]
         #[arg(long = "host.events", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
@@ -175,11 +180,11 @@ section! {
 pub struct LimitOption {
     /// The speed: `NDR`.
     pub speed: String,
-    /// Only with this error correction: `rs`, `rs2`, `rs-271-plr`, see [`Fec`](ib_mad::fec::Fec).
+    /// Only with this FEC mode: `rs`, `rs2`, `rs-271-plr`, see [`Fec`](ib_mad::fec::Fec).
     pub fec: Option<String>,
-    /// How many of the bits may be wrong, behind error correction.
+    /// The limit of the bit error ratio after error correction.
     pub symbol: f64,
-    /// How many it may have to mend.
+    /// The limit before error correction.
     pub pre_fec: Option<f64>,
 }
 
@@ -203,13 +208,13 @@ section! {
         file: PathBuf,
         /// Size that the file is kept below [default: 1GiB]
         #[arg(long = "history.size", value_name = "SIZE")]
-        size: Bytes,
+        size: ByteSize,
         /// How long each sweep's traffic is kept [default: 24h]
         #[arg(long = "history.traffic-for", value_name = "TIME")]
-        traffic_for: Span,
+        traffic_for: HumanDuration,
         /// How long events, and each sweep's errors and waits, are kept [default: 30d]
         #[arg(long = "history.rare-for", value_name = "TIME")]
-        rare_for: Span,
+        rare_for: HumanDuration,
     }
 }
 
@@ -227,13 +232,13 @@ section! {
         port: PortNumber,
         /// From one sweep of all counters to the next [default: 15s]
         #[arg(long = "fabric.interval", value_name = "TIME")]
-        interval: Span,
+        interval: HumanDuration,
         /// From one discovery to the next while nothing moves [default: 5m]
         #[arg(long = "fabric.discovery-interval", value_name = "TIME")]
-        discovery_interval: Span,
+        discovery_interval: HumanDuration,
         /// How long a node or a device of this host that disappeared is reported as down [default: 7days]
         #[arg(long = "fabric.forget-after", value_name = "TIME")]
-        forget_after: Span,
+        forget_after: HumanDuration,
         /// File with names for nodes, in the form of infiniband-diags' node-name-map
         #[arg(long = "fabric.node-name-map", value_name = "FILE")]
         node_name_map: PathBuf,
@@ -249,7 +254,7 @@ section! {
         details: bool,
         /// Interval at which PortRcvErrorDetails and PortXmitDiscardDetails are read without --fabric.details, from devices that announce them in PortSamplesControl; 0 for never [default: 2m]
         #[arg(long = "fabric.details-interval", value_name = "TIME")]
-        details_interval: Span,
+        details_interval: HumanDuration,
         /// Read what error correction had to mend: one more MAD a port of devices that tell it [default: true]
         #[arg(long = "fabric.fec", num_args = 0..=1, require_equals = true,
               default_missing_value = "true", value_name = "BOOL")]
@@ -272,7 +277,7 @@ section! {
         gmp_lid_window: u16,
         /// How long to wait for an answer [default: 500ms]
         #[arg(long = "fabric.timeout", value_name = "TIME")]
-        timeout: Span,
+        timeout: HumanDuration,
         /// How often to ask again what was not answered [default: 2]
         #[arg(long = "fabric.retries", value_name = "N")]
         retries: u8,

@@ -1,4 +1,4 @@
-//! Flags, files, and what is wrong with them.
+//! Flags and config files, valid and invalid.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn merged(flags: &[&str], text: &str) -> Result<Settings, String> {
 }
 
 #[test]
-fn nothing_set_is_the_defaults() {
+fn empty_file_gives_defaults() {
     let settings = merged(&[], "# nothing\n").unwrap();
     assert_eq!(settings.listen, [["[::]:10315".parse().unwrap()]]);
     assert_eq!(settings.telemetry_path, "/metrics");
@@ -31,7 +31,7 @@ fn nothing_set_is_the_defaults() {
 }
 
 #[test]
-fn causes_are_read_each_sweep_or_at_an_interval_or_not() {
+fn details_flags_give_schedule() {
     use ib_mad::pma::DetailPolicy;
     for (flags, details) in [
         (&[][..], DetailPolicy::Every(Duration::from_secs(120))),
@@ -48,7 +48,7 @@ fn causes_are_read_each_sweep_or_at_an_interval_or_not() {
 }
 
 #[test]
-fn flags_win_over_entries_over_the_section() {
+fn flags_win_over_entries_over_section() {
     let text = "\
 fabric:
   interval: 1m
@@ -60,7 +60,7 @@ fabrics:
 web: {listen-address: ['127.0.0.1:1', ':2']}
 ";
     let settings = merged(&["--fabric.timeout=300ms"], text).unwrap();
-    let told: Vec<_> = settings
+    let values: Vec<_> = settings
         .fabrics
         .iter()
         .map(|f| {
@@ -75,7 +75,7 @@ web: {listen-address: ['127.0.0.1:1', ':2']}
         })
         .collect();
     assert_eq!(
-        told,
+        values,
         [
             ("rail0", Some("mlx5_0"), None, 60, 300, 5),
             ("rail1", Some("mlx5_1"), Some(2), 60, 300, 1)
@@ -85,7 +85,7 @@ web: {listen-address: ['127.0.0.1:1', ':2']}
 }
 
 #[test]
-fn each_mistake_is_one_line_that_names_its_place() {
+fn each_mistake_is_one_line_with_its_place() {
     for (flags, text, says) in [
         (&["--fabric.gmp-window=0"][..], "", "--fabric.gmp-window: 0 is not between 1 and"),
         (&["--fabric.interval=10ms"], "", "--fabric.interval: 10ms is less than 1s"),
@@ -134,7 +134,7 @@ fn each_mistake_is_one_line_that_names_its_place() {
 }
 
 #[test]
-fn a_value_of_the_file_that_is_out_of_range_is_told_by_its_line_and_key_and_not_by_a_flag() {
+fn invalid_value_in_file_has_line_and_key() {
     for (text, says) in [
         ("host: {interval: 0s}", "line 1, column 18: host.interval: 0s is less than 1s"),
         (
@@ -208,7 +208,7 @@ fn a_value_of_the_file_that_is_out_of_range_is_told_by_its_line_and_key_and_not_
         assert!(error.starts_with(&format!("config file f.yml: {says}")), "{text:?}: {error}");
         assert!(!error.contains('\n') && !error.contains("--host"), "one line: {error}");
     }
-    // A flag that takes the place of the key does not make the file right.
+    // A flag that overrides the key does not make the file valid.
     let error = merged(&["--host.interval=1ms"], "host: {interval: 2ms}").map(|_| ()).unwrap_err();
     assert_eq!(
         error,
@@ -218,7 +218,7 @@ fn a_value_of_the_file_that_is_out_of_range_is_told_by_its_line_and_key_and_not_
 }
 
 #[test]
-fn all_mistakes_of_a_file_are_told_in_its_order() {
+fn all_mistakes_of_file_are_reported_in_order() {
     let text = "\
 host:
   interval: 0s
@@ -251,7 +251,7 @@ log: loud
 }
 
 #[test]
-fn files_that_fabrics_name_are_known_also_where_no_fabric_is_watched() {
+fn site_files_are_listed_without_fabric_collector() {
     let text = "fabric: {node-name-map: names}\nhealth: {maintenance-file: work.yml}";
     for flags in [&[][..], &["--no-collector.fabric"]] {
         let files = merged(flags, text).unwrap().site_files;
@@ -264,7 +264,7 @@ fn files_that_fabrics_name_are_known_also_where_no_fabric_is_watched() {
 }
 
 #[test]
-fn a_fabric_may_be_called_host_where_nobody_records_this_host() {
+fn fabric_may_be_named_host_without_recorded_host() {
     let text = "fabric: {name: host}";
     for flags in [&[][..], &["--history.file=h", "--no-collector.host"]] {
         assert_eq!(merged(flags, text).unwrap().fabrics[0].name, "host", "{flags:?}");
@@ -273,7 +273,7 @@ fn a_fabric_may_be_called_host_where_nobody_records_this_host() {
 }
 
 #[test]
-fn a_collector_can_be_switched_on_and_off_and_the_last_flag_wins() {
+fn last_collector_flag_wins() {
     for (flags, text, fabric, host) in [
         (&[][..], "", true, true),
         (&["--no-collector.fabric"], "", false, true),
@@ -290,7 +290,7 @@ fn a_collector_can_be_switched_on_and_off_and_the_last_flag_wins() {
 }
 
 #[test]
-fn a_hosts_ports_are_in_the_fabric_that_names_them() {
+fn host_port_is_in_fabric_that_names_it() {
     let text = "fabrics: [{name: a, hca: mlx5_0}, {name: b, hca: mlx5_1, port: 2}]";
     let rails = merged(&[], text).unwrap().host.unwrap().rails;
     let of = |device, port| rails.fabric_of(device, port).to_string();
@@ -301,7 +301,7 @@ fn a_hosts_ports_are_in_the_fabric_that_names_them() {
 }
 
 #[test]
-fn limits_of_a_site_come_before_the_usual_ones() {
+fn limits_of_file_win_over_defaults() {
     let text = "{health: {limits: [{speed: NDR, symbol: 1e-13}], maintenance-file: w}, fabric: {}}";
     let settings = merged(&["--health.maintenance-file=work.yml"], text).unwrap();
     let fabric = &settings.fabrics[0];
@@ -312,7 +312,7 @@ fn limits_of_a_site_come_before_the_usual_ones() {
 }
 
 #[test]
-fn a_history_is_recorded_where_somebody_says_so() {
+fn history_is_recorded_if_file_is_set() {
     assert!(merged(&["--history.size=2GiB"], "").unwrap().history.is_none());
     let text = "history: {file: h.db, size: 500MB, traffic-for: 2h}";
     let history = merged(&["--history.traffic-for=3h"], text).unwrap().history.unwrap();
@@ -332,7 +332,7 @@ fn a_history_is_recorded_where_somebody_says_so() {
 }
 
 #[test]
-fn keys_come_from_a_file_and_a_partition_from_its_p_key() {
+fn m_key_file_and_pkey_come_from_flag_or_file() {
     let keys = |flags: &[&str], text: &str| -> Result<_, String> {
         let settings = merged(flags, text)?;
         let fabric = &settings.fabrics[0];

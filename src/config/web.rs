@@ -1,24 +1,23 @@
-//! Where the server listens, and what it calls its metrics.
+//! Settings of the HTTP server.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use super::options::WebOptions;
-use site_config::mistakes::{Mistakes, Wrong, wrong};
+use site_config::diagnostics::{Diagnostics, InvalidSetting, invalid};
 
-/// What the paths begin with that something else is served at: probes, programs' JSON, and pages.
-pub const TAKEN: [&str; 10] =
+/// The first segments of the paths of probes, API and pages, which the metrics cannot have.
+pub const RESERVED_PATHS: [&str; 10] =
     ["-", "api", "events", "host", "link", "links", "node", "port", "search", "topology"];
 
 impl WebOptions {
-    pub(super) fn mistakes(&self) -> Vec<Wrong> {
-        let problem = self.telemetry_path.as_deref().and_then(wrong_path);
-        problem.map(|problem| wrong("telemetry-path", problem)).into_iter().collect()
+    pub(super) fn validate(&self) -> Vec<InvalidSetting> {
+        let problem = self.telemetry_path.as_deref().and_then(path_problem);
+        problem.map(|problem| invalid("telemetry-path", problem)).into_iter().collect()
     }
 }
 
-/// Why a path cannot be that of the metrics: its segments are not plain, or something else is served
-/// there.
-fn wrong_path(path: &str) -> Option<String> {
+/// Why a path cannot be that of the metrics: its segments are not plain, or it is reserved.
+fn path_problem(path: &str) -> Option<String> {
     let plain = |char: char| char.is_ascii_alphanumeric() || "-_.~".contains(char);
     let mut segments = path.split('/');
     if segments.next() != Some("")
@@ -30,26 +29,26 @@ fn wrong_path(path: &str) -> Option<String> {
         ));
     }
     let first = path.split('/').nth(1).unwrap_or_default();
-    TAKEN.contains(&first).then(|| {
+    RESERVED_PATHS.contains(&first).then(|| {
         format!("{path:?} is taken: the exporter serves its own pages below /{first}; choose another path")
     })
 }
 
-/// The addresses to listen on, of each name all that it has. Names are looked up once.
+/// The addresses to listen on: of each host name all of its addresses. Names are resolved once.
 pub(super) fn listen(
     flags: &WebOptions,
     file: &WebOptions,
-    mistakes: &mut Mistakes<'_>,
+    diagnostics: &mut Diagnostics<'_>,
 ) -> Vec<Vec<SocketAddr>> {
-    let usual = vec![":10315".to_owned()];
+    let default = vec![":10315".to_owned()];
     let given = |of: &WebOptions| of.listen_address.clone().filter(|given| !given.is_empty());
     let (by_flag, in_file) = (given(flags), given(file));
     let flag = by_flag.is_some().then_some("--web.listen-address");
     let mut addresses = Vec::new();
-    for (index, text) in by_flag.or(in_file).unwrap_or(usual).iter().enumerate() {
+    for (index, text) in by_flag.or(in_file).unwrap_or(default).iter().enumerate() {
         let found = resolve(text);
         if found.is_empty() {
-            mistakes.either(
+            diagnostics.add(
                 flag,
                 &[&format!("web.listen-address[{index}]")],
                 format!("{text:?} is not an address and port, such as :10315 or 127.0.0.1:10315"),

@@ -1,17 +1,17 @@
-//! Which drivers do RDMA, and which module of theirs makes the devices.
+//! Drivers of RDMA cards, and the modules that create the RDMA devices.
 
 /// A driver of a PCI function.
 #[derive(Clone, Copy, Debug)]
 pub struct Driver {
     /// Its name on the PCI bus.
     pub pci: &'static str,
-    /// The module that makes RDMA devices of its functions; the same name where one does both.
+    /// The module that creates the RDMA devices; the same if the driver does.
     pub rdma: &'static str,
-    /// Whether all of its cards do RDMA. Of the others many a plain network card has the same driver.
+    /// Whether all of its cards have RDMA; other drivers have plain network cards, too.
     pub always: bool,
 }
 
-/// Kernel: drivers/infiniband/hw, and the auxiliary or PCI drivers that they stand on.
+/// Kernel: drivers/infiniband/hw, and the auxiliary or PCI drivers that they depend on.
 const DRIVERS: [Driver; 20] = [
     Driver { pci: "mlx5_core", rdma: "mlx5_ib", always: true },
     Driver { pci: "mlx4_core", rdma: "mlx4_ib", always: true },
@@ -40,7 +40,7 @@ pub fn by_name(pci: &str) -> Option<&'static Driver> {
     DRIVERS.iter().find(|driver| driver.pci == pci)
 }
 
-/// A card without a driver: whose it is, and which driver it wants.
+/// RDMA cards by their ids, for cards without a driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Card {
     vendor: u16,
@@ -50,8 +50,8 @@ pub struct Card {
     pub module: &'static str,
 }
 
-/// Cards that do nothing but RDMA, by their ids (kernel: the drivers' `pci_device_id` tables;
-/// include/linux/pci_ids.h). The first row that has the id counts.
+/// Cards for RDMA alone (kernel: the drivers' `pci_device_id` tables; include/linux/pci_ids.h). The first row
+/// with the id counts.
 const CARDS: [Card; 9] = [
     Card { vendor: 0x15b3, devices: (0x1000, 0x1010), module: "mlx4_core" },
     Card { vendor: 0x15b3, devices: (0x5000, 0x633f), module: "ib_mthca" },
@@ -64,14 +64,14 @@ const CARDS: [Card; 9] = [
     Card { vendor: 0x15ad, devices: (0x0820, 0x0820), module: "vmw_pvrdma" },
 ];
 
-/// The card with these ids, if it is one for RDMA alone.
+/// The card with these ids, if it is for RDMA alone.
 pub fn by_ids(vendor: u16, device: u16) -> Option<&'static Card> {
     let has =
         |card: &&Card| card.vendor == vendor && (card.devices.0..=card.devices.1).contains(&device);
     CARDS.iter().find(has)
 }
 
-/// The makers of cards, as people call them.
+/// The vendor of a card.
 pub fn maker(vendor: u16) -> &'static str {
     match vendor {
         0x15b3 => "NVIDIA (Mellanox)",
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cards_without_a_driver_are_told_which_one_they_want() {
+    fn ids_give_module_of_card() {
         for (vendor, device, module) in [
             (0x15b3, 0x1003, Some("mlx4_core")),
             (0x15b3, 0x6282, Some("ib_mthca")),

@@ -1,8 +1,10 @@
-//! What was found, what is wanted, and the command that mends it.
+//! A finding of a check.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What a finding is about; in the order in which people set a host up.
+/// What a finding is about, in the order in which a host is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -12,7 +14,7 @@ pub enum Subject {
     Modules,
     /// Devices, their ports and links.
     Ports,
-    /// Who gives LIDs.
+    /// The subnet manager, which assigns LIDs.
     SubnetManager,
     /// Names and GUIDs of the nodes in the fabric.
     Fabric,
@@ -26,12 +28,12 @@ pub enum Subject {
     Firmware,
     /// The exporter's own settings and files.
     Configuration,
-    /// The address that it serves at.
+    /// The address that it listens on.
     Listener,
 }
 
 impl Subject {
-    /// Its heading.
+    /// The heading in the table.
     pub fn label(self) -> &'static str {
         match self {
             Subject::Pci => "PCI",
@@ -49,39 +51,40 @@ impl Subject {
     }
 }
 
-/// How bad it is, the worst last.
+/// The severity, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// As wanted.
+    /// As expected.
     Ok,
-    /// Nothing that has to be done: not needed here, not to be seen, or good to know.
+    /// Nothing to do: not needed here, not visible, or good to know.
     Note,
-    /// It works, with something missing or slower than it could be.
+    /// It works, but incompletely, or slower than it could.
     Warn,
-    /// The exporter, or the fabric at this host, does not work like this.
+    /// The exporter, or the fabric at this host, does not work.
     Bad,
 }
 
-/// One thing that was looked at.
+/// The result of a check of one thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What it belongs to.
+    /// What the thing belongs to.
     pub subject: Subject,
     /// Which thing: `mlx5_0 port 1`, `ib_umad`.
     pub what: String,
-    /// How bad it is.
+    /// The severity.
     pub level: Level,
-    /// How it is.
+    /// What was found.
     pub found: String,
-    /// How it should be, and why; nothing where it is so.
+    /// What is expected and why; `None` if it is so.
     pub wanted: Option<String>,
-    /// The command, or the deed, that mends it.
+    /// The command or action that fixes it.
     pub mend: Option<String>,
 }
 
 impl Finding {
-    fn new(
+    /// A finding of this level.
+    pub fn new(
         level: Level,
         subject: Subject,
         what: impl Into<String>,
@@ -91,35 +94,52 @@ impl Finding {
         Finding { subject, what, level, found, wanted: None, mend: None }
     }
 
-    /// As wanted.
+    /// A finding of level [`Level::Ok`].
     pub fn ok(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> Self {
         Finding::new(Level::Ok, subject, what, found)
     }
 
-    /// Good to know.
+    /// A finding of level [`Level::Note`].
     pub fn note(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> Self {
         Finding::new(Level::Note, subject, what, found)
     }
 
-    /// It works, but.
+    /// A finding of level [`Level::Warn`].
     pub fn warn(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> Self {
         Finding::new(Level::Warn, subject, what, found)
     }
 
-    /// It does not work.
+    /// A finding of level [`Level::Bad`].
     pub fn bad(subject: Subject, what: impl Into<String>, found: impl Into<String>) -> Self {
         Finding::new(Level::Bad, subject, what, found)
     }
 
-    /// The same, and what is wanted instead.
+    /// Adds what is expected.
     #[must_use]
     pub fn wanted(self, wanted: impl Into<String>) -> Self {
         Finding { wanted: Some(wanted.into()), ..self }
     }
 
-    /// The same, and what mends it.
+    /// Adds what fixes it.
     #[must_use]
     pub fn mend(self, mend: impl Into<String>) -> Self {
         Finding { mend: Some(mend.into()), ..self }
     }
+}
+
+/// A list with at most `max` items: `a, b, 3 more`.
+pub fn shortened(mut items: Vec<String>, max: usize) -> String {
+    let more = items.len().saturating_sub(max);
+    items.truncate(max);
+    if more > 0 {
+        items.push(format!("{more} more"));
+    }
+    items.join(", ")
+}
+
+/// Values with the things that have them: `2044: ib0 ib1; 4092: ib2`.
+pub fn grouped<V: std::fmt::Display>(names_by_value: &BTreeMap<V, Vec<&str>>) -> String {
+    let groups =
+        names_by_value.iter().map(|(value, names)| format!("{value}: {}", names.join(" ")));
+    groups.collect::<Vec<_>>().join("; ")
 }

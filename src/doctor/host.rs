@@ -1,4 +1,4 @@
-//! The host that is looked at: where its files are, and its devices as one look found them.
+//! The host that is checked: its paths, and its devices.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,16 +6,15 @@ use std::time::Duration;
 use crate::config::Settings;
 use ib_mad::clock::Clock;
 use rdma_host::model::{Device, HostSnapshot, Port};
-use rdma_host::reader;
-use rdma_host::reader::Manner;
-use rdma_host::reader::file::Directory;
+use rdma_host::reader::sysfs::Directory;
+use rdma_host::reader::{HostReader, ReadOptions};
 
 /// The kernel's name of the link layer with LIDs and a subnet manager.
 const INFINIBAND: &str = "InfiniBand";
 
-/// A host; see the module.
+/// The host that is checked.
 #[derive(Debug)]
-pub struct Host {
+pub struct CheckedHost {
     /// Where sysfs is mounted.
     pub sysfs: PathBuf,
     /// Where procfs is mounted.
@@ -26,48 +25,47 @@ pub struct Host {
     pub devices: Vec<Device>,
 }
 
-impl Host {
-    /// Looks at the devices of a host; not at those that the exporter is told to leave alone, for they
-    /// may be known to hang. One that hangs is left alone after two seconds.
-    pub fn look(settings: &Settings, dev: PathBuf) -> Self {
+impl CheckedHost {
+    /// Reads the devices of a host, except those that the settings exclude: they may be known to hang. A device
+    /// that hangs is given up after two seconds.
+    pub fn read(settings: &Settings, dev: PathBuf) -> Self {
         let (sysfs, procfs) = (settings.sysfs.clone(), settings.procfs.clone());
-        let selection = settings.host.as_ref().map(|host| host.selection.clone());
-        // It looks once, so that it does not matter how long what refuses is left alone.
-        let manner = Manner { rest: Duration::ZERO, ethtool: false, cm: false };
-        let mut reader =
-            reader::Host::new(sysfs.clone(), selection.unwrap_or_default(), manner, Clock::start());
-        let HostSnapshot { devices, .. } = reader.look();
-        Host { sysfs, procfs, dev, devices }
+        let filter = settings.host.as_ref().map(|host| host.filter.clone()).unwrap_or_default();
+        // There is one read only, so no backoff.
+        let options = ReadOptions { error_backoff: Duration::ZERO, ethtool: false, cm: false };
+        let mut reader = HostReader::new(sysfs.clone(), filter, options, Clock::start());
+        let HostSnapshot { devices, .. } = reader.read();
+        CheckedHost { sysfs, procfs, dev, devices }
     }
 
-    /// All ports, with the devices that they are of.
+    /// All ports, with their devices.
     pub fn ports(&self) -> impl Iterator<Item = (&Device, &Port)> {
         self.devices.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)))
     }
 
-    /// Those that can be part of an InfiniBand fabric.
+    /// The InfiniBand ports, with their devices.
     pub fn infiniband_ports(&self) -> impl Iterator<Item = (&Device, &Port)> {
         self.ports().filter(|(_, port)| is_infiniband(port))
     }
 
-    /// What a directory in sysfs lists; `None` if there is none, or it cannot be read.
+    /// The names in a directory of sysfs; `None` if it does not exist or cannot be read.
     pub fn names(&self, path: &str) -> Option<Vec<String>> {
         self.directory(path)?.names().ok()
     }
 
-    /// A directory in sysfs.
+    /// A directory of sysfs.
     pub fn directory(&self, path: &str) -> Option<Directory> {
         Directory::open(&self.sysfs.join(path)).ok()
     }
 }
 
-/// Whether a port is InfiniBand's. Kernels before 2.6.37 have no word for it, and knew nothing else
-/// but iWARP's, which has no LID.
+/// Whether it is an InfiniBand port. Kernels before 2.6.37 have no file with the link layer, and other ports of
+/// those, of iWARP, have no LID.
 pub fn is_infiniband(port: &Port) -> bool {
     port.link_layer == INFINIBAND || port.link_layer.is_empty() && port.lid.is_some()
 }
 
-/// How a port is called: `mlx5_0 port 1`.
+/// The name of a port in findings: `mlx5_0 port 1`.
 pub fn port_name(device: &Device, port: &Port) -> String {
     format!("{} port {}", device.name, port.number)
 }

@@ -1,4 +1,4 @@
-//! Names and GUIDs that several nodes of the fabric share, as the walk for standby managers found them.
+//! Names and GUIDs that several nodes of the fabric share.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,22 @@ use ib_fabric::{Fabric, Node};
 use ib_mad::label;
 use ib_mad::node::NodeKind;
 
-use super::finding::{Finding, Subject};
+use super::finding::{Finding, Subject, shortened};
 
 const SUBJECT: Subject = Subject::Fabric;
 
-/// So many shared names and GUIDs are listed; of the others it is said how many there are.
-const MOST: usize = 5;
+/// How many shared names and GUIDs are listed; the others are counted.
+const MAX_LISTED: usize = 5;
 
-/// Looks at what the nodes are called.
+/// Checks the nodes that a discovery found.
 pub(super) fn check(what: &str, fabric: &Fabric) -> Vec<Finding> {
-    vec![guids(&format!("{what}: GUIDs"), fabric), names(&format!("{what}: names"), fabric)]
+    vec![
+        check_guids(&format!("{what}: GUIDs"), fabric),
+        check_names(&format!("{what}: names"), fabric),
+    ]
 }
 
-fn guids(what: &str, fabric: &Fabric) -> Finding {
+fn check_guids(what: &str, fabric: &Fabric) -> Finding {
     let all = &fabric.duplicates;
     if all.is_empty() {
         return Finding::ok(SUBJECT, what, "each node has a GUID of its own");
@@ -27,14 +30,17 @@ fn guids(what: &str, fabric: &Fabric) -> Finding {
         let known = fabric.node_by_guid(it).map_or("", |node| &*fabric.node(node).name);
         format!("{it}, also of {known}")
     };
-    let told = all.iter().map(|it| format!("{} ({})", it.location(fabric), one(it.guid)));
-    let found = format!("left out, for their GUID is another node's: {}", list(told.collect()));
+    let nodes = all.iter().map(|it| format!("{} ({})", it.location(fabric), one(it.guid)));
+    let found = format!(
+        "left out, for their GUID is another node's: {}",
+        shortened(nodes.collect(), MAX_LISTED)
+    );
     Finding::warn(SUBJECT, what, found)
         .wanted("a NodeGUID of its own for each node: a subnet manager cannot tell them apart either")
         .mend("mstflint -d DEVICE query   # compare with the label of the card, then burn its own GUIDs")
 }
 
-fn names(what: &str, fabric: &Fabric) -> Finding {
+fn check_names(what: &str, fabric: &Fabric) -> Finding {
     let mut shared: BTreeMap<&str, usize> = BTreeMap::new();
     // All aggregation nodes have one description, which no site can change.
     let named = fabric.nodes.iter().filter(|it| it.identity.kind != NodeKind::AggregationNode);
@@ -44,22 +50,16 @@ fn names(what: &str, fabric: &Fabric) -> Finding {
     if shared.is_empty() {
         return Finding::ok(SUBJECT, what, "each node has a name of its own");
     }
-    let told = shared
+    let groups = shared
         .iter()
         .map(|(name, times)| format!("{} called {name:?}", label::plural(*times, "node")));
-    let found = format!("{}; each has digits of its GUID appended", list(told.collect()));
+    let found = format!(
+        "{}; each has digits of its GUID appended",
+        shortened(groups.collect(), MAX_LISTED)
+    );
     Finding::note(SUBJECT, what, found)
         .wanted("names that say where a node is")
         .mend("--fabric.node-name-map FILE for switches; rdma-ndd on hosts")
-}
-
-fn list(mut all: Vec<String>) -> String {
-    let more = all.len().saturating_sub(MOST);
-    all.truncate(MOST);
-    if more > 0 {
-        all.push(format!("{more} more"));
-    }
-    all.join(", ")
 }
 
 #[cfg(test)]

@@ -1,26 +1,25 @@
-//! IP over InfiniBand: how each interface sends, and whether those of a host are alike.
+//! IP over InfiniBand: the mode and MTU of each interface, which should be the same on all of a host.
 
 use std::collections::BTreeMap;
 
 use rdma_host::model::{Device, IpoibMode, Netdev, Port};
 
-use super::finding::{Finding, Subject};
-use super::host::{Host, port_name};
+use super::finding::{Finding, Subject, grouped};
+use super::host::{CheckedHost, port_name};
 
 const SUBJECT: Subject = Subject::Ipoib;
 
-/// The most that a datagram carries: the link's 4 KiB less IPoIB's header of 4 bytes (RFC 4391, 4).
-const MOST_DATAGRAM: u64 = 4092;
+/// The largest MTU in datagram mode: the link's 4 KiB less IPoIB's header of 4 bytes (RFC 4391, 4).
+const MAX_DATAGRAM_MTU: u64 = 4092;
 
-/// An interface, and the port that it is on.
+/// An interface and its port.
 struct Interface<'a> {
     device: &'a Device,
     port: &'a Port,
     netdev: &'a Netdev,
 }
 
-/// Looks at the interfaces.
-pub fn check(host: &Host) -> Vec<Finding> {
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let interfaces: Vec<Interface<'_>> = host
         .infiniband_ports()
         .flat_map(|(device, port)| {
@@ -31,8 +30,9 @@ pub fn check(host: &Host) -> Vec<Finding> {
         return vec![Finding::ok(SUBJECT, "interfaces", "none; the exporter needs none")];
     }
     let mut findings: Vec<Finding> = interfaces.iter().map(Interface::finding).collect();
-    findings.extend(unlike("mode", &interfaces, |netdev| netdev.ipoib.map(|it| it.label().into())));
-    findings.extend(unlike("MTU", &interfaces, |netdev| netdev.mtu.map(|mtu| mtu.to_string())));
+    findings
+        .extend(difference("mode", &interfaces, |netdev| netdev.ipoib.map(|it| it.label().into())));
+    findings.extend(difference("MTU", &interfaces, |netdev| netdev.mtu.map(|mtu| mtu.to_string())));
     findings
 }
 
@@ -44,9 +44,9 @@ impl Interface<'_> {
         let state = if operstate.is_empty() { "state unknown" } else { operstate };
         let on = port_name(self.device, self.port);
         let found = format!("on {on}: {mode}, MTU {size}, {state}");
-        if *ipoib == Some(IpoibMode::Datagram) && mtu.is_some_and(|mtu| mtu > MOST_DATAGRAM) {
+        if *ipoib == Some(IpoibMode::Datagram) && mtu.is_some_and(|mtu| mtu > MAX_DATAGRAM_MTU) {
             return Finding::warn(SUBJECT, &**name, found)
-                .wanted(format!("{MOST_DATAGRAM} at the most: no datagram carries more"))
+                .wanted(format!("{MAX_DATAGRAM_MTU} at the most: no datagram carries more"))
                 .mend(format!("ip link set {name} mtu 2044"));
         }
         if operstate == "down" {
@@ -58,9 +58,8 @@ impl Interface<'_> {
     }
 }
 
-/// Tells where interfaces differ in something that like ones have alike. Which of them is wrong the
-/// others say, by their number.
-fn unlike(
+/// A finding if the interfaces differ in a value. The most frequent value is the suggested one.
+fn difference(
     what: &str,
     interfaces: &[Interface<'_>],
     value: impl Fn(&Netdev) -> Option<String>,
@@ -74,8 +73,6 @@ fn unlike(
     if by_value.len() < 2 {
         return None;
     }
-    let told: Vec<String> =
-        by_value.iter().map(|(value, names)| format!("{value}: {}", names.join(" "))).collect();
     let (usual, _) = by_value.iter().max_by_key(|(_, names)| names.len())?;
     let mend = match what {
         "mode" => {
@@ -84,7 +81,7 @@ fn unlike(
         _ => format!("ip link set <interface> mtu {usual}, and in its configuration"),
     };
     Some(
-        Finding::warn(SUBJECT, what, format!("differs: {}", told.join("; ")))
+        Finding::warn(SUBJECT, what, format!("differs: {}", grouped(&by_value)))
             .wanted("one for all that are in one IP network: large packets are lost between unlike ones")
             .mend(mend),
     )

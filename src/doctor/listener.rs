@@ -1,4 +1,4 @@
-//! The address to serve at: is it free, is it ours already, or does somebody else have it?
+//! The listen addresses: whether each is free, in use by an exporter, or by another program.
 
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,36 +10,36 @@ use super::finding::{Finding, Subject};
 
 const SUBJECT: Subject = Subject::Listener;
 
-/// How long whoever has the port may take to say who it is.
-const LIMIT: Duration = Duration::from_secs(1);
+/// How long a request to the program that has the port may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// As much of the metrics as is read: what an exporter tells of itself stands first.
-const MOST: u64 = 1 << 18;
+/// How many bytes of the metrics are read: the build info comes first.
+const MAX_RESPONSE: u64 = 1 << 18;
 
-/// What `/-/healthy` says.
+/// The response of `/-/healthy`.
 const HEALTHY: &str = "healthy\n";
 
-/// Nothing is bound here, and to ask there would start the service.
-pub fn handed_over() -> Finding {
+/// With a systemd socket nothing is bound or requested here: a request would start the service.
+pub fn systemd_socket() -> Finding {
     let found = "systemd listens, and hands its sockets over";
     Finding::note(SUBJECT, "--web.systemd-socket", found)
         .mend("systemctl list-sockets   # shows where")
 }
 
-/// Looks at each address of each name.
+/// Checks each address of each host name.
 pub fn check(names: &[Vec<SocketAddr>], telemetry_path: &str) -> Vec<Finding> {
-    let of_name = |addresses: &Vec<SocketAddr>| {
+    let check_name = |addresses: &Vec<SocketAddr>| {
         let is_here =
             |address: &SocketAddr| !try_bind(*address).is_err_and(|error| is_not_here(&error));
         let serves = addresses.iter().any(is_here);
-        let found = addresses.iter().map(|address| of_address(*address, telemetry_path, serves));
+        let found = addresses.iter().map(|address| check_address(*address, telemetry_path, serves));
         found.collect::<Vec<_>>()
     };
-    names.iter().flat_map(of_name).collect()
+    names.iter().flat_map(check_name).collect()
 }
 
-/// Looks at an address; `serves` says whether its name has one that this host has.
-fn of_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Finding {
+/// Checks an address; `serves` is whether its name has one of this host.
+fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Finding {
     let what = address.to_string();
     let firewall = if address.ip().is_loopback() {
         "; only this host reaches it there"
@@ -51,17 +51,17 @@ fn of_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Findin
     };
     let port = address.port();
     match error.kind() {
-        ErrorKind::AddrInUse => match who(address, telemetry_path) {
-            Who::Exporter(version) => {
+        ErrorKind::AddrInUse => match occupant(address, telemetry_path) {
+            Occupant::Exporter(version) => {
                 let found = format!("fabric-exporter{version} runs there{firewall}");
                 Finding::ok(SUBJECT, what, found)
             }
-            Who::Guarded(how) => {
+            Occupant::Guarded(how) => {
                 let found = format!("taken by somebody who {how}: perhaps this exporter{firewall}");
                 Finding::note(SUBJECT, what, found)
                     .mend(format!("ss -ltnp 'sport = :{port}'   # shows who it is"))
             }
-            Who::Another => {
+            Occupant::Another => {
                 Finding::bad(SUBJECT, what, "taken by a program that is no fabric-exporter")
                     .wanted("a port that is free: serve ends without")
                     .mend(format!(
@@ -84,20 +84,20 @@ fn of_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Findin
     }
 }
 
-/// Who has an address.
-enum Who {
-    /// An exporter, and its version with a blank before it, if it tells that.
+/// The program that listens on an address.
+enum Occupant {
+    /// An exporter, and its version after a blank, if it is known.
     Exporter(String),
-    /// Somebody who lets not everybody in.
+    /// A program that requires a login or TLS.
     Guarded(&'static str),
     /// Another program.
     Another,
 }
 
-fn who(address: SocketAddr, telemetry_path: &str) -> Who {
+fn occupant(address: SocketAddr, telemetry_path: &str) -> Occupant {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        // Who listens at all of IPv6's listens at IPv4's, too, where there is either.
+        // A socket on all IPv6 addresses accepts IPv4, too.
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         ip => ip,
     };
@@ -106,33 +106,33 @@ fn who(address: SocketAddr, telemetry_path: &str) -> Who {
         Some((200, text)) if text == HEALTHY => {
             let metrics = get(&format!("{url}{telemetry_path}"));
             let version = metrics.and_then(|(_, text)| version(&text));
-            Who::Exporter(version.map(|version| format!(" {version}")).unwrap_or_default())
+            Occupant::Exporter(version.map(|version| format!(" {version}")).unwrap_or_default())
         }
-        Some((401, _)) => Who::Guarded("asks for a login"),
-        // So we say, and so do the servers of other exporters.
+        Some((401, _)) => Occupant::Guarded("asks for a login"),
+        // The response of this exporter, and of others with the exporter toolkit.
         Some((400, text)) if text.to_ascii_lowercase().contains("https") => {
-            Who::Guarded("speaks TLS")
+            Occupant::Guarded("speaks TLS")
         }
-        _ => Who::Another,
+        _ => Occupant::Another,
     }
 }
 
-/// The status of an answer, and its text.
+/// The status and text of a response.
 fn get(url: &str) -> Option<(u16, String)> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(LIMIT))
-        // It is this very host.
+        .timeout_global(Some(REQUEST_TIMEOUT))
+        // It is this host.
         .proxy(None)
         .max_redirects(0)
         .http_status_as_error(false)
         .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")))
         .build()
         .into();
-    let mut answer = agent.get(url).call().ok()?;
+    let mut response = agent.get(url).call().ok()?;
     let mut text = Vec::new();
-    // What came before an error, or before the end of our patience, may do.
-    let _ = answer.body_mut().as_reader().take(MOST).read_to_end(&mut text);
-    Some((answer.status().as_u16(), String::from_utf8_lossy(&text).into_owned()))
+    // The text up to an error or the timeout may be enough.
+    let _ = response.body_mut().as_reader().take(MAX_RESPONSE).read_to_end(&mut text);
+    Some((response.status().as_u16(), String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// The version in `fabric_exporter_build_info{version="0.1.0",…} 1`.
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_works_with_one_of_its_addresses() {
+    fn name_needs_one_address_of_this_host() {
         use crate::doctor::finding::Level;
         // 198.51.100.0/24 is for documentation (RFC 5737).
         let [here, missing] = ["127.0.0.1:0", "198.51.100.1:0"].map(|it| it.parse().unwrap());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_that_of_build_info() {
+    fn version_is_read_from_build_info() {
         let text = "# HELP x\nfabric_exporter_build_info{revision=\"\",version=\"0.1.0\"} 1\n";
         assert_eq!(version(text).as_deref(), Some("0.1.0"));
         for text in ["", "fabric_exporter_build_info 1", "fabric_exporter_build_info{version=\"1"] {

@@ -1,8 +1,8 @@
-//! Who gives the ports their LIDs: as sysfs tells it of each port, and as the subnet manager answers
-//! where the exporter would ask the fabric.
+//! The subnet manager: by the states of the ports in sysfs, and by its responses to the local port of each
+//! fabric.
 //!
-//! Four Gets for each fabric, by subnet management alone: our own port, its neighbor, and SMInfo and
-//! description of the master that it names. Where that answers, [`standby`] looks for who would take over.
+//! Four SMPs for each fabric: PortInfo of the local port, NodeInfo of its neighbor, SMInfo and NodeDescription
+//! of the master that the port names. If the master responds, [`standby`] discovers the fabric.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -23,39 +23,41 @@ use ib_umad::{MadTransport as _, RequestError};
 use rdma_host::model::{Device, Port};
 
 use super::finding::{Finding, Level, Subject};
-use super::host::{Host, port_name};
+use super::host::{CheckedHost, port_name};
 use super::standby;
 
 const SUBJECT: Subject = Subject::SubnetManager;
 
-/// Each question is asked twice, and the last two at once: with the client's own 100 ms for each,
-/// a manager that is silent costs 1.2 s.
+/// Timeout and retries: each SMP is sent twice at most, and the last two at once. With the 100 ms that the
+/// engine adds to each, a manager that does not respond takes 1.2 s.
 const PACE: (Duration, u8) = (Duration::from_millis(500), 1);
 
 /// A daemon that manages subnets.
-struct Daemon {
-    /// Its process, unit and package.
+struct SmDaemon {
+    /// The name of its process, unit and package.
     name: &'static str,
-    of: &'static str,
+    fabric_type: &'static str,
 }
 
-const OPENSM: Daemon = Daemon { name: "opensm", of: "InfiniBand" };
-const OPAFM: Daemon = Daemon { name: "opafm", of: "Omni-Path" };
+const OPENSM: SmDaemon = SmDaemon { name: "opensm", fabric_type: "InfiniBand" };
+const OPAFM: SmDaemon = SmDaemon { name: "opafm", fabric_type: "Omni-Path" };
 
-/// What a daemon's process is called where that is not the daemon's own name.
-const OTHER_NAMES: [(&str, &str); 2] = [("opafm", "fmmain"), ("opafm", "sm")];
+/// Daemons whose process has another name.
+const PROCESS_NAMES: [(&str, &str); 2] = [("opafm", "fmmain"), ("opafm", "sm")];
 
-/// Looks at what sysfs tells of the ports' subnet managers.
-pub fn check(host: &Host) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        host.infiniband_ports().filter_map(|(device, port)| of_port(host, device, port)).collect();
+/// Checks the LIDs and states of the ports.
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = host
+        .infiniband_ports()
+        .filter_map(|(device, port)| check_port(host, device, port))
+        .collect();
     if findings.is_empty() && host.infiniband_ports().next().is_none() {
         findings.push(Finding::ok(SUBJECT, "ports", "no InfiniBand port here: none needed"));
     }
     findings
 }
 
-fn of_port(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
+fn check_port(host: &CheckedHost, device: &Device, port: &Port) -> Option<Finding> {
     let what = port_name(device, port);
     match port.state? {
         state::ACTIVE | state::ACTIVE_DEFER => {
@@ -65,9 +67,9 @@ fn of_port(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
             Some(Finding::ok(SUBJECT, what, found))
         }
         state::INIT if port.physical_state.is_none_or(|state| state == physical::LINK_UP) => {
-            let daemon = if device.about.driver == "hfi1" { OPAFM } else { OPENSM };
+            let daemon = if device.info.driver == "hfi1" { OPAFM } else { OPENSM };
             let found = "a link, and no LID: no subnet manager has configured it".to_owned();
-            let wanted = format!("a subnet manager of {} in this subnet", daemon.of);
+            let wanted = format!("a subnet manager of {} in this subnet", daemon.fabric_type);
             let mend = remedy(host, &daemon);
             Some(Finding::bad(SUBJECT, what, found).wanted(wanted).mend(mend))
         }
@@ -75,10 +77,10 @@ fn of_port(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
     }
 }
 
-/// What to do where no subnet manager answers.
-fn remedy(host: &Host, daemon: &Daemon) -> String {
+/// What to do if no subnet manager responds.
+fn remedy(host: &CheckedHost, daemon: &SmDaemon) -> String {
     let name = daemon.name;
-    if let Some(process) = running(&host.procfs, name) {
+    if let Some(process) = process_of(&host.procfs, name) {
         let log = format!("journalctl -u {name}; tail /var/log/{name}.log");
         return format!(
             "{name} runs here (process {process}), perhaps for another port (guid in its \
@@ -98,10 +100,10 @@ fn remedy(host: &Host, daemon: &Daemon) -> String {
     }
 }
 
-/// The process of a daemon that runs on this host.
-fn running(procfs: &Path, name: &str) -> Option<i32> {
+/// The process id of a daemon on this host.
+fn process_of(procfs: &Path, name: &str) -> Option<i32> {
     let is_it = |command: &str| {
-        command == name || OTHER_NAMES.iter().any(|(of, other)| *of == name && *other == command)
+        command == name || PROCESS_NAMES.iter().any(|(of, other)| *of == name && *other == command)
     };
     let processes = procfs::process::all_processes_with_root(procfs).ok()?;
     processes
@@ -110,27 +112,27 @@ fn running(procfs: &Path, name: &str) -> Option<i32> {
         .map(|process| process.pid)
 }
 
-/// Asks on the wire, for each fabric that the exporter would watch.
-pub fn ask(host: &Host, fabrics: &[FabricSettings]) -> Vec<Finding> {
-    // Side by side: a host may have eight rails, and a dead manager on each.
+/// Queries the subnet manager of each fabric that the exporter would monitor.
+pub fn query(host: &CheckedHost, fabrics: &[FabricSettings]) -> Vec<Finding> {
+    // In parallel: a host may have eight rails, and no manager on any.
     std::thread::scope(|scope| {
-        let asked: Vec<_> =
-            fabrics.iter().map(|fabric| scope.spawn(move || ask_one(host, fabric))).collect();
-        asked.into_iter().flat_map(|asked| asked.join().unwrap_or_default()).collect()
+        let threads: Vec<_> =
+            fabrics.iter().map(|fabric| scope.spawn(move || query_fabric(host, fabric))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     })
 }
 
-fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
+fn query_fabric(host: &CheckedHost, fabric: &FabricSettings) -> Vec<Finding> {
     let what = format!("fabric {:?}", fabric.name);
     let clock = Clock::start();
     let opened =
         Umad::open_first(&host.sysfs, fabric.hca.as_deref(), fabric.port, fabric.p_key, clock);
     let (port, mut wire) = match opened {
         Ok(opened) => opened,
-        Err(error) => return vec![closed(host, what, &error)],
+        Err(error) => return vec![port_unusable(host, what, &error)],
     };
     let what = format!("{what}, from {} port {}", port.hca, port.port);
-    // A file that cannot be read is a finding of its own.
+    // A file that cannot be read has its own finding.
     let keys = fabric.m_key_file.as_ref().and_then(|path| Some(m_keys_in(path).ok()?.keys));
     let keys = keys.unwrap_or_default();
     let has_keys = !keys.is_empty();
@@ -142,19 +144,19 @@ fn ask_one(host: &Host, fabric: &FabricSettings) -> Vec<Finding> {
         return vec![Finding::bad(SUBJECT, what, found).mend("dmesg | tail")];
     }
     let home = home.finish();
-    let neighbor = home.neighbor.and_then(|it| of_neighbor(&what, it, has_keys));
-    let mut findings = told(host, what.clone(), home, has_keys);
+    let neighbor = home.neighbor.and_then(|it| check_neighbor(&what, it, has_keys));
+    let mut findings = check_home(host, what.clone(), home, has_keys);
     findings.extend(neighbor);
     if findings.iter().any(|finding| finding.subject == SUBJECT && finding.level == Level::Ok) {
-        // A map that cannot be read has a finding of its own.
+        // A map that cannot be read has its own finding.
         let names = fabric.node_name_map.as_ref().and_then(|path| names_in(path).ok());
         let names = names.unwrap_or_default();
-        findings.extend(standby::look(&what, (&names, &keys), &mut client, &mut wire));
+        findings.extend(standby::check(&what, (&names, &keys), &mut client, &mut wire));
     }
     findings
 }
 
-/// What to do where an M_Key keeps nodes from answering.
+/// What to do if nodes do not respond because of an M_Key.
 fn m_key_remedy(has_keys: bool) -> &'static str {
     if has_keys {
         "compare the key in --fabric.m-key-file with m_key in opensm.conf: this one is refused"
@@ -164,8 +166,8 @@ fn m_key_remedy(has_keys: bool) -> &'static str {
     }
 }
 
-/// Whether an M_Key keeps the fabric from answering.
-fn of_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Option<Finding> {
+/// Whether an M_Key makes the neighbor drop SMPs.
+fn check_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Option<Finding> {
     let level = neighbor.m_key_protect;
     match neighbor.response {
         Err(failure) if failure.is_no_response() => {
@@ -190,8 +192,8 @@ fn of_neighbor(what: &str, neighbor: NeighborReport, has_keys: bool) -> Option<F
     }
 }
 
-/// Why the fabric cannot be asked; `serve` would end with it.
-fn closed(host: &Host, what: String, error: &DeviceError) -> Finding {
+/// No port can be opened to send from; `serve` would end with this error.
+fn port_unusable(host: &CheckedHost, what: String, error: &DeviceError) -> Finding {
     let found = format!("cannot be asked: {error}");
     let without = "--no-collector.fabric, where this host's own devices are all to watch";
     match error {
@@ -203,17 +205,22 @@ fn closed(host: &Host, what: String, error: &DeviceError) -> Finding {
                 .wanted("a fabric to ask, or a flag that says that there is none")
                 .mend(without)
         }
-        // A link is missing or a file is closed, which has findings of its own.
+        // A missing link or device file has its own finding.
         _ => Finding::bad(SUBJECT, what, found)
             .wanted("a port to ask the fabric from: serve would end")
             .mend(format!("mend what is told of the port; or {without}")),
     }
 }
 
-fn told(host: &Host, what: String, home: LocalPortReport, has_keys: bool) -> Vec<Finding> {
+fn check_home(
+    host: &CheckedHost,
+    what: String,
+    home: LocalPortReport,
+    has_keys: bool,
+) -> Vec<Finding> {
     let port = match home.port {
         Ok(port) => port,
-        // An M_Key also makes the port refuse its own host; a removed device could not be sent to.
+        // With an M_Key the port drops SMPs of its own host, too; to a removed device none can be sent.
         Err(RequestError::TimedOut) => {
             let found = "our own port does not answer subnet management: likely an M_Key protects it \
                          (level 2 or 3), or the adapter's firmware hangs";
@@ -231,19 +238,19 @@ fn told(host: &Host, what: String, home: LocalPortReport, has_keys: bool) -> Vec
             return vec![Finding::bad(SUBJECT, what, found).wanted(wanted).mend(mend)];
         }
     };
-    let mut findings = vec![of_manager(host, what.clone(), home.master)];
-    findings.extend(speed(what, &port));
+    let mut findings = vec![check_manager(host, what.clone(), home.master)];
+    findings.extend(check_speed(what, &port));
     findings
 }
 
-fn of_manager(host: &Host, what: String, manager: Option<MasterSm>) -> Finding {
-    let Some(MasterSm { lid, info: told, node }) = manager else {
+fn check_manager(host: &CheckedHost, what: String, manager: Option<MasterSm>) -> Finding {
+    let Some(MasterSm { lid, info, node }) = manager else {
         return Finding::bad(SUBJECT, what, "our own port knows no subnet manager")
             .wanted("a master in this subnet")
             .mend(remedy(host, &OPENSM));
     };
     let at = if node.is_empty() { format!("LID {lid}") } else { format!("LID {lid} ({node})") };
-    match told {
+    match info {
         Ok((Some(SmState::Master), priority)) => {
             let found = format!("the master at {at} answers, priority {priority}");
             Finding::ok(SUBJECT, what, found)
@@ -263,21 +270,21 @@ fn of_manager(host: &Host, what: String, manager: Option<MasterSm>) -> Finding {
     }
 }
 
-/// What the port runs at, and what it could.
-fn speed(what: String, port: &PortStatus) -> Option<Finding> {
+/// The width and speed of the port, against those it supports.
+fn check_speed(what: String, port: &PortStatus) -> Option<Finding> {
     let now = (port.width?, port.speed?);
-    let most = (Width::widest(port.widths_supported)?, port.speeds_supported.fastest()?);
+    let best = (Width::widest(port.widths_supported)?, port.speeds_supported.fastest()?);
     let label = |(width, speed): (Width, ib_mad::rate::Speed)| {
         format!("{} {}", width.label(), speed.label())
     };
-    if now == most {
+    if now == best {
         return Some(Finding::ok(
             Subject::Ports,
             what,
             format!("runs at its best, {}", label(now)),
         ));
     }
-    let found = format!("runs at {}, and could do {}", label(now), label(most));
+    let found = format!("runs at {}, and could do {}", label(now), label(best));
     let wanted = "as much as both ends can do; the other end may be able to do no more";
     let mend = "fabric-exporter links   # compares both ends of each cable";
     Some(Finding::note(Subject::Ports, what, found).wanted(wanted).mend(mend))
@@ -291,8 +298,8 @@ mod tests {
     use ib_mad::Lid;
 
     #[test]
-    fn a_neighbor_that_does_not_answer_is_likely_protected_by_an_m_key() {
-        for (m_key_protect, heard, has_keys, told) in [
+    fn silent_neighbor_suggests_m_key() {
+        for (m_key_protect, response, has_keys, expected) in [
             (0, Ok(()), false, None),
             (2, Ok(()), true, Some((Level::Ok, "level 2, and the neighbor answers", ""))),
             (
@@ -316,9 +323,9 @@ mod tests {
             (0, Err(RequestError::Status(0x0c)), false, None),
         ] {
             let finding =
-                of_neighbor("fabric", NeighborReport { m_key_protect, response: heard }, has_keys);
-            assert_eq!(finding.is_some(), told.is_some(), "{finding:?}");
-            if let (Some(finding), Some((level, says, mend))) = (finding, told) {
+                check_neighbor("fabric", NeighborReport { m_key_protect, response }, has_keys);
+            assert_eq!(finding.is_some(), expected.is_some(), "{finding:?}");
+            if let (Some(finding), Some((level, says, mend))) = (finding, expected) {
                 assert_eq!((finding.level, &*finding.what), (level, "fabric: M_Key"));
                 assert!(finding.found.contains(says), "{finding:?}");
                 assert!(finding.mend.unwrap_or_default().contains(mend));
@@ -326,14 +333,14 @@ mod tests {
         }
     }
 
-    fn host(procfs: &Path) -> Host {
+    fn host(procfs: &Path) -> CheckedHost {
         let nowhere = PathBuf::from("/nowhere");
         let procfs = procfs.to_owned();
-        Host { sysfs: nowhere.clone(), procfs, dev: nowhere, devices: Vec::new() }
+        CheckedHost { sysfs: nowhere.clone(), procfs, dev: nowhere, devices: Vec::new() }
     }
 
     #[test]
-    fn an_own_port_that_does_not_answer_its_own_host_is_likely_protected_by_an_m_key() {
+    fn silent_local_port_suggests_m_key() {
         let procfs = tempfile::tempdir().unwrap();
         let host = host(procfs.path());
         for (failure, has_keys, says, remedy) in [
@@ -353,7 +360,7 @@ mod tests {
             (RequestError::Status(0x0c), false, "status 0x000c", "name another port"),
         ] {
             let home = LocalPortReport { port: Err(failure), neighbor: None, master: None };
-            let findings = told(&host, "fabric".into(), home, has_keys);
+            let findings = check_home(&host, "fabric".into(), home, has_keys);
             let [finding] = &*findings else { panic!("{findings:?}") };
             assert_eq!(finding.level, Level::Bad);
             assert!(finding.found.contains(says), "{finding:?}");
@@ -362,22 +369,22 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_of_a_manager_has_its_level() {
+    fn level_depends_on_response_of_manager() {
         let procfs = tempfile::tempdir().unwrap();
         let host = host(procfs.path());
-        for (told, level, says) in [
+        for (info, level, says) in [
             (Ok((Some(SmState::Master), 14)), Level::Ok, "answers, priority 14"),
             (Ok((Some(SmState::Standby), 0)), Level::Warn, "says to be standby"),
             (Ok((None, 0)), Level::Warn, "of no known state"),
             (Err(RequestError::TimedOut), Level::Bad, "does not answer: no answer"),
         ] {
-            let manager = MasterSm { lid: Lid(7), info: told, node: "head-1".into() };
-            let finding = of_manager(&host, "fabric".into(), Some(manager));
+            let manager = MasterSm { lid: Lid(7), info, node: "head-1".into() };
+            let finding = check_manager(&host, "fabric".into(), Some(manager));
             assert_eq!(finding.level, level, "{finding:?}");
             assert!(finding.found.contains("LID 7 (head-1)"), "{finding:?}");
             assert!(finding.found.contains(says), "{finding:?}");
             assert_eq!(finding.mend.is_some(), level > Level::Ok, "{finding:?}");
         }
-        assert_eq!(of_manager(&host, "fabric".into(), None).level, Level::Bad);
+        assert_eq!(check_manager(&host, "fabric".into(), None).level, Level::Bad);
     }
 }

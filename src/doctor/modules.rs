@@ -1,82 +1,62 @@
-//! Kernel modules: those that make the devices, and those that let programs at them.
+//! Kernel modules: those that create the devices, and those that programs use them by.
 //!
-//! What is built into the kernel is in no list of modules, and in `/sys/module` only if it has
-//! parameters. So what a module leaves in sysfs speaks for it, too.
+//! A module that is built into the kernel is in no list of modules, and in `/sys/module` only if it has
+//! parameters. So a directory that a module creates in sysfs counts as well.
 
 use std::collections::BTreeSet;
 
 use procfs::FromRead;
 
-use super::finding::{Finding, Subject};
-use super::host::Host;
+use super::finding::{Finding, Level, Subject};
+use super::host::CheckedHost;
 use super::pci;
 
 const SUBJECT: Subject = Subject::Modules;
 
-/// Whom a module is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum For {
-    /// All RDMA.
-    All,
-    /// InfiniBand alone.
-    InfiniBand,
-}
-
-/// What its absence costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Without {
-    /// The fabric cannot be asked.
-    Bad,
-    /// Something is missing.
-    Warn,
-    /// Others may miss it.
-    Note,
-}
-
-/// A module that is none of a card's.
-struct Common {
+/// A module that is not of a card.
+struct CommonModule {
     name: &'static str,
-    /// What it leaves in sysfs, loaded or built in.
+    /// A directory of sysfs that it creates, loaded or built in.
     trace: &'static str,
-    of: For,
-    without: Without,
+    infiniband_only: bool,
+    if_missing: Level,
     why: &'static str,
 }
 
-const COMMON: [Common; 4] = [
-    Common {
+const COMMON: [CommonModule; 4] = [
+    CommonModule {
         name: "ib_umad",
         trace: "class/infiniband_mad",
-        of: For::InfiniBand,
-        without: Without::Bad,
+        infiniband_only: true,
+        if_missing: Level::Bad,
         why: "it carries management datagrams, by which the fabric is asked",
     },
-    Common {
+    CommonModule {
         name: "ib_uverbs",
         trace: "class/infiniband_verbs",
-        of: For::All,
-        without: Without::Warn,
+        infiniband_only: false,
+        if_missing: Level::Warn,
         why: "programs reach devices by it, and the exporter hears of their events",
     },
-    Common {
+    CommonModule {
         name: "ib_ipoib",
         trace: "module/ib_ipoib",
-        of: For::InfiniBand,
-        without: Without::Note,
+        infiniband_only: true,
+        if_missing: Level::Note,
         why: "for IP on the fabric; the exporter does without",
     },
-    Common {
+    CommonModule {
         name: "rdma_cm",
         trace: "module/rdma_cm",
-        of: For::All,
-        without: Without::Note,
+        infiniband_only: false,
+        if_missing: Level::Note,
         why: "for programs that connect by IP address; the exporter does without",
     },
 ];
 
-/// The modules that are known to be there.
+/// The modules that are loaded or built in.
 struct Loaded<'a> {
-    host: &'a Host,
+    host: &'a CheckedHost,
     listed: BTreeSet<String>,
 }
 
@@ -88,19 +68,18 @@ impl Loaded<'_> {
     }
 }
 
-/// Loads a module now, and whenever the host starts.
-fn loading(module: &str) -> String {
+/// The command that loads a module now and at each boot.
+fn load_command(module: &str) -> String {
     format!("modprobe {module} && echo {module} > /etc/modules-load.d/{module}.conf")
 }
 
-/// Looks at the modules.
-pub fn check(host: &Host) -> Vec<Finding> {
-    // One that cannot be read, as in a container, leaves sysfs to tell.
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
+    // If it cannot be read, as in a container, only sysfs counts.
     let listed = procfs::KernelModules::from_file(host.procfs.join("modules"))
         .map(|modules| modules.0.into_keys().collect())
         .unwrap_or_default();
     let loaded = Loaded { host, listed };
-    let mut findings = of_cards(host, &loaded);
+    let mut findings = check_card_modules(host, &loaded);
     if host.devices.is_empty() {
         if findings.is_empty() {
             findings.push(Finding::note(SUBJECT, "modules", "none needed without a device"));
@@ -108,19 +87,19 @@ pub fn check(host: &Host) -> Vec<Finding> {
         return findings;
     }
     let has_infiniband = host.infiniband_ports().next().is_some();
-    findings.extend(COMMON.iter().map(|module| common(module, &loaded, has_infiniband)));
+    findings.extend(COMMON.iter().map(|module| check_common(module, &loaded, has_infiniband)));
     findings
 }
 
-/// The modules that make RDMA devices of the cards that are here.
-fn of_cards(host: &Host, loaded: &Loaded<'_>) -> Vec<Finding> {
+/// The modules that create the RDMA devices of the cards of this host.
+fn check_card_modules(host: &CheckedHost, loaded: &Loaded<'_>) -> Vec<Finding> {
     let functions = pci::functions(host).unwrap_or_default();
-    let mut told = BTreeSet::new();
+    let mut checked = BTreeSet::new();
     let mut findings = Vec::new();
     for function in &functions {
         let Some(driver) = function.bound() else { continue };
-        // A plain network card of a driver that some others do RDMA with.
-        if function.rdma.is_empty() && !function.must_do_rdma() || !told.insert(driver.rdma) {
+        // A network card without RDMA whose driver has cards with RDMA.
+        if function.rdma.is_empty() && !function.must_do_rdma() || !checked.insert(driver.rdma) {
             continue;
         }
         let of = format!("the RDMA part of {}", driver.pci);
@@ -132,25 +111,20 @@ fn of_cards(host: &Host, loaded: &Loaded<'_>) -> Vec<Finding> {
         } else {
             Finding::bad(SUBJECT, driver.rdma, format!("not loaded: {of}"))
                 .wanted("loaded: without it the card is no RDMA device")
-                .mend(loading(driver.rdma))
+                .mend(load_command(driver.rdma))
         });
     }
     findings
 }
 
-fn common(module: &Common, loaded: &Loaded<'_>, has_infiniband: bool) -> Finding {
-    let Common { name, why, .. } = *module;
+fn check_common(module: &CommonModule, loaded: &Loaded<'_>, has_infiniband: bool) -> Finding {
+    let CommonModule { name, why, .. } = *module;
     if loaded.has(name, module.trace) {
         return Finding::ok(SUBJECT, name, "there");
     }
-    if module.of == For::InfiniBand && !has_infiniband {
+    if module.infiniband_only && !has_infiniband {
         return Finding::ok(SUBJECT, name, "not loaded, and not needed: no InfiniBand port here");
     }
-    let found = "not loaded";
-    let finding = match module.without {
-        Without::Bad => Finding::bad(SUBJECT, name, found),
-        Without::Warn => Finding::warn(SUBJECT, name, found),
-        Without::Note => Finding::note(SUBJECT, name, found),
-    };
-    finding.wanted(why).mend(loading(name))
+    let finding = Finding::new(module.if_missing, SUBJECT, name, "not loaded");
+    finding.wanted(why).mend(load_command(name))
 }

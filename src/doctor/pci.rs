@@ -1,14 +1,14 @@
-//! Cards on the PCI bus: is one there, has it a driver, and is its slot as wide as the card?
+//! RDMA cards on the PCI bus: their drivers, and the width and speed of their slots.
 
-use rdma_host::reader::file::Directory;
+use rdma_host::reader::sysfs::Directory;
 
 use super::drivers::{self, Driver};
 use super::finding::{Finding, Subject};
-use super::host::Host;
+use super::host::CheckedHost;
 
 const SUBJECT: Subject = Subject::Pci;
 
-/// The classes of PCI: base class and subclass (PCI code and ID assignment specification).
+/// PCI classes: base class and subclass (PCI code and ID assignment specification).
 mod class {
     pub const ETHERNET: u32 = 0x0200;
     pub const INFINIBAND: u32 = 0x0207;
@@ -18,39 +18,40 @@ mod class {
     pub const NETWORK: u32 = 0x0280;
     /// InfiniBand as a serial bus: cards up to ConnectX-2.
     pub const INFINIBAND_BUS: u32 = 0x0c06;
-    /// All that a card for RDMA can have.
+    /// The classes that an RDMA card can have.
     pub const ALL: [u32; 5] = [ETHERNET, INFINIBAND, FABRIC, NETWORK, INFINIBAND_BUS];
 }
 
-/// Drivers that keep a function for somebody else: a guest, or a program.
-const LENT: [&str; 3] = ["vfio-pci", "uio_pci_generic", "pci-stub"];
+/// Drivers that reserve a function for a guest or a program.
+const PASSTHROUGH: [&str; 3] = ["vfio-pci", "uio_pci_generic", "pci-stub"];
 
-/// A function that does RDMA, or may.
+/// A PCI function with RDMA, or of a driver with RDMA.
 #[derive(Debug)]
 pub struct Function {
     address: String,
     class: u32,
     vendor: u16,
     device: u16,
-    /// The driver that is bound.
+    /// The driver that is bound to it.
     pub driver: Option<String>,
     /// Its RDMA devices.
     pub rdma: Vec<String>,
     is_virtual: bool,
-    /// Lanes and speed: now, and the most that the card can do.
+    /// Lanes and speed (GT/s): the current ones, and those that the card supports.
     lanes: Option<(u32, u32)>,
     speeds: Option<(f64, f64)>,
 }
 
 impl Function {
-    /// A function, if it is of a card that does RDMA or may; `None` for all the rest of the bus.
+    /// Reads a function; `None` if it is not of an RDMA card.
     fn read(directory: &Directory, address: &str) -> Option<Self> {
         let number = |file| u32::from_str_radix(directory.text(file).strip_prefix("0x")?, 16).ok();
         let class = number("class")? >> 8;
         let id = |file| number(file).and_then(|id| u16::try_from(id).ok());
         let (vendor, device) = (id("vendor")?, id("device")?);
         let pair = |now, most| Some((directory.text(now), directory.text(most)));
-        // A function that is asleep, or virtual, says 0 or 255 lanes and "Unknown" (kernel: pci-sysfs.c).
+        // A function that is asleep, or virtual, has 0 or 255 lanes and the speed "Unknown" (kernel:
+        // pci-sysfs.c).
         let lanes = pair("current_link_width", "max_link_width")
             .and_then(|(now, most)| Some((now.parse().ok()?, most.parse().ok()?)))
             .filter(|(now, most)| (1..=32).contains(now) && (1..=32).contains(most));
@@ -61,9 +62,9 @@ impl Function {
             class,
             vendor,
             device,
-            driver: directory.link("driver"),
-            rdma: directory.below("infiniband").and_then(|it| it.names()).unwrap_or_default(),
-            is_virtual: directory.link("physfn").is_some(),
+            driver: directory.link_target("driver"),
+            rdma: directory.open_below("infiniband").and_then(|it| it.names()).unwrap_or_default(),
+            is_virtual: directory.link_target("physfn").is_some(),
             lanes,
             speeds,
         };
@@ -72,12 +73,12 @@ impl Function {
         (!function.rdma.is_empty() || is_network && does_rdma).then_some(function)
     }
 
-    /// The row of its driver.
+    /// Its driver, if it is known.
     pub fn bound(&self) -> Option<&'static Driver> {
         self.driver.as_deref().and_then(drivers::by_name)
     }
 
-    /// Whether the card is for RDMA, whatever else it does.
+    /// Whether the card always has RDMA.
     pub fn must_do_rdma(&self) -> bool {
         matches!(self.class, class::INFINIBAND | class::FABRIC | class::INFINIBAND_BUS)
             || drivers::by_ids(self.vendor, self.device).is_some()
@@ -106,7 +107,7 @@ impl Function {
                     || format!("lspci -k -s {what}   # and load the module that it names"),
                     |module| format!("modprobe {module}   # if that fails: dmesg | grep {what}"),
                 );
-                // What nobody bound of virtual functions may be meant for guests.
+                // A virtual function without a driver may be meant for a guest.
                 let finding = if self.is_virtual {
                     Finding::note(SUBJECT, what, unbound)
                 } else {
@@ -114,7 +115,7 @@ impl Function {
                 };
                 finding.wanted("a driver").mend(mend)
             }
-            Some(driver) if LENT.contains(&&**driver) => {
+            Some(driver) if PASSTHROUGH.contains(&&**driver) => {
                 Finding::note(SUBJECT, what, format!("{title}: {driver} keeps it for a guest"))
             }
             Some(driver) if !self.rdma.is_empty() => {
@@ -135,8 +136,8 @@ impl Function {
         }
     }
 
-    /// What its place costs it.
-    fn slot(&self) -> Option<Finding> {
+    /// A slot with fewer lanes, or a lower speed, than the card.
+    fn check_slot(&self) -> Option<Finding> {
         let narrow = self.lanes.filter(|(now, most)| now < most);
         let slow = self.speeds.filter(|(now, most)| now < most);
         if self.is_virtual || narrow.is_none() && slow.is_none() {
@@ -161,27 +162,26 @@ impl Function {
         )
     }
 
-    /// All but the function's own number: what sits in one slot has one link.
-    fn place(&self) -> &str {
-        self.address.rsplit_once('.').map_or(&*self.address, |(place, _)| place)
+    /// The address without the function number: all functions of a slot share one link.
+    fn slot(&self) -> &str {
+        self.address.rsplit_once('.').map_or(&*self.address, |(slot, _)| slot)
     }
 }
 
-/// The number in `16.0 GT/s PCIe`.
+/// The speed in `16.0 GT/s PCIe`.
 fn transfers(text: &str) -> Option<f64> {
     text.split_once(" GT/s")?.0.parse().ok().filter(|speed: &f64| speed.is_finite())
 }
 
-/// The functions that do RDMA or may, by address; `None` where no PCI bus is to be seen.
-pub fn functions(host: &Host) -> Option<Vec<Function>> {
+/// The RDMA functions, by address; `None` if no PCI bus is visible.
+pub fn functions(host: &CheckedHost) -> Option<Vec<Function>> {
     let bus = "bus/pci/devices";
     let function =
         |address: String| Function::read(&host.directory(&format!("{bus}/{address}"))?, &address);
     Some(host.names(bus)?.into_iter().filter_map(function).collect())
 }
 
-/// Looks at the bus.
-pub fn check(host: &Host) -> Vec<Finding> {
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
     let Some(functions) = functions(host) else {
         let place = host.sysfs.join("bus/pci/devices");
         let found = format!("no PCI bus in {}: a container, or a host without", place.display());
@@ -200,12 +200,12 @@ pub fn check(host: &Host) -> Vec<Finding> {
         return vec![Finding::note(SUBJECT, "cards", "none: the RDMA devices here are software")];
     }
     let mut findings = Vec::new();
-    let mut place = None;
+    let mut slot = None;
     for function in &functions {
         findings.push(function.finding());
-        if place != Some(function.place()) {
-            place = Some(function.place());
-            findings.extend(function.slot());
+        if slot != Some(function.slot()) {
+            slot = Some(function.slot());
+            findings.extend(function.check_slot());
         }
     }
     findings

@@ -1,7 +1,7 @@
-//! Device files that have to be opened, and limits.
+//! Permissions of device files, and limits.
 //!
-//! umadN is what the fabric is asked through; issmN beside it is not needed, and is not even opened to
-//! try it: who holds it open tells the fabric that a subnet manager runs here.
+//! The exporter sends MADs by umadN. It does not need issmN beside it, which is not opened here either: while it
+//! is open, the port has IsSM set, as if a subnet manager ran here.
 
 use std::fs::Metadata;
 use std::io;
@@ -15,54 +15,53 @@ use rustix::process::{Resource, getrlimit};
 use ib_umad::umad::UmadPort;
 
 use super::finding::{Finding, Level, Subject};
-use super::host::{Host, port_name};
+use super::host::{CheckedHost, port_name};
 
 const SUBJECT: Subject = Subject::Permissions;
 
-/// Enough locked memory for verbs to be of use: kernels lock what a program registers, and gave 64 KiB
-/// by default until 5.16, 8 MiB since.
+/// Enough locked memory to use verbs: the kernel locks what a program registers. The default limit was 64 KiB
+/// until Linux 5.16, and is 8 MiB since.
 const ENOUGH_LOCKED: u64 = 64 << 20;
 
 /// A kind of device file.
-struct Kind {
-    /// As its files begin.
+struct DeviceFile {
+    /// The beginning of the names.
     name: &'static str,
-    /// Its class, as udev knows it.
+    /// The class, which is the subsystem of udev.
     class: &'static str,
     rule: &'static str,
     why: &'static str,
 }
 
-const UMAD: Kind = Kind {
+const UMAD: DeviceFile = DeviceFile {
     name: "umad",
     class: "infiniband_mad",
     rule: r#"KERNEL=="umad*", GROUP="rdma", MODE="0660""#,
     why: "the fabric is asked through it",
 };
 
-const UVERBS: Kind = Kind {
+const UVERBS: DeviceFile = DeviceFile {
     name: "uverbs",
     class: "infiniband_verbs",
     rule: r#"KERNEL=="uverbs*", MODE="0666""#,
     why: "devices tell their events through it; without, what happens is seen at the next look",
 };
 
-/// Looks at files and limits.
-pub fn check(host: &Host) -> Vec<Finding> {
-    let mut findings = umads(host);
-    findings.extend(uverbs(host));
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
+    let mut findings = check_umad(host);
+    findings.extend(check_uverbs(host));
     if host.devices.is_empty() {
         if findings.is_empty() {
             findings.push(Finding::note(SUBJECT, "device files", "none without a device"));
         }
         return findings;
     }
-    findings.push(locked_memory());
+    findings.push(check_locked_memory());
     findings
 }
 
-/// Those of the InfiniBand ports; RoCE's have one each that nobody needs.
-fn umads(host: &Host) -> Vec<Finding> {
+/// The umad devices of InfiniBand ports. Those of RoCE ports are not needed.
+fn check_umad(host: &CheckedHost) -> Vec<Finding> {
     let all = UmadPort::all(&host.sysfs);
     let mut findings = Vec::new();
     for (device, port) in host.infiniband_ports() {
@@ -70,7 +69,7 @@ fn umads(host: &Host) -> Vec<Finding> {
         let what = port_name(device, port);
         let name = umad.and_then(|umad| umad.device.file_name());
         findings.push(match name {
-            Some(name) => opened(&host.dev.join("infiniband").join(name), &what, &UMAD),
+            Some(name) => check_file(&host.dev.join("infiniband").join(name), &what, &UMAD),
             None => Finding::note(SUBJECT, what, "has no umad device")
                 .wanted("one, to ask the fabric from this port")
                 .mend("modprobe ib_umad"),
@@ -79,7 +78,7 @@ fn umads(host: &Host) -> Vec<Finding> {
     findings
 }
 
-fn uverbs(host: &Host) -> Vec<Finding> {
+fn check_uverbs(host: &CheckedHost) -> Vec<Finding> {
     let class = format!("class/{}", UVERBS.class);
     let names = host.names(&class).unwrap_or_default();
     let numbered = |name: &&String| {
@@ -97,15 +96,15 @@ fn uverbs(host: &Host) -> Vec<Finding> {
         .map(|name| (name, of(name)))
         .filter(|(name, of)| *name == of || is_seen(of))
         .map(|(name, of)| {
-            let finding = opened(&host.dev.join("infiniband").join(name), &of, &UVERBS);
-            // Nothing stops without it.
+            let finding = check_file(&host.dev.join("infiniband").join(name), &of, &UVERBS);
+            // The exporter works without it.
             Finding { level: finding.level.min(Level::Warn), ..finding }
         })
         .collect()
 }
 
-/// Tries to open a device file as the exporter would, and closes it again.
-fn opened(path: &Path, of: &str, kind: &Kind) -> Finding {
+/// Opens a device file as the exporter would, and closes it again.
+fn check_file(path: &Path, of: &str, kind: &DeviceFile) -> Finding {
     let what = path.display().to_string();
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
@@ -128,7 +127,7 @@ fn opened(path: &Path, of: &str, kind: &Kind) -> Finding {
         }
     };
     let owned = ownership(&about);
-    // Without waiting: somebody may have put a pipe there.
+    // NONBLOCK: to open a FIFO must not wait for its other end.
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(_) if !about.file_type().is_char_device() => {
@@ -156,14 +155,14 @@ fn opened(path: &Path, of: &str, kind: &Kind) -> Finding {
     }
 }
 
-/// Owner, group and mode, as numbers: names may come from a directory that is not to be asked here.
+/// Owner, group and mode, as numbers: names may need a query to a directory service.
 fn ownership(about: &Metadata) -> String {
     let who = |id: u32| if id == 0 { "root".into() } else { id.to_string() };
     format!("{}:{} {:04o}", who(about.uid()), who(about.gid()), about.mode() & 0o7777)
 }
 
 /// The exporter itself locks nothing; programs that use verbs on this host do.
-fn locked_memory() -> Finding {
+fn check_locked_memory() -> Finding {
     let what = "memory lock limit";
     match getrlimit(Resource::Memlock).current {
         None => Finding::ok(SUBJECT, what, "unlimited, in this session"),

@@ -1,5 +1,5 @@
-//! Who would take over from the master: the fabric is walked through once, and whoever says to have a
-//! subnet manager is asked. What else the walk shows is in [`super::identity`].
+//! Standby subnet managers: one discovery of the fabric, and SMInfo of each port with IsSM. The same
+//! discovery is input of [`super::identity`].
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,84 +22,86 @@ use ib_umad::{MadTransport, QueuePair, Request, RequestError};
 use super::finding::{Finding, Subject};
 use super::identity;
 
-/// How long the walk through the fabric may take. 60,000 ports of switches that answer in 50 µs take
-/// less; a fabric with many dead hosts may take more.
-const MOST: Duration = Duration::from_millis(1_500);
+/// How long the discovery may take. 60,000 ports of switches that respond in 50 µs take less; a fabric with
+/// many dead hosts may take more.
+const DISCOVERY_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// A walk that asks nothing more once its time is over.
-struct Hurried<W> {
-    walk: W,
-    until: Moment,
+/// A query plan that sends nothing more after a deadline.
+struct WithDeadline<W> {
+    plan: W,
+    deadline: Moment,
     late: bool,
 }
 
-impl<W: QueryPlan> QueryPlan for Hurried<W> {
+impl<W: QueryPlan> QueryPlan for WithDeadline<W> {
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)> {
-        if self.late { None } else { self.walk.next_request(qp) }
+        if self.late { None } else { self.plan.next_request(qp) }
     }
 
     fn handle_outcome(&mut self, tag: u64, outcome: Result<&Mad, RequestError>, at: Moment) {
-        self.late |= at > self.until;
-        self.walk.handle_outcome(tag, outcome, at);
+        self.late |= at > self.deadline;
+        self.plan.handle_outcome(tag, outcome, at);
     }
 }
 
-/// Looks for them; nothing where the device went meanwhile, of which others tell.
-pub(super) fn look(
+/// Discovers the fabric and checks it; no finding if the device was removed meanwhile, which other checks
+/// report.
+pub(super) fn check(
     what: &str,
     site: (&NodeNameMap, &MKeys),
     client: &mut MadClient,
     wire: &mut impl MadTransport,
 ) -> Vec<Finding> {
     let standbys = format!("{what}: standbys");
-    match managers(site, client, wire) {
+    match query_managers(site, client, wire) {
         Ok(Some((managers, fabric))) => {
-            let mut findings = vec![told(&standbys, Some(&managers))];
+            let mut findings = vec![standby_finding(&standbys, Some(&managers))];
             findings.extend(identity::check(what, &fabric));
             findings
         }
-        Ok(None) => vec![told(&standbys, None)],
+        Ok(None) => vec![standby_finding(&standbys, None)],
         Err(_) => Vec::new(),
     }
 }
 
-/// Managers, each with what its node is called.
+/// Subnet managers, each with the name of its node.
 type Managers = Vec<(SubnetManager, String)>;
 
-/// The managers and the fabric; `None` if the fabric is too large to be walked through.
-fn managers(
+/// The subnet managers and the fabric; `None` if the discovery took too long.
+fn query_managers(
     (names, keys): (&NodeNameMap, &MKeys),
     client: &mut MadClient,
     wire: &mut impl MadTransport,
 ) -> Result<Option<(Managers, Fabric)>, RunError> {
     let stop = AtomicBool::new(false);
-    let until = wire.now() + MOST;
+    let deadline = wire.now() + DISCOVERY_TIMEOUT;
     let keys = Arc::new(keys.clone());
     let discovery = Discovery::new().with_keys(Arc::clone(&keys), wire.port_guid());
-    let mut walk = Hurried { walk: discovery, until, late: false };
-    query::run(&mut walk, client, wire, &stop)?;
-    if walk.late {
+    let mut plan = WithDeadline { plan: discovery, deadline, late: false };
+    query::run(&mut plan, client, wire, &stop)?;
+    if plan.late {
         return Ok(None);
     }
-    let fabric: Fabric = walk.walk.finish().assemble(names, wire.now(), None);
+    let fabric: Fabric = plan.plan.finish().assemble(names, wire.now(), None);
     let mut sweep = SmSweep::new(&fabric).with_keys(keys);
     query::run(&mut sweep, client, wire, &stop)?;
-    let heard = sweep.finish().into_iter();
-    let managers = heard.map(|it| (it, fabric.node_of(it.port).name.clone())).collect();
+    let managers = sweep.finish().into_iter();
+    let managers = managers.map(|it| (it, fabric.node_of(it.port).name.clone())).collect();
     Ok(Some((managers, fabric)))
 }
 
-fn told(what: &str, managers: Option<&[(SubnetManager, String)]>) -> Finding {
+fn standby_finding(what: &str, managers: Option<&[(SubnetManager, String)]>) -> Finding {
     let subject = Subject::SubnetManager;
     let Some(managers) = managers else {
-        let found =
-            format!("not looked for: walking through the fabric takes longer than {MOST:?}");
+        let found = format!(
+            "not looked for: walking through the fabric takes longer than {DISCOVERY_TIMEOUT:?}"
+        );
         return Finding::note(subject, what, found)
             .mend("a running exporter tells: infiniband_subnet_managers");
     };
     let of = |state: SmState| {
-        let those = managers.iter().filter(move |(manager, _)| manager.state == state);
-        those.map(|(it, node)| format!("{node} (priority {})", it.priority)).collect::<Vec<_>>()
+        let matching = managers.iter().filter(move |(manager, _)| manager.state == state);
+        matching.map(|(it, node)| format!("{node} (priority {})", it.priority)).collect::<Vec<_>>()
     };
     let (masters, standbys) = (of(SmState::Master), of(SmState::Standby));
     if masters.len() > 1 {
@@ -123,7 +125,7 @@ mod tests {
     use ib_fabric::PortIndex;
 
     #[test]
-    fn each_set_of_managers_has_its_level() {
+    fn level_depends_on_masters_and_standbys() {
         let manager = |state, node: &str| {
             let manager = SubnetManager { port: PortIndex(0), state, priority: 4, act_count: 1 };
             (manager, node.to_owned())
@@ -137,7 +139,7 @@ mod tests {
             (Some(vec![master.clone(), standby]), Level::Ok, "standing by: head-3 (priority 4)"),
             (Some(vec![master, other]), Level::Bad, "2 masters: head-1 (priority 4), head-2"),
         ] {
-            let finding = told("standbys", managers.as_deref());
+            let finding = standby_finding("standbys", managers.as_deref());
             assert_eq!(finding.level, level, "{finding:?}");
             assert!(finding.found.contains(says), "{finding:?}");
         }

@@ -121,11 +121,11 @@ fn drivers(page: &mut String) {
          device's has no `port`.\n\n\
          | metric | files | drivers | what it counts |\n|---|---|---|---|\n",
     );
-    for row in hw_counter::TABLE {
+    for row in hw_counter::TABLE.iter() {
         let name = host::hw_head(row).sample_name();
         // Writing to a string does not fail.
         let _ =
-            writeln!(page, "| `{name}` | {} | {} | {} |", code(row.files), row.drivers, row.help);
+            writeln!(page, "| `{name}` | {} | {} | {} |", code(&row.files), row.drivers, row.help);
     }
     page.push_str(
         "\n## Ethernet below RoCE\n\n\
@@ -133,7 +133,7 @@ fn drivers(page: &mut String) {
          where it is told for each, `priority`, `lane` or `class`.\n\n\
          | metric | for each | drivers | what it counts |\n|---|---|---|---|\n",
     );
-    for row in ethernet::TABLE {
+    for row in ethernet::TABLE.iter() {
         let mut drivers: Vec<_> = row.strings.iter().map(|(driver, _)| *driver).collect();
         drivers.dedup();
         let (name, each) = (host::ethernet_head(row).sample_name(), row.index.label());

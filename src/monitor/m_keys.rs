@@ -29,7 +29,7 @@ pub fn m_keys_in(path: &Path) -> Result<MKeyFile, ConfigError> {
     let mut keys = MKeys::parse(&text).map_err(|error| wrong(path, &error))?;
     if keys.differ() {
         let neighbors = neighbors_of(path);
-        match file::read(&neighbors, file::MOST_BYTES) {
+        match file::read(&neighbors, file::MAX_BYTES) {
             Ok(bytes) => {
                 keys = keys
                     .with_neighbors(&String::from_utf8_lossy(&bytes))
@@ -52,7 +52,7 @@ pub(super) fn neighbors_of(path: &Path) -> PathBuf {
 }
 
 fn read(path: &Path, warnings: &mut Vec<String>) -> std::io::Result<String> {
-    let bytes = file::read(path, file::MOST_BYTES)?;
+    let bytes = file::read(path, file::MAX_BYTES)?;
     let mode = std::fs::metadata(path)?.permissions().mode();
     if mode & 0o007 != 0 {
         warnings.push(format!(

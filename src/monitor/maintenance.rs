@@ -9,7 +9,7 @@ use fabric_observation::SiteFileKind;
 use ib_health::settings::{NodeRef, Work};
 use ib_mad::PortNumber;
 use site_config::yaml;
-use site_config::yaml::Mistake;
+use site_config::yaml::Diagnostic;
 use site_config::{ConfigError, file};
 
 /// An entry as it is written.
@@ -40,19 +40,20 @@ impl TryFrom<String> for Time {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Work>, Vec<Mistake>> {
-    let yaml::Reading { value: entries, mut mistakes, document } = yaml::read::<Vec<Entry>>(text);
+fn parse(text: &str) -> Result<Vec<Work>, Vec<Diagnostic>> {
+    let yaml::Parsed { value: entries, mut diagnostics, document } =
+        yaml::parse::<Vec<Entry>>(text);
     for (index, entry) in entries.iter().enumerate() {
         let Some((from, until)) = entry.from.zip(entry.until) else { continue };
         if until.0 <= from.0 {
             let day = humantime::format_rfc3339_seconds;
             let problem = format!("{} is not later than \"from\", {}", day(until.0), day(from.0));
-            mistakes.extend(document.mistake(&format!("[{index}].until"), problem));
+            diagnostics.extend(document.diagnostic(&format!("[{index}].until"), problem));
         }
     }
-    if !mistakes.is_empty() {
-        mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
-        return Err(mistakes);
+    if !diagnostics.is_empty() {
+        diagnostics.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column));
+        return Err(diagnostics);
     }
     let work = |entry: Entry| Work {
         node: NodeRef::new(&entry.node),
@@ -66,10 +67,10 @@ fn parse(text: &str) -> Result<Vec<Work>, Vec<Mistake>> {
 /// Reads a maintenance file.
 pub fn work_in(path: &Path) -> Result<Vec<Work>, ConfigError> {
     let kind = SiteFileKind::Maintenance.name();
-    let bytes = file::read(path, file::MOST_BYTES)
+    let bytes = file::read(path, file::MAX_BYTES)
         .map_err(|error| ConfigError::in_file(kind, path, [error]))?;
     parse(&String::from_utf8_lossy(&bytes))
-        .map_err(|mistakes| ConfigError::in_file(kind, path, mistakes))
+        .map_err(|diagnostics| ConfigError::in_file(kind, path, diagnostics))
 }
 
 #[cfg(test)]

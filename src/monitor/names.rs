@@ -9,7 +9,7 @@ use site_config::{ConfigError, file};
 /// Reads a node-name-map.
 pub fn names_in(path: &Path) -> Result<NodeNameMap, ConfigError> {
     let kind = SiteFileKind::NodeNameMap.name();
-    let bytes = file::read(path, file::MOST_BYTES)
+    let bytes = file::read(path, file::MAX_BYTES)
         .map_err(|error| ConfigError::in_file(kind, path, [error]))?;
     NodeNameMap::parse(&String::from_utf8_lossy(&bytes))
         .map_err(|errors| ConfigError::in_file(kind, path, errors))

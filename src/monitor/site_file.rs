@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use fabric_observation::SiteFileKind;
 use site_config::ConfigError;
 use site_config::file;
-use site_config::file::{PATIENCE, Stamp};
+use site_config::file::{READ_TIMEOUT, Stamp};
 
 use super::m_keys::neighbors_of;
 
@@ -115,7 +115,7 @@ impl<T: Send + 'static> SiteFile<T> {
             let look = file.look();
             (file, look)
         };
-        let (file, look) = file::within(PATIENCE, first)
+        let (file, look) = file::with_timeout(READ_TIMEOUT, first)
             .map_err(|error| ConfigError::in_file(kind.name(), path, [error]))?;
         let Look::New(content) = look else {
             return Err(ConfigError::in_file(kind.name(), path, ["it was not read"]));

@@ -1,15 +1,14 @@
 //! Devices for tests.
 
-use std::time::SystemTime;
-
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::model::*;
 use ib_mad::moment::Anchor;
 use ib_mad::rate::{Speed, Width};
 use ib_mad::{Guid, Lid, Moment, PortNumber, Reading};
 
-/// An active port of which nothing was read but its state.
+/// An active port with a state and no counters.
 pub fn port(number: PortNumber) -> Port {
     Port {
         number,
@@ -29,17 +28,18 @@ pub fn port(number: PortNumber) -> Port {
     }
 }
 
-/// A look at one device.
+/// A snapshot of one device.
 pub fn snapshot(device: &str, ports: Vec<Port>) -> HostSnapshot {
-    let about = About { guid: Some(Guid(0xabc)), node_type: "ca".into(), ..About::default() };
+    let node_type = "ca".into();
+    let info = DeviceInfo { guid: Some(Guid(0xabc)), node_type, ..DeviceInfo::default() };
     let device = Device {
         name: device.into(),
         instance: None,
-        about: Arc::new(about),
-        answers: true,
+        info: Arc::new(info),
+        is_readable: true,
         ports,
         hw: HwReading::default(),
-        refused: 0,
+        unreadable_files: 0,
     };
     let anchor = Anchor { moment: Moment::default(), wall: SystemTime::UNIX_EPOCH };
     HostSnapshot {
@@ -47,7 +47,7 @@ pub fn snapshot(device: &str, ports: Vec<Port>) -> HostSnapshot {
         began: anchor.moment,
         ended: anchor.moment,
         devices: vec![device],
-        left_out: 0,
+        excluded: 0,
         problem: None,
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the files that a site writes: regular ones, of a size that makes sense, within a time.
+//! Reads the files that a site writes: regular ones, up to a size, within a timeout.
 
 use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -7,18 +7,19 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long a start waits for a file. A file system that answers takes milliseconds; a hard NFS mount
-/// whose server is gone never returns.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a start waits for a file. A read takes milliseconds; one from a hard NFS mount whose server is
+/// down never returns.
+pub const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A config file has a few kB; a guid2mkey of 48,000 ports, the most that a subnet has, 2 MB.
-pub const MOST_BYTES: u64 = 16 << 20;
+/// The largest file that is read. A config file has a few kB; a guid2mkey of 48,000 ports, the most that a
+/// subnet has, 2 MB.
+pub const MAX_BYTES: u64 = 16 << 20;
 
-/// What of a file differs when it has changed. Who replaces it, as a Kubernetes secret is, changes the
-/// inode; who writes into it, or changes its mode, the times.
+/// Differs when a file has changed: device, inode, size, mtime and ctime. A file that is replaced, as a
+/// Kubernetes secret is, has another inode; one that is written to, or whose mode changes, other times.
 pub type Stamp = [i128; 5];
 
-/// The stamp of a file; `None` if there is none, or it cannot be looked at.
+/// The stamp of a file; `None` if there is none, or its metadata cannot be read.
 pub fn stamp(path: &Path) -> Option<Stamp> {
     let nanos = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     let of = |about: Metadata| {
@@ -33,9 +34,9 @@ pub fn stamp(path: &Path) -> Option<Stamp> {
     std::fs::metadata(path).ok().map(of)
 }
 
-/// Reads a regular file of at most `most` bytes. A pipe or a device is an error at once: to open or
-/// read one may take for ever.
-pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// Reads a regular file of at most `max` bytes. A pipe or a device is an error at once: to open or read one
+/// may block for ever.
+pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let file =
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let kind = file.metadata()?.file_type();
@@ -52,26 +53,26 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(format!("it is {what}, and has to be a regular file")));
     }
     let mut bytes = Vec::new();
-    let length = file.take(most + 1).read_to_end(&mut bytes)?;
-    if length as u64 > most {
-        return Err(io::Error::other(format!("it is larger than {most} bytes")));
+    let length = file.take(max + 1).read_to_end(&mut bytes)?;
+    if length as u64 > max {
+        return Err(io::Error::other(format!("it is larger than {max} bytes")));
     }
     Ok(bytes)
 }
 
-/// Runs what reads a file on a thread of its own, and waits for it as long as a start does.
-pub fn within<T: Send + 'static>(
-    limit: Duration,
+/// Runs `read` on a thread of its own, and waits for its result up to a timeout.
+pub fn with_timeout<T: Send + 'static>(
+    timeout: Duration,
     read: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     let (done, result) = mpsc::sync_channel(1);
     std::thread::Builder::new().name("file".into()).spawn(move || {
-        // Nobody waits any more, if it took too long.
+        // Fails after the timeout.
         let _ = done.send(read());
     })?;
-    result.recv_timeout(limit).map_err(|_| {
+    result.recv_timeout(timeout).map_err(|_| {
         let problem =
-            format!("it could not be read within {limit:?}: does its file system answer?");
+            format!("it could not be read within {timeout:?}: does its file system answer?");
         io::Error::new(io::ErrorKind::TimedOut, problem)
     })
 }
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_a_device_and_a_directory_are_errors_at_once() {
+    fn pipes_devices_and_directories_are_errors() {
         let folder = tempfile::tempdir().unwrap();
         for (path, says) in [
             (pipe(folder.path()), "a pipe"),
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_at_most_so_many_bytes() {
+    fn larger_file_is_an_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "12345").unwrap();
         assert_eq!(read(file.path(), 5).unwrap(), b"12345");
@@ -110,17 +111,17 @@ mod tests {
     }
 
     #[test]
-    fn a_read_that_hangs_ends_as_an_error() {
+    fn hanging_read_times_out() {
         let (release, held) = mpsc::channel::<()>();
         let hangs = move || held.recv();
-        let error = within(Duration::from_millis(20), hangs).unwrap_err().to_string();
+        let error = with_timeout(Duration::from_millis(20), hangs).unwrap_err().to_string();
         assert!(error.contains("20ms") && error.contains("file system"), "{error}");
         drop(release);
-        assert_eq!(within(PATIENCE, || 5).unwrap(), 5);
+        assert_eq!(with_timeout(READ_TIMEOUT, || 5).unwrap(), 5);
     }
 
     #[test]
-    fn a_stamp_changes_with_the_file_and_its_mode() {
+    fn stamp_changes_with_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         assert_eq!(stamp(&path), None);

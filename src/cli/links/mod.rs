@@ -19,7 +19,7 @@ use crate::config::options::{
     CollectorOptions, FabricOptions, LogLevel, LogOptions, Options, PathOptions,
 };
 use ib_health::evidence::grouped;
-use site_config::values::Span;
+use site_config::units::HumanDuration;
 
 use super::access::AccessArgs;
 use super::{Exit, Fatal};
@@ -46,7 +46,7 @@ pub struct LinksArgs {
     access: AccessArgs,
     /// Sweep on for so long: what happens meanwhile can be told, and one sweep tells no rates
     #[arg(long = "for", value_name = "TIME")]
-    watch_for: Option<Span>,
+    watch_for: Option<HumanDuration>,
     /// YAML file with the settings of `serve`; a flag wins over its key
     #[arg(long = "config.file", value_name = "FILE")]
     config_file: Option<PathBuf>,

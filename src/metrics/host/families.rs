@@ -33,15 +33,15 @@ pub(super) const DEVICES: &[(Family, Tell<Device>)] = &[
             help: "What an RDMA device of this host is, as a series that is always 1.",
         },
         |device, line| {
-            let about = &device.about;
-            line.label("node", &about.description);
-            line.label("node_type", &about.node_type);
-            about.system_guid.inspect(|guid| line.label("system_guid", &guid.to_string()));
-            line.label("firmware", &about.firmware);
-            line.label("hardware", &about.hardware);
-            line.label("board", &about.board);
-            line.label("hca_type", &about.hca_type);
-            line.label("driver", &about.driver);
+            let info = &device.info;
+            line.label("node", &info.description);
+            line.label("node_type", &info.node_type);
+            info.system_guid.inspect(|guid| line.label("system_guid", &guid.to_string()));
+            line.label("firmware", &info.firmware);
+            line.label("hardware", &info.hardware);
+            line.label("board", &info.board);
+            line.label("hca_type", &info.hca_type);
+            line.label("driver", &info.driver);
             line.value(1);
         },
     ),
@@ -53,8 +53,8 @@ pub(super) const DEVICES: &[(Family, Tell<Device>)] = &[
             help: "Files of the device that gave no value when they were last read, and are left alone for a while.",
         },
         |device, line| {
-            if device.answers {
-                line.value(device.refused as u64);
+            if device.is_readable {
+                line.value(device.unreadable_files as u64);
             }
         },
     ),

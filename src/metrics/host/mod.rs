@@ -42,7 +42,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<String>> {
     parts.each(DEVICES, &labelled.devices);
     parts.host(DEVICE_UP.into(), |text, name| {
         for (labels, device) in &labelled.devices {
-            Line::new(text, name, labels).value(device.answers.into());
+            Line::new(text, name, labels).value(device.is_readable.into());
         }
         // Of a device that is gone nothing else is known.
         for gone in &observation.missing {
@@ -79,7 +79,7 @@ impl<'a> Labelled<'a> {
         device: &'a Device,
         counting: &'a [Counting],
     ) {
-        let labels = |port| labels(observation, &device.name, port, device.about.guid);
+        let labels = |port| labels(observation, &device.name, port, device.info.guid);
         self.devices.push((labels(None), device));
         self.hw.push((labels(None), &device.hw));
         for (index, port) in device.ports.iter().enumerate() {
@@ -277,7 +277,7 @@ mod tests {
     use ib_mad::Moment;
     use ib_mad::counter::Counter;
     use rdma_host::model::HwName;
-    use rdma_host::model::rails::Rails;
+    use rdma_host::model::Rails;
     use rdma_host::testing::{port, snapshot};
 
     fn observation(ports: Vec<Port>) -> HostObservation {
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn a_device_that_hangs_is_told_as_such_and_has_no_ports() {
         let mut observation = observation(Vec::new());
-        observation.snapshot.as_mut().unwrap().devices[0].answers = false;
+        observation.snapshot.as_mut().unwrap().devices[0].is_readable = false;
         let lines = samples(&observation);
         assert!(
             lines
@@ -412,7 +412,7 @@ mod tests {
         let look = |devices: usize, answers: bool, missing: usize, problem: bool| {
             let mut observation = observation(Vec::new());
             let snapshot = observation.snapshot.as_mut().unwrap();
-            snapshot.devices[0].answers = answers;
+            snapshot.devices[0].is_readable = answers;
             snapshot.devices.truncate(devices);
             snapshot.problem = problem.then(|| "Permission denied".to_owned());
             let gone = Missing { name: "mlx5_1".into(), guid: None, since: Moment::NEVER };

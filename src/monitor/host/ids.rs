@@ -24,7 +24,7 @@ impl Ids {
     pub(super) fn of(&mut self, snapshot: &HostSnapshot) -> Vec<Guid> {
         let keys = || {
             let devices = snapshot.devices.iter();
-            devices.map(|device| (Arc::clone(&device.name), device.about.guid.unwrap_or_default()))
+            devices.map(|device| (Arc::clone(&device.name), device.info.guid.unwrap_or_default()))
         };
         if self.given.len() > MOST {
             let here: Vec<_> = keys().collect();
@@ -63,15 +63,15 @@ fn made(name: &str, guid: Guid) -> Guid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdma_host::model::{About, Device};
+    use rdma_host::model::{Device, DeviceInfo};
     use rdma_host::testing::snapshot;
 
     fn look(devices: &[(&str, u64)]) -> HostSnapshot {
         let mut all = snapshot("", Vec::new());
         let one = all.devices.remove(0);
         all.devices.extend(devices.iter().map(|&(name, guid)| {
-            let about = Arc::new(About { guid: Some(Guid(guid)), ..About::default() });
-            Device { name: name.into(), about, ..one.clone() }
+            let info = Arc::new(DeviceInfo { guid: Some(Guid(guid)), ..DeviceInfo::default() });
+            Device { name: name.into(), info, ..one.clone() }
         }));
         all
     }

@@ -21,8 +21,7 @@ use ib_mad::clock::Clock;
 use rdma_host::model::HostSnapshot;
 use rdma_host::model::event::{Event, EventKind};
 use rdma_host::reader::events::Listener;
-use rdma_host::reader::selection::Selection;
-use rdma_host::reader::{Host, Manner};
+use rdma_host::reader::{DeviceFilter, HostReader};
 
 use super::PortNews;
 use fabric_observation::Board;
@@ -42,8 +41,8 @@ const DROPS_LOGGED: Duration = Duration::from_secs(60);
 pub struct HostMonitor {
     interval: Duration,
     /// What to listen to devices by, if they are to be heard.
-    listen: Option<(PathBuf, Selection)>,
-    host: Host,
+    listen: Option<(PathBuf, DeviceFilter)>,
+    host: HostReader,
     clock: Clock,
     board: Arc<watch::Sender<Board>>,
     inbox: Inbox,
@@ -62,16 +61,11 @@ pub struct HostMonitor {
 impl HostMonitor {
     /// One that publishes to a board.
     pub fn new(settings: &HostSettings, clock: Clock, board: Arc<watch::Sender<Board>>) -> Self {
-        let (sysfs, selection) = (settings.sysfs.clone(), settings.selection.clone());
-        let manner = Manner {
-            rest: settings.retry_refused,
-            ethtool: settings.ethtool,
-            cm: settings.cm_counters,
-        };
+        let (sysfs, filter) = (settings.sysfs.clone(), settings.filter.clone());
         HostMonitor {
             interval: settings.interval,
-            listen: settings.events.then(|| (sysfs.clone(), selection.clone())),
-            host: Host::new(sysfs, selection, manner, clock),
+            listen: settings.events.then(|| (sysfs.clone(), filter.clone())),
+            host: HostReader::new(sysfs, filter, settings.read, clock),
             clock,
             board,
             inbox: Inbox::default(),
@@ -107,9 +101,9 @@ impl HostMonitor {
     /// Watches until it is told to end.
     pub fn run(mut self) {
         // Before the first look, so that nothing happens between the two that neither tells.
-        let _listener = self.listen.take().and_then(|(sysfs, selection)| {
+        let _listener = self.listen.take().and_then(|(sysfs, filter)| {
             let teller = self.teller();
-            let wanted = move |device: &str| selection.has(device);
+            let wanted = move |device: &str| filter.matches(device);
             let heard = move |heard| teller.heard(heard);
             Listener::start(&sysfs, wanted, self.clock, heard)
                 .inspect_err(|error| tracing::warn!(%error, "no events are heard"))
@@ -129,7 +123,7 @@ impl HostMonitor {
     }
 
     fn look(&mut self) {
-        let mut snapshot = self.host.look();
+        let mut snapshot = self.host.read();
         let ids = self.ids.of(&snapshot);
         let Fared { counting, befores } = self.totals.take(&mut snapshot, &ids);
         (self.seen.ids, self.seen.counting, self.seen.befores) = (ids, counting, befores);
@@ -157,9 +151,9 @@ impl HostMonitor {
         if before.is_some() || !look.devices.is_empty() || look.problem.is_some() {
             return;
         }
-        if look.left_out > 0 {
+        if look.excluded > 0 {
             tracing::warn!(
-                devices = look.left_out,
+                devices = look.excluded,
                 "none of the devices of this host is read: --host.device-include or \
                  --host.device-exclude leaves all of them out"
             );
@@ -211,14 +205,14 @@ impl HostMonitor {
         let look_soon =
             heard.devices_changed || heard.listening.is_some() || !heard.events.is_empty();
         if heard.devices_changed || heard.netdevs_changed {
-            self.host.look_closely();
+            self.host.refresh(None);
         }
         if let Some(devices) = heard.listening {
             self.seen.heard = devices;
         }
         for event in &heard.events {
             log(event);
-            self.host.look_closely_at(&event.device);
+            self.host.refresh(Some(&event.device));
             self.seen.tally.hear(event);
             self.tell_judges(event);
         }
@@ -235,7 +229,7 @@ impl HostMonitor {
         };
         let devices = self.seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices);
         let device = devices.into_iter().find(|device| *device.name == *event.device);
-        let guid = device.and_then(|device| device.about.guid);
+        let guid = device.and_then(|device| device.info.guid);
         let Some(end) = guid.zip(event.port) else { return };
         let news = PortNews { end, up, at: event.at.moment };
         for judge in &self.judges {

@@ -49,7 +49,7 @@ impl HostTotals {
         }
         let mut all = Fared::default();
         for (device, &id) in snapshot.devices.iter_mut().zip(ids) {
-            let (name, guid) = (&device.name, device.about.guid.unwrap_or_default());
+            let (name, guid) = (&device.name, device.info.guid.unwrap_or_default());
             let (mut counting, mut befores) = (Vec::new(), Vec::new());
             for port in &mut device.ports {
                 let resume = || {

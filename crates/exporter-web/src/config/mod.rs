@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use site_config::ConfigError;
 use site_config::yaml;
-use site_config::yaml::{Mistake, Spanned};
+use site_config::yaml::{Diagnostic, Spanned};
 
 use tls::Validate as _;
 
@@ -88,7 +88,7 @@ impl WebConfig {
 fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let bytes = sources.read(path).map_err(|problem| vec![problem])?;
     let text = String::from_utf8(bytes).map_err(|error| vec![yaml::not_utf8(&error)])?;
-    let yaml::Reading { value: file, mistakes, .. } = yaml::read::<File>(&text);
+    let yaml::Parsed { value: file, diagnostics, .. } = yaml::parse::<File>(&text);
     let (mut warnings, mut wrong) = (Vec::new(), Vec::new());
     let tls = file.tls_server_config.map(|section| section.validate(sources, &mut warnings));
     let tls = tls.transpose().map_err(|problems| wrong.extend(problems));
@@ -98,9 +98,9 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let users = users.transpose().map_err(|problems| wrong.extend(problems));
     let rate = file.rate_limit.map_or(Ok(None), rate::Section::validate);
     let rate = rate.map_err(|problem| wrong.push(problem));
-    let warnings = warnings.iter().map(|warning| yaml::in_a_line(warning)).collect();
+    let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
     match (tls, headers, users, rate) {
-        (Ok(tls), Ok(headers), Ok(users), Ok(rate)) if mistakes.is_empty() => Ok(WebConfig {
+        (Ok(tls), Ok(headers), Ok(users), Ok(rate)) if diagnostics.is_empty() => Ok(WebConfig {
             tls: tls.flatten(),
             http2: http.http2.unwrap_or(true),
             headers,
@@ -110,13 +110,14 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
         }),
         _ => {
             // A key that is misspelt or has no usable value is not missing, too.
-            let section = |mistake: &Mistake| mistake.key.split('.').next().map(str::to_owned);
-            let sections: Vec<String> = mistakes.iter().filter_map(section).collect();
+            let section =
+                |diagnostic: &Diagnostic| diagnostic.key.split('.').next().map(str::to_owned);
+            let sections: Vec<String> = diagnostics.iter().filter_map(section).collect();
             wrong.retain(|problem| {
                 !problem.contains(" is missing")
                     || !sections.iter().any(|section| problem.contains(section.as_str()))
             });
-            Err(mistakes.iter().map(ToString::to_string).chain(wrong).collect())
+            Err(diagnostics.iter().map(ToString::to_string).chain(wrong).collect())
         }
     }
 }

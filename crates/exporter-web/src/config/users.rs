@@ -131,7 +131,7 @@ mod tests {
         let lines: Vec<_> =
             costs.iter().map(|cost| format!("user-{cost}: {}\n", hash(cost))).collect();
         let mut warnings = Vec::new();
-        let section = site_config::yaml::read::<Section>(&lines.concat()).value;
+        let section = site_config::yaml::parse::<Section>(&lines.concat()).value;
         (validate(section, &mut warnings).unwrap(), warnings)
     }
 

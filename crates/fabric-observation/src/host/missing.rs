@@ -67,7 +67,7 @@ impl Absences {
         for device in look.devices.iter().filter(|device| !self.here.contains_key(&device.name)) {
             let name = &device.name;
             self.gone.retain(|old, missing| {
-                let is_back = old == name || is_same(missing.guid, device.about.guid);
+                let is_back = old == name || is_same(missing.guid, device.info.guid);
                 if is_back {
                     let guid = missing.guid.map(tracing::field::display);
                     tracing::info!(device = &**old, guid, name = &**name, "the device is back");
@@ -84,7 +84,7 @@ impl Absences {
             let is_it = |device: &Device| {
                 device.name == *name
                     || known.instance.is_some() && device.instance == known.instance
-                    || is_new(device) && is_same(known.guid, device.about.guid)
+                    || is_new(device) && is_same(known.guid, device.info.guid)
             };
             // A virtual function is handed to a guest or taken back as a matter of course.
             if known.is_virtual || look.devices.iter().any(is_it) {
@@ -105,9 +105,9 @@ impl Absences {
     fn known(&self, device: &Device) -> (Arc<str>, Known) {
         let before = self.here.get(&device.name);
         let known = Known {
-            guid: device.about.guid.or(before.and_then(|before| before.guid)),
+            guid: device.info.guid.or(before.and_then(|before| before.guid)),
             instance: device.instance.or(before.and_then(|before| before.instance)),
-            is_virtual: device.about.is_virtual
+            is_virtual: device.info.is_virtual
                 || device.instance.is_none() && before.is_some_and(|before| before.is_virtual),
         };
         (Arc::clone(&device.name), known)
@@ -122,7 +122,7 @@ fn is_same(one: Option<Guid>, other: Option<Guid>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdma_host::model::About;
+    use rdma_host::model::DeviceInfo;
     use rdma_host::testing::snapshot;
 
     const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -132,8 +132,8 @@ mod tests {
         let mut look = snapshot("", Vec::new());
         let one = look.devices.remove(0);
         look.devices.extend(devices.iter().map(|&(name, guid, instance)| {
-            let about = Arc::new(About { guid: Some(Guid(guid)), ..About::default() });
-            Device { name: name.into(), about, instance: Some(instance), ..one.clone() }
+            let info = Arc::new(DeviceInfo { guid: Some(Guid(guid)), ..DeviceInfo::default() });
+            Device { name: name.into(), info, instance: Some(instance), ..one.clone() }
         }));
         look.ended = Moment::default() + Duration::from_secs(hours * 3600);
         look
@@ -176,8 +176,8 @@ mod tests {
     fn what_is_handed_over_or_cannot_be_listed_is_not_gone() {
         let mut absences = Absences::new(WEEK);
         let mut first = look(0, &[("mlx5_0", 7, 1), ("mlx5_1", 8, 2)]);
-        let about = About { guid: Some(Guid(8)), is_virtual: true, ..About::default() };
-        first.devices[1].about = Arc::new(about);
+        let info = DeviceInfo { guid: Some(Guid(8)), is_virtual: true, ..DeviceInfo::default() };
+        first.devices[1].info = Arc::new(info);
         absences.follow(&first);
         assert_eq!(absences.follow(&look(1, &[("mlx5_0", 7, 1)])), []);
         let mut blind = look(2, &[]);

@@ -14,7 +14,7 @@ use ib_health::findings::Counting;
 use ib_health::totals::Before;
 use ib_mad::Guid;
 use rdma_host::model::HostSnapshot;
-use rdma_host::model::rails::Rails;
+use rdma_host::model::Rails;
 
 /// Events of devices that nobody took, because too many waited already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl HostObservation {
         self.snapshot.as_ref().is_some_and(|snapshot| {
             let none_is_due = snapshot.devices.is_empty() && self.missing.is_empty();
             none_is_due && snapshot.problem.is_none()
-                || snapshot.devices.iter().any(|device| device.answers)
+                || snapshot.devices.iter().any(|device| device.is_readable)
         })
     }
 

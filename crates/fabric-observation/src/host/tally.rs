@@ -187,7 +187,7 @@ impl Tally {
 
     fn place(&mut self, device: &Device, port: Option<PortNumber>) -> &mut PortTally {
         let place = self.places.entry((Arc::clone(&device.name), port)).or_default();
-        place.guid = device.about.guid;
+        place.guid = device.info.guid;
         place
     }
 }

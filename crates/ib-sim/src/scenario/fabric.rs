@@ -10,7 +10,7 @@ use crate::net::shapes;
 use crate::net::shapes::{BackToBack, DragonflyPlus, FatTree, ShapeError};
 use crate::net::{Net, file};
 use ib_mad::node::NodeKind;
-use site_config::near::{meant, quoted};
+use site_config::suggestion::{quoted, suggestion};
 use site_config::yaml::Spanned;
 
 /// What is to be built.
@@ -116,7 +116,7 @@ fn model(
     Model::named(text).ok_or_else(|| {
         let of_kind = MODELS.iter().filter(|model| model.kind == kind);
         let known: Vec<&str> = of_kind.map(|model| model.name).collect();
-        let near = meant(text, known.iter().copied());
+        let near = suggestion(text, known.iter().copied());
         let problem = format!("no model {}{near}; known: {}", quoted(text), known.join(", "));
         Problem::at(line, problem)
     })

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::error::Problem;
 use super::value::{Key, Lane, Lanes, Named, OneOrMore, Ratio, Senders, Share, Size, Time};
 use site_config::yaml;
-use site_config::yaml::{Mistake, Spanned};
+use site_config::yaml::{Diagnostic, Spanned};
 
 /// A value that need not be there, with its line.
 pub type Given<T> = Option<Spanned<T>>;
@@ -323,13 +323,13 @@ entries! {
 
 /// Reads a scenario; one without a word is one, too. The error is the first mistake.
 pub(super) fn parse(text: &str) -> Result<File, Problem> {
-    let reading = yaml::read(text);
-    reading.mistakes.first().map_or(Ok(reading.value), |mistake| Err(problem(mistake)))
+    let parsed = yaml::parse(text);
+    parsed.diagnostics.first().map_or(Ok(parsed.value), |diagnostic| Err(problem(diagnostic)))
 }
 
 /// A mistake, told by the entry of the timeline that it is in.
-fn problem(mistake: &Mistake) -> Problem {
-    let Mistake { line, key, problem, .. } = mistake;
+fn problem(diagnostic: &Diagnostic) -> Problem {
+    let Diagnostic { line, key, problem, .. } = diagnostic;
     let entry = ENTRIES.iter().find_map(|entry| {
         let below = key.strip_prefix("timeline[")?.split_once("].")?.1.strip_prefix(entry)?;
         let key = below.strip_prefix('.').or_else(|| below.is_empty().then_some(""))?;
@@ -337,7 +337,7 @@ fn problem(mistake: &Mistake) -> Problem {
     });
     let (entry, key) = entry.map_or((None, key.as_str()), |(entry, key)| (Some(entry), key));
     let colon = if key.is_empty() { "" } else { ": " };
-    let problem = Problem::at(*line, yaml::in_a_line(&format!("{key}{colon}{problem}")));
+    let problem = Problem::at(*line, yaml::single_line(&format!("{key}{colon}{problem}")));
     match entry {
         Some(entry) => problem.of(entry),
         None => problem,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::net::{Net, NodeId, PortId};
 use ib_mad::PortNumber;
 use ib_mad::node::NodeKind;
-use site_config::near::{meant, quoted};
+use site_config::suggestion::{quoted, suggestion};
 
 /// The names of a net.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl<'a> Places<'a> {
     /// A node by its id.
     pub(super) fn node(&self, text: &str) -> Result<NodeId, String> {
         self.ids.get(text).copied().ok_or_else(|| {
-            let near = meant(text, self.net.nodes.iter().map(|node| node.id.as_str()));
+            let near = suggestion(text, self.net.nodes.iter().map(|node| node.id.as_str()));
             format!("no node {}{near}", quoted(text))
         })
     }

@@ -11,7 +11,7 @@ use super::wiring::When;
 use super::{Action, Step, Story, Way, entry, spell, traffic};
 use crate::net::{Net, PortId};
 use ib_mad::node::NodeKind;
-use site_config::near::quoted;
+use site_config::suggestion::quoted;
 use site_config::yaml::Spanned;
 
 /// The name of the flows that are there from the beginning.

@@ -9,8 +9,8 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use ib_mad::counter::{Counter, TABLE};
 use ib_mad::rate::{Speed, Width};
-use site_config::near::{meant, quoted};
-use site_config::values::Span;
+use site_config::suggestion::{quoted, suggestion};
+use site_config::units::HumanDuration;
 use site_config::yaml::Spanned;
 
 /// No timeline is longer, and nothing in it.
@@ -39,7 +39,7 @@ impl TryFrom<String> for Time {
         if text.chars().count() > 60 {
             return Err(format!("{} is not a length of time such as 15s or 5m", quoted(&text)));
         }
-        let time = Duration::from(text.parse::<Span>()?);
+        let time = Duration::from(text.parse::<HumanDuration>()?);
         if time > LONGEST {
             return Err(format!("{} is more than ten years", quoted(&text)));
         }
@@ -173,7 +173,7 @@ impl TryFrom<String> for Lane {
 /// A counter by its name in the specification.
 pub(super) fn counter(name: &str) -> Result<Counter, String> {
     TABLE.iter().find(|row| row.ibta == name).map(|row| row.counter).ok_or_else(|| {
-        let near = meant(name, TABLE.iter().map(|row| row.ibta));
+        let near = suggestion(name, TABLE.iter().map(|row| row.ibta));
         format!("no counter {}{near}", quoted(name))
     })
 }

@@ -1,11 +1,11 @@
-//! The counters of the kernel's connection manager: messages by which reliable connections are made and
-//! ended (IBTA 1.4, chapter 12), those of IPoIB's connected mode, of Lustre and of NFS over RDMA among them.
+//! The counters of the kernel's connection manager: messages that establish and end reliable connections
+//! (IBTA 1.4, chapter 12), among them those of IPoIB's connected mode, of Lustre and of NFS over RDMA.
 //!
 //! Linux 5.2 and later have them below each port that speaks the protocol (drivers/infiniband/core/cm.c,
-//! `CM_COUNTER_GROUP`), once the module ib_cm is loaded. A read takes a number from memory and asks no
-//! firmware; but a port has 44 of them.
+//! `CM_COUNTER_GROUP`), once the module ib_cm is loaded. A read takes a number from memory without a query to
+//! the firmware; but a port has 44 of them.
 
-/// A directory of counters, one file a message.
+/// A directory of counters, one file for each kind of message.
 #[derive(Debug)]
 pub struct Group {
     /// Its name, below a port.
@@ -40,11 +40,11 @@ pub const GROUPS: [Group; 4] = [
     },
 ];
 
-/// The kinds of messages, which are the files of each directory: request, message receipt
-/// acknowledgment, reject, reply, ready to use, disconnect request and reply, the same of a service's
-/// lookup, load alternate path and its answer.
+/// The kinds of messages, which are the files of each directory: request, message receipt acknowledgment,
+/// reject, reply, ready to use, disconnect request and reply, service ID resolution request and reply, load
+/// alternate path and alternate path response.
 pub const MESSAGES: [&str; 11] =
     ["req", "mra", "rej", "rep", "rtu", "dreq", "drep", "sidr_req", "sidr_rep", "lap", "apr"];
 
-/// What a port counted, by [group](GROUPS) and [message](MESSAGES).
+/// The counters of a port, by [group](GROUPS) and [message](MESSAGES).
 pub type CmReading = [[Option<u64>; MESSAGES.len()]; GROUPS.len()];

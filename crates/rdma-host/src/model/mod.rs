@@ -1,10 +1,9 @@
-//! What a host sees of its own RDMA devices, as values.
+//! The RDMA devices of a host, as values.
 
 pub mod cm;
 pub mod ethernet;
 pub mod event;
 pub mod hw_counter;
-pub mod rails;
 
 use std::sync::Arc;
 
@@ -12,10 +11,10 @@ use ib_mad::moment::{Anchor, Moment};
 use ib_mad::rate::{Speed, Width};
 use ib_mad::{Guid, Lid, PortNumber, Reading};
 
-/// One look at all of a host's devices: immutable, and everything that tellers need.
+/// All devices of a host, as one read found them. Immutable.
 #[derive(Clone, Debug)]
 pub struct HostSnapshot {
-    /// Joins the look's moments to the time of day.
+    /// Relates the moments of the read to the time of day.
     pub anchor: Anchor,
     /// When it began.
     pub began: Moment,
@@ -23,42 +22,42 @@ pub struct HostSnapshot {
     pub ended: Moment,
     /// The devices, by name.
     pub devices: Vec<Device>,
-    /// How many devices are there that the settings leave out.
-    pub left_out: usize,
-    /// Why the devices could not be listed, with the path. What was open already is read all the same.
+    /// How many devices the settings exclude.
+    pub excluded: usize,
+    /// Why the devices could not be listed, with the path. Those that were open already are read nevertheless.
     pub problem: Option<String>,
 }
 
-/// An RDMA device: an HCA's function, a NIC that does RoCE, a piece of software that does.
+/// An RDMA device: a function of an HCA, a NIC with RoCE, or soft RoCE.
 #[derive(Clone, Debug)]
 pub struct Device {
     /// The kernel's name for it: `mlx5_0`.
     pub name: Arc<str>,
-    /// The kernel's number of its directory: another one once the device went and came back, and the same
-    /// under another name. `None` if it could not be opened.
+    /// The inode of its directory: another one once the device was removed and came back, and the same under
+    /// another name. `None` if it could not be opened.
     pub instance: Option<u64>,
     /// What it is.
-    pub about: Arc<About>,
-    /// Whether it and its ports could be read in time. One that could not has no ports here.
-    pub answers: bool,
+    pub info: Arc<DeviceInfo>,
+    /// Whether it and its ports could be read in time. If not, it has no ports here.
+    pub is_readable: bool,
     /// Its ports, by number.
     pub ports: Vec<Port>,
-    /// What its driver counts for all ports together.
+    /// Its driver's own counters for all ports together.
     pub hw: HwReading,
-    /// How many of its files are left alone at present, because they gave no value when asked.
-    pub refused: usize,
+    /// How many of its files are not read at present, because the latest read gave no value.
+    pub unreadable_files: usize,
 }
 
-/// What a device is, which seldom changes. What the driver does not tell is empty.
+/// What a device is, which seldom changes. Empty is what the driver does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
-    /// The node GUID; 0 where nobody gave one to a virtual function, `None` where it was not read.
+pub struct DeviceInfo {
+    /// The node GUID; 0 for a virtual function that was given none, `None` if it was not read.
     pub guid: Option<Guid>,
     /// The GUID of the whole system image; the same for all functions of an HCA.
     pub system_guid: Option<Guid>,
-    /// `ca`, `rnic`, as the kernel calls it.
+    /// `ca` or `rnic`, as the kernel calls it.
     pub node_type: String,
-    /// The node description, as the fabric sees it.
+    /// The node description, which SMPs return too.
     pub description: String,
     /// Firmware version.
     pub firmware: String,
@@ -74,7 +73,7 @@ pub struct About {
     pub is_virtual: bool,
 }
 
-/// A port of a device, as the host sees it. `None` is what could not be read or has no meaning.
+/// A port of a device. `None` is what could not be read or has no meaning.
 #[derive(Clone, Debug)]
 pub struct Port {
     /// Its number, from 1.
@@ -87,7 +86,7 @@ pub struct Port {
     pub state: Option<u8>,
     /// PortPhysicalState.
     pub physical_state: Option<u8>,
-    /// What the kernel says that it carries, in bytes a second.
+    /// Its rate by the kernel, in bytes a second.
     pub rate: Option<u64>,
     /// Its width.
     pub width: Option<Width>,
@@ -97,9 +96,9 @@ pub struct Port {
     pub lid: Option<Lid>,
     /// The LID of its subnet manager.
     pub sm_lid: Option<Lid>,
-    /// The counters that InfiniBand has.
+    /// The counters of PortCounters and PortCountersExtended.
     pub reading: Reading,
-    /// The counters that its driver has besides.
+    /// Its driver's own counters.
     pub hw: HwReading,
     /// The counters of the connection manager, if they are read.
     pub cm: Option<Box<cm::CmReading>>,
@@ -107,12 +106,12 @@ pub struct Port {
     pub netdevs: Vec<Netdev>,
 }
 
-/// A driver's own counters: names and what they say. The names are shared by ports that are alike.
+/// A driver's own counters. Ports that are alike share the names.
 #[derive(Clone, Debug, Default)]
 pub struct HwReading {
-    /// What there is.
+    /// The names.
     pub names: Arc<[HwName]>,
-    /// What each says, in the same order.
+    /// The values, in the same order.
     pub values: Vec<Option<u64>>,
 }
 
@@ -130,25 +129,25 @@ pub struct HwName {
 pub struct Netdev {
     /// `ib0`, `ens1f0np0`.
     pub name: Arc<str>,
-    /// For IPoIB, how it sends.
+    /// The mode of IPoIB.
     pub ipoib: Option<IpoibMode>,
     /// Operational state (RFC 2863) in the kernel's word: `up`, `down`, `lowerlayerdown`.
     pub operstate: String,
     /// The largest packet, in bytes.
     pub mtu: Option<u64>,
-    /// How often its carrier came or went.
+    /// How often its carrier went up or down.
     pub carrier_changes: Option<u64>,
-    /// What its driver counts on the wire.
+    /// The statistics of its Ethernet driver.
     pub ethernet: Vec<EthernetValue>,
 }
 
-/// How IPoIB sends: a datagram has at most the link's MTU, 4 KiB less its header; connected mode has
-/// up to 64 KiB.
+/// The mode of IPoIB: a datagram has at most the MTU of the link, 4 KiB less its header; a packet in connected
+/// mode up to 64 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpoibMode {
-    /// By unreliable datagrams.
+    /// Unreliable datagrams.
     Datagram,
-    /// By reliable connections.
+    /// Reliable connections.
     Connected,
 }
 
@@ -162,13 +161,45 @@ impl IpoibMode {
     }
 }
 
-/// What a driver says of its Ethernet port.
+/// A statistic of an Ethernet driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EthernetValue {
     /// Its row in the [table](ethernet).
     pub row: usize,
-    /// The priority or lane, where it is one's.
+    /// The priority, lane or class that it belongs to.
     pub index: Option<u8>,
-    /// What it says.
+    /// The value.
     pub value: u64,
+}
+
+/// The fabrics of a host's ports, by the settings: a port does not know what a site calls its fabric.
+#[derive(Clone, Debug, Default)]
+pub struct Rails {
+    /// Devices, or one port of each, and their fabrics.
+    ports: Vec<(String, Option<PortNumber>, Arc<str>)>,
+    /// The fabric of all others.
+    default: Arc<str>,
+}
+
+impl Rails {
+    /// `ports` lists devices, or one port of each; all other ports are in the fabric `default`.
+    pub fn new(ports: Vec<(String, Option<PortNumber>, Arc<str>)>, default: Arc<str>) -> Self {
+        Rails { ports, default }
+    }
+
+    /// The fabric of a device's port, or of the whole device.
+    pub fn fabric_of(&self, device: &str, port: Option<PortNumber>) -> &Arc<str> {
+        let listed = self.ports.iter().find(|(listed, number, _)| {
+            listed == device && (number.is_none() || port.is_none() || *number == port)
+        });
+        listed.map_or(&self.default, |(_, _, fabric)| fabric)
+    }
+}
+
+/// The rows of a tab-separated text: `N` columns each, without comments and the header. The tests check
+/// that no row is malformed; one that is would be left out.
+fn tsv_rows<const N: usize>(text: &'static str) -> impl Iterator<Item = [&'static str; N]> {
+    let is_row = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let columns = |line: &'static str| line.split('\t').collect::<Vec<_>>().try_into().ok();
+    text.lines().filter(is_row).skip(1).filter_map(columns)
 }

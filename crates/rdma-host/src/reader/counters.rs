@@ -1,78 +1,84 @@
-//! A directory of counters: one file each, some of which refuse.
+//! A directory of counters, one file each, some of which refuse to be read.
 //!
-//! If all files of a directory did, as with a PMA that fails, one of them is asked when the time has
-//! come, another one each time, and the others only if that one answers: each that refuses can cost a
-//! line in the kernel's log.
+//! If all files of a directory failed, as with a PMA that does not respond, one of them is read as a probe
+//! once its backoff is over, another one each time, and the others only if the probe succeeds: each read
+//! that fails can cost a line in the kernel's log.
 
-use super::asked::{Asked, Asking};
-use super::file::Directory;
+use super::backoff::{Attempt, BackoffFile};
+use super::sysfs::Directory;
 
-/// The counters of a directory, each with what it is known by.
+/// The counters of a directory, each with its key.
 #[derive(Debug)]
 pub(super) struct Counters<K> {
     directory: Directory,
-    files: Vec<(K, Asked)>,
-    /// How often one was asked for all, in vain.
-    in_vain: usize,
+    files: Vec<(K, BackoffFile)>,
+    /// How many probes have failed in a row.
+    failed_probes: usize,
 }
 
 impl<K: Copy> Counters<K> {
-    /// Looks which files a directory has; `key` says by what each is known, or that it is none.
-    pub(super) fn find(directory: Directory, mut key: impl FnMut(&str) -> Option<K>) -> Self {
+    /// Lists the files of a directory; `key` returns the key of a file, or `None` to skip it.
+    pub(super) fn open(directory: Directory, mut key: impl FnMut(&str) -> Option<K>) -> Self {
         let names = directory.names().unwrap_or_default();
-        let files = names.iter().filter_map(|name| Some((key(name)?, Asked::new(name)?))).collect();
-        Counters { directory, files, in_vain: 0 }
+        let files =
+            names.iter().filter_map(|name| Some((key(name)?, BackoffFile::new(name)?))).collect();
+        Counters { directory, files, failed_probes: 0 }
     }
 
-    /// What it can tell.
+    /// The keys of all files.
     pub(super) fn keys(&self) -> impl Iterator<Item = K> {
         self.files.iter().map(|(key, _)| *key)
     }
 
-    /// Reads each file that is not left alone at present.
-    pub(super) fn read(&mut self, asking: Asking, mut take: impl FnMut(K, u64)) {
-        if let Some(scout) = self.scout() {
-            let (_, file) = &mut self.files[scout];
-            if !file.may_be_asked(asking) {
+    /// Reads each file that is not backing off, and passes its value to `record`.
+    pub(super) fn read(&mut self, attempt: Attempt, mut record: impl FnMut(K, u64)) {
+        if let Some(probe) = self.probe() {
+            let (_, file) = &mut self.files[probe];
+            if !file.is_due(attempt) {
                 return;
             }
-            if !matches!(number(file, &self.directory, asking), Ok(Some(_))) {
-                self.in_vain += 1;
-                self.files.iter_mut().for_each(|(_, file)| file.leave_alone(asking));
+            if !matches!(read_number(file, &self.directory, attempt), Ok(Some(_))) {
+                self.failed_probes += 1;
+                self.files.iter_mut().for_each(|(_, file)| file.back_off(attempt));
                 return;
             }
-            self.in_vain = 0;
-            self.files.iter_mut().for_each(|(_, file)| file.forgive());
+            self.failed_probes = 0;
+            self.files.iter_mut().for_each(|(_, file)| file.reset_backoff());
         }
         for (key, file) in &mut self.files {
-            if let Ok(Some(value)) = number(file, &self.directory, asking) {
-                take(*key, value);
+            if let Ok(Some(value)) = read_number(file, &self.directory, attempt) {
+                record(*key, value);
             }
         }
     }
 
-    /// Who is asked for all, if nobody has answered since the last time: one that once did, if there
-    /// is one, for some files never do.
-    fn scout(&self) -> Option<usize> {
-        if self.refused() < self.files.len() {
+    /// The file to read for all, if all have failed: one that once succeeded, if there is one, for some
+    /// files never do.
+    fn probe(&self) -> Option<usize> {
+        if self.failed() < self.files.len() {
             return None;
         }
-        let answered = || (0..self.files.len()).filter(|&at| self.files[at].1.answered());
-        let turn = |among: usize| self.in_vain.checked_rem(among);
-        match turn(answered().count()) {
-            Some(turn) => answered().nth(turn),
+        let succeeded =
+            || (0..self.files.len()).filter(|&index| self.files[index].1.has_succeeded());
+        let turn = |count: usize| self.failed_probes.checked_rem(count);
+        match turn(succeeded().count()) {
+            Some(turn) => succeeded().nth(turn),
             None => turn(self.files.len()),
         }
     }
 
-    /// How many of them gave no value when they were last asked.
-    pub(super) fn refused(&self) -> usize {
-        self.files.iter().filter(|(_, file)| file.refused()).count()
+    /// How many files gave no value at their latest read.
+    pub(super) fn failed(&self) -> usize {
+        self.files.iter().filter(|(_, file)| file.has_failed()).count()
     }
 }
 
-fn number(file: &mut Asked, directory: &Directory, asking: Asking) -> std::io::Result<Option<u64>> {
-    file.ask(directory, asking, |text| text.parse().ok())
+fn read_number(
+    file: &mut BackoffFile,
+    directory: &Directory,
+    attempt: Attempt,
+) -> std::io::Result<Option<u64>> {
+    file.read(directory, attempt, |text| text.parse().ok())
 }
 
 #[cfg(test)]
@@ -82,7 +88,7 @@ mod tests {
     use super::*;
     use ib_mad::Moment;
 
-    const REST: Duration = Duration::from_secs(60);
+    const BACKOFF: Duration = Duration::from_secs(60);
 
     struct Tree(tempfile::TempDir);
 
@@ -106,7 +112,7 @@ mod tests {
         }
 
         fn counters(&self) -> Counters<char> {
-            Counters::find(Directory::open(self.0.path()).unwrap(), |name| {
+            Counters::open(Directory::open(self.0.path()).unwrap(), |name| {
                 name.chars().next().filter(|&name| name != 'x')
             })
         }
@@ -115,37 +121,38 @@ mod tests {
     fn read(counters: &mut Counters<char>, seconds: u64) -> Vec<(char, u64)> {
         let mut values = Vec::new();
         let now = Moment::default() + Duration::from_secs(seconds);
-        counters.read(Asking { now, rest: REST }, |key, value| values.push((key, value)));
+        counters
+            .read(Attempt { now, error_backoff: BACKOFF }, |key, value| values.push((key, value)));
         values
     }
 
     #[test]
-    fn one_that_refuses_is_left_alone_and_the_others_are_read() {
+    fn failed_file_backs_off_and_others_are_read() {
         let tree = Tree::new(&[("a", "1\n"), ("b", "N/A (no PMA)\n"), ("c", "3"), ("x", "9")]);
         let mut counters = tree.counters();
         assert_eq!(read(&mut counters, 0), [('a', 1), ('c', 3)]);
         tree.put("b", "2\n");
-        assert_eq!(read(&mut counters, 59), [('a', 1), ('c', 3)], "it is not asked");
-        assert_eq!(counters.refused(), 1);
+        assert_eq!(read(&mut counters, 59), [('a', 1), ('c', 3)], "b backs off");
+        assert_eq!(counters.failed(), 1);
         assert_eq!(read(&mut counters, 60), [('a', 1), ('b', 2), ('c', 3)]);
-        assert_eq!(counters.refused(), 0);
+        assert_eq!(counters.failed(), 0);
     }
 
     #[test]
-    fn where_all_refuse_one_is_asked_for_all_and_another_one_each_time() {
+    fn one_file_in_turn_probes_for_all_failed() {
         let tree = Tree::new(&[("a", ""), ("b", "-1"), ("c", "18446744073709551616")]);
         let mut counters = tree.counters();
         assert_eq!(read(&mut counters, 0), []);
         tree.put("b", "2");
-        assert_eq!(read(&mut counters, 59), [], "nobody is asked");
-        assert_eq!(read(&mut counters, 60), [], "a is, and refuses");
-        assert_eq!(read(&mut counters, 119), [], "nobody is asked");
-        assert_eq!(read(&mut counters, 120), [('b', 2)], "b is, and then the others");
-        assert_eq!(counters.refused(), 2);
+        assert_eq!(read(&mut counters, 59), [], "all back off");
+        assert_eq!(read(&mut counters, 60), [], "a is read, and fails");
+        assert_eq!(read(&mut counters, 119), [], "all back off");
+        assert_eq!(read(&mut counters, 120), [('b', 2)], "b is read, then the others");
+        assert_eq!(counters.failed(), 2);
     }
 
     #[test]
-    fn one_that_has_never_answered_does_not_stand_for_those_that_have() {
+    fn file_that_never_succeeded_does_not_probe() {
         let tree = Tree::new(&[("a", "N/A"), ("b", "2"), ("c", "3")]);
         let mut counters = tree.counters();
         assert_eq!(read(&mut counters, 0), [('b', 2), ('c', 3)]);
@@ -156,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_goes_is_one_that_refuses() {
+    fn removed_file_counts_as_failed() {
         let tree = Tree::new(&[("a", "1"), ("b", "2")]);
         let mut counters = tree.counters();
         std::fs::remove_file(tree.0.path().join("a")).unwrap();

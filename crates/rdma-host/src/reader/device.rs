@@ -1,4 +1,4 @@
-//! A device: what it is, and its ports.
+//! Reads a device and its ports.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{About, Device, HwReading};
+use crate::model::{Device, DeviceInfo, HwReading};
 use ib_mad::{Moment, PortNumber};
 
-use super::Looking;
-use super::file::Directory;
+use super::ReadContext;
 use super::netdev::Owner;
 use super::port::{HwReader, PortReader};
+use super::sysfs::Directory;
 use super::value;
 
-/// How long what seldom changes is believed: names, versions, which network interface is whose.
-const ABOUT_LIFE: Duration = Duration::from_secs(60);
+/// How long what seldom changes is not read again: names, versions, which network interface is on which port.
+const INFO_LIFETIME: Duration = Duration::from_secs(60);
 
-/// What is known of a device that cannot be opened.
-pub(super) fn closed(name: Arc<str>) -> Device {
+/// A device that cannot be opened.
+pub(super) fn unreadable(name: Arc<str>) -> Device {
     Device {
         name,
         instance: None,
-        about: Arc::default(),
-        answers: false,
+        info: Arc::default(),
+        is_readable: false,
         ports: Vec::new(),
         hw: HwReading::default(),
-        refused: 0,
+        unreadable_files: 0,
     }
 }
 
@@ -39,11 +39,11 @@ pub(super) struct DeviceReader {
     path: PathBuf,
     directory: Directory,
     instance: Option<u64>,
-    about: Arc<About>,
-    about_until: Moment,
+    info: Arc<DeviceInfo>,
+    info_expires: Moment,
     ports: Vec<PortReader>,
-    /// Its ports could not be listed, which is tried again at each look.
-    is_portless: bool,
+    /// Its ports could not be listed, which is tried again at each read.
+    ports_unlisted: bool,
     hw: Option<HwReader>,
 }
 
@@ -57,15 +57,15 @@ impl DeviceReader {
             sysfs: sysfs.to_owned(),
             path,
             hw: HwReader::open(&directory),
-            instance: directory.number(),
+            instance: directory.inode(),
             directory,
-            about: Arc::default(),
-            about_until: Moment::default(),
+            info: Arc::default(),
+            info_expires: Moment::default(),
             ports: Vec::new(),
-            is_portless: false,
+            ports_unlisted: false,
         };
-        if let Err(error) = reader.find_ports() {
-            reader.is_portless = true;
+        if let Err(error) = reader.open_ports() {
+            reader.ports_unlisted = true;
             let directory = reader.path.join("ports");
             tracing::warn!(
                 device = name,
@@ -77,104 +77,104 @@ impl DeviceReader {
         Ok(reader)
     }
 
-    fn find_ports(&mut self) -> io::Result<()> {
-        let ports = self.directory.below("ports")?;
-        // As a set: 1 is what 01 says, too, and no port is told of twice.
+    fn open_ports(&mut self) -> io::Result<()> {
+        let ports = self.directory.open_below("ports")?;
+        // A set, for 1 and 01 are one port.
         let numbers: BTreeSet<PortNumber> =
             ports.names()?.iter().filter_map(|name| name.parse().ok()).collect();
         self.ports = numbers
             .into_iter()
-            .filter_map(|number| PortReader::open(ports.below(&number.to_string()).ok()?, number))
+            .filter_map(|number| {
+                PortReader::open(ports.open_below(&number.to_string()).ok()?, number)
+            })
             .collect();
         Ok(())
     }
 
-    /// Its name.
     pub(super) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// What to tell of it while it does not answer.
-    pub(super) fn silent(&self) -> Device {
-        let about = Arc::clone(&self.about);
-        Device { about, instance: self.instance, ..closed(Arc::clone(&self.name)) }
+    /// The device without its ports and counters, for while it cannot be read.
+    pub(super) fn unreadable(&self) -> Device {
+        let info = Arc::clone(&self.info);
+        Device { info, instance: self.instance, ..unreadable(Arc::clone(&self.name)) }
     }
 
-    /// Whether it still has its name, and is still there.
-    pub(super) fn is_here(&self) -> bool {
+    /// Whether the device is still there, under its name.
+    pub(super) fn exists(&self) -> bool {
         self.directory.is_at(&self.path)
     }
 
-    /// Lets the next look find out anew what seldom changes, and ask what refused to say how the
-    /// ports stand.
-    pub(super) fn look_closely(&mut self) {
-        self.about_until = Moment::default();
-        self.ports.iter_mut().for_each(PortReader::forgive);
+    /// Lets the next read read all that is cached, and the states of ports that are backing off.
+    pub(super) fn refresh(&mut self) {
+        self.info_expires = Moment::default();
+        self.ports.iter_mut().for_each(PortReader::reset_backoff);
     }
 
-    /// Reads it. Fails when it is not there any more.
-    pub(super) fn read(&mut self, looking: &Looking) -> io::Result<Device> {
-        let now = looking.clock.now();
-        if self.is_portless && self.find_ports().is_ok() {
+    /// Reads the device. The error says that it has been removed.
+    pub(super) fn read(&mut self, context: &ReadContext) -> io::Result<Device> {
+        let now = context.clock.now();
+        if self.ports_unlisted && self.open_ports().is_ok() {
             tracing::info!(device = &*self.name, "the ports of the device can be listed again");
-            (self.is_portless, self.about_until) = (false, Moment::default());
+            (self.ports_unlisted, self.info_expires) = (false, Moment::default());
         }
-        if now >= self.about_until {
-            self.about_until = now + ABOUT_LIFE;
-            let about = self.about();
-            if *self.about != about {
-                self.about = Arc::new(about);
+        if now >= self.info_expires {
+            self.info_expires = now + INFO_LIFETIME;
+            let info = self.read_info();
+            if *self.info != info {
+                self.info = Arc::new(info);
             }
             let owner = Owner {
                 class: self.sysfs.join("class/net"),
                 device: &self.directory,
                 name: &self.name,
                 ports: self.ports.len(),
-                ethtool: looking.manner.ethtool,
+                ethtool: context.options.ethtool,
             };
             for port in &mut self.ports {
-                port.find_netdevs(&owner);
-                if looking.manner.cm {
-                    port.find_cm();
+                port.open_netdevs(&owner);
+                if context.options.cm {
+                    port.open_cm();
                 }
             }
         }
-        let (ports, may_be_gone): (Vec<_>, Vec<_>) =
-            self.ports.iter_mut().map(|port| port.read(looking)).unzip();
-        if may_be_gone.contains(&true) && !self.is_here() {
+        let (ports, may_be_removed): (Vec<_>, Vec<_>) =
+            self.ports.iter_mut().map(|port| port.read(context)).unzip();
+        if may_be_removed.contains(&true) && !self.exists() {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let hw = self.hw.as_mut().map(|hw| hw.read(looking.asking())).unwrap_or_default();
-        let refused = self.ports.iter().map(PortReader::refused).sum::<usize>()
-            + self.hw.as_ref().map_or(0, HwReader::refused);
+        let hw = self.hw.as_mut().map(|hw| hw.read(context.attempt())).unwrap_or_default();
+        let unreadable_files = self.ports.iter().map(PortReader::failed).sum::<usize>()
+            + self.hw.as_ref().map_or(0, HwReader::failed);
         Ok(Device {
             name: Arc::clone(&self.name),
             instance: self.instance,
-            about: Arc::clone(&self.about),
-            answers: !self.is_portless,
+            info: Arc::clone(&self.info),
+            is_readable: !self.ports_unlisted,
             ports,
             hw,
-            refused,
+            unreadable_files,
         })
     }
 
-    fn about(&self) -> About {
+    fn read_info(&self) -> DeviceInfo {
         let text = |name| self.directory.text(name);
-        // One that cannot be read for once, as while the firmware is reset, has not changed: without the last
-        // one all series of the device would be new ones.
+        // A GUID that cannot be read for once, as while the firmware is reset, has not changed: without the
+        // last one all series of the device would be new ones.
         let guid = |name, last: Option<_>| text(name).parse().ok().or(last);
-        About {
-            guid: guid("node_guid", self.about.guid),
-            system_guid: guid("sys_image_guid", self.about.system_guid),
+        DeviceInfo {
+            guid: guid("node_guid", self.info.guid),
+            system_guid: guid("sys_image_guid", self.info.system_guid),
             node_type: value::word(&text("node_type")),
             description: text("node_desc"),
             firmware: text("fw_ver"),
             hardware: text("hw_rev"),
             board: text("board_id"),
             hca_type: text("hca_type"),
-            driver: self.directory.link("device/driver").unwrap_or_default(),
+            driver: self.directory.link_target("device/driver").unwrap_or_default(),
             // Of PCI, or of mlx5's auxiliary bus (drivers/net/ethernet/mellanox/mlx5/core/sf/dev/dev.c).
-            is_virtual: self.directory.link("device/physfn").is_some()
+            is_virtual: self.directory.link_target("device/physfn").is_some()
                 || !text("device/sfnum").is_empty(),
         }
     }

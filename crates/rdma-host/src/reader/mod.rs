@@ -1,18 +1,17 @@
-//! The host's own view: all RDMA devices that its kernel shows.
+//! Reads the RDMA devices of a host from sysfs and ethtool.
 //!
-//! Works without a single MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the cloud's
-//! adapters alike. What a device refuses, and one that hangs, costs the others nothing.
+//! Works without a MAD, on every node, for InfiniBand, RoCE, iWARP, Omni-Path and the adapters of clouds
+//! alike. A file that cannot be read, and a device that hangs, do not delay the others.
 
-mod asked;
+mod backoff;
 mod counters;
 mod device;
 pub mod ethtool;
 pub mod events;
-pub mod file;
+pub mod executor;
 mod netdev;
-pub mod patience;
 mod port;
-pub mod selection;
+pub mod sysfs;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,133 +22,157 @@ use std::time::Duration;
 
 use crate::model::{Device, HostSnapshot};
 use ib_mad::clock::Clock;
+use regex_lite::Regex;
 
-use asked::Asking;
+use backoff::Attempt;
 use device::DeviceReader;
-use file::Directory;
-use patience::{Panicked, Patience};
-use selection::Selection;
+use executor::{Panicked, TimeoutExecutor};
+use sysfs::Directory;
 
-/// How long a device may take to be read. They take milliseconds; firmware that hangs, a minute.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long reading a device may take. It takes milliseconds; with firmware that hangs, a minute.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How devices are to be read.
+/// How to read devices.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
-    /// How long a file that refused is left alone.
-    pub rest: Duration,
-    /// Whether Ethernet drivers are asked what they count on the wire.
+pub struct ReadOptions {
+    /// How long a file is not read again after a read that failed.
+    pub error_backoff: Duration,
+    /// Whether to read the statistics of Ethernet drivers.
     pub ethtool: bool,
-    /// Whether the connection manager's counters are read.
+    /// Whether to read the connection manager's counters.
     pub cm: bool,
 }
 
-/// What those who read must know.
-#[derive(Clone, Copy, Debug)]
-struct Looking {
-    clock: Clock,
-    manner: Manner,
+/// A filter by device name. A device that it excludes is never opened.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceFilter {
+    include: Option<Regex>,
+    exclude: Option<Regex>,
 }
 
-impl Looking {
-    /// For what is asked now.
-    fn asking(&self) -> Asking {
-        Asking { now: self.clock.now(), rest: self.manner.rest }
+impl DeviceFilter {
+    /// Selects the devices whose whole name matches `include` and does not match `exclude`; a pattern that
+    /// is not given excludes nothing. The error says, in one line, what is wrong with a pattern.
+    pub fn new(include: Option<&str>, exclude: Option<&str>) -> Result<Self, String> {
+        let whole = |pattern: Option<&str>| {
+            pattern
+                .map(|pattern| Regex::new(&format!("^(?:{pattern})$")))
+                .transpose()
+                .map_err(|error| error.to_string().replace('\n', " "))
+        };
+        Ok(DeviceFilter { include: whole(include)?, exclude: whole(exclude)? })
+    }
+
+    /// Whether the device is to be read.
+    pub fn matches(&self, device: &str) -> bool {
+        self.include.as_ref().is_none_or(|include| include.is_match(device))
+            && !self.exclude.as_ref().is_some_and(|exclude| exclude.is_match(device))
     }
 }
 
-/// All devices of a host, open and ready to be looked at.
-pub struct Host {
-    sysfs: PathBuf,
-    selection: Selection,
+/// What the readers share.
+#[derive(Clone, Copy, Debug)]
+struct ReadContext {
     clock: Clock,
-    patience: Patience<DeviceReader, io::Result<Device>>,
-    /// Those that are here.
+    options: ReadOptions,
+}
+
+impl ReadContext {
+    /// For reads that begin now.
+    fn attempt(&self) -> Attempt {
+        Attempt { now: self.clock.now(), error_backoff: self.options.error_backoff }
+    }
+}
+
+/// Reads all devices of a host, which it holds open.
+pub struct HostReader {
+    sysfs: PathBuf,
+    filter: DeviceFilter,
+    clock: Clock,
+    executor: TimeoutExecutor<DeviceReader, io::Result<Device>>,
+    /// The devices that are open.
     readers: Vec<DeviceReader>,
-    /// Those that hang, by name, and what is told of each.
-    away: BTreeMap<Arc<str>, Device>,
-    /// Those that could not be opened, or were given up at the latest look.
+    /// The devices that hang, by name, and what is reported of each.
+    hanging: BTreeMap<Arc<str>, Device>,
+    /// The devices that could not be opened at the latest read, or were closed after a panic.
     closed: BTreeMap<Arc<str>, Device>,
-    /// Those at which the reading panicked when they were last read.
+    /// The devices whose latest read panicked.
     panicked: BTreeSet<Arc<str>>,
-    /// How many devices the selection leaves out.
-    left_out: usize,
-    /// Why the devices could not be listed at the latest look.
+    /// How many devices the filter excludes.
+    excluded: usize,
+    /// Why the devices could not be listed at the latest read.
     problem: Option<String>,
 }
 
-impl Host {
-    /// The devices below a mounted sysfs.
-    pub fn new(sysfs: PathBuf, selection: Selection, manner: Manner, clock: Clock) -> Self {
-        let looking = Looking { clock, manner };
-        Host {
+impl HostReader {
+    /// A reader of the devices below a mounted sysfs.
+    pub fn new(sysfs: PathBuf, filter: DeviceFilter, options: ReadOptions, clock: Clock) -> Self {
+        let context = ReadContext { clock, options };
+        HostReader {
             sysfs,
-            selection,
+            filter,
             clock,
-            patience: Patience::new(PATIENCE, move |reader: &mut DeviceReader| {
-                reader.read(&looking)
+            executor: TimeoutExecutor::new(READ_TIMEOUT, move |reader: &mut DeviceReader| {
+                reader.read(&context)
             }),
             readers: Vec::new(),
-            away: BTreeMap::new(),
+            hanging: BTreeMap::new(),
             closed: BTreeMap::new(),
             panicked: BTreeSet::new(),
-            left_out: 0,
+            excluded: 0,
             problem: None,
         }
     }
 
-    /// Lets the next look find out anew what it seldom asks.
-    pub fn look_closely(&mut self) {
-        self.readers.iter_mut().for_each(DeviceReader::look_closely);
+    /// Lets the next read read all that is cached of a device, or of all of them: names, versions, the
+    /// network interfaces of ports, and the states of ports that are backing off.
+    pub fn refresh(&mut self, device: Option<&str>) {
+        let wanted =
+            |reader: &&mut DeviceReader| device.is_none_or(|device| **reader.name() == *device);
+        self.readers.iter_mut().filter(wanted).for_each(DeviceReader::refresh);
     }
 
-    /// The same for one device.
-    pub fn look_closely_at(&mut self, device: &str) {
-        let is_it = |reader: &&mut DeviceReader| **reader.name() == *device;
-        self.readers.iter_mut().filter(is_it).for_each(DeviceReader::look_closely);
-    }
-
-    /// Looks at all devices that are there.
-    pub fn look(&mut self) -> HostSnapshot {
+    /// Reads all devices.
+    pub fn read(&mut self) -> HostSnapshot {
         let anchor = self.clock.anchor();
-        for (reader, outcome) in self.patience.returned() {
-            self.away.remove(reader.name());
+        for (reader, outcome) in self.executor.late() {
+            self.hanging.remove(reader.name());
             match outcome {
                 Ok(_) => {
                     tracing::info!(device = &**reader.name(), "the device answers again");
                     self.readers.push(reader);
                 }
-                Err(panic) => self.give_up(&reader, &panic),
+                Err(panic) => self.close_panicked(&reader, &panic),
             }
         }
-        let (mut devices, gone) = self.read();
-        if gone {
+        let (mut devices, removed) = self.read_devices();
+        if removed {
             // It may be back under its name at once, as after a reset.
-            (devices, _) = self.read();
+            (devices, _) = self.read_devices();
         }
-        devices.extend(self.away.values().chain(self.closed.values()).cloned());
+        devices.extend(self.hanging.values().chain(self.closed.values()).cloned());
         devices.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         HostSnapshot {
             anchor,
             began: anchor.moment,
             ended: self.clock.now(),
             devices,
-            left_out: self.left_out,
+            excluded: self.excluded,
             problem: self.problem.clone(),
         }
     }
 
-    /// Opens what came, closes what went, and reads all that does not hang; tells whether something
-    /// went meanwhile.
-    fn read(&mut self) -> (Vec<Device>, bool) {
-        self.find();
+    /// Opens new devices, closes removed ones, and reads those that do not hang. Returns whether a device
+    /// was removed while it was read.
+    fn read_devices(&mut self) -> (Vec<Device>, bool) {
+        self.open_devices();
         let readers = std::mem::take(&mut self.readers);
-        let mut late: BTreeMap<_, _> =
-            readers.iter().map(|reader| (Arc::clone(reader.name()), reader.silent())).collect();
+        let mut hanging: BTreeMap<_, _> =
+            readers.iter().map(|reader| (Arc::clone(reader.name()), reader.unreadable())).collect();
         let mut devices = Vec::with_capacity(readers.len());
-        let mut gone = false;
-        for (reader, outcome) in self.patience.run(readers) {
-            late.remove(reader.name());
+        let mut removed = false;
+        for (reader, outcome) in self.executor.run(readers) {
+            hanging.remove(reader.name());
             match outcome {
                 Ok(Ok(device)) => {
                     if self.panicked.remove(reader.name()) {
@@ -160,21 +183,21 @@ impl Host {
                 }
                 Ok(Err(error)) => {
                     tracing::debug!(device = &**reader.name(), %error, "the device is gone");
-                    gone = true;
+                    removed = true;
                 }
-                Err(panic) => self.give_up(&reader, &panic),
+                Err(panic) => self.close_panicked(&reader, &panic),
             }
         }
-        for name in late.keys() {
-            tracing::warn!(device = &**name, limit = ?PATIENCE, "the device hangs: it is left alone");
+        for name in hanging.keys() {
+            tracing::warn!(device = &**name, limit = ?READ_TIMEOUT, "the device hangs: it is left alone");
         }
-        self.away.append(&mut late);
-        (devices, gone)
+        self.hanging.append(&mut hanging);
+        (devices, removed)
     }
 
-    /// Gives up a device at which the reading panicked: its reader may be in any state, so the next look
-    /// opens the device again.
-    fn give_up(&mut self, reader: &DeviceReader, panic: &Panicked) {
+    /// Closes a device whose read panicked: its reader may be in any state, so the next read opens the device
+    /// again.
+    fn close_panicked(&mut self, reader: &DeviceReader, panic: &Panicked) {
         let name = reader.name();
         if self.panicked.insert(Arc::clone(name)) {
             tracing::error!(
@@ -185,12 +208,12 @@ impl Host {
             );
         }
         if !self.readers.iter().any(|reader| reader.name() == name) {
-            self.closed.insert(Arc::clone(name), reader.silent());
+            self.closed.insert(Arc::clone(name), reader.unreadable());
         }
     }
 
-    /// The names of all devices. A host on which no RDMA module is loaded has no such directory; one without
-    /// the sysfs that was named is not what the settings say.
+    /// The names of all devices. A host without RDMA modules has no such directory; without a sysfs at the
+    /// path the settings are wrong.
     fn list(&self) -> Result<Vec<String>, String> {
         let class = self.sysfs.join("class/infiniband");
         match Directory::open(&class).and_then(|class| class.names()) {
@@ -212,29 +235,29 @@ impl Host {
         }
     }
 
-    /// Finds out which devices there are. One that is left out is known by its name alone.
-    fn find(&mut self) {
+    /// Opens new devices and closes removed ones. Of an excluded device nothing but the name is read.
+    fn open_devices(&mut self) {
         let names = match self.list() {
             Ok(names) => names,
-            // Not to know who is there is no reason to let go of anybody.
+            // Devices that cannot be listed are not removed.
             Err(problem) => {
                 self.problem = Some(problem);
                 return;
             }
         };
         self.problem = None;
-        let here = |name: &str| names.iter().any(|here| here == name);
-        self.readers.retain(|reader| here(reader.name()) && reader.is_here());
-        self.away.retain(|name, _| here(name));
-        self.closed.retain(|name, _| here(name));
-        self.panicked.retain(|name| here(name));
+        let exists = |name: &str| names.iter().any(|existing| existing == name);
+        self.readers.retain(|reader| exists(reader.name()) && reader.exists());
+        self.hanging.retain(|name, _| exists(name));
+        self.closed.retain(|name, _| exists(name));
+        self.panicked.retain(|name| exists(name));
         let class = self.sysfs.join("class/infiniband");
-        let is_left_out = |name: &&String| !self.selection.has(name) && class.join(name).is_dir();
-        self.left_out = names.iter().filter(is_left_out).count();
+        let is_excluded = |name: &&String| !self.filter.matches(name) && class.join(name).is_dir();
+        self.excluded = names.iter().filter(is_excluded).count();
         for name in &names {
-            let known = self.away.contains_key(&**name)
+            let is_open = self.hanging.contains_key(&**name)
                 || self.readers.iter().any(|reader| **reader.name() == **name);
-            if known || !self.selection.has(name) {
+            if is_open || !self.filter.matches(name) {
                 continue;
             }
             match DeviceReader::open(&self.sysfs, name) {
@@ -242,7 +265,7 @@ impl Host {
                     self.closed.remove(&**name);
                     self.readers.push(reader);
                 }
-                // A file beside the devices, which are directories.
+                // Not a device: those are directories.
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
                 Err(error) => {
                     if !self.closed.contains_key(&**name) {
@@ -251,7 +274,7 @@ impl Host {
                         tracing::warn!(device = name, %directory, %error, "the device cannot be opened");
                     }
                     let name: Arc<str> = name.as_str().into();
-                    self.closed.insert(Arc::clone(&name), device::closed(name));
+                    self.closed.insert(Arc::clone(&name), device::unreadable(name));
                 }
             }
         }

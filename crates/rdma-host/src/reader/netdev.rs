@@ -1,4 +1,4 @@
-//! The network interfaces of a port: which they are, and what sysfs says of each.
+//! The network interfaces of a port: which they are, and what sysfs has of each.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use crate::model::{IpoibMode, Netdev};
 use ib_mad::PortNumber;
 
-use super::asked::Asking;
+use super::backoff::Attempt;
 use super::ethtool::EthernetReader;
-use super::file::{Buffer, Directory};
+use super::sysfs::{Buffer, Directory};
 
 /// ARPHRD_INFINIBAND (kernel: include/uapi/linux/if_arp.h).
 const TYPE_INFINIBAND: &str = "32";
 
-/// The device whose ports' network interfaces are looked for.
+/// The device whose ports' network interfaces are to be found.
 #[derive(Debug)]
 pub(super) struct Owner<'a> {
     /// `<sysfs>/class/net`.
@@ -25,17 +25,16 @@ pub(super) struct Owner<'a> {
     pub name: &'a str,
     /// How many ports it has.
     pub ports: usize,
-    /// Whether its Ethernet driver is asked what it counts on the wire.
+    /// Whether to read the statistics of its Ethernet driver.
     pub ethtool: bool,
 }
 
 impl Owner<'_> {
     /// The interfaces of one of its ports, by name.
     ///
-    /// The port's first GID names the one that RoCE runs on, be it a bond; the PCI function lists
-    /// what its driver made, IPoIB's children and switchdev's representors among them; soft RoCE
-    /// has the name in `parent`. The other GIDs are not walked: soft RoCE has 1024, and an empty one
-    /// answers EINVAL.
+    /// The port's first GID names the interface of RoCE, be it a bond; the PCI function lists those that its
+    /// driver made, among them IPoIB's children and switchdev's representors; soft RoCE has the name in
+    /// `parent`. The other GIDs are not read: soft RoCE has 1024, and an empty one returns EINVAL.
     pub(super) fn netdevs_of(
         &self,
         port: &Directory,
@@ -51,22 +50,20 @@ impl Owner<'_> {
         }
     }
 
-    /// A bond and those of the interfaces below it that are this device's, for these have a cable; or
-    /// the name alone.
+    /// A bond and those of its slaves that are this device's, for these have a cable; or the name alone.
     fn with_slaves(&self, name: String) -> Vec<String> {
         let slaves = Directory::open(&self.class.join(&name).join("bonding"))
             .map(|bond| bond.text("slaves"))
             .unwrap_or_default();
         let mut names = vec![name];
-        let ours =
-            slaves.split_whitespace().filter(|name| is_name(name) && !self.is_anothers(name));
-        names.extend(ours.map(str::to_owned));
+        let own = slaves.split_whitespace().filter(|name| is_name(name) && !self.is_foreign(name));
+        names.extend(own.map(str::to_owned));
         names
     }
 
-    /// Whether an interface's function has RDMA devices, and this is none of them. Of two functions
-    /// whose ports mlx5 joins to one device, one has none.
-    fn is_anothers(&self, netdev: &str) -> bool {
+    /// Whether an interface's function has RDMA devices, and this is none of them. Of two functions whose
+    /// ports mlx5 joins to one device, one has none.
+    fn is_foreign(&self, netdev: &str) -> bool {
         let devices = Directory::open(&self.class.join(netdev).join("device/infiniband"))
             .and_then(|devices| devices.names())
             .unwrap_or_default();
@@ -75,7 +72,7 @@ impl Owner<'_> {
 
     /// What the driver made for this port of the function.
     fn of_function(&self, number: PortNumber, ipoib: bool) -> Vec<String> {
-        let names = self.device.below("device/net").and_then(|directory| directory.names());
+        let names = self.device.open_below("device/net").and_then(|directory| directory.names());
         let is_of_port = |name: &String| {
             let Ok(netdev) = Directory::open(&self.class.join(name)) else { return false };
             let kind = (netdev.text("type") == TYPE_INFINIBAND) == ipoib;
@@ -91,8 +88,8 @@ impl Owner<'_> {
     }
 }
 
-/// Which port of its function an interface is on, from 0: `dev_port`, or `dev_id` (in hexadecimal)
-/// with drivers from before it, as mlx4's of Linux 3.14 and older.
+/// Which port of its function an interface is on, from 0: `dev_port`, or `dev_id` (in hexadecimal) of older
+/// drivers, as mlx4 of Linux 3.14 and before.
 fn port_index(netdev: &Directory) -> usize {
     let by_port = netdev.text("dev_port").parse().unwrap_or(0);
     let by_id = netdev.text("dev_id");
@@ -100,18 +97,18 @@ fn port_index(netdev: &Directory) -> usize {
     if by_port == 0 { by_id.unwrap_or(0) } else { by_port }
 }
 
-/// Whether it stands for a virtual function or a subfunction on the embedded switch: `pf0vf3`,
-/// `c1pf0sf88`. The uplink is `p0`.
+/// Whether it represents a virtual function or a subfunction on the embedded switch: `pf0vf3`, `c1pf0sf88`.
+/// The uplink is `p0`.
 fn is_representor(phys_port_name: &str) -> bool {
     phys_port_name.contains("pf")
 }
 
-/// Whether it can be an interface's name, and not a way out of the directory.
+/// Whether it can be an interface's name, and not a path out of the directory.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', ' ']) && !name.starts_with('.')
 }
 
-/// Reads an interface.
+/// Reads a network interface.
 #[derive(Debug)]
 pub(super) struct NetdevReader {
     name: Arc<str>,
@@ -121,7 +118,6 @@ pub(super) struct NetdevReader {
 }
 
 impl NetdevReader {
-    /// Opens one.
     pub(super) fn open(owner: &Owner<'_>, name: &str) -> io::Result<Self> {
         let directory = Directory::open(&owner.class.join(name))?;
         let is_ipoib = directory.text("type") == TYPE_INFINIBAND;
@@ -129,18 +125,16 @@ impl NetdevReader {
         Ok(NetdevReader { name: name.into(), directory, is_ipoib, ethernet })
     }
 
-    /// Its name.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is still there: another one may have its name.
-    pub(super) fn is_here(&self, owner: &Owner<'_>) -> bool {
+    /// Whether the interface is still there, under its name.
+    pub(super) fn exists(&self, owner: &Owner<'_>) -> bool {
         self.directory.is_at(&owner.class.join(&*self.name))
     }
 
-    /// Reads it.
-    pub(super) fn read(&mut self, asking: Asking) -> Netdev {
+    pub(super) fn read(&mut self, attempt: Attempt) -> Netdev {
         let mut buffer = Buffer::new();
         let mut text = |name| self.directory.read(name, &mut buffer).ok().map(str::to_owned);
         let mode = text(c"mode").filter(|_| self.is_ipoib);
@@ -157,7 +151,7 @@ impl NetdevReader {
             ethernet: self
                 .ethernet
                 .as_mut()
-                .map(|ethernet| ethernet.read(asking))
+                .map(|ethernet| ethernet.read(attempt))
                 .unwrap_or_default(),
         }
     }

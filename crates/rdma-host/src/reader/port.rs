@@ -1,4 +1,4 @@
-//! A port of a device.
+//! Reads a port of a device.
 
 use std::io;
 
@@ -6,11 +6,11 @@ use crate::model::cm::{CmReading, GROUPS, MESSAGES};
 use crate::model::{HwName, HwReading, Port, hw_counter};
 use ib_mad::{Counter, PortNumber, Reading};
 
-use super::Looking;
-use super::asked::{Asked, Asking};
+use super::ReadContext;
+use super::backoff::{Attempt, BackoffFile};
 use super::counters::Counters;
-use super::file::Directory;
 use super::netdev::{NetdevReader, Owner};
+use super::sysfs::Directory;
 use super::value;
 
 /// Reads a port.
@@ -18,18 +18,18 @@ use super::value;
 pub(super) struct PortReader {
     number: PortNumber,
     directory: Directory,
-    standing: Standing,
-    /// The wide `counters_ext` of the mlx4 of old kernels, and `counters`.
+    state: StateFiles,
+    /// Of `counters_ext`, the 64-bit ones of mlx4 in old kernels, and of `counters`.
     counters: Vec<Counters<Counter>>,
     hw: Option<HwReader>,
-    /// Those of the connection manager, by group and message.
+    /// The counters of the connection manager, by group and message.
     cm: Vec<Counters<(usize, usize)>>,
     netdevs: Vec<NetdevReader>,
 }
 
-/// A file that says how it stands with a port.
+/// A file with the state of a port.
 #[derive(Clone, Copy)]
-enum Says {
+enum StateFile {
     State,
     PhysicalState,
     Rate,
@@ -38,81 +38,78 @@ enum Says {
     SmLid,
 }
 
-/// The names of those files, in the order of [`Says`].
-const FILES: [&str; 6] = ["state", "phys_state", "rate", "link_layer", "lid", "sm_lid"];
+/// The names of those files, in the order of [`StateFile`].
+const STATE_FILES: [&str; 6] = ["state", "phys_state", "rate", "link_layer", "lid", "sm_lid"];
 
-/// The files that say how it stands with a port. Which of them there are is the kernel's age.
+/// The files with the state of a port. Old kernels do not have all of them.
 #[derive(Debug)]
-struct Standing([Option<Asked>; FILES.len()]);
+struct StateFiles([Option<BackoffFile>; STATE_FILES.len()]);
 
-impl Standing {
-    fn of(names: &[String]) -> Self {
-        Standing(
-            FILES.map(|file| {
-                names.iter().any(|name| name == file).then(|| Asked::new(file)).flatten()
-            }),
-        )
+impl StateFiles {
+    fn new(names: &[String]) -> Self {
+        let has = |file: &str| names.iter().any(|name| name == file);
+        StateFiles(STATE_FILES.map(|file| BackoffFile::new(file).filter(|_| has(file))))
     }
 
-    /// What a file says; nothing, if it is not there.
-    fn ask<T>(
+    /// Reads and parses a file; `None` if there is none.
+    fn read<T>(
         &mut self,
-        file: Says,
+        file: StateFile,
         directory: &Directory,
-        asking: Asking,
-        value: impl FnOnce(&str) -> Option<T>,
+        attempt: Attempt,
+        parse: impl FnOnce(&str) -> Option<T>,
     ) -> io::Result<Option<T>> {
-        self.0[file as usize].as_mut().map_or(Ok(None), |file| file.ask(directory, asking, value))
+        self.0[file as usize].as_mut().map_or(Ok(None), |file| file.read(directory, attempt, parse))
     }
 
-    fn refused(&self) -> usize {
-        self.0.iter().flatten().filter(|file| file.refused()).count()
+    fn failed(&self) -> usize {
+        self.0.iter().flatten().filter(|file| file.has_failed()).count()
     }
 
-    fn forgive(&mut self) {
-        self.0.iter_mut().flatten().for_each(Asked::forgive);
+    fn reset_backoff(&mut self) {
+        self.0.iter_mut().flatten().for_each(BackoffFile::reset_backoff);
     }
 }
 
 impl PortReader {
-    /// Opens a port and looks what it has; `None` if it has nothing.
+    /// Opens a port and lists its counters; `None` if its directory is empty or cannot be listed.
     pub(super) fn open(directory: Directory, number: PortNumber) -> Option<Self> {
         let names = directory.names().ok().filter(|names| !names.is_empty())?;
         let mut counters = Vec::new();
-        // What the wide ones have is not read from the others, not even while they refuse: that
-        // would be another number.
+        // A counter of `counters_ext` is not read from `counters`, not even while its read fails: the
+        // narrow one has another value.
         let mut wide = Vec::new();
         for name in ["counters_ext", "counters"] {
-            let Ok(directory) = directory.below(name) else { continue };
-            let found = Counters::find(directory, |file| {
+            let Ok(directory) = directory.open_below(name) else { continue };
+            let found = Counters::open(directory, |file| {
                 Counter::from_file(file).filter(|counter| !wide.contains(counter))
             });
             wide.extend(found.keys());
             counters.push(found);
         }
-        let (hw, standing) = (HwReader::open(&directory), Standing::of(&names));
+        let (hw, state) = (HwReader::open(&directory), StateFiles::new(&names));
         let (cm, netdevs) = (Vec::new(), Vec::new());
-        Some(PortReader { number, directory, standing, counters, hw, cm, netdevs })
+        Some(PortReader { number, directory, state, counters, hw, cm, netdevs })
     }
 
-    /// Looks for the counters of the connection manager, whose module may be loaded later than the device's.
-    pub(super) fn find_cm(&mut self) {
+    /// Opens the counters of the connection manager, whose module may be loaded later than the device's.
+    pub(super) fn open_cm(&mut self) {
         if self.cm.is_empty() {
             let groups = GROUPS.iter().enumerate().filter_map(|(group, row)| {
-                let directory = self.directory.below(row.directory).ok()?;
+                let directory = self.directory.open_below(row.directory).ok()?;
                 let message = |file: &str| MESSAGES.iter().position(|message| *message == file);
-                Some(Counters::find(directory, |file| Some((group, message(file)?))))
+                Some(Counters::open(directory, |file| Some((group, message(file)?))))
             });
             self.cm = groups.collect();
         }
     }
 
-    /// Looks which network interfaces are on it now.
-    pub(super) fn find_netdevs(&mut self, owner: &Owner<'_>) {
+    /// Opens the network interfaces that are on the port now, and closes the others.
+    pub(super) fn open_netdevs(&mut self, owner: &Owner<'_>) {
         let layer = self.directory.text("link_layer");
         let names = owner.netdevs_of(&self.directory, self.number, &layer);
         self.netdevs.retain(|netdev| {
-            names.iter().any(|name| name == netdev.name()) && netdev.is_here(owner)
+            names.iter().any(|name| name == netdev.name()) && netdev.exists(owner)
         });
         for name in names {
             if !self.netdevs.iter().any(|netdev| netdev.name() == name) {
@@ -121,41 +118,41 @@ impl PortReader {
         }
     }
 
-    /// Lets what says how it stands be asked at once, whatever it said last.
-    pub(super) fn forgive(&mut self) {
-        self.standing.forgive();
+    /// Lets the next read read the state, whether or not it is backing off.
+    pub(super) fn reset_backoff(&mut self) {
+        self.state.reset_backoff();
     }
 
-    /// Reads it, and tells whether it may be gone; what refuses is left out.
-    pub(super) fn read(&mut self, looking: &Looking) -> (Port, bool) {
-        // Before the state, so that an event that comes while it is read counts as later.
-        let asking = looking.asking();
-        let at = asking.now;
-        let (standing, directory) = (&mut self.standing, &self.directory);
-        let state = standing.ask(Says::State, directory, asking, value::state);
-        let may_be_gone = state.as_ref().is_err_and(is_gone);
+    /// Reads the port, and returns whether its device may have been removed. What cannot be read is `None`.
+    pub(super) fn read(&mut self, context: &ReadContext) -> (Port, bool) {
+        // Taken before the state is read, so that an event that comes meanwhile is newer.
+        let attempt = context.attempt();
+        let at = attempt.now;
+        let (files, directory) = (&mut self.state, &self.directory);
+        let state = files.read(StateFile::State, directory, attempt, value::state);
+        let may_be_removed = state.as_ref().is_err_and(is_removed);
         let physical_state =
-            standing.ask(Says::PhysicalState, directory, asking, value::physical_state);
-        let rate = standing.ask(Says::Rate, directory, asking, value::rate);
+            files.read(StateFile::PhysicalState, directory, attempt, value::physical_state);
+        let rate = files.read(StateFile::Rate, directory, attempt, value::rate);
         let rate = rate.ok().flatten().unwrap_or_default();
-        let whole = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let link_layer = standing.ask(Says::LinkLayer, directory, asking, whole);
+        let non_empty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let link_layer = files.read(StateFile::LinkLayer, directory, attempt, non_empty);
         let mut lid =
-            |file| standing.ask(file, directory, asking, value::lid).ok().flatten().flatten();
-        let (lid, sm_lid) = (lid(Says::Lid), lid(Says::SmLid));
+            |file| files.read(file, directory, attempt, value::lid).ok().flatten().flatten();
+        let (lid, sm_lid) = (lid(StateFile::Lid), lid(StateFile::SmLid));
         let mut reading = Reading::empty(at);
         for counters in &mut self.counters {
-            counters.read(asking, |counter, value| {
+            counters.read(attempt, |counter, value| {
                 reading.set(counter, value);
                 if counter.may_be_saturated(value) {
                     reading.set_stuck(counter);
                 }
             });
         }
-        reading.at = looking.clock.now();
+        reading.at = context.clock.now();
         let mut cm = CmReading::default();
         for counters in &mut self.cm {
-            counters.read(asking, |(group, message), value| cm[group][message] = Some(value));
+            counters.read(attempt, |(group, message), value| cm[group][message] = Some(value));
         }
         let port = Port {
             number: self.number,
@@ -169,32 +166,29 @@ impl PortReader {
             lid,
             sm_lid,
             reading,
-            hw: self.hw.as_mut().map(|hw| hw.read(asking)).unwrap_or_default(),
+            hw: self.hw.as_mut().map(|hw| hw.read(attempt)).unwrap_or_default(),
             cm: (!self.cm.is_empty()).then(|| Box::new(cm)),
-            netdevs: self.netdevs.iter_mut().map(|netdev| netdev.read(asking)).collect(),
+            netdevs: self.netdevs.iter_mut().map(|netdev| netdev.read(attempt)).collect(),
         };
-        (port, may_be_gone)
+        (port, may_be_removed)
     }
 
-    /// How many of its files are left alone.
-    pub(super) fn refused(&self) -> usize {
-        let hw = self.hw.as_ref().map_or(0, HwReader::refused);
-        let cm: usize = self.cm.iter().map(Counters::refused).sum();
-        self.counters.iter().map(Counters::refused).sum::<usize>()
-            + hw
-            + cm
-            + self.standing.refused()
+    /// How many of its files failed at their latest read.
+    pub(super) fn failed(&self) -> usize {
+        let hw = self.hw.as_ref().map_or(0, HwReader::failed);
+        let cm: usize = self.cm.iter().map(Counters::failed).sum();
+        self.counters.iter().map(Counters::failed).sum::<usize>() + hw + cm + self.state.failed()
     }
 }
 
-/// Whether an error says that the device went: its directory is not found any more, or a file of it
-/// that was just opened is dead. Or it has no network interface at present: iWARP's and soft RoCE's
-/// ports answer ENODEV then (kernel: `iw_query_port`).
-fn is_gone(error: &io::Error) -> bool {
+/// Whether an error says that the device has been removed: its directory is not found any more, or a file
+/// of it that was just opened is dead. Or it has no network interface at present: ports of iWARP and soft
+/// RoCE return ENODEV then (kernel: `iw_query_port`).
+fn is_removed(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::ENXIO))
 }
 
-/// Reads a driver's own counters, of a port or of a device.
+/// Reads `hw_counters`, a driver's own counters, of a port or of a device.
 #[derive(Debug)]
 pub(super) struct HwReader {
     names: std::sync::Arc<[HwName]>,
@@ -202,16 +196,16 @@ pub(super) struct HwReader {
 }
 
 impl HwReader {
-    /// Looks what a port or device has; `None` if it has no `hw_counters`.
-    pub(super) fn open(above: &Directory) -> Option<Self> {
+    /// Lists the counters of a port or device; `None` if it has no `hw_counters`.
+    pub(super) fn open(parent: &Directory) -> Option<Self> {
         let mut names: Vec<HwName> = Vec::new();
-        let counters = Counters::find(above.below("hw_counters").ok()?, |file| {
-            // How long the kernel keeps what it read, in ms: a setting, and no counter.
+        let counters = Counters::open(parent.open_below("hw_counters").ok()?, |file| {
+            // How long the kernel caches the counters, in ms: a setting, not a counter.
             if file == "lifespan" {
                 return None;
             }
-            // A row has all spellings of a counter. Should a driver show two of them, the second
-            // goes by its own name, or one series would be told twice.
+            // A row has all spellings of a counter. Should a driver show two of them, the second is
+            // exported by its file name, or there would be two samples of one series.
             let row = hw_counter::find(file)
                 .filter(|row| !names.iter().any(|name| name.row == Some(*row)));
             names.push(HwName { file: file.into(), row });
@@ -220,15 +214,15 @@ impl HwReader {
         Some(HwReader { names: names.into(), counters })
     }
 
-    /// Reads them.
-    pub(super) fn read(&mut self, asking: Asking) -> HwReading {
+    /// Reads all counters.
+    pub(super) fn read(&mut self, attempt: Attempt) -> HwReading {
         let mut values = vec![None; self.names.len()];
-        self.counters.read(asking, |index, value| values[index] = Some(value));
+        self.counters.read(attempt, |index, value| values[index] = Some(value));
         HwReading { names: self.names.clone(), values }
     }
 
-    /// How many of them are left alone.
-    pub(super) fn refused(&self) -> usize {
-        self.counters.refused()
+    /// How many counters failed at their latest read.
+    pub(super) fn failed(&self) -> usize {
+        self.counters.failed()
     }
 }

@@ -1,4 +1,4 @@
-//! A host's devices as they change between two looks.
+//! Devices of a host that change between two reads.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use ib_mad::{Counter, Guid};
 
-/// A sysfs of one's own.
+/// A sysfs in a temporary directory.
 struct Sysfs(TempDir);
 
 impl Sysfs {
@@ -41,20 +41,21 @@ impl Sysfs {
         .unwrap();
     }
 
-    fn host(&self) -> Host {
-        let manner = Manner { rest: Duration::from_secs(3600), ethtool: true, cm: true };
-        Host::new(self.0.path().to_owned(), Selection::default(), manner, Clock::start())
+    fn host(&self) -> HostReader {
+        let error_backoff = Duration::from_secs(3600);
+        let options = ReadOptions { error_backoff, ethtool: true, cm: true };
+        HostReader::new(self.0.path().to_owned(), DeviceFilter::default(), options, Clock::start())
     }
 }
 
 /// Names, GUIDs and the first port's state.
-fn told(host: &mut Host) -> Vec<(String, Option<Guid>, Option<u8>)> {
-    let devices = host.look().devices;
-    let told = |device: &Device| {
+fn summary(host: &mut HostReader) -> Vec<(String, Option<Guid>, Option<u8>)> {
+    let devices = host.read().devices;
+    let summary = |device: &Device| {
         let state = device.ports.first().and_then(|port| port.state);
-        (device.name.to_string(), device.about.guid, state)
+        (device.name.to_string(), device.info.guid, state)
     };
-    devices.iter().map(told).collect()
+    devices.iter().map(summary).collect()
 }
 
 fn active(name: &str, guid: u64) -> (String, Option<Guid>, Option<u8>) {
@@ -62,68 +63,68 @@ fn active(name: &str, guid: u64) -> (String, Option<Guid>, Option<u8>) {
 }
 
 #[test]
-fn devices_that_swap_their_names_are_told_by_the_new_ones() {
+fn devices_that_swap_names_are_read_by_new_name() {
     let sysfs = Sysfs::new();
     sysfs.device("mlx5_0", 1);
     sysfs.device("mlx5_1", 2);
     let mut host = sysfs.host();
-    assert_eq!(told(&mut host), [active("mlx5_0", 1), active("mlx5_1", 2)]);
+    assert_eq!(summary(&mut host), [active("mlx5_0", 1), active("mlx5_1", 2)]);
     sysfs.rename("mlx5_0", "ib0");
     sysfs.rename("mlx5_1", "mlx5_0");
     sysfs.rename("ib0", "mlx5_1");
-    assert_eq!(told(&mut host), [active("mlx5_0", 2), active("mlx5_1", 1)]);
+    assert_eq!(summary(&mut host), [active("mlx5_0", 2), active("mlx5_1", 1)]);
 }
 
 #[test]
-fn a_port_that_is_shown_by_two_names_is_one_port() {
+fn port_directories_01_and_1_are_one_port() {
     let sysfs = Sysfs::new();
     sysfs.device("mlx5_0", 1);
     sysfs.put("infiniband/mlx5_0/ports/01/state", "1: DOWN\n");
-    let devices = sysfs.host().look().devices;
+    let devices = sysfs.host().read().devices;
     assert_eq!(devices[0].ports.len(), 1);
     assert_eq!(devices[0].ports[0].state, Some(4));
 }
 
 #[test]
-fn a_device_that_was_reset_is_read_although_its_state_had_refused() {
+fn reset_device_is_read_despite_backoff() {
     let sysfs = Sysfs::new();
     sysfs.device("mlx5_0", 1);
     sysfs.put("infiniband/mlx5_0/ports/1/state", "");
     let mut host = sysfs.host();
-    assert_eq!(told(&mut host), [("mlx5_0".to_owned(), Some(Guid(1)), None)]);
+    assert_eq!(summary(&mut host), [("mlx5_0".to_owned(), Some(Guid(1)), None)]);
     fs::remove_dir_all(sysfs.path("infiniband/mlx5_0")).unwrap();
     sysfs.device("mlx5_0", 1);
-    assert_eq!(told(&mut host), [active("mlx5_0", 1)]);
+    assert_eq!(summary(&mut host), [active("mlx5_0", 1)]);
 }
 
 #[test]
-fn what_refused_to_say_how_a_port_stands_is_asked_when_something_was_heard() {
+fn refresh_ends_backoff_of_port_state() {
     let sysfs = Sysfs::new();
     sysfs.device("mlx5_0", 1);
     sysfs.put("infiniband/mlx5_0/ports/1/state", "");
     let mut host = sysfs.host();
-    assert_eq!(told(&mut host)[0].2, None);
+    assert_eq!(summary(&mut host)[0].2, None);
     sysfs.put("infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
-    assert_eq!(told(&mut host)[0].2, None, "it is left alone");
-    host.look_closely_at("mlx5_1");
-    assert_eq!(told(&mut host)[0].2, None, "another device told");
-    host.look_closely_at("mlx5_0");
-    assert_eq!(told(&mut host), [active("mlx5_0", 1)]);
+    assert_eq!(summary(&mut host)[0].2, None, "it backs off");
+    host.refresh(Some("mlx5_1"));
+    assert_eq!(summary(&mut host)[0].2, None, "another device was refreshed");
+    host.refresh(Some("mlx5_0"));
+    assert_eq!(summary(&mut host), [active("mlx5_0", 1)]);
 }
 
 #[test]
-fn devices_that_cannot_be_listed_are_not_gone() {
+fn devices_that_cannot_be_listed_stay() {
     let sysfs = Sysfs::new();
     sysfs.device("mlx5_0", 1);
     let mut host = sysfs.host();
-    assert_eq!(told(&mut host), [active("mlx5_0", 1)]);
+    assert_eq!(summary(&mut host), [active("mlx5_0", 1)]);
     sysfs.rename("", "../hidden");
     fs::write(sysfs.path("infiniband"), "").unwrap();
-    assert_eq!(told(&mut host), [active("mlx5_0", 1)]);
+    assert_eq!(summary(&mut host), [active("mlx5_0", 1)]);
 }
 
 #[test]
-fn a_wide_counter_that_refuses_is_not_told_by_its_narrow_one() {
+fn failed_wide_counter_is_not_replaced_by_narrow_one() {
     let sysfs = Sysfs::new();
     sysfs.device("mlx4_0", 1);
     let port = "infiniband/mlx4_0/ports/1";
@@ -131,7 +132,7 @@ fn a_wide_counter_that_refuses_is_not_told_by_its_narrow_one() {
     sysfs.put(&format!("{port}/counters/symbol_error"), "7\n");
     sysfs.put(&format!("{port}/counters_ext/port_rcv_data_64"), "N/A\n");
     sysfs.put(&format!("{port}/counters_ext/port_xmit_data_64"), "900000000000\n");
-    let snapshot = sysfs.host().look();
+    let snapshot = sysfs.host().read();
     let reading = &snapshot.devices[0].ports[0].reading;
     assert_eq!(reading.get(Counter::RcvData), None);
     assert_eq!(reading.get(Counter::XmitData), Some(900_000_000_000));
@@ -139,7 +140,7 @@ fn a_wide_counter_that_refuses_is_not_told_by_its_narrow_one() {
 }
 
 #[test]
-fn a_bond_has_those_of_its_interfaces_that_are_the_devices_own() {
+fn bond_has_only_slaves_of_its_device() {
     let sysfs = Sysfs::new();
     for (device, netdev) in [("mlx5_0", "eth0"), ("mlx5_1", "eth1")] {
         sysfs.device(device, 1);
@@ -151,7 +152,7 @@ fn a_bond_has_those_of_its_interfaces_that_are_the_devices_own() {
     // Of two functions that are one device, the other one has no device of its own.
     sysfs.put("net/eth2/device/vendor", "0x15b3\n");
     sysfs.put("net/bond0/bonding/slaves", "eth0 eth1 eth2\n");
-    let snapshot = sysfs.host().look();
+    let snapshot = sysfs.host().read();
     let netdevs = |device: usize| {
         let netdevs = &snapshot.devices[device].ports[0].netdevs;
         netdevs.iter().map(|netdev| netdev.name.to_string()).collect::<Vec<_>>()
@@ -161,7 +162,7 @@ fn a_bond_has_those_of_its_interfaces_that_are_the_devices_own() {
 }
 
 #[test]
-fn a_value_that_fills_the_narrowest_field_of_its_counter_is_stuck() {
+fn value_at_limit_of_narrowest_field_is_stuck() {
     let sysfs = Sysfs::new();
     sysfs.device("mthca0", 1);
     let files = [
@@ -176,7 +177,7 @@ fn a_value_that_fills_the_narrowest_field_of_its_counter_is_stuck() {
     for (file, value, _) in files {
         sysfs.put(&format!("infiniband/mthca0/ports/1/counters/{file}"), &format!("{value}\n"));
     }
-    let snapshot = sysfs.host().look();
+    let snapshot = sysfs.host().read();
     let reading = &snapshot.devices[0].ports[0].reading;
     for (file, value, stuck) in files {
         let counter = Counter::from_file(file).unwrap();
@@ -186,23 +187,28 @@ fn a_value_that_fills_the_narrowest_field_of_its_counter_is_stuck() {
 }
 
 #[test]
-fn a_device_at_which_reading_panics_is_down_and_read_again_at_the_next_look() {
+fn panicking_device_is_reopened_at_next_read() {
     let sysfs = Sysfs::new();
     sysfs.device("mlx5_0", 1);
     sysfs.device("mlx5_1", 2);
     let mut host = sysfs.host();
     let panics = Arc::new(AtomicBool::new(true));
-    let told_to = Arc::clone(&panics);
-    let manner = Manner { rest: Duration::from_secs(3600), ethtool: false, cm: false };
-    let looking = Looking { clock: Clock::start(), manner };
-    host.patience = Patience::new(Duration::from_secs(60), move |reader: &mut DeviceReader| {
-        let is_sick = told_to.load(Ordering::Relaxed) && **reader.name() == *"mlx5_0";
-        assert!(!is_sick, "as planned");
-        reader.read(&looking)
-    });
+    let must_panic = Arc::clone(&panics);
+    let error_backoff = Duration::from_secs(3600);
+    let options = ReadOptions { error_backoff, ethtool: false, cm: false };
+    let context = ReadContext { clock: Clock::start(), options };
+    host.executor =
+        TimeoutExecutor::new(Duration::from_secs(60), move |reader: &mut DeviceReader| {
+            let is_sick = must_panic.load(Ordering::Relaxed) && **reader.name() == *"mlx5_0";
+            assert!(!is_sick, "as planned");
+            reader.read(&context)
+        });
     let mut answers = || {
-        let devices = host.look().devices;
-        devices.iter().map(|device| (device.name.to_string(), device.answers)).collect::<Vec<_>>()
+        let devices = host.read().devices;
+        devices
+            .iter()
+            .map(|device| (device.name.to_string(), device.is_readable))
+            .collect::<Vec<_>>()
     };
     let first = |answers| [("mlx5_0".to_owned(), answers), ("mlx5_1".to_owned(), true)];
     for _ in 0..2 {
@@ -213,19 +219,37 @@ fn a_device_at_which_reading_panics_is_down_and_read_again_at_the_next_look() {
 }
 
 #[test]
-fn why_devices_cannot_be_listed_is_told_with_the_path() {
+fn problem_of_listing_names_the_path() {
     let sysfs = Sysfs::new();
-    let problem = |host: &mut Host| host.look().problem;
+    let problem = |host: &mut HostReader| host.read().problem;
     let mut host = sysfs.host();
     assert_eq!(problem(&mut host), None, "no RDMA module is loaded");
     sysfs.put("infiniband", "");
     assert!(problem(&mut host).unwrap().contains("class/infiniband: Not a directory"));
     fs::remove_file(sysfs.path("infiniband")).unwrap();
     assert_eq!(problem(&mut host), None);
-    let mut nowhere = Host { sysfs: sysfs.0.path().join("sys"), ..sysfs.host() };
+    let mut nowhere = HostReader { sysfs: sysfs.0.path().join("sys"), ..sysfs.host() };
     let problem = problem(&mut nowhere).unwrap();
     assert!(
         problem.contains("--path.sysfs") && problem.contains("/sys: No such file"),
         "{problem}"
     );
+}
+
+#[test]
+fn whole_name_matches_and_exclude_wins() {
+    for (include, exclude, matching, excluded) in [
+        (None, None, "mlx5_0", ""),
+        (None, Some("mlx5_1"), "mlx5_10", "mlx5_1"),
+        (Some("mlx5_[0-3]|rxe.*"), None, "rxe0", "mlx5_30"),
+        (Some("mlx5_.*"), Some("mlx5_bond_.*"), "mlx5_0", "mlx5_bond_0"),
+    ] {
+        let filter = DeviceFilter::new(include, exclude).unwrap();
+        assert!(filter.matches(matching), "{include:?} {exclude:?} {matching}");
+        assert!(excluded.is_empty() || !filter.matches(excluded), "{include:?} {excluded}");
+    }
+    for (include, exclude) in [(None, Some("mlx5_(")), (Some("mlx5_("), None)] {
+        let error = DeviceFilter::new(include, exclude).unwrap_err();
+        assert!(!error.is_empty() && !error.contains('\n'), "{error:?}");
+    }
 }

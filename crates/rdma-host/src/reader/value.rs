@@ -1,4 +1,4 @@
-//! What sysfs writes, as values. `None` for whatever is not what it should be.
+//! Parses the values of sysfs. `None` for a text that is not of the expected form.
 
 use ib_mad::Lid;
 use ib_mad::rate::{Speed, Width};
@@ -28,29 +28,29 @@ pub(super) fn physical_state(text: &str) -> Option<u8> {
     numbered(text, &PHYSICAL_STATES)
 }
 
-/// The number before the colon; without a colon the place of the word in the list.
+/// The number before the colon; without a colon the index of the word in the list.
 fn numbered(text: &str, words: &[&str]) -> Option<u8> {
     if let Some((number, _)) = text.split_once(':') {
         return number.trim().parse().ok();
     }
-    let place = words.iter().position(|word| word.eq_ignore_ascii_case(text))?;
-    u8::try_from(place).ok()
+    let index = words.iter().position(|word| word.eq_ignore_ascii_case(text))?;
+    u8::try_from(index).ok()
 }
 
-/// The word after the colon of `1: CA`, in small letters.
+/// The word after the colon of `1: CA`, in lower case.
 pub(super) fn word(text: &str) -> String {
     text.split_once(':').map_or("", |(_, word)| word.trim()).to_ascii_lowercase()
 }
 
-/// A LID, if the port has one: `0x1a`, or 0 while it has none. Omni-Path's may have more than 16
-/// bits, which is none of InfiniBand's.
-#[expect(clippy::option_option, reason = "no LID is something that a file can say")]
+/// A LID: `0x1a`, or 0 for a port without one. A LID of Omni-Path may have more than 16 bits, and counts
+/// as none.
+#[expect(clippy::option_option, reason = "a file can say that there is no LID")]
 pub(super) fn lid(text: &str) -> Option<Option<Lid>> {
     let lid = u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()?;
     Some(u16::try_from(lid).ok().map(Lid).filter(|lid| lid.is_unicast()))
 }
 
-/// What a port's `rate` says.
+/// A port's `rate`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rate {
     /// In bytes a second.
@@ -59,8 +59,8 @@ pub(super) struct Rate {
     pub speed: Option<Speed>,
 }
 
-/// A rate: `100 Gb/sec (4X EDR)`, `2.5 Gb/sec (1X)`, or `400 Gb/sec` alone, where width and speed are
-/// not known. Where a width and no speed is named it is SDR, or one that the kernel is too old to know.
+/// A rate: `100 Gb/sec (4X EDR)`, `2.5 Gb/sec (1X)`, or `400 Gb/sec` alone, where width and speed are not
+/// known. A width without a speed means SDR, or a speed that the kernel is too old to know.
 pub(super) fn rate(text: &str) -> Option<Rate> {
     let (number, kind) = text.split_once("Gb/sec")?;
     let bytes_per_second = tenths(number.trim())?.checked_mul(100_000_000 / 8)?;
@@ -71,7 +71,7 @@ pub(super) fn rate(text: &str) -> Option<Rate> {
     let (lanes, speed) = kind.split_once('X')?;
     let width = Width::from_lanes(lanes.parse().ok()?);
     let speed = match speed.trim() {
-        // What SDR carries on this many lanes, and not a speed without a name.
+        // SDR only if the rate is that of SDR on this width.
         "" => Some(Speed::Sdr).filter(|&sdr| {
             width
                 .is_some_and(|width| ib_mad::rate::bytes_per_second(width, sdr) == bytes_per_second)
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_of_all_generations() {
+    fn rates_of_all_speeds_parse() {
         for (text, gbps_tenths, lanes, speed) in [
             ("10 Gb/sec (4X)", 100, 4, Some(Speed::Sdr)),
             ("2.5 Gb/sec (1X)", 25, 1, Some(Speed::Sdr)),
@@ -111,10 +111,10 @@ mod tests {
             ("40 Gb/sec (4X)", 400, 4, None),
             ("1600 Gb/sec (4X GDR)", 16000, 4, None),
         ] {
-            let told = rate(text).unwrap_or_default();
-            assert_eq!(told.bytes_per_second, Some(gbps_tenths * 12_500_000), "{text}");
-            assert_eq!(told.width.map(Width::lanes), Some(lanes), "{text}");
-            assert_eq!(told.speed, speed, "{text}");
+            let rate = rate(text).unwrap_or_default();
+            assert_eq!(rate.bytes_per_second, Some(gbps_tenths * 12_500_000), "{text}");
+            assert_eq!(rate.width.map(Width::lanes), Some(lanes), "{text}");
+            assert_eq!(rate.speed, speed, "{text}");
         }
         for text in [
             "",
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn states_words_and_lids() {
+    fn states_words_and_lids_parse() {
         assert_eq!(state("4: ACTIVE"), Some(4));
         assert_eq!(state("0: <unknown>"), Some(0));
         assert_eq!(

@@ -1,10 +1,10 @@
-//! Errors of the YAML syntax in words that need no knowledge of a parser.
+//! Explains errors of the YAML syntax without terms of the parser.
 
 use granit_parser::ErrorKind;
 
-use crate::near::quoted;
+use crate::suggestion::quoted;
 
-/// What is wrong, and how to write it.
+/// What is wrong, and how to write it instead.
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn problem(kind: &ErrorKind) -> String {
     use ErrorKind as Kind;

@@ -1,4 +1,4 @@
-//! Values, their places, and all that can be wrong with a text.
+//! Values, their positions, and diagnostics.
 
 use std::collections::BTreeMap;
 
@@ -35,17 +35,17 @@ struct Needs {
 }
 
 fn good(text: &str) -> Sample {
-    let reading = read(text);
-    assert_eq!(reading.mistakes, [], "{text}");
-    reading.value
+    let parsed = parse(text);
+    assert_eq!(parsed.diagnostics, [], "{text}");
+    parsed.value
 }
 
-fn told(text: &str) -> Vec<String> {
-    read::<Sample>(text).mistakes.iter().map(ToString::to_string).collect()
+fn diagnostics(text: &str) -> Vec<String> {
+    parse::<Sample>(text).diagnostics.iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn values_are_read_as_yaml_writes_them() {
+fn values_in_all_notations_are_read() {
     for text in ["", "\n# nothing\n", "---\n", "~", "{}", "\u{feff}# a mark\n"] {
         assert_eq!(good(text), Sample::default(), "{text:?}");
     }
@@ -65,25 +65,29 @@ fn values_are_read_as_yaml_writes_them() {
 }
 
 #[test]
-fn values_know_their_places_and_aliases_are_where_they_are_used() {
+fn spanned_values_have_positions_of_use() {
     let sample = good("pairs:\n  a: &x 7\n  b:   -3\n  c: *x\n");
-    let places: Vec<_> = sample.pairs.values().map(|it| (it.value, it.line, it.column)).collect();
-    assert_eq!(places, [(7, 2, 9), (-3, 3, 8), (7, 4, 6)]);
+    let positions: Vec<_> =
+        sample.pairs.values().map(|it| (it.value, it.line, it.column)).collect();
+    assert_eq!(positions, [(7, 2, 9), (-3, 3, 8), (7, 4, 6)]);
 }
 
 #[test]
-fn merge_keys_bring_what_is_not_there() {
+fn merge_keys_add_missing_keys() {
     let sample = good("inner: &a {name: x, count: 1}\nneeds: []\n<<: {ratio: 2}\n");
     assert_eq!(sample.ratio, Some(2.0));
     let text =
         "inner:\n  inner: &a {name: x, count: 1}\n  <<: [*a, {count: 2, ratio: 3}]\n  name: y\n";
     let inner = good(text).inner.unwrap();
     assert_eq!((inner.name.as_deref(), inner.count, inner.ratio), (Some("y"), Some(1), Some(3.0)));
-    assert_eq!(told("<<: 5"), ["line 1, column 5: <<: has to be a mapping, or a list of them"]);
+    assert_eq!(
+        diagnostics("<<: 5"),
+        ["line 1, column 5: <<: has to be a mapping, or a list of them"]
+    );
 }
 
 #[test]
-fn each_mistake_says_where_it_is_and_what_is_expected_and_is_the_only_one() {
+fn each_mistake_has_one_diagnostic_with_position() {
     let mut failures = Vec::new();
     for (text, says) in [
         ("count: 300", "line 1, column 8: count: \"300\" is not a whole number between 0 and 255"),
@@ -149,29 +153,29 @@ fn each_mistake_says_where_it_is_and_what_is_expected_and_is_the_only_one() {
         ),
         ("na\0me: x", "cannot stand here"),
     ] {
-        let told = told(text);
+        let lines = diagnostics(text);
         let is_plain = |one: &str| {
             let of_library = ["scanning", "parsing", "expected", "disallowed"];
             one.starts_with("line ")
                 && !one.contains('\n')
                 && !of_library.iter().any(|it| one.contains(it))
         };
-        match &told[..] {
+        match &lines[..] {
             [one] if one.contains(says) && is_plain(one) => {}
-            _ => failures.push(format!("{text:?}\n  says {told:?}\n  not  {says:?}")),
+            _ => failures.push(format!("{text:?}\n  says {lines:?}\n  not  {says:?}")),
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
-fn all_mistakes_are_told_in_the_order_of_the_file_and_the_rest_is_read() {
+fn all_mistakes_are_reported_and_the_rest_is_read() {
     let text = "name: x\ncount: 999\ninner:\n  ratio: x\n  kind: z\n  nme: y\nneeds:\n- {what: a, much: b}\n- {}\n\
                 - {what: a, much: 1}\nlist: 5\nlist: 6\n";
-    let reading = read::<Sample>(text);
-    let told: Vec<_> = reading.mistakes.iter().map(|it| (it.line, it.key.as_str())).collect();
+    let parsed = parse::<Sample>(text);
+    let places: Vec<_> = parsed.diagnostics.iter().map(|it| (it.line, it.key.as_str())).collect();
     assert_eq!(
-        told,
+        places,
         [
             (2, "count"),
             (4, "inner.ratio"),
@@ -183,31 +187,31 @@ fn all_mistakes_are_told_in_the_order_of_the_file_and_the_rest_is_read() {
             (12, "list")
         ]
     );
-    assert_eq!(reading.value.name.as_deref(), Some("x"));
-    assert_eq!(reading.value.needs, [Needs { what: "a".into(), much: 1 }]);
-    // What is found wrong later is told by the entries that were read.
-    let later = reading.document.mistake("needs[0].much", "is little").unwrap();
+    assert_eq!(parsed.value.name.as_deref(), Some("x"));
+    assert_eq!(parsed.value.needs, [Needs { what: "a".into(), much: 1 }]);
+    // The index of a later diagnostic counts the entries that were read.
+    let later = parsed.document.diagnostic("needs[0].much", "is little").unwrap();
     assert_eq!(later.to_string(), "line 10, column 19: needs[2].much: is little");
-    assert_eq!(reading.document.mistake("inner.count", "x"), None);
+    assert_eq!(parsed.document.diagnostic("inner.count", "x"), None);
 }
 
 #[test]
-fn a_text_with_control_characters_is_told_in_one_line() {
-    let told = told("inner:\n  \"a\\nb\\e[2J\": x\n");
-    assert!(told[0].contains("inner.a\\nb\\u{1b}[2J: unknown key"), "{told:?}");
+fn control_characters_are_escaped() {
+    let lines = diagnostics("inner:\n  \"a\\nb\\e[2J\": x\n");
+    assert!(lines[0].contains("inner.a\\nb\\u{1b}[2J: unknown key"), "{lines:?}");
 }
 
 #[test]
-fn a_file_of_another_kind_does_not_fill_the_screen_nor_the_memory() {
+fn diagnostics_and_aliases_are_bounded() {
     let many = (0..5000).map(|n| format!("key{n}: x\n")).collect::<Vec<_>>().concat();
-    let listed = told(&many);
-    assert_eq!(listed.len(), MOST_MISTAKES + 1);
+    let listed = diagnostics(&many);
+    assert_eq!(listed.len(), MAX_DIAGNOSTICS + 1);
     assert!(listed.last().unwrap().contains("more mistakes may follow"), "{listed:?}");
     // Each level has ten times the one before: 10 to the power of 9 values.
     let level =
         |level: u32| format!("k{level}: &a{level} [{}]\n", format!("*a{}, ", level - 1).repeat(10));
     let bomb = "needs: &a0 []\n".to_owned() + &(1..10).map(level).collect::<Vec<_>>().concat();
-    assert!(told(&bomb).iter().all(|line| line.contains("unknown key")));
+    assert!(diagnostics(&bomb).iter().all(|line| line.contains("unknown key")));
     let deep = "list: ".to_owned() + &"[".repeat(100_000);
-    assert_eq!(told(&deep).len(), 1);
+    assert_eq!(diagnostics(&deep).len(), 1);
 }

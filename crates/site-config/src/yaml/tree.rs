@@ -1,25 +1,25 @@
-//! The tree of a YAML text: values with their places, aliases resolved, merge keys applied.
+//! The tree of a YAML text: values with their positions, aliases resolved, merge keys applied.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, Span};
 
-use super::Mistake;
+use super::Diagnostic;
 use super::syntax;
 
 /// A line and a column, from 1.
-pub(super) type Place = (u64, u64);
+pub(super) type Position = (u64, u64);
 
 /// The parser counts lines from 1, and columns from 0.
-fn place_of(marker: Marker) -> Place {
+fn position_of(marker: Marker) -> Position {
     (marker.line().max(1) as u64, marker.col() as u64 + 1)
 }
 
 /// A value.
 #[derive(Debug)]
 pub(super) struct Node {
-    pub(super) place: Place,
+    pub(super) position: Position,
     pub(super) content: Content,
 }
 
@@ -39,10 +39,10 @@ pub(super) enum Content {
 pub(super) struct Child {
     /// The node of its key; `None` in a list.
     pub(super) key: Option<usize>,
-    /// Where the value is used; an alias is at another place than its node.
-    pub(super) place: Place,
+    /// Where the value is used; the position of an alias is not that of its node.
+    pub(super) position: Position,
     pub(super) node: usize,
-    /// It was wrong, and is passed over.
+    /// It was refused, and is skipped.
     pub(super) removed: bool,
 }
 
@@ -51,12 +51,12 @@ pub(super) struct Child {
 pub struct Document {
     pub(super) nodes: Vec<Node>,
     pub(super) root: Option<usize>,
-    /// How many values a type has read, those behind aliases each time.
+    /// How many values have been read, those behind aliases each time.
     pub(super) values_read: Cell<usize>,
 }
 
 impl Node {
-    /// The text of a scalar.
+    /// The text, if it is a scalar.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar { text, .. } => Some(text),
@@ -64,7 +64,7 @@ impl Node {
         }
     }
 
-    /// Nothing is written there, or `null`, or `~`.
+    /// Whether it is empty, `null` or `~`.
     pub(super) fn is_null(&self) -> bool {
         let Content::Scalar { text, plain: true } = &self.content else { return false };
         text.is_empty() || text == "~" || text.eq_ignore_ascii_case("null")
@@ -86,43 +86,44 @@ impl Node {
 }
 
 impl Document {
-    /// Parses a text. The mistakes are those of the syntax, and keys that are given twice.
-    pub(super) fn parse(text: &str) -> (Document, Vec<Mistake>) {
+    /// Parses a text. The diagnostics are errors of the syntax, and keys that are given twice.
+    pub(super) fn parse(text: &str) -> (Document, Vec<Diagnostic>) {
         let mut builder = Builder::default();
-        // An error of the syntax ends the parser: what follows could mean anything.
+        // A syntax error ends the parser: what follows could mean anything.
         for event in Parser::new_from_str(text) {
             match event {
                 Ok((event, span)) => {
-                    if !builder.take(event, span) {
+                    if !builder.handle(event, span) {
                         break;
                     }
                 }
                 Err(error) => {
-                    let place = place_of(*error.marker());
-                    // In a list it is not sure that an entry has begun.
+                    let position = position_of(*error.marker());
+                    // In a list it is not known whether an entry has begun.
                     let path = builder.path();
                     let key = path.strip_suffix(']').and_then(|path| path.rsplit_once('['));
                     let key = key.map_or(path.clone(), |(list, _)| list.to_owned());
-                    builder.wrong(place, key, syntax::problem(error.kind()));
-                    // Half of a file is not what somebody wrote.
+                    builder.report(position, key, syntax::problem(error.kind()));
+                    // A part of a file may mean something else than the whole.
                     builder.document = Document::default();
                     break;
                 }
             }
         }
-        (builder.document, builder.mistakes)
+        (builder.document, builder.diagnostics)
     }
 
     pub(super) fn key_of(&self, child: &Child) -> Option<&str> {
         self.nodes[child.key?].text()
     }
 
-    /// The path of a child, below the path of its container.
-    pub(super) fn step(&self, container: usize, index: usize) -> String {
+    /// The last segment of the path of a child.
+    pub(super) fn segment(&self, container: usize, index: usize) -> String {
         let child = self.nodes[container].children().get(index);
         child.and_then(|child| self.key_of(child)).map_or(format!("[{index}]"), str::to_owned)
     }
 
+    /// Removes a child; `false` if there is none, or it is removed already.
     pub(super) fn remove(&mut self, container: usize, index: usize) -> bool {
         let children = self.nodes.get_mut(container).and_then(Node::children_mut);
         let Some(child) = children.and_then(|children| children.get_mut(index)) else {
@@ -131,61 +132,62 @@ impl Document {
         !std::mem::replace(&mut child.removed, true)
     }
 
-    /// A mistake in the value of a key that is given as `fabrics[1].interval`, where the numbers count
-    /// the entries of the value that was read. `None` if the file does not have the key.
-    pub fn mistake(&self, key: &str, problem: impl Into<String>) -> Option<Mistake> {
+    /// A diagnostic at the value of a key such as `fabrics[1].interval`, where the numbers count the entries
+    /// of the value that was read. `None` if the file does not have the key.
+    pub fn diagnostic(&self, key: &str, problem: impl Into<String>) -> Option<Diagnostic> {
         let mut node = self.root?;
-        let mut place = self.nodes[node].place;
+        let mut position = self.nodes[node].position;
         let mut path = String::new();
-        for step in key.split(['.', '[']).filter(|step| !step.is_empty()) {
+        for segment in key.split(['.', '[']).filter(|segment| !segment.is_empty()) {
             let mut children = self.nodes[node].children().iter().enumerate();
-            let (index, child) = match step.strip_suffix(']').and_then(|it| it.parse().ok()) {
+            let (index, child) = match segment.strip_suffix(']').and_then(|it| it.parse().ok()) {
                 Some(nth) => children.filter(|(_, child)| !child.removed).nth(nth)?,
-                None => children.find(|(_, it)| !it.removed && self.key_of(it) == Some(step))?,
+                None => children.find(|(_, it)| !it.removed && self.key_of(it) == Some(segment))?,
             };
-            path = join(&path, &self.step(node, index));
-            (node, place) = (child.node, child.place);
+            path = join(&path, &self.segment(node, index));
+            (node, position) = (child.node, child.position);
         }
-        Some(Mistake { line: place.0, column: place.1, key: path, problem: problem.into() })
+        let (line, column) = position;
+        Some(Diagnostic { line, column, key: path, problem: problem.into() })
     }
 }
 
-/// A path and what is below it.
-pub(super) fn join(path: &str, step: &str) -> String {
-    if path.is_empty() || step.starts_with('[') {
-        format!("{path}{step}")
+/// A path with one more segment.
+pub(super) fn join(path: &str, segment: &str) -> String {
+    if path.is_empty() || segment.starts_with('[') {
+        format!("{path}{segment}")
     } else {
-        format!("{path}.{step}")
+        format!("{path}.{segment}")
     }
 }
 
-/// A list or mapping that is not at its end.
+/// A list or mapping that has not ended.
 #[derive(Debug)]
 struct Frame {
     node: usize,
     path: String,
-    /// In a mapping, the key whose value comes next, and whether the value counts.
+    /// In a mapping, the key whose value comes next, and whether the key is valid.
     key: Option<(usize, bool)>,
-    /// A key that is itself a list or mapping: nothing in it counts.
+    /// It is a key, which is an error: its content is ignored.
     is_key: bool,
 }
 
 #[derive(Debug, Default)]
 struct Builder {
     document: Document,
-    mistakes: Vec<Mistake>,
+    diagnostics: Vec<Diagnostic>,
     stack: Vec<Frame>,
     anchors: HashMap<usize, usize>,
     documents: usize,
 }
 
 impl Builder {
-    fn wrong(&mut self, place: Place, key: String, problem: impl Into<String>) {
-        let (line, column) = place;
-        self.mistakes.push(Mistake { line, column, key, problem: problem.into() });
+    fn report(&mut self, position: Position, key: String, problem: impl Into<String>) {
+        let (line, column) = position;
+        self.diagnostics.push(Diagnostic { line, column, key, problem: problem.into() });
     }
 
-    /// The path of what comes next.
+    /// The path of the next value.
     fn path(&self) -> String {
         let Some(frame) = self.stack.last() else { return String::new() };
         let nodes = &self.document.nodes;
@@ -196,26 +198,28 @@ impl Builder {
         }
     }
 
-    /// Takes an event; `false` ends the parse.
-    fn take(&mut self, event: Event<'_>, span: Span) -> bool {
-        let place = place_of(span.start);
+    /// Handles an event of the parser; `false` ends the parse.
+    fn handle(&mut self, event: Event<'_>, span: Span) -> bool {
+        let position = position_of(span.start);
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
                     let problem = "a second document begins here (---): a file has one";
-                    self.wrong(place, String::new(), problem);
+                    self.report(position, String::new(), problem);
                     return false;
                 }
             }
             Event::Scalar(text, style, anchor, _) => {
                 let plain = style == ScalarStyle::Plain;
                 let content = Content::Scalar { text: text.into_owned(), plain };
-                let node = self.add(place, content, anchor);
-                self.put(node, place);
+                let node = self.add(position, content, anchor);
+                self.insert(node, position);
             }
-            Event::SequenceStart(_, anchor, _) => self.open(place, Content::List(vec![]), anchor),
-            Event::MappingStart(_, anchor, _) => self.open(place, Content::Map(vec![]), anchor),
+            Event::SequenceStart(_, anchor, _) => {
+                self.open(position, Content::List(vec![]), anchor);
+            }
+            Event::MappingStart(_, anchor, _) => self.open(position, Content::Map(vec![]), anchor),
             Event::SequenceEnd | Event::MappingEnd => {
                 let frame = self.stack.pop();
                 if let Some(frame) = frame.filter(|frame| !frame.is_key) {
@@ -224,11 +228,11 @@ impl Builder {
             }
             Event::Alias(anchor) => match self.anchors.get(&anchor) {
                 Some(&node) if self.stack.iter().all(|frame| frame.node != node) => {
-                    self.put(node, place);
+                    self.insert(node, position);
                 }
                 _ => {
                     let path = self.path();
-                    self.wrong(place, path, "the alias (*) stands in its own anchor (&)");
+                    self.report(position, path, "the alias (*) stands in its own anchor (&)");
                     return false;
                 }
             },
@@ -237,25 +241,25 @@ impl Builder {
         true
     }
 
-    fn add(&mut self, place: Place, content: Content, anchor: usize) -> usize {
+    fn add(&mut self, position: Position, content: Content, anchor: usize) -> usize {
         let node = self.document.nodes.len();
-        self.document.nodes.push(Node { place, content });
+        self.document.nodes.push(Node { position, content });
         if anchor != 0 {
             self.anchors.insert(anchor, node);
         }
         node
     }
 
-    fn open(&mut self, place: Place, content: Content, anchor: usize) {
+    fn open(&mut self, position: Position, content: Content, anchor: usize) {
         let path = self.path();
-        let node = self.add(place, content, anchor);
-        let is_key = self.put(node, place);
+        let node = self.add(position, content, anchor);
+        let is_key = self.insert(node, position);
         self.stack.push(Frame { node, path, key: None, is_key });
     }
 
-    /// Puts a value where it belongs: it is the root, an entry of a list, a key, or the value of one.
-    /// Returns whether it is a key.
-    fn put(&mut self, node: usize, place: Place) -> bool {
+    /// Inserts a value as the root, an entry of a list, a key, or the value of a key. Returns whether it is a
+    /// key.
+    fn insert(&mut self, node: usize, position: Position) -> bool {
         let Some(frame) = self.stack.last_mut() else {
             self.document.root = Some(node);
             return false;
@@ -263,30 +267,27 @@ impl Builder {
         let (container, path) = (frame.node, frame.path.clone());
         let is_map = matches!(self.document.nodes[container].content, Content::Map(_));
         if is_map && frame.key.is_none() {
-            let counts = self.counts_as_key(container, node, place, &path);
+            let is_valid = self.is_valid_key(container, node, position, &path);
             if let Some(frame) = self.stack.last_mut() {
-                frame.key = Some((node, counts));
+                frame.key = Some((node, is_valid));
             }
             return true;
         }
         let key = frame.key.take();
-        let removed = key.is_some_and(|(_, counts)| !counts);
-        let child = Child { key: key.map(|(key, _)| key), place, node, removed };
+        let removed = key.is_some_and(|(_, is_valid)| !is_valid);
+        let child = Child { key: key.map(|(key, _)| key), position, node, removed };
         if let Some(children) = self.document.nodes[container].children_mut() {
             children.push(child);
         }
         false
     }
 
-    /// Whether a key is a text that its mapping does not have yet.
-    fn counts_as_key(&mut self, map: usize, node: usize, place: Place, path: &str) -> bool {
+    /// Whether a key is a scalar that its mapping does not have yet; reports it if not.
+    fn is_valid_key(&mut self, map: usize, node: usize, position: Position, path: &str) -> bool {
         let nodes = &self.document.nodes;
         let Some(text) = nodes[node].text() else {
-            self.wrong(
-                place,
-                path.to_owned(),
-                "a key has to be a single value, not a list or mapping",
-            );
+            let problem = "a key has to be a single value, not a list or mapping";
+            self.report(position, path.to_owned(), problem);
             return false;
         };
         let same = |child: &&Child| !child.removed && self.document.key_of(child) == Some(text);
@@ -294,12 +295,12 @@ impl Builder {
         else {
             return true;
         };
-        let (line, key) = (nodes[first].place.0, join(path, text));
-        self.wrong(place, key, format!("the key is given twice (first in line {line})"));
+        let (line, key) = (nodes[first].position.0, join(path, text));
+        self.report(position, key, format!("the key is given twice (first in line {line})"));
         false
     }
 
-    /// Applies merge keys (`<<: *anchor`): a mapping's own keys come before those that it takes over.
+    /// Applies merge keys (`<<: *anchor`): a mapping's own keys win over those that it takes over.
     fn merge(&mut self, map: usize) {
         let nodes = &self.document.nodes;
         if !matches!(nodes[map].content, Content::Map(_)) {
@@ -316,8 +317,8 @@ impl Builder {
             _ => vec![from],
         };
         if !sources.iter().all(|&source| matches!(nodes[source].content, Content::Map(_))) {
-            let place = nodes[from].place;
-            self.wrong(place, "<<".into(), "has to be a mapping, or a list of them");
+            let position = nodes[from].position;
+            self.report(position, "<<".into(), "has to be a mapping, or a list of them");
             self.document.remove(map, index);
             return;
         }
@@ -331,7 +332,7 @@ impl Builder {
             {
                 merged.push(Child {
                     key: child.key,
-                    place: child.place,
+                    position: child.position,
                     node: child.node,
                     removed: false,
                 });

@@ -79,7 +79,7 @@ impl HostDevices {
         snapshot.statuses.fill(PortRead::Unknown);
         for Ours { id, device, .. } in ours {
             let Some(node) = fabric.node_by_guid(*id) else { continue };
-            snapshot.silent[node.0 as usize] = !device.answers;
+            snapshot.silent[node.0 as usize] = !device.is_readable;
             for port in &device.ports {
                 let Some(place) = fabric.find((*id, port.number)) else { continue };
                 let place = place.0 as usize;

@@ -65,12 +65,12 @@ impl Watch {
             began: now,
             ended: now,
             devices: self.next.clone(),
-            left_out: 0,
+            excluded: 0,
             problem: None,
         };
         self.seen.tally.see(&look);
         let devices = || self.next.iter();
-        self.seen.ids = devices().map(|device| device.about.guid.unwrap_or_default()).collect();
+        self.seen.ids = devices().map(|device| device.info.guid.unwrap_or_default()).collect();
         let sizes = || devices().map(|device| device.ports.len());
         self.seen.counting = sizes().map(|ports| vec![Counting::default(); ports]).collect();
         self.seen.befores = sizes().map(|ports| vec![None; ports]).collect();
@@ -143,7 +143,7 @@ fn devices_come_go_and_hang() {
     let mut watch = Watch::new();
     let device = watch.next[0].clone();
     watch.next[0].ports.clear();
-    watch.next[0].answers = false;
+    watch.next[0].is_readable = false;
     assert_eq!(watch.look(), ["30 node_gone: mlx5_0: it does not answer"]);
     watch.next[0] = device.clone();
     assert_eq!(watch.look(), ["45 node_back: mlx5_0: it answers again"]);
@@ -155,8 +155,8 @@ fn devices_come_go_and_hang() {
     assert!(told.iter().any(|told| told.starts_with("46 link_down: mlx5_0 port 1")), "{told:?}");
     assert_eq!(watch.look(), NONE);
     let mut other = snapshot("mlx5_1", vec![port(1), port(2)]).devices.remove(0);
-    other.about =
-        Arc::new(rdma_host::model::About { guid: Some(Guid(0xdef)), ..Default::default() });
+    other.info =
+        Arc::new(rdma_host::model::DeviceInfo { guid: Some(Guid(0xdef)), ..Default::default() });
     watch.next = vec![device, other];
     let told = watch.look();
     assert!(told[0].starts_with("90 node_new: mlx5_1: a device that was"), "{told:?}");
@@ -177,7 +177,7 @@ fn the_fabric_is_the_same_one_while_devices_stay() {
     assert!(Arc::ptr_eq(&first, &same));
     let hangs = fabric_of(&mut |device| {
         device.ports.clear();
-        device.answers = false;
+        device.is_readable = false;
     });
     assert!(Arc::ptr_eq(&first, &hangs));
     let more = fabric_of(&mut |device| device.ports = vec![port(1), port(2)]);
@@ -222,8 +222,8 @@ fn a_device_that_a_fabric_tells_of_is_left_to_it() {
     let (seen, _) = watch.observe(&[of(1)]).unwrap();
     watch.story.follow(&seen, wall(0));
     let mut other = snapshot("mlx5_1", vec![port(1)]).devices.remove(0);
-    other.about =
-        Arc::new(rdma_host::model::About { guid: Some(Guid(0xdef)), ..Default::default() });
+    other.info =
+        Arc::new(rdma_host::model::DeviceInfo { guid: Some(Guid(0xdef)), ..Default::default() });
     watch.next.push(other);
     let (seen, _) = watch.observe(&[of(0xabc)]).unwrap();
     let told = watch.story.follow(&seen, wall(0));

@@ -1,16 +1,14 @@
-//! What the statistics of a RoCE device's Ethernet driver mean (`ethtool -S`, ETHTOOL_GSTATS), in
-//! families that several drivers share.
+//! The statistics of the Ethernet drivers below RoCE (`ethtool -S`, ETHTOOL_GSTATS), in families that
+//! several drivers share.
 //!
-//! A string has a meaning if its driver and it stand in a row; all others have none, among them
-//! each driver's statistics of single queues. Of drivers without a row nothing is told.
-//!
-//! Drivers go by the name that ETHTOOL_GDRVINFO gives. Strings are those of Linux 6.12
-//! (`drivers/net/ethernet/*`), the meaning of mlx5's from
-//! Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst.
+//! To add one, add a row to `ethernet.tsv`, or the string of a driver to a row. A string without a row is
+//! not exported.
 
-mod table;
+use std::sync::LazyLock;
 
-pub use table::TABLE;
+use super::tsv_rows;
+
+const TEXT: &str = include_str!("ethernet.tsv");
 
 /// The label that the number in a string fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,39 +36,62 @@ impl Index {
 }
 
 /// A row of the table: a family of metrics.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EthernetRow {
     /// Its metric, between `infiniband_netdev_` and `_total`.
     pub metric: &'static str,
     /// The label that the number fills.
     pub index: Index,
-    /// Whether the driver counts microseconds, of which the metric's seconds are to be made.
+    /// Whether the driver counts microseconds, of which the metric makes seconds.
     pub micros: bool,
     /// What it counts, in a sentence.
     pub help: &'static str,
-    /// Drivers, and the string of each with `{}` for the number; a driver tells one of its strings
-    /// at most.
-    pub strings: &'static [(&'static str, &'static str)],
+    /// Drivers, and the string of each with `{}` for the number; a driver has one of its strings at most.
+    pub strings: Vec<(&'static str, &'static str)>,
 }
 
-/// What a string means.
+impl EthernetRow {
+    fn parse([metric, index, unit, strings, help]: [&'static str; 5]) -> Option<Self> {
+        let index = match index {
+            "none" => Index::None,
+            "priority" => Index::Priority,
+            "lane" => Index::Lane,
+            "class" => Index::Class,
+            _ => return None,
+        };
+        let micros = match unit {
+            "us" => true,
+            "1" => false,
+            _ => return None,
+        };
+        let strings = strings.split('|').map(|string| string.split_once('='));
+        let strings = strings.collect::<Option<_>>()?;
+        Some(EthernetRow { metric, index, micros, help, strings })
+    }
+}
+
+/// The table, in the order of the exposition.
+pub static TABLE: LazyLock<Vec<EthernetRow>> =
+    LazyLock::new(|| tsv_rows(TEXT).filter_map(EthernetRow::parse).collect());
+
+/// Which statistic a string names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Meaning {
-    /// The row's place in the table.
+pub struct StatId {
+    /// The index of the row in the table.
     pub row: usize,
     /// The number, if the row has an index.
     pub index: Option<u8>,
 }
 
-/// Whether any of a driver's strings has a meaning.
-pub fn knows(driver: &str) -> bool {
+/// Whether any row has a string of the driver.
+pub fn is_known(driver: &str) -> bool {
     let driver = canonical(driver);
     TABLE.iter().any(|row| row.strings.iter().any(|(name, _)| *name == driver))
 }
 
-/// A port's PCI function is mlx4_core's, its network device's driver calls itself mlx4_en
-/// (mlx4/en_ethtool.c, mlx4_en_get_drvinfo).
-/// A subfunction's is mlx5_core.sf's (mlx5/core/sf/dev/driver.c).
+/// The name of a driver in the table. A port's PCI function is mlx4_core's, and its network device's driver
+/// calls itself mlx4_en (mlx4/en_ethtool.c, mlx4_en_get_drvinfo). A subfunction's is mlx5_core.sf's
+/// (mlx5/core/sf/dev/driver.c).
 fn canonical(driver: &str) -> &str {
     match driver {
         "mlx4_core" => "mlx4_en",
@@ -79,23 +100,22 @@ fn canonical(driver: &str) -> &str {
     }
 }
 
-/// The meaning of a driver's string.
-pub fn meaning(driver: &str, string: &str) -> Option<Meaning> {
+/// The statistic that a string of a driver names.
+pub fn find(driver: &str, string: &str) -> Option<StatId> {
     let driver = canonical(driver);
     TABLE.iter().enumerate().find_map(|(row, of)| {
-        (of.strings.iter())
-            .filter(|(name, _)| *name == driver)
-            .find_map(|(_, pattern)| meaning_in(row, pattern, string))
+        let patterns = of.strings.iter().filter(|(name, _)| *name == driver);
+        patterns.map(|(_, pattern)| pattern).find_map(|pattern| matched(row, pattern, string))
     })
 }
 
-/// The meaning of a string in a row of which this is a pattern.
-fn meaning_in(row: usize, pattern: &str, string: &str) -> Option<Meaning> {
+/// The statistic of a string, if the pattern matches it.
+fn matched(row: usize, pattern: &str, string: &str) -> Option<StatId> {
     let Some((before, after)) = pattern.split_once("{}") else {
-        return (pattern == string).then_some(Meaning { row, index: None });
+        return (pattern == string).then_some(StatId { row, index: None });
     };
     match string.strip_prefix(before)?.strip_suffix(after)?.as_bytes() {
-        [digit @ b'0'..=b'7'] => Some(Meaning { row, index: Some(digit - b'0') }),
+        [digit @ b'0'..=b'7'] => Some(StatId { row, index: Some(digit - b'0') }),
         _ => None,
     }
 }

@@ -2,15 +2,21 @@ use std::collections::HashSet;
 
 use super::*;
 
+#[test]
+fn every_row_of_the_file_parses() {
+    let lines = TEXT.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    assert_eq!(TABLE.len(), lines.skip(1).count());
+}
+
 /// A string's metric, with its number if it has one.
-fn told(driver: &str, string: &str) -> Option<(&'static str, Option<u8>)> {
-    meaning(driver, string).map(|found| (TABLE[found.row].metric, found.index))
+fn metric_of(driver: &str, string: &str) -> Option<(&'static str, Option<u8>)> {
+    find(driver, string).map(|found| (TABLE[found.row].metric, found.index))
 }
 
 #[test]
-fn names_are_unique_and_well_formed() {
+fn names_are_unique_and_valid() {
     let mut metrics = HashSet::new();
-    for EthernetRow { metric, help, .. } in TABLE {
+    for EthernetRow { metric, help, .. } in TABLE.iter() {
         assert!(metrics.insert(metric), "{metric} twice");
         assert!(metric.starts_with(|first: char| first.is_ascii_lowercase()), "{metric}");
         assert!(
@@ -24,15 +30,15 @@ fn names_are_unique_and_well_formed() {
 }
 
 #[test]
-fn a_number_stands_where_the_row_has_an_index_and_microseconds_become_seconds() {
-    for row in TABLE {
+fn rows_with_index_have_number_in_strings() {
+    for row in TABLE.iter() {
         let named = ["priority_", "lane_", "class_"].iter().any(|of| row.metric.starts_with(of));
         assert_eq!(row.index.label().is_some(), named, "{}", row.metric);
         if let Some(label) = row.index.label() {
             assert!(row.metric.starts_with(label), "{}", row.metric);
         }
         assert!(!row.micros || row.metric.ends_with("_seconds"), "{}", row.metric);
-        for (_, pattern) in row.strings {
+        for (_, pattern) in &row.strings {
             let numbers = usize::from(row.index != Index::None);
             assert_eq!(pattern.matches("{}").count(), numbers, "{pattern}");
         }
@@ -40,33 +46,37 @@ fn a_number_stands_where_the_row_has_an_index_and_microseconds_become_seconds() 
 }
 
 #[test]
-fn each_string_means_its_own_row_and_no_driver_has_two_in_a_row() {
+fn each_string_has_one_row_and_each_driver_one_string_a_row() {
     for (place, row) in TABLE.iter().enumerate() {
         let mut drivers = HashSet::new();
-        for (driver, pattern) in row.strings {
+        for (driver, pattern) in &row.strings {
             assert!(drivers.insert(driver), "{driver} twice in {}", row.metric);
             let numbers = if row.index == Index::None { 0..1 } else { 0..8 };
             for number in numbers {
                 let string = pattern.replace("{}", &number.to_string());
                 let index = (row.index != Index::None).then_some(number);
-                assert_eq!(meaning(driver, &string), Some(Meaning { row: place, index }));
+                assert_eq!(find(driver, &string), Some(StatId { row: place, index }));
             }
         }
     }
 }
 
 #[test]
-fn numbers_out_of_range_mean_nothing() {
+fn numbers_out_of_range_do_not_match() {
     for number in ["8", "9", "00", "01", "10", "-1", "+1", "999999", "", " 1", "1 ", "٣", "{}", "x"]
     {
-        assert_eq!(told("mlx5_core", &format!("rx_prio{number}_pause")), None, "{number}");
-        assert_eq!(told("mlx5_core", &format!("rx_err_lane_{number}_phy")), None, "{number}");
-        assert_eq!(told("bnxt_en", &format!("rx_discard_packets_cos{number}")), None, "{number}");
+        assert_eq!(metric_of("mlx5_core", &format!("rx_prio{number}_pause")), None, "{number}");
+        assert_eq!(metric_of("mlx5_core", &format!("rx_err_lane_{number}_phy")), None, "{number}");
+        assert_eq!(
+            metric_of("bnxt_en", &format!("rx_discard_packets_cos{number}")),
+            None,
+            "{number}"
+        );
     }
 }
 
 #[test]
-fn strings_that_are_not_in_the_table_mean_nothing() {
+fn unknown_strings_do_not_match() {
     for string in [
         "",
         "{}",
@@ -90,7 +100,7 @@ fn strings_that_are_not_in_the_table_mean_nothing() {
         "tx0_bytes",
         "ch0_events",
     ] {
-        assert_eq!(told("mlx5_core", string), None, "{string:?}");
+        assert_eq!(metric_of("mlx5_core", string), None, "{string:?}");
     }
     for (driver, string) in [
         ("bnxt_en", "[0]: rx_ucast_packets"),
@@ -108,22 +118,22 @@ fn strings_that_are_not_in_the_table_mean_nothing() {
         ("hns3", "mac_rx_pfc_pri3_xoff_time"),
         ("mana", "rx_0_packets"),
     ] {
-        assert_eq!(told(driver, string), None, "{driver} {string}");
+        assert_eq!(metric_of(driver, string), None, "{driver} {string}");
     }
-    assert_eq!(told("mlx5_core", &"rx_prio3_pause".repeat(10_000)), None);
+    assert_eq!(metric_of("mlx5_core", &"rx_prio3_pause".repeat(10_000)), None);
 }
 
 #[test]
-fn other_drivers_strings_mean_nothing() {
+fn strings_of_other_drivers_do_not_match() {
     for driver in ["", "mlx5", "mlx5e_rep", "e1000e", "bnxt", "virtio_net", "mlx5_core ", "ena"] {
-        assert_eq!(told(driver, "rx_prio3_pause"), None, "{driver}");
-        assert_eq!(told(driver, "rx_pfc_frames"), None, "{driver}");
+        assert_eq!(metric_of(driver, "rx_prio3_pause"), None, "{driver}");
+        assert_eq!(metric_of(driver, "rx_pfc_frames"), None, "{driver}");
     }
-    assert_eq!(told("bnxt_en", "rx_prio3_pause"), None);
+    assert_eq!(metric_of("bnxt_en", "rx_prio3_pause"), None);
 }
 
 #[test]
-fn mlx5_strings() {
+fn strings_of_mlx5_match() {
     for (string, metric, index) in [
         ("rx_prio0_pause", "priority_receive_pause_frames", Some(0)),
         ("rx_prio7_pause", "priority_receive_pause_frames", Some(7)),
@@ -167,16 +177,16 @@ fn mlx5_strings() {
         ("outbound_pci_stalled_wr_events", "pci_stalled_write_seconds", None),
         ("module_unplug", "module_unplug_events", None),
     ] {
-        assert_eq!(told("mlx5_core", string), Some((metric, index)), "{string}");
+        assert_eq!(metric_of("mlx5_core", string), Some((metric, index)), "{string}");
     }
-    let pause = meaning("mlx5_core", "rx_prio3_pause_duration").unwrap();
+    let pause = find("mlx5_core", "rx_prio3_pause_duration").unwrap();
     assert!(TABLE[pause.row].micros, "mlx5 counts pauses in microseconds");
-    let stalls = meaning("mlx5_core", "outbound_pci_stalled_rd_events").unwrap();
+    let stalls = find("mlx5_core", "outbound_pci_stalled_rd_events").unwrap();
     assert!(!TABLE[stalls.row].micros, "and these in seconds");
 }
 
 #[test]
-fn strings_of_the_others() {
+fn strings_of_other_known_drivers_match() {
     for (driver, string, metric, index) in [
         ("bnxt_en", "rx_pfc_ena_frames_pri5", "priority_receive_pause_frames", Some(5)),
         ("bnxt_en", "pfc_pri0_rx_duration_us", "priority_receive_pause_seconds", Some(0)),
@@ -205,6 +215,6 @@ fn strings_of_the_others() {
         ("hns3", "mac_rx_fcs_err_pkt_num", "crc_errors", None),
         ("mana", "hc_tc3_rx_pause_phy", "class_receive_pause_frames", Some(3)),
     ] {
-        assert_eq!(told(driver, string), Some((metric, index)), "{driver} {string}");
+        assert_eq!(metric_of(driver, string), Some((metric, index)), "{driver} {string}");
     }
 }

@@ -2,14 +2,20 @@ use std::collections::HashSet;
 
 use super::*;
 
+#[test]
+fn every_row_of_the_file_parses() {
+    let lines = TEXT.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    assert_eq!(TABLE.len(), lines.skip(1).count());
+}
+
 fn metric_of(file: &str) -> Option<&'static str> {
     find(file).map(|row| TABLE[row].metric)
 }
 
 #[test]
-fn names_are_unique_and_well_formed() {
+fn names_are_unique_and_valid() {
     let (mut metrics, mut files) = (HashSet::new(), HashSet::new());
-    for row in TABLE {
+    for row in TABLE.iter() {
         let name = row.metric;
         assert!(metrics.insert(name), "{name} twice");
         assert!(name.starts_with(|first: char| first.is_ascii_lowercase()), "{name}");
@@ -18,26 +24,26 @@ fn names_are_unique_and_well_formed() {
             "{name}"
         );
         assert!(!name.ends_with("_total") && !name.contains("__"), "{name}");
-        // These are names of their own: for all files unknown, and of the family of lifespans.
+        // Taken: the family of files without a row, and the setting beside the counters.
         assert!(name != "counter" && name != "lifespan");
         assert!(!row.files.is_empty() && row.scale >= 1, "{name}");
-        for file in row.files {
+        for file in &row.files {
             assert!(files.insert(*file), "{file} twice");
         }
     }
 }
 
 #[test]
-fn counts_of_other_units_end_in_the_base_unit() {
-    for row in TABLE {
+fn scaled_counters_are_in_bytes() {
+    for row in TABLE.iter() {
         assert!(row.scale == 1 || row.metric.ends_with("_bytes"), "{}", row.metric);
         assert!(!row.metric.ends_with("_octets") && !row.metric.ends_with("_words"));
     }
 }
 
 #[test]
-fn helps_are_sentences_that_need_no_escaping() {
-    for HwRow { metric, help, drivers, .. } in TABLE {
+fn helps_are_sentences_without_escapes() {
+    for HwRow { metric, help, drivers, .. } in TABLE.iter() {
         assert!(help.ends_with('.') && !help.contains(['\n', '\\', '"']), "{metric}: {help}");
         assert!(help.starts_with(|first: char| first.is_uppercase()), "{metric}: {help}");
         assert!(drivers.split(", ").all(|driver| !driver.is_empty()), "{metric}: {drivers}");
@@ -45,16 +51,16 @@ fn helps_are_sentences_that_need_no_escaping() {
 }
 
 #[test]
-fn every_file_is_found_in_its_row() {
+fn find_returns_row_of_each_file() {
     for (index, row) in TABLE.iter().enumerate() {
-        for file in row.files {
+        for file in &row.files {
             assert_eq!(find(file), Some(index), "{file}");
         }
     }
 }
 
 #[test]
-fn files_of_each_driver_are_found() {
+fn spellings_of_drivers_are_found() {
     for (file, metric) in [
         ("out_of_sequence", "out_of_sequence"),
         ("vport_out_of_sequence", "vport_out_of_sequence"),
@@ -80,7 +86,7 @@ fn files_of_each_driver_are_found() {
 }
 
 #[test]
-fn what_is_not_in_the_table_is_not_found() {
+fn unknown_files_are_not_found() {
     for file in [
         "",
         ",32",

@@ -1,73 +1,72 @@
-//! What a driver counts on its Ethernet port: ETHTOOL_GSTATS, which `ethtool -S` prints.
+//! Reads the statistics of an Ethernet driver: ETHTOOL_GSTATS, which `ethtool -S` prints.
 
 mod sys;
 
 use std::io;
 
 use crate::model::EthernetValue;
-use crate::model::ethernet;
-use crate::model::ethernet::Meaning;
+use crate::model::ethernet::{self, StatId};
 
-use super::asked::{Asking, LeftAlone};
-use super::file::Directory;
+use super::backoff::{Attempt, Backoff};
+use super::sysfs::Directory;
 use sys::Socket;
 
-pub use sys::each as strings;
+pub use sys::split_strings;
 
 /// Reads the statistics of an interface whose driver is known.
 #[derive(Debug)]
 pub(super) struct EthernetReader {
-    /// What to ask by; `None` where the driver is none that is known.
+    /// `None` where the driver is not in the [table](ethernet).
     socket: Option<Socket>,
     name: String,
     statistics: Statistics,
-    left_alone: LeftAlone,
+    backoff: Backoff,
 }
 
 /// The statistics of a driver.
 #[derive(Debug)]
 struct Statistics {
     driver: String,
-    /// A sum over the strings whose meanings are known.
-    strings: Option<u32>,
-    /// What each means, in the driver's order, found out once: an mlx5 has thousands, most of them
-    /// of its queues.
-    meanings: Vec<Option<Meaning>>,
-    /// Those of the last look.
+    /// The CRC-32 of the strings that `ids` belong to.
+    strings_crc: Option<u32>,
+    /// The row of each statistic, in the driver's order, found once: an mlx5 has thousands of them, most of
+    /// its queues.
+    ids: Vec<Option<StatId>>,
+    /// The values of the latest read.
     values: Vec<u64>,
 }
 
 impl EthernetReader {
-    /// Looks whether an interface has statistics that are known.
+    /// Opens the statistics of an interface, if its driver is in the table.
     ///
-    /// The kernel is asked by the interface's name, in the network namespace that we are in; so the
-    /// one that sysfs shows must be the one that has this name here, which its index tells.
+    /// The ioctl takes the name of an interface in the network namespace of this process, which need not be
+    /// that of the sysfs; so the index of the interface must be the same in both.
     pub(super) fn open(directory: &Directory, name: &str) -> Self {
-        let driver = directory.link("device/driver").unwrap_or_default();
-        let socket = if ethernet::knows(&driver) { Socket::open().ok() } else { None };
+        let driver = directory.link_target("device/driver").unwrap_or_default();
+        let socket = if ethernet::is_known(&driver) { Socket::open().ok() } else { None };
         EthernetReader {
-            socket: socket.filter(|socket| is_ours(socket, directory, name)),
+            socket: socket.filter(|socket| has_same_index(socket, directory, name)),
             name: name.to_owned(),
             statistics: Statistics {
                 driver,
-                strings: None,
-                meanings: Vec::new(),
+                strings_crc: None,
+                ids: Vec::new(),
                 values: Vec::new(),
             },
-            left_alone: LeftAlone::default(),
+            backoff: Backoff::default(),
         }
     }
 
-    /// Reads them; none if the driver refuses, and for a while after.
-    pub(super) fn read(&mut self, asking: Asking) -> Vec<EthernetValue> {
+    /// Reads the statistics that are in the table; none if the read fails, and until its backoff is over.
+    pub(super) fn read(&mut self, attempt: Attempt) -> Vec<EthernetValue> {
         let Some(socket) = &self.socket else { return Vec::new() };
-        if !self.left_alone.may_be_asked(asking) {
+        if !self.backoff.is_over(attempt) {
             return Vec::new();
         }
         let read = self.statistics.read(socket, &self.name);
-        self.left_alone = match &read {
-            Ok(_) => LeftAlone::default(),
-            Err(_) => LeftAlone::after(asking),
+        self.backoff = match &read {
+            Ok(_) => Backoff::default(),
+            Err(_) => Backoff::after_failure(attempt),
         };
         read.unwrap_or_else(|error| {
             tracing::debug!(netdev = self.name, %error, "the interface tells no statistics");
@@ -79,31 +78,31 @@ impl EthernetReader {
 impl Statistics {
     fn read(&mut self, socket: &Socket, name: &str) -> io::Result<Vec<EthernetValue>> {
         socket.statistics(name, &mut self.values)?;
-        // As many strings may be others: channels come and go, and mlx5 has PFC's only of priorities
-        // where it is on (mlx5/core/en_stats.c), so that one may take another's place.
+        // The strings may change while their number stays: channels come and go, and mlx5 has statistics of
+        // PFC only for priorities where it is enabled (mlx5/core/en_stats.c).
         let strings = socket.strings(name)?;
-        let sum = Some(crc32fast::hash(&strings));
-        if self.strings != sum {
-            let meaning = |string: String| ethernet::meaning(&self.driver, &string);
-            self.meanings = sys::each(&strings).map(meaning).collect();
-            self.strings = sum;
+        let crc = Some(crc32fast::hash(&strings));
+        if self.strings_crc != crc {
+            let find = |string: String| ethernet::find(&self.driver, &string);
+            self.ids = split_strings(&strings).map(find).collect();
+            self.strings_crc = crc;
         }
-        if self.values.len() != self.meanings.len() {
+        if self.values.len() != self.ids.len() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "not a string for each"));
         }
-        Ok(told(&self.meanings, &self.values))
+        Ok(known_values(&self.ids, &self.values))
     }
 }
 
-/// The values that mean something.
-fn told(meanings: &[Option<Meaning>], values: &[u64]) -> Vec<EthernetValue> {
-    let value = |(meaning, &value): (&Option<Meaning>, &u64)| {
-        meaning.map(|Meaning { row, index }| EthernetValue { row, index, value })
+/// The values of the statistics that are in the table.
+fn known_values(ids: &[Option<StatId>], values: &[u64]) -> Vec<EthernetValue> {
+    let value = |(id, &value): (&Option<StatId>, &u64)| {
+        id.map(|StatId { row, index }| EthernetValue { row, index, value })
     };
-    meanings.iter().zip(values).filter_map(value).collect()
+    ids.iter().zip(values).filter_map(value).collect()
 }
 
-fn is_ours(socket: &Socket, directory: &Directory, name: &str) -> bool {
+fn has_same_index(socket: &Socket, directory: &Directory, name: &str) -> bool {
     let index: Option<u32> = directory.text("ifindex").parse().ok();
     index.is_some() && index == socket.index(name).ok()
 }
@@ -116,33 +115,34 @@ mod tests {
     use ib_mad::Moment;
 
     #[test]
-    fn values_are_told_by_the_place_of_their_string() {
-        let meanings = [None, Some(Meaning { row: 4, index: Some(3) }), None];
+    fn values_belong_to_strings_of_same_index() {
+        let ids = [None, Some(StatId { row: 4, index: Some(3) }), None];
         let value = EthernetValue { row: 4, index: Some(3), value: 20 };
-        assert_eq!(told(&meanings, &[10, 20, 30]), [value]);
+        assert_eq!(known_values(&ids, &[10, 20, 30]), [value]);
     }
 
     #[test]
-    fn one_that_refused_is_left_alone() {
+    fn failed_read_backs_off() {
         let mut reader = EthernetReader {
             socket: Some(Socket::open().unwrap()),
             name: "lo".to_owned(),
             statistics: Statistics {
                 driver: "mlx5_core".to_owned(),
-                strings: None,
-                meanings: Vec::new(),
+                strings_crc: None,
+                ids: Vec::new(),
                 values: Vec::new(),
             },
-            left_alone: LeftAlone::default(),
+            backoff: Backoff::default(),
         };
         let at = |seconds| Moment::default() + Duration::from_secs(seconds);
-        let mut look = |seconds| {
-            let read = reader.read(Asking { now: at(seconds), rest: Duration::from_secs(60) });
+        let mut read_at = |seconds| {
+            let attempt = Attempt { now: at(seconds), error_backoff: Duration::from_secs(60) };
+            let read = reader.read(attempt);
             assert!(read.is_empty(), "{read:?}");
-            reader.left_alone.until
+            reader.backoff.until
         };
-        assert_eq!(look(0), Some(at(60)));
-        assert_eq!(look(59), Some(at(60)), "it was not asked");
-        assert_eq!(look(60), Some(at(120)), "it was");
+        assert_eq!(read_at(0), Some(at(60)));
+        assert_eq!(read_at(59), Some(at(60)), "it was not read");
+        assert_eq!(read_at(60), Some(at(120)), "it was read");
     }
 }

@@ -1,12 +1,12 @@
-//! The process gives up what it does not need.
+//! Sandboxes the process: it drops the privileges that it does not need.
 //!
-//! Once devices are open, sockets bound and the history's file is held, a monitor has only to read on:
-//! it starts no programs, connects to nobody, and has no use for a capability. Whatever a hostile MAD,
-//! file or request might make of it is kept from the rest of the host by the kernel (landlock(7),
-//! capabilities(7), `PR_SET_NO_NEW_PRIVS`). All of it is inherited by threads and cannot be taken back,
-//! so it is done before the first thread is started.
+//! Once devices are open, sockets are bound and the history's file is locked, the exporter only reads: it
+//! starts no programs, opens no connections, and needs no capability. So the kernel keeps a process that a
+//! hostile MAD, file or request has taken over from the rest of the host (landlock(7), capabilities(7),
+//! `PR_SET_NO_NEW_PRIVS`). Threads inherit the restrictions, which cannot be removed again, so they are applied
+//! before the first thread starts.
 //!
-//! A kernel that cannot do all of it does what it can. Nothing here keeps the program from running.
+//! An old kernel applies those that it has. No failure here stops the program.
 
 use std::path::{Path, PathBuf};
 
@@ -21,34 +21,33 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// What is handled: all that Linux 6.12 can. Older kernels do less; what newer ones could deny
-/// besides is of no use here.
-const KNOWN: ABI = ABI::V6;
+/// The access rights that are restricted: those of Linux 6.12. Older kernels restrict fewer.
+const LANDLOCK_ABI: ABI = ABI::V6;
 
-/// What the process goes on to need.
+/// The files that the process accesses from now on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// Files and folders that are read.
+pub struct AllowedPaths {
+    /// Files and folders to read.
     pub read: Vec<PathBuf>,
-    /// Files in these folders that are read again, whoever owns them.
+    /// Files to read again in these folders, whoever owns them.
     pub files: Vec<PathBuf>,
-    /// Folders in which files are made, written, renamed and removed.
+    /// Folders in which to create, write, rename and remove files.
     pub write: Vec<PathBuf>,
-    /// Folders in which empty folders are removed.
-    pub empty: Vec<PathBuf>,
-    /// Folders of devices that are opened, written to and controlled.
+    /// Folders in which to remove empty folders.
+    pub remove_dirs: Vec<PathBuf>,
+    /// Folders of devices to open, write to and control (ioctl).
     pub devices: Vec<PathBuf>,
 }
 
-/// Gives up all but these, and tells the log what came of it.
-pub fn confine(needs: &Needs) {
+/// Restricts the process to these paths, and logs the result.
+pub fn enter(paths: &AllowedPaths) {
     if let Err(error) = set_no_new_privs(true) {
         tracing::warn!(%error, "new privileges cannot be given up");
     }
-    if let Err(error) = drop_capabilities(needs) {
+    if let Err(error) = drop_capabilities(paths) {
         tracing::warn!(%error, "capabilities cannot be given up");
     }
-    match restrict(needs) {
+    match restrict(paths) {
         Ok(RulesetStatus::FullyEnforced) => {
             tracing::debug!("confined to its own files and sockets");
         }
@@ -63,19 +62,19 @@ pub fn confine(needs: &Needs) {
     }
 }
 
-/// Root's user id alone opens root's devices and files. Files of others, and in folders of others, it
-/// opens by a capability.
-fn drop_capabilities(needs: &Needs) -> Result<(), Errno> {
+/// Drops all capabilities, except one that is needed for files or folders of other users. The user root can
+/// open root's devices and files without a capability.
+fn drop_capabilities(paths: &AllowedPaths) -> Result<(), Errno> {
     let held = capabilities(None)?;
-    let folders = needs.write.iter().map(|folder| existing(folder));
+    let folders = paths.write.iter().map(|folder| nearest_existing(folder));
     let (writes, reads) =
-        (!folders.into_iter().all(is_own), !are_readable_without(held, &needs.files)?);
+        (!folders.into_iter().all(is_owned), !are_readable_without(held, &paths.files)?);
     let kept = kept(held.permitted, writes, reads);
     if (held.permitted | held.inheritable).difference(kept).is_empty() {
         return Ok(());
     }
-    // Kernels before 4.3 have no ambient set. Where CAP_SETPCAP is missing, the bounding set stays as
-    // it is; without new privileges it means nothing.
+    // Kernels before 4.3 have no ambient set. Without CAP_SETPCAP the bounding set stays as it is, which has no
+    // effect with no_new_privs.
     let _ = clear_ambient_capability_set();
     for capability in CapabilitySet::all().difference(kept).iter() {
         let _ = remove_capability_from_bounding_set(capability);
@@ -84,9 +83,9 @@ fn drop_capabilities(needs: &Needs) -> Result<(), Errno> {
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })
 }
 
-/// The capabilities that stay, of those that are held: for folders of others that it writes to, or for files
-/// of others that it reads. Docker's default set has CAP_DAC_OVERRIDE, and not CAP_DAC_READ_SEARCH, which reads
-/// whatever the file's mode and writes nothing.
+/// The permitted capabilities to keep: to write to folders of other users, or to read files of other users.
+/// CAP_DAC_READ_SEARCH reads whatever the file's mode and writes nothing, but Docker's default set has only
+/// CAP_DAC_OVERRIDE.
 fn kept(permitted: CapabilitySet, writes: bool, reads: bool) -> CapabilitySet {
     let needed = if writes || reads && !permitted.contains(CapabilitySet::DAC_READ_SEARCH) {
         CapabilitySet::DAC_OVERRIDE
@@ -98,15 +97,14 @@ fn kept(permitted: CapabilitySet, writes: bool, reads: bool) -> CapabilitySet {
     permitted & needed
 }
 
-fn is_own(folder: &Path) -> bool {
+fn is_owned(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let user = rustix::process::geteuid().as_raw();
     std::fs::metadata(folder).map_or(true, |folder| folder.uid() == user)
 }
 
-/// Whether this thread can read these files, or the folders of those that are not there yet, without a
-/// capability. It is tried, for what counts is more than the owner: the file's mode and lists, and those
-/// of each folder on the way.
+/// Whether this thread can read these files, or the folders of missing ones, without a capability. It tries,
+/// because more than the owner matters: mode and access lists of the file, and of each folder on its path.
 fn are_readable_without(held: CapabilitySets, files: &[PathBuf]) -> Result<bool, Errno> {
     let reading = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
     if !held.permitted.intersects(reading) {
@@ -118,26 +116,28 @@ fn are_readable_without(held: CapabilitySets, files: &[PathBuf]) -> Result<bool,
     )?;
     let readable = files.iter().all(|file| match open(file) {
         Err(Errno::ACCESS) => false,
-        Err(Errno::NOENT) => open(existing(file.parent().unwrap_or(file))) != Err(Errno::ACCESS),
+        Err(Errno::NOENT) => {
+            open(nearest_existing(file.parent().unwrap_or(file))) != Err(Errno::ACCESS)
+        }
         _ => true,
     });
     set_capabilities(None, held)?;
     Ok(readable)
 }
 
-/// Opens a file for reading, and does not wait for the other end of a pipe.
+/// Opens a file for reading. NONBLOCK: to open a FIFO must not wait for its other end.
 fn open(path: &Path) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty()).map(drop)
 }
 
-fn restrict(needs: &Needs) -> Result<RulesetStatus, RulesetError> {
+fn restrict(paths: &AllowedPaths) -> Result<RulesetStatus, RulesetError> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(KNOWN))?
-        // No rule allows any: sockets are bound by now, and nobody is connected to.
-        .handle_access(AccessNet::from_all(KNOWN))?
-        // Abstract Unix sockets stay: a service manager may have its own there.
+        .handle_access(AccessFs::from_all(LANDLOCK_ABI))?
+        // No rule allows any: sockets are bound already, and none is connected.
+        .handle_access(AccessNet::from_all(LANDLOCK_ABI))?
+        // Abstract Unix sockets stay accessible: the service manager may have its own there.
         .scope(Scope::Signal)?
         .create()?
         .set_compatibility(CompatLevel::BestEffort);
@@ -145,17 +145,18 @@ fn restrict(needs: &Needs) -> Result<RulesetStatus, RulesetError> {
     let device = read | AccessFs::WriteFile | AccessFs::IoctlDev;
     let write =
         read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
-    let ruleset = allow(ruleset, &needs.read, read)?;
-    let ruleset = allow(ruleset, &needs.devices, device)?;
-    // A folder that is not there yet may be mounted or made later.
-    let folders = needs.write.iter().map(|folder| existing(folder).to_owned()).collect::<Vec<_>>();
+    let ruleset = allow(ruleset, &paths.read, read)?;
+    let ruleset = allow(ruleset, &paths.devices, device)?;
+    // A missing folder may be mounted or created later.
+    let folders =
+        paths.write.iter().map(|folder| nearest_existing(folder).to_owned()).collect::<Vec<_>>();
     let ruleset = allow(ruleset, &folders, write)?;
-    let ruleset = allow(ruleset, &needs.empty, AccessFs::RemoveDir.into())?;
-    // It sets no_new_privs, too.
+    let ruleset = allow(ruleset, &paths.remove_dirs, AccessFs::RemoveDir.into())?;
+    // Sets no_new_privs, too.
     Ok(ruleset.restrict_self()?.ruleset)
 }
 
-/// Allows access to what is there of these: what is not there now is not needed.
+/// Allows access to the paths that exist.
 fn allow(
     mut ruleset: RulesetCreated,
     paths: &[PathBuf],
@@ -163,15 +164,16 @@ fn allow(
 ) -> Result<RulesetCreated, RulesetError> {
     for path in paths {
         let Ok(found) = PathFd::new(path) else { continue };
-        // A file knows fewer rights than a folder, and a rule may not name others.
-        let access = if path.is_dir() { access } else { access & AccessFs::from_file(KNOWN) };
+        // A rule for a file must not have the rights of folders.
+        let access =
+            if path.is_dir() { access } else { access & AccessFs::from_file(LANDLOCK_ABI) };
         ruleset = ruleset.add_rule(PathBeneath::new(found, access))?;
     }
     Ok(ruleset)
 }
 
-/// The nearest folder on the way to this one that is there.
-fn existing(folder: &Path) -> &Path {
+/// The folder itself, or the nearest one above it that exists.
+fn nearest_existing(folder: &Path) -> &Path {
     let mut ancestors = folder.ancestors().filter(|folder| !folder.as_os_str().is_empty());
     ancestors.find(|folder| folder.is_dir()).unwrap_or(Path::new("."))
 }
@@ -181,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_needed_stays_of_what_is_held() {
+    fn needed_capability_is_kept_if_permitted() {
         let (all, over, read, none) = (
             CapabilitySet::all(),
             CapabilitySet::DAC_OVERRIDE,
@@ -203,10 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_to_come_is_made_in_the_nearest_one_there_is() {
+    fn missing_folder_gives_nearest_above() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(existing(dir.path()), dir.path());
-        assert_eq!(existing(&dir.path().join("a/b")), dir.path());
-        assert_eq!(existing(Path::new("not-there/at-all")), Path::new("."));
+        assert_eq!(nearest_existing(dir.path()), dir.path());
+        assert_eq!(nearest_existing(&dir.path().join("a/b")), dir.path());
+        assert_eq!(nearest_existing(Path::new("not-there/at-all")), Path::new("."));
     }
 }

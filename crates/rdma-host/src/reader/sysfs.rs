@@ -1,9 +1,9 @@
-//! Small text files of sysfs, below directories that are held open.
+//! Reads small text files of sysfs, relative to directories that are held open.
 //!
-//! A look at a node of eight HCAs reads some 500 files. Opened by their last name alone, from a
-//! directory that is open already, and read into a buffer on the stack, each costs three system
-//! calls and no allocation; by its whole path the kernel walks eight directories for each. An open
-//! directory of sysfs holds nothing back: when the device goes, its files are not found any more.
+//! Reading a node of eight HCAs reads some 500 files. Opened by its name in a directory that is open
+//! already, and read into a buffer on the stack, a file costs three system calls and no allocation; by its
+//! whole path the kernel walks eight directories for each. An open directory of sysfs keeps no device alive:
+//! when the device is removed, its files are not found any more.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr};
@@ -15,52 +15,51 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags, openat};
 
-/// What fits a value. Those of sysfs are a line each; its longest here, a node description, has 64
-/// bytes.
-const LONGEST: usize = 256;
+/// The most bytes that are read of a value. Values of sysfs are a line each; the longest here, a node
+/// description, has 64 bytes.
+const MAX_VALUE: usize = 256;
 
-/// Where a value is read to.
-pub(crate) struct Buffer([u8; LONGEST]);
+/// What a value is read into.
+pub(crate) struct Buffer([u8; MAX_VALUE]);
 
 impl Buffer {
-    /// An empty one.
     pub(crate) fn new() -> Self {
-        Buffer([0; LONGEST])
+        Buffer([0; MAX_VALUE])
     }
 }
 
 /// How many names that are not UTF-8 are remembered, so that each is logged once.
-const MOST_STRANGE: usize = 256;
+const MAX_LOGGED_NAMES: usize = 256;
 
 /// An open directory.
 #[derive(Debug)]
 pub struct Directory {
     fd: OwnedFd,
-    /// The path that it was opened by, for messages.
+    /// For messages.
     path: PathBuf,
 }
 
 impl Directory {
-    /// Opens one by its path.
+    /// Opens a directory by its path.
     pub fn open(path: &Path) -> io::Result<Directory> {
         let fd = openat(rustix::fs::CWD, path, DIRECTORY, Mode::empty())?;
         Ok(Directory { fd, path: path.to_owned() })
     }
 
-    /// Opens one below this.
-    pub fn below(&self, path: &str) -> io::Result<Directory> {
+    /// Opens a directory below this one.
+    pub fn open_below(&self, path: &str) -> io::Result<Directory> {
         let fd = openat(&self.fd, path, DIRECTORY, Mode::empty())?;
         Ok(Directory { fd, path: self.path.join(path) })
     }
 
-    /// The number that the kernel gave this directory. It stays when the directory is renamed, and a
-    /// directory that is made again under the same name has another one.
-    pub(crate) fn number(&self) -> Option<u64> {
+    /// The inode number: it stays when the directory is renamed, and a directory that is made again under
+    /// the same name has another one.
+    pub(crate) fn inode(&self) -> Option<u64> {
         rustix::fs::fstat(&self.fd).ok().map(|stat| stat.st_ino)
     }
 
-    /// Whether this is what a path leads to now. A directory that is open stays the device's own,
-    /// whatever its device is called by now, and whoever has its name.
+    /// Whether `path` leads to this directory now. An open directory stays that of its device when the
+    /// device is renamed and another one takes its name.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         match (rustix::fs::fstat(&self.fd), rustix::fs::stat(path)) {
             (Ok(open), Ok(there)) => (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino),
@@ -68,8 +67,8 @@ impl Directory {
         }
     }
 
-    /// The names in it, sorted, without those that start with a dot. A name that is not UTF-8 is left
-    /// out, because no label can hold it, and logged once.
+    /// The names of its entries, sorted, without those that start with a dot. A name that is not UTF-8 is
+    /// skipped, because no label can hold it, and logged once.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.fd)? {
@@ -85,9 +84,9 @@ impl Directory {
         Ok(names)
     }
 
-    /// Reads a file below it, without the blanks around its value.
+    /// Reads a file, without the blanks around its value.
     pub(crate) fn read<'b>(&self, name: &CStr, buffer: &'b mut Buffer) -> io::Result<&'b str> {
-        // Not to wait for a pipe's other end, should somebody have put one there.
+        // NONBLOCK: to open a FIFO must not wait for its writer.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = openat(&self.fd, name, flags, Mode::empty())?;
         let length = rustix::io::read(&file, &mut buffer.0[..])?;
@@ -95,7 +94,7 @@ impl Directory {
         std::str::from_utf8(text).map(str::trim).map_err(io::Error::other)
     }
 
-    /// Reads a file below it that may be missing or refuse: what is not there is empty.
+    /// Reads a file; empty if it is missing or cannot be read.
     pub fn text(&self, name: &str) -> String {
         let mut buffer = Buffer::new();
         let text = CString::new(name)
@@ -104,8 +103,8 @@ impl Directory {
         text.unwrap_or_default()
     }
 
-    /// The last name of what a link below it leads to: `driver` leads to `…/drivers/mlx5_core`.
-    pub fn link(&self, name: &str) -> Option<String> {
+    /// The last part of a symbolic link's target: `mlx5_core` for `driver`, a link to `…/drivers/mlx5_core`.
+    pub fn link_target(&self, name: &str) -> Option<String> {
         let target = rustix::fs::readlinkat(&self.fd, name, Vec::new()).ok()?;
         let target = target.into_string().ok()?;
         target.rsplit('/').next().filter(|last| !last.is_empty()).map(str::to_owned)
@@ -116,7 +115,7 @@ impl Directory {
 fn warn_once(path: PathBuf) {
     static LOGGED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
-    if logged.len() < MOST_STRANGE && !logged.contains(&path) {
+    if logged.len() < MAX_LOGGED_NAMES && !logged.contains(&path) {
         let shown = path.as_os_str().as_bytes().escape_ascii().to_string();
         tracing::warn!(path = shown, "the name is not UTF-8: nothing of it is exported");
         logged.insert(path);
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_without_blanks_and_what_is_not_there_is_empty() {
+    fn values_are_trimmed_and_missing_files_are_empty() {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [("a", "12\n"), ("b", " 3 \n\n"), ("c", ""), ("d", "7")] {
             std::fs::write(dir.path().join(name), text).unwrap();
@@ -138,14 +137,14 @@ mod tests {
         std::fs::write(dir.path().join("latin"), [0xe9, b'\n']).unwrap();
         std::fs::write(dir.path().join("long"), "9".repeat(5000)).unwrap();
         let open = Directory::open(dir.path()).unwrap();
-        let told = ["a", "b", "c", "d", "e", "latin"].map(|name| open.text(name));
-        assert_eq!(told, ["12", "3", "", "7", "", ""]);
-        assert_eq!(open.text("long").len(), LONGEST, "cut off, and no number any more");
+        let values = ["a", "b", "c", "d", "e", "latin"].map(|name| open.text(name));
+        assert_eq!(values, ["12", "3", "", "7", "", ""]);
+        assert_eq!(open.text("long").len(), MAX_VALUE, "cut off");
         assert_eq!(open.names().unwrap(), ["a", "b", "c", "d", "latin", "long"]);
     }
 
     #[test]
-    fn a_directory_is_not_at_a_path_that_another_one_took() {
+    fn is_at_tells_renamed_directory_from_new_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name| dir.path().join(name);
         std::fs::create_dir(path("a")).unwrap();
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_without_a_writer_does_not_hang() {
+    fn fifo_without_writer_does_not_block() {
         let dir = tempfile::tempdir().unwrap();
         rustix::fs::mknodat(
             rustix::fs::CWD,

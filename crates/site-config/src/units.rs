@@ -1,32 +1,32 @@
-//! Values as people write them.
+//! Values with a unit.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// A length of time as people write it: `15s`, `5m`, `500ms`.
+/// A duration with a unit: `15s`, `5m`, `500ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Span(Duration);
+pub struct HumanDuration(Duration);
 
-impl From<Span> for Duration {
-    fn from(span: Span) -> Duration {
-        span.0
+impl From<HumanDuration> for Duration {
+    fn from(duration: HumanDuration) -> Duration {
+        duration.0
     }
 }
 
-impl FromStr for Span {
+impl FromStr for HumanDuration {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        humantime::parse_duration(text).map(Span).map_err(|error| {
+        humantime::parse_duration(text).map(HumanDuration).map_err(|error| {
             format!("{text:?} is not a length of time such as 15s or 5m ({error})")
         })
     }
 }
 
-impl TryFrom<String> for Span {
+impl TryFrom<String> for HumanDuration {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -34,12 +34,12 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// A number of bytes as people write it: `1GiB`, `500MiB`, `2GB`.
+/// A number of bytes with a unit: `1GiB`, `500MiB`, `2GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Bytes(pub u64);
+pub struct ByteSize(pub u64);
 
-impl FromStr for Bytes {
+impl FromStr for ByteSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -60,12 +60,12 @@ impl FromStr for Bytes {
         number
             .zip(worth)
             .and_then(|(number, worth)| number.checked_mul(worth))
-            .map(Bytes)
+            .map(ByteSize)
             .ok_or_else(|| format!("{text:?} is not a number of bytes such as 500MiB or 1GiB"))
     }
 }
 
-impl TryFrom<String> for Bytes {
+impl TryFrom<String> for ByteSize {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {

@@ -1,22 +1,23 @@
-//! Devices and their ports: is there a link, and what keeps it away?
+//! Devices and their ports: whether there is a link, and if not, why; and the firmware of devices.
+
+use std::collections::BTreeMap;
 
 use ib_mad::port_state::{physical, state};
 use rdma_host::model::{Device, Netdev, Port};
 
-use super::finding::{Finding, Subject};
-use super::host::{Host, is_infiniband, port_name};
+use super::finding::{Finding, Subject, grouped};
+use super::host::{CheckedHost, is_infiniband, port_name};
 
 const SUBJECT: Subject = Subject::Ports;
 
-/// How many entries of a port's table of GIDs are looked at: soft RoCE has 1,024, mlx5 256, and the
-/// interface's own addresses come first.
+/// How many entries of a port's GID table are read: soft RoCE has 1,024, mlx5 256, and the interface's own
+/// addresses come first.
 const GIDS: usize = 64;
 
-/// A GID that nobody set.
+/// A GID that is not set.
 const NO_GID: &str = "0000:0000:0000:0000:0000:0000:0000:0000";
 
-/// Looks at devices and ports.
-pub fn check(host: &Host) -> Vec<Finding> {
+pub fn check(host: &CheckedHost) -> Vec<Finding> {
     if host.devices.is_empty() {
         let place = host.sysfs.join("class/infiniband");
         let found = format!("no RDMA device in {}", place.display());
@@ -27,13 +28,13 @@ pub fn check(host: &Host) -> Vec<Finding> {
     let any_up = host.ports().any(|(_, port)| is_up(port));
     let mut findings = Vec::new();
     for device in &host.devices {
-        if !device.answers {
-            findings.push(silent(device));
+        if !device.is_readable {
+            findings.push(unresponsive(device));
         }
         for port in &device.ports {
-            findings.push(of_port(host, device, port, any_up));
+            findings.push(check_port(host, device, port, any_up));
             if !is_infiniband(port) && is_up(port) && port.link_layer == "Ethernet" {
-                findings.extend(roce(host, device, port));
+                findings.extend(check_gids(host, device, port));
             }
         }
     }
@@ -44,13 +45,13 @@ fn is_up(port: &Port) -> bool {
     matches!(port.state, Some(state::ACTIVE | state::ACTIVE_DEFER))
 }
 
-fn silent(device: &Device) -> Finding {
+fn unresponsive(device: &Device) -> Finding {
     Finding::bad(SUBJECT, &*device.name, "does not answer: it could not be read within 2 s")
         .wanted("a device that answers its driver")
         .mend("dmesg | grep -i -e mlx -e infiniband   # a firmware that hangs wants a reset, or a cold start")
 }
 
-/// How fast it runs, in the words of sysfs.
+/// The rate of the port, with width and speed.
 fn rate(port: &Port) -> String {
     let gigabits = port.rate.map(|bytes| format!("{} Gb/s", bytes as f64 * 8.0 / 1e9));
     let kind = port.width.map(|width| {
@@ -60,7 +61,7 @@ fn rate(port: &Port) -> String {
     format!("{}{}", gigabits.unwrap_or_else(|| "rate unknown".into()), kind.unwrap_or_default())
 }
 
-fn of_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
+fn check_port(host: &CheckedHost, device: &Device, port: &Port, any_up: bool) -> Finding {
     let what = port_name(device, port);
     let layer = if port.link_layer.is_empty() { "link layer unknown" } else { &*port.link_layer };
     let Some(state) = port.state else {
@@ -71,17 +72,17 @@ fn of_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
                 device.name, port.number
             ));
     };
-    let how = format!("{layer}, {}", standing(state, port.physical_state));
+    let how = format!("{layer}, {}", states(state, port.physical_state));
     if is_up(port) {
         return Finding::ok(SUBJECT, what, format!("{how}, {}", rate(port)));
     }
-    if device.about.is_virtual && device.about.guid.unwrap_or_default().0 == 0 {
+    if device.info.is_virtual && device.info.guid.unwrap_or_default().0 == 0 {
         return Finding::warn(SUBJECT, what, format!("{how}: a virtual function without a GUID"))
             .wanted("a node GUID and a port GUID, which the host of the card gives it")
             .mend("on that host: ip link set <ibX> vf <N> node_guid <GUID>; … port_guid <GUID>; … state auto");
     }
     if state == state::INIT {
-        // The subnet manager's own line says more.
+        // The subnet manager has its own finding.
         return Finding::warn(SUBJECT, what, format!("{how}: a link that nobody configured"))
             .wanted("Active")
             .mend("see the subnet manager, below");
@@ -91,10 +92,10 @@ fn of_port(host: &Host, device: &Device, port: &Port, any_up: bool) -> Finding {
             .wanted("Active")
             .mend("wait; if it stays so, look at the subnet manager's log");
     }
-    down(host, device, port, &what, &how, any_up)
+    check_down(host, device, port, &what, &how, any_up)
 }
 
-fn standing(state: u8, physical: Option<u8>) -> String {
+fn states(state: u8, physical: Option<u8>) -> String {
     let name = match physical {
         Some(1) => "Sleep",
         Some(physical::POLLING) => "Polling",
@@ -108,8 +109,15 @@ fn standing(state: u8, physical: Option<u8>) -> String {
     format!("{}, physical state {name}", state::name(state))
 }
 
-/// A port without a link: nobody at the other end, or somebody switched it off.
-fn down(host: &Host, device: &Device, port: &Port, what: &str, how: &str, any_up: bool) -> Finding {
+/// A port without a link.
+fn check_down(
+    host: &CheckedHost,
+    device: &Device,
+    port: &Port,
+    what: &str,
+    how: &str,
+    any_up: bool,
+) -> Finding {
     let ethernet = port.netdevs.iter().filter(|_| !is_infiniband(port));
     if let Some(netdev) = ethernet.into_iter().find(|netdev| is_switched_off(host, netdev)) {
         let found = format!("{how}: its interface {} is switched off", netdev.name);
@@ -131,7 +139,7 @@ fn down(host: &Host, device: &Device, port: &Port, what: &str, how: &str, any_up
         format!("{how}: no link")
     };
     let mend = "plug the cable in or change it; look at the port of the switch at its other end";
-    // On a card of two ports one is often left empty.
+    // On a card with two ports one is often not connected.
     let finding = if device.ports.iter().any(is_up) {
         Finding::note(SUBJECT, what, format!("{found}; the device's other port is up"))
     } else if any_up {
@@ -146,15 +154,15 @@ fn down(host: &Host, device: &Device, port: &Port, what: &str, how: &str, any_up
 /// a cable, too.
 const IFF_UP: u64 = 1;
 
-fn is_switched_off(host: &Host, netdev: &Netdev) -> bool {
+fn is_switched_off(host: &CheckedHost, netdev: &Netdev) -> bool {
     let flags = host.directory(&format!("class/net/{}", netdev.name)).and_then(|directory| {
         u64::from_str_radix(directory.text("flags").strip_prefix("0x")?, 16).ok()
     });
     flags.is_some_and(|flags| flags & IFF_UP == 0)
 }
 
-/// RoCE: its GIDs, of which version 2 goes through routers, and the interface that it runs on.
-fn roce(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
+/// RoCE: the versions of its GIDs, of which version 2 is routable, and its interface.
+fn check_gids(host: &CheckedHost, device: &Device, port: &Port) -> Option<Finding> {
     let path = format!("class/infiniband/{}/ports/{}", device.name, port.number);
     let (types, gids) = (
         host.directory(&format!("{path}/gid_attrs/types"))?,
@@ -168,8 +176,8 @@ fn roce(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
         .collect();
     let netdevs: Vec<&str> = port.netdevs.iter().map(|netdev| &*netdev.name).collect();
     let what = format!("{} GIDs", port_name(device, port));
-    // iWARP has GIDs of its own kind.
-    if device.about.node_type == "rnic" {
+    // GIDs of iWARP have no version.
+    if device.info.node_type == "rnic" {
         return None;
     }
     let count = versions.len();
@@ -186,4 +194,40 @@ fn roce(host: &Host, device: &Device, port: &Port) -> Option<Finding> {
             .wanted("one of RoCE v2: programs that ask for it find no address to send from")
             .mend(format!("ip addr add <ADDRESS>/<LENGTH> dev {netdev}")),
     )
+}
+
+/// Compares the firmware of devices of one type. Only of this host: SMPs return the hardware revision of a node,
+/// and no firmware version.
+pub fn check_firmware(host: &CheckedHost) -> Vec<Finding> {
+    // By type and board: the same type on a board of another vendor has its own firmware.
+    let mut kinds: BTreeMap<(&str, &str), BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for device in &host.devices {
+        let info = &*device.info;
+        // Soft RoCE has none.
+        if info.hca_type.is_empty() || info.firmware.is_empty() {
+            continue;
+        }
+        let versions = kinds.entry((&info.hca_type, &info.board)).or_default();
+        versions.entry(&info.firmware).or_default().push(&device.name);
+    }
+    if kinds.is_empty() {
+        return vec![Finding::ok(Subject::Firmware, "devices", "none with firmware of its own")];
+    }
+    kinds.iter().map(|((kind, board), versions)| check_versions(kind, board, versions)).collect()
+}
+
+fn check_versions(kind: &str, board: &str, versions: &BTreeMap<&str, Vec<&str>>) -> Finding {
+    let what = if board.is_empty() { kind.to_owned() } else { format!("{kind} {board}") };
+    let list = grouped(versions);
+    if versions.len() < 2 {
+        return Finding::ok(Subject::Firmware, what, list);
+    }
+    let mend = if kind.starts_with("MT") {
+        "mlxfwmanager --online -u, or flint -d <device> -i <image> burn; then a reset"
+    } else {
+        "the maker's tool for firmware; then a reset"
+    };
+    Finding::warn(Subject::Firmware, what, format!("differs: {list}"))
+        .wanted("one version on devices that are alike: they fail, and are mended, alike")
+        .mend(mend)
 }

@@ -1,49 +1,50 @@
-//! Names as messages show them, and what a name that is not known may have meant.
+//! Names in messages: quoted, and with suggestions for an unknown one.
 
-/// More of a name than this helps nobody.
-const LONGEST: usize = 60;
+/// The most characters of a name that are shown or compared.
+const MAX_NAME: usize = 60;
 
-/// A name from the file in quotes: never more than one line, and never a long one.
+/// A name from a file in quotes: one short line, whatever it contains.
 pub fn quoted(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_NAME) {
         None => format!("{text:?}"),
         Some((end, _)) => format!("{:?}...", &text[..end]),
     }
 }
 
-/// What else may have been meant, to be put behind "no such thing"; nothing if nothing is near.
-pub fn meant<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+/// ` (did you mean "x"?)` with the known names that are most similar; empty if none is.
+pub fn suggestion<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let wanted: Vec<char> = text.to_lowercase().chars().collect();
-    if wanted.len() > LONGEST {
+    if wanted.len() > MAX_NAME {
         return String::new();
     }
-    // A slip of the finger: up to a third of what is there is wrong. Else a part left out: what is
-    // there lies within the name, or most of it begins it.
-    let slips = (wanted.len() / 3).max(2);
-    let most = (wanted.len() * 2).div_ceil(3).max(4);
+    // A typing error: up to a third of the letters differ. Or a part left out: the text is within the
+    // name, or begins like it.
+    let max_distance = (wanted.len() / 3).max(2);
+    let min_prefix = (wanted.len() * 2).div_ceil(3).max(4);
     let mut near: Vec<(usize, &str)> = known
         .into_iter()
         .filter_map(|name| {
             let letters: Vec<char> = name.to_lowercase().chars().collect();
-            let slipped = distance(&wanted, &letters);
-            let same = wanted.iter().zip(&letters).take_while(|(one, other)| one == other).count();
+            let distance = distance(&wanted, &letters);
+            let prefix =
+                wanted.iter().zip(&letters).take_while(|(one, other)| one == other).count();
             let within =
                 wanted.len() >= 4 && letters.windows(wanted.len()).any(|part| part == wanted);
-            if slipped <= slips && slipped < letters.len() {
-                Some((slipped, name))
+            if distance <= max_distance && distance < letters.len() {
+                Some((distance, name))
             } else if within {
-                Some((LONGEST, name))
+                Some((MAX_NAME, name))
             } else {
-                (same >= most).then(|| (2 * LONGEST - same, name))
+                (prefix >= min_prefix).then(|| (2 * MAX_NAME - prefix, name))
             }
         })
         .collect();
-    near.sort_by_key(|(far, _)| *far);
+    near.sort_by_key(|(distance, _)| *distance);
     // Only the nearest, and at most three of them.
-    let best = near.first().map_or(0, |(far, _)| *far);
+    let best = near.first().map_or(0, |(distance, _)| *distance);
     let names: Vec<String> = near
         .iter()
-        .take_while(|(far, _)| *far == best)
+        .take_while(|(distance, _)| *distance == best)
         .take(3)
         .map(|(_, name)| format!("{name:?}"))
         .collect();
@@ -58,8 +59,8 @@ fn either(names: &[String]) -> String {
     }
 }
 
-/// How many letters have to be added, left out, changed, or swapped with the next (optimal string
-/// alignment).
+/// How many letters have to be added, removed, changed, or swapped with the next (optimal string alignment
+/// distance).
 fn distance(wanted: &[char], name: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=wanted.len()).collect();
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_counted() {
+    fn distance_counts_edits() {
         let letters = |text: &str| text.chars().collect::<Vec<_>>();
         for (one, other, count) in [
             ("leaf-9", "leaf-0-9", 2),
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_is_named_and_what_is_not_is_not() {
+    fn similar_names_are_suggested() {
         let known = ["leaf-0-9", "leaf-0-1", "spine-1", "PortRcvErrors", "SymbolErrorCounter", "a"];
         for (text, says) in [
             ("leaf-9", " (did you mean \"leaf-0-9\"?)"),
@@ -109,14 +110,14 @@ mod tests {
             ("", ""),
             ("b", ""),
         ] {
-            assert_eq!(meant(text, known), says, "{text}");
+            assert_eq!(suggestion(text, known), says, "{text}");
         }
-        assert_eq!(meant(&"leaf".repeat(100), known), "");
+        assert_eq!(suggestion(&"leaf".repeat(100), known), "");
     }
 
     #[test]
-    fn a_name_is_one_short_line() {
+    fn quoted_name_is_one_short_line() {
         assert_eq!(quoted("a\nb"), r#""a\nb""#);
-        assert_eq!(quoted(&"ö".repeat(500)).chars().count(), LONGEST + 5);
+        assert_eq!(quoted(&"ö".repeat(500)).chars().count(), MAX_NAME + 5);
     }
 }

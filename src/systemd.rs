@@ -1,0 +1,110 @@
+//! Notifications to systemd: ready, status, watchdog, stopping.
+//!
+//! Without `$NOTIFY_SOCKET` nothing is sent.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+
+use fabric_observation::Board;
+use ib_umad::client::Heartbeat;
+
+/// How many pings are sent within the timeout of the watchdog.
+const PINGS_PER_TIMEOUT: u32 = 3;
+
+/// Scrapes are served. This does not wait for the first sweep: on a fabric that is down it takes long, and
+/// that is what is to be exported.
+pub fn ready() {
+    notify(&[NotifyState::Ready]);
+}
+
+/// The process is shutting down.
+pub fn stopping() {
+    notify(&[NotifyState::Stopping]);
+}
+
+/// The line that `systemctl status` shows.
+pub fn status(board: &Board) {
+    let fabrics = board.fabrics.iter().map(|fabric| {
+        let ports = fabric.snapshot.iter().flat_map(|snapshot| &snapshot.readings).flatten();
+        format!("{}: {} ports, {} sweeps", fabric.fabric, ports.count(), fabric.tally.sweeps)
+    });
+    let host = board.host.iter().map(|host| {
+        let devices = host.snapshot.as_ref().map_or(0, |snapshot| snapshot.devices.len());
+        format!("this host: {devices} devices, {} looks", host.looks)
+    });
+    let line = fabrics.chain(host).collect::<Vec<_>>().join("; ");
+    notify(&[NotifyState::Status(&line)]);
+}
+
+/// Whether there is a service manager to notify.
+pub fn is_enabled() -> bool {
+    std::env::var_os("NOTIFY_SOCKET").is_some()
+}
+
+/// Pings the watchdog of systemd for as long as all loops run.
+#[derive(Debug)]
+pub struct Watchdog {
+    interval: Duration,
+    /// The heartbeats of the loops, and their counts at the latest check.
+    heartbeats: Vec<(Heartbeat, u64)>,
+}
+
+impl Watchdog {
+    /// A watchdog of these heartbeats; `None` if systemd has none for the unit (`WatchdogSec=`).
+    pub fn new(heartbeats: Vec<Heartbeat>) -> Option<Self> {
+        let timeout = sd_notify::watchdog_enabled()?;
+        let heartbeats = heartbeats.into_iter().map(|heartbeat| (heartbeat, 0)).collect();
+        Some(Watchdog { interval: timeout / PINGS_PER_TIMEOUT, heartbeats })
+    }
+
+    /// The interval of checks.
+    pub fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Sends a ping if each loop has run since the latest check. A loop that is late once does no harm; one that
+    /// hangs for the timeout of the watchdog restarts the process.
+    pub fn check(&mut self) {
+        if self.all_running() {
+            notify(&[NotifyState::Watchdog]);
+        } else {
+            tracing::warn!(
+                "a watch over a fabric stands still: the service manager is not told that all is well"
+            );
+        }
+    }
+
+    fn all_running(&mut self) -> bool {
+        self.heartbeats.iter_mut().fold(true, |all, (heartbeat, before)| {
+            let now = heartbeat.ticks();
+            let is_running = now != std::mem::replace(before, now);
+            all && is_running
+        })
+    }
+}
+
+fn notify(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::debug!(%error, "the service manager cannot be told");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_hanging_loop_withholds_the_ping() {
+        let heartbeats = [Heartbeat::default(), Heartbeat::default()];
+        let counts = heartbeats.iter().map(|heartbeat| (heartbeat.clone(), 0)).collect();
+        let mut watchdog = Watchdog { interval: Duration::from_secs(1), heartbeats: counts };
+        assert!(!watchdog.all_running(), "no loop has run");
+        heartbeats.iter().for_each(Heartbeat::tick);
+        assert!(watchdog.all_running());
+        heartbeats[0].tick();
+        assert!(!watchdog.all_running(), "the second hangs");
+        heartbeats.iter().for_each(Heartbeat::tick);
+        assert!(watchdog.all_running(), "it runs again");
+    }
+}
