@@ -1,5 +1,5 @@
-//! The history's file, as it is asked by HTTP: who may ask it now, for how long, and whose fault it is if
-//! nothing can be told.
+//! Access to the history file by HTTP: limits on concurrent queries and on their size, cancellation, and the
+//! status of each error.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
@@ -20,105 +20,106 @@ use crate::query::Pairs;
 
 use super::refusal::{refused, wrong};
 
-/// How many questions are answered at once: each may hold what it tells in memory.
-const AT_ONCE: usize = 4;
+/// Queries that run at the same time. Each may hold its answer in memory.
+const MAX_CONCURRENT_QUERIES: usize = 4;
 
-/// How many readings one answer may have: 40 bytes each in memory, and some 30 as JSON. It is what 256 ports
-/// count of everything in three quarters of an hour, sweep by sweep. Four such answers take 140 MB.
-const MOST_STEPS: usize = 500_000;
+/// The most readings of one answer: 40 bytes each in memory, and about 30 as JSON. That is 256 ports with
+/// all counters for 45 minutes, sweep by sweep. Four such answers take 140 MB.
+const MAX_READINGS: usize = 500_000;
 
-/// How often a question that nobody waits for is interrupted until it ends. SQLite forgets an interrupt that
-/// comes between two statements.
+/// An abandoned query is interrupted this often until it ends, since SQLite forgets an interrupt that arrives
+/// between two statements.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(10);
 
-/// What an address says, if it can be read.
-pub type Said = Result<Query<Pairs>, QueryRejection>;
+/// The query parameters of a request, or the reason why they cannot be decoded.
+pub type QueryResult = Result<Query<Pairs>, QueryRejection>;
 
-/// The history's file, and who may ask it now.
+/// The history file, and the permits that limit its use.
 #[derive(Clone, Debug)]
-pub struct Archive {
+pub struct HistoryService {
     file: Option<Arc<Path>>,
-    /// Of questions, so many are answered at once.
-    pub seats: Arc<Semaphore>,
-    /// Of copies, one is made at a time.
-    pub copies: Arc<Semaphore>,
+    /// One permit for each query that may run now.
+    pub query_permits: Arc<Semaphore>,
+    /// One permit: a single dump is made and sent at a time.
+    pub dump_permits: Arc<Semaphore>,
 }
 
-impl Archive {
-    /// That of a file, if anything is recorded.
+impl HistoryService {
+    /// The service of a history file; without a file each request is answered by 404.
     pub fn new(file: Option<Arc<Path>>) -> Self {
-        let [seats, copies] = [AT_ONCE, 1].map(|seats| Arc::new(Semaphore::new(seats)));
-        Archive { file, seats, copies }
+        let [query_permits, dump_permits] =
+            [MAX_CONCURRENT_QUERIES, 1].map(|permits| Arc::new(Semaphore::new(permits)));
+        HistoryService { file, query_permits, dump_permits }
     }
 
-    /// The file, if anything is recorded.
+    /// The file, if there is a history.
     pub fn file(&self) -> Option<&Arc<Path>> {
         self.file.as_ref()
     }
 
-    /// The file and what is asked of it, or why it cannot be.
+    /// The file and the query parameters, or the response that says which of them is missing or wrong.
     #[expect(clippy::result_large_err, reason = "a response, once a request")]
-    pub fn asked(&self, said: Said) -> Result<(Arc<Path>, Pairs), Response> {
+    pub fn open_request(&self, query: QueryResult) -> Result<(Arc<Path>, Pairs), Response> {
         let Some(file) = &self.file else {
             let problem =
                 "nothing is recorded here: the exporter was started without --history.file";
             return Err(refused(StatusCode::NOT_FOUND, problem));
         };
-        let Query(pairs) = said.map_err(|rejection| wrong(&rejection.body_text()))?;
+        let Query(pairs) = query.map_err(|rejection| wrong(&rejection.body_text()))?;
         Ok((Arc::clone(file), pairs))
     }
 }
 
-/// Asks a file, by a reader of its own on a thread of its own. When nobody waits for the answer any more,
-/// because the client is gone or it took too long, the reader is interrupted: what the question holds, such
-/// as its seat, is free again soon after.
-pub async fn answer<T: Send + 'static>(
+/// Runs a query with its own reader on a blocking thread. When the future is dropped, because the client
+/// disconnected or the response took too long, the reader is interrupted: what the query holds, such as its
+/// permit, is released soon after.
+pub async fn run_query<T: Send + 'static>(
     file: Arc<Path>,
-    question: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
+    query: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
 ) -> Result<Result<T, AskError>, JoinError> {
-    let reading = Arc::new(OnceLock::new());
-    let weak = Arc::downgrade(&reading);
+    let handle = Arc::new(OnceLock::new());
+    let weak = Arc::downgrade(&handle);
     let thread = tokio::task::spawn_blocking(move || {
-        let reader = Reader::open(&file)?.limited(MOST_STEPS);
-        // It is set once.
-        let _ = reading.set(reader.interrupt_handle());
-        question(&reader)
+        let reader = Reader::open(&file)?.limited(MAX_READINGS);
+        // Nothing else sets it.
+        let _ = handle.set(reader.interrupt_handle());
+        query(&reader)
     });
-    let _interrupted = Interrupted { thread: thread.abort_handle(), reading: weak };
+    let _guard = InterruptOnDrop { thread: thread.abort_handle(), handle: weak };
     thread.await
 }
 
-/// Interrupts a question that goes on when this is dropped.
-struct Interrupted {
+/// Interrupts a query that still runs when this is dropped.
+struct InterruptOnDrop {
     thread: AbortHandle,
-    /// There as long as the question is answered; filled once its reader is open.
-    reading: Weak<OnceLock<InterruptHandle>>,
+    /// Alive while the query runs; set once its reader is open.
+    handle: Weak<OnceLock<InterruptHandle>>,
 }
 
-impl Drop for Interrupted {
+impl Drop for InterruptOnDrop {
     fn drop(&mut self) {
-        // One that has not begun does not begin any more.
+        // A query that has not begun will not begin.
         self.thread.abort();
-        let reading = std::mem::take(&mut self.reading);
-        if reading.strong_count() == 0 {
+        let handle = std::mem::take(&mut self.handle);
+        if handle.strong_count() == 0 {
             return;
         }
-        // Without a runtime the process ends.
+        // Without a runtime the process is about to end.
         let Ok(runtime) = Handle::try_current() else { return };
         runtime.spawn(async move {
-            while let Some(reading) = reading.upgrade() {
-                if let Some(reader) = reading.get() {
+            while let Some(handle) = handle.upgrade() {
+                if let Some(reader) = handle.get() {
                     reader.interrupt();
                 }
-                drop(reading);
+                drop(handle);
                 tokio::time::sleep(INTERRUPT_EVERY).await;
             }
         });
     }
 }
 
-/// A damaged file stays so, and who asks for too much may ask for less; what else keeps the file from being
-/// read may be over soon.
+/// The status of a failed query: 400 where it asks for too much, 500 for a damaged file, 503 for whatever may
+/// pass.
 pub fn status_of(error: &AskError) -> StatusCode {
     match error {
         AskError::File(HistoryError::TooMuch { .. }) => StatusCode::BAD_REQUEST,

@@ -1,54 +1,57 @@
-//! `/api/v1/history/…`: what is asked of the history's file, from elsewhere.
+//! `/api/v1/history/…`: queries of the history file.
 //!
-//! Whatever a question costs, a scrape does not wait for it: it is answered on a thread of its own,
-//! by a reader of its own, and few are answered at once. Answers are bounded: events are told page by page,
-//! and a course has so many readings at most.
+//! A query never delays a scrape: it runs on a thread of its own with a reader of its own, few run at a time,
+//! and answers are bounded: events are paged, and a series has a maximum number of readings.
 
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Path as Name, State};
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use crate::history::question::{DUMP, NoQuestion, PATH, Question};
 
-use super::dump;
-use crate::web::archive::{self, Archive, Said, status_of};
+use super::{JSON, dump};
+use crate::web::archive::{HistoryService, QueryResult, run_query, status_of};
 use crate::web::refusal::{busy, refused, wrong};
 
-/// How long one waits for others.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a query waits for a permit.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The routes. What is not one of the questions can have a route of its own below the same path.
-pub(super) fn router(archive: Archive) -> Router {
+/// The routes. The dump has its own below the path of the queries.
+pub(super) fn router(history: HistoryService) -> Router {
     Router::new()
-        .route(&format!("{PATH}/{{question}}"), get(ask))
+        .route(&format!("{PATH}/{{question}}"), get(query))
         .route(DUMP, get(dump::dump))
-        .with_state(archive)
+        .with_state(history)
 }
 
-async fn ask(State(archive): State<Archive>, Name(name): Name<String>, pairs: Said) -> Response {
-    let (file, pairs) = match archive.asked(pairs) {
-        Ok(asked) => asked,
-        Err(refusal) => return refusal,
+async fn query(
+    State(history): State<HistoryService>,
+    Path(name): Path<String>,
+    pairs: QueryResult,
+) -> Response {
+    let (file, pairs) = match history.open_request(pairs) {
+        Ok(request) => request,
+        Err(response) => return response,
     };
-    let question = match Question::read(&name, &pairs) {
-        Ok(question) => question,
+    let query = match Question::read(&name, &pairs) {
+        Ok(query) => query,
         Err(NoQuestion::Name(problem)) => return refused(StatusCode::NOT_FOUND, &problem),
         Err(NoQuestion::Words(problem)) => return wrong(&problem),
     };
-    let seat = tokio::time::timeout(PATIENCE, archive.seats.acquire_owned()).await;
-    let Ok(Ok(seat)) = seat else {
+    let permit = tokio::time::timeout(PERMIT_TIMEOUT, history.query_permits.acquire_owned()).await;
+    let Ok(Ok(permit)) = permit else {
         return busy("too many ask the history at once: try again");
     };
-    let answer = archive::answer(file, move |reader| {
-        let _seat = seat;
-        question.answer(reader)
+    let result = run_query(file, move |reader| {
+        let _permit = permit;
+        query.answer(reader)
     });
-    match answer.await {
-        Ok(Ok(Ok(json))) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
+    match result.await {
+        Ok(Ok(Ok(json))) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
         Ok(Err(error)) => refused(status_of(&error), &error.to_string()),
         _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }

@@ -1,8 +1,8 @@
-//! What `/api/v1/search` says.
+//! The model of `/api/v1/search`.
 
 use serde::{Deserialize, Serialize};
 
-use super::Word;
+use super::Label;
 
 /// What goes by a name, a GUID or a LID.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Search {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Hit {
     /// `node`, `port`, `link` or `device`.
-    pub kind: Word,
+    pub kind: Label,
     /// The fabric that it is in; of a device, that of its node, if that is known.
     pub fabric: String,
     /// What people call it.
@@ -29,9 +29,9 @@ pub struct Hit {
     /// Its GUID, or a cable's id.
     pub id: String,
     /// What of it was found: `name`, `guid`, `port_guid`, `lid`, `link`, `port`.
-    pub by: Word,
+    pub by: Label,
     /// How well that fits: `exact`, `prefix` or `substring`.
-    pub fits: Word,
+    pub fits: Label,
     /// The address of its page.
     pub page: String,
 }
