@@ -1,4 +1,4 @@
-//! What pages ask the history's file: in a seat of its own, and without much patience.
+//! Queries of the history for pages: with a permit of their own, and a short timeout.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,46 +7,46 @@ use maud::{Markup, html};
 use crate::history::model::Window;
 use crate::history::source::AskError;
 use crate::history::{Reader, Source};
-use crate::web::archive::{self, Archive};
+use crate::web::archive::{HistoryService, run_query};
 
 use super::address;
-use super::ask::Asked;
+use super::ask::QueryParams;
 
-/// How long a page waits for others: its reader does, too.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a page waits for a permit. Its reader waits as well.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A window that can be chosen.
+/// A window that ends now, of one of the lengths to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// What an address calls it.
+pub struct WindowChoice {
+    /// Its name in addresses.
     pub name: &'static str,
     length: Duration,
 }
 
-impl Choice {
-    pub const HOURS_6: Choice = Choice::hours("6h", 6);
-    pub const DAY: Choice = Choice::hours("24h", 24);
-    pub const WEEK: Choice = Choice::hours("7d", 7 * 24);
-    pub const MONTH: Choice = Choice::hours("30d", 30 * 24);
-    /// All of them.
-    pub const ALL: [Choice; 5] =
-        [Choice::hours("1h", 1), Choice::HOURS_6, Choice::DAY, Choice::WEEK, Choice::MONTH];
+impl WindowChoice {
+    pub const HOURS_6: WindowChoice = WindowChoice::hours("6h", 6);
+    pub const DAY: WindowChoice = WindowChoice::hours("24h", 24);
+    pub const WEEK: WindowChoice = WindowChoice::hours("7d", 7 * 24);
+    pub const MONTH: WindowChoice = WindowChoice::hours("30d", 30 * 24);
+    /// All choices, the shortest first.
+    pub const ALL: [WindowChoice; 5] =
+        [Self::hours("1h", 1), Self::HOURS_6, Self::DAY, Self::WEEK, Self::MONTH];
 
     const fn hours(name: &'static str, hours: u64) -> Self {
-        Choice { name, length: Duration::from_secs(hours * 3_600) }
+        WindowChoice { name, length: Duration::from_secs(hours * 3_600) }
     }
 
-    /// The one that an address names, or this one if it names none.
-    pub fn asked(asked: &Asked, usual: Choice) -> Result<Self, String> {
-        let chosen = asked.read("window", |name| {
-            let names = || Choice::ALL.map(|choice| choice.name).join(", ");
-            let chosen = Choice::ALL.into_iter().find(|choice| choice.name == name);
+    /// The choice that the query names, or the default.
+    pub fn parse(query: &QueryParams, default: WindowChoice) -> Result<Self, String> {
+        let chosen = query.parse("window", |name| {
+            let names = || WindowChoice::ALL.map(|choice| choice.name).join(", ");
+            let chosen = WindowChoice::ALL.into_iter().find(|choice| choice.name == name);
             chosen.ok_or_else(|| format!("must be one of: {}", names()))
         })?;
-        Ok(chosen.unwrap_or(usual))
+        Ok(chosen.unwrap_or(default))
     }
 
-    /// The window until now. A simulated clock may be ahead of ours.
+    /// The window that ends now, or at the last record: a simulated clock may be ahead of ours.
     pub fn until_now(self, source: &dyn Source) -> Result<Window, AskError> {
         let now = SystemTime::now();
         let to = source.span()?.last.map_or(now, |last| last.max(now));
@@ -54,57 +54,61 @@ impl Choice {
     }
 }
 
-/// What the history has to say.
+/// The result of a query.
 #[derive(Debug)]
-pub enum Past<T> {
-    /// This.
-    Told(T),
-    /// Nothing: nothing is recorded.
-    Unrecorded,
-    /// Nothing now: why, in a sentence.
-    Silent(String),
+pub enum HistoryAnswer<T> {
+    Ready(T),
+    /// There is no history.
+    NotRecorded,
+    /// The query failed, or the history is busy; the text says why.
+    Unavailable(String),
 }
 
-/// Asks the history.
-pub async fn ask<T: Send + 'static>(
-    archive: &Archive,
-    question: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
-) -> Past<T> {
-    let Some(file) = archive.file().cloned() else { return Past::Unrecorded };
-    let seat = tokio::time::timeout(PATIENCE, archive.seats.clone().acquire_owned()).await;
-    let Ok(Ok(seat)) = seat else {
-        return Past::Silent("Too many ask the history at once. Load this page again.".into());
+/// Runs a query.
+pub async fn run<T: Send + 'static>(
+    history: &HistoryService,
+    query: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
+) -> HistoryAnswer<T> {
+    let Some(file) = history.file().cloned() else { return HistoryAnswer::NotRecorded };
+    let permit = history.query_permits.clone().acquire_owned();
+    let Ok(Ok(permit)) = tokio::time::timeout(PERMIT_TIMEOUT, permit).await else {
+        let text = "Too many ask the history at once. Load this page again.";
+        return HistoryAnswer::Unavailable(text.into());
     };
-    let answer = archive::answer(file, move |reader| {
-        let _seat = seat;
-        question(reader)
+    let result = run_query(file, move |reader| {
+        let _permit = permit;
+        query(reader)
     });
-    match answer.await {
-        Ok(Ok(told)) => Past::Told(told),
-        Ok(Err(error)) => Past::Silent(format!("The history cannot be read: {error}.")),
+    match result.await {
+        Ok(Ok(answer)) => HistoryAnswer::Ready(answer),
+        Ok(Err(error)) => {
+            HistoryAnswer::Unavailable(format!("The history cannot be read: {error}."))
+        }
         Err(_) => {
-            Past::Silent("The history cannot be told. The exporter's log may say why.".into())
+            let text = "The history cannot be told. The exporter's log may say why.";
+            HistoryAnswer::Unavailable(text.into())
         }
     }
 }
 
-/// Asks the history what the page is as good as whole without, and waits for no longer than this.
-pub async fn soon<T: Send + 'static>(
+/// Runs a query with a timeout, for a page that is nearly complete without its result.
+pub async fn run_within<T: Send + 'static>(
     limit: Duration,
-    archive: &Archive,
-    question: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
-) -> Past<T> {
-    let busy = |_| Past::Silent("The recorder is busy: it is left alone for now.".into());
-    tokio::time::timeout(limit, ask(archive, question)).await.unwrap_or_else(busy)
+    history: &HistoryService,
+    query: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
+) -> HistoryAnswer<T> {
+    let busy = "The recorder is busy: it is left alone for now.";
+    let answer = tokio::time::timeout(limit, run(history, query)).await;
+    answer.unwrap_or_else(|_| HistoryAnswer::Unavailable(busy.into()))
 }
 
-impl<T> Past<T> {
-    /// What is told, or else why nothing is.
-    pub fn told(&self) -> Result<&T, Markup> {
+impl<T> HistoryAnswer<T> {
+    /// The answer, or the text to show in its place.
+    pub fn ready(&self) -> Result<&T, Markup> {
         match self {
-            Past::Told(told) => Ok(told),
-            Past::Silent(why) => Err(html! { p .quiet { (why) } }),
-            Past::Unrecorded => Err(html! {
+            HistoryAnswer::Ready(answer) => Ok(answer),
+            HistoryAnswer::Unavailable(why) => Err(html! { p .quiet { (why) } }),
+            HistoryAnswer::NotRecorded => Err(html! {
                 p .quiet {
                     "Nothing is recorded here. Started with " code { "--history.file=FILE" }
                     ", the exporter keeps each sweep and each event, and this page shows their course."
@@ -114,12 +118,17 @@ impl<T> Past<T> {
     }
 }
 
-/// The windows to choose from, for a page at this path.
-pub fn windows(chosen: Choice, most: Choice, path: &str, pairs: &[(&str, &str)]) -> Markup {
-    let offered = Choice::ALL.into_iter().filter(|choice| choice.length <= most.length);
+/// The links to the same page with other windows, up to the longest that it offers.
+pub fn window_links(
+    chosen: WindowChoice,
+    longest: WindowChoice,
+    path: &str,
+    pairs: &[(&str, &str)],
+) -> Markup {
+    let offered = WindowChoice::ALL.into_iter().filter(|choice| choice.length <= longest.length);
     html! {
         nav .windows aria-label="Window" { ul {
-            @for Choice { name, .. } in offered { li {
+            @for WindowChoice { name, .. } in offered { li {
                 a href=(address::with(path, &[pairs, &[("window", name)]].concat()))
                     aria-current=[(name == chosen.name).then_some("true")] { (name) }
             } }
@@ -132,17 +141,20 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_is_busy_is_not_waited_for() {
-        let archive = Archive::new(Some(std::path::Path::new("/nowhere/history.db").into()));
-        let all = u32::try_from(archive.seats.available_permits()).unwrap();
-        let taken = archive.seats.acquire_many(all).await.unwrap();
+    async fn busy_history_is_not_waited_for() {
+        let history =
+            HistoryService::new(Some(std::path::Path::new("/nowhere/history.db").into()));
+        let all = u32::try_from(history.query_permits.available_permits()).unwrap();
+        let taken = history.query_permits.acquire_many(all).await.unwrap();
         let limit = Duration::from_millis(10);
-        let past = soon(limit, &archive, |_| Ok(())).await;
-        assert!(matches!(past, Past::Silent(why) if why.contains("The recorder is busy")));
+        let answer = run_within(limit, &history, |_| Ok(())).await;
+        let busy = "The recorder is busy";
+        assert!(matches!(answer, HistoryAnswer::Unavailable(why) if why.contains(busy)));
         drop(taken);
-        let past = soon(Duration::from_secs(60), &archive, |_| Ok(())).await;
-        assert!(matches!(past, Past::Silent(why) if why.contains("/nowhere/history.db")));
-        let past = soon(limit, &Archive::new(None), |_| Ok(())).await;
-        assert!(matches!(past, Past::Unrecorded));
+        let answer = run_within(Duration::from_secs(60), &history, |_| Ok(())).await;
+        let file = "/nowhere/history.db";
+        assert!(matches!(answer, HistoryAnswer::Unavailable(why) if why.contains(file)));
+        let answer = run_within(limit, &HistoryService::new(None), |_| Ok(())).await;
+        assert!(matches!(answer, HistoryAnswer::NotRecorded));
     }
 }

@@ -1,11 +1,11 @@
-//! What pages say again and again: verdicts, times, rates, counts, and ways to ports.
+//! Parts that several pages have: verdicts, times, rates and counts as text, links to other pages, tables and forms.
 
 use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
 use crate::config::HOST_FABRIC;
-use crate::fabric::{Counter, Guid};
+use crate::fabric::Counter;
 pub use crate::health::evidence::grouped as count;
 use crate::health::verdict::Reason;
 use crate::history::clock::Clock;
@@ -16,25 +16,25 @@ use crate::web::api::model::{Link, Verdicts};
 
 use super::address;
 
-/// A verdict: its word has its colour.
+/// A verdict in its colour.
 pub fn verdict(label: &str) -> Markup {
     html! { span class={ "verdict " (label) } { (label) } }
 }
 
-/// A word of a vocabulary as people write it: `bit_errors` as `bit errors`.
-pub fn plain(label: &str) -> String {
+/// A label of a vocabulary as text: `bit_errors` as `bit errors`.
+pub fn label_text(label: &str) -> String {
     label.replace('_', " ")
 }
 
-/// What programs are told, as a sentence.
-pub fn sentence(told: &str) -> String {
-    let mut letters = told.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    format!("{}{}.", first.collect::<String>(), letters.as_str())
+/// A message of the API as a sentence.
+pub fn sentence(message: &str) -> String {
+    let mut chars = message.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    format!("{}{}.", first.collect::<String>(), chars.as_str())
 }
 
-/// A kind of node as people write it.
-pub fn kind(label: &str) -> &str {
+/// The name of a node kind.
+pub fn node_kind(label: &str) -> &str {
     match label {
         "ca" => "host adapter",
         "aggregation_node" => "aggregation node",
@@ -42,13 +42,13 @@ pub fn kind(label: &str) -> &str {
     }
 }
 
-/// So much of one thing, or of several: `1 cable`, `30,000 cables`.
-pub fn several(number: usize, one: &str, many: &str) -> String {
+/// A count with its noun: `1 cable`, `30,000 cables`.
+pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(number as u64), if number == 1 { one } else { many })
 }
 
-/// So many bytes a second in bits, as links are spoken of.
-pub fn rate(bytes: u64) -> String {
+/// Bytes per second as bits per second, which is how link rates are given.
+pub fn bit_rate(bytes: u64) -> String {
     let gigabits = bytes as f64 * 8.0 / 1e9;
     if gigabits.fract() < 0.05 {
         format!("{gigabits:.0} Gb/s")
@@ -57,8 +57,8 @@ pub fn rate(bytes: u64) -> String {
     }
 }
 
-/// A share of time.
-pub fn share(share: f32) -> String {
+/// A share of time as a percentage.
+pub fn percent(share: f32) -> String {
     match share * 100.0 {
         0.0 => "0 %".into(),
         percent if percent < 0.1 => "< 0.1 %".into(),
@@ -67,13 +67,12 @@ pub fn share(share: f32) -> String {
     }
 }
 
-/// A length of time, to the second.
-pub fn length(time: Duration) -> String {
+/// A duration with two units at most: seconds, from an hour on minutes, from a day on hours are the smallest.
+pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds == 0 && !time.is_zero() {
         return format!("{} ms", time.as_millis());
     }
-    // Of long times, the two greatest parts say enough.
     let coarse = match seconds {
         0..3_600 => seconds,
         3_600..86_400 => seconds / 60 * 60,
@@ -82,78 +81,74 @@ pub fn length(time: Duration) -> String {
     humantime::format_duration(Duration::from_secs(coarse)).to_string()
 }
 
-/// A time of day in the exporter's zone, as programs can read it, too.
-pub fn at(clock: &Clock, time: SystemTime) -> Markup {
+/// A time in the exporter's time zone, with its machine-readable form.
+pub fn timestamp(clock: &Clock, time: SystemTime) -> Markup {
     html! {
         time datetime=(humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH))) { (clock.tell(time)) }
     }
 }
 
-/// A time that a model has as text, and how long that was before another such time.
-pub fn since(clock: &Clock, time: &str, now: Option<&str>) -> Markup {
+/// An RFC 3339 time of a model, and how long before another one it was.
+pub fn timestamp_and_age(clock: &Clock, time: &str, now: Option<&str>) -> Markup {
     let read = |text: &str| humantime::parse_rfc3339(text).ok();
     let Some(moment) = read(time) else { return html! { (time) } };
-    let rest = now.and_then(read).and_then(|now| now.duration_since(moment).ok());
+    let age = now.and_then(read).and_then(|now| now.duration_since(moment).ok());
     html! {
-        (at(clock, moment))
-        @if let Some(rest) = rest { " " span .quiet { "(" (length(rest)) " ago)" } }
+        (timestamp(clock, moment))
+        @if let Some(age) = age { " " span .quiet { "(" (duration(age)) " ago)" } }
     }
 }
 
-/// How long ago a time is that a model has as text, with the time itself for who wants to know. What lies
-/// ahead, by a simulated clock, is now.
+/// How long ago an RFC 3339 time of a model was; the time itself is the title. A time in the future, by a
+/// simulated clock, is now.
 pub fn ago(clock: &Clock, time: &str) -> Markup {
-    told_by_age(clock, time, |rest| {
-        if rest.as_secs() < 2 { "just now".into() } else { format!("{} ago", length(rest)) }
+    relative(clock, time, |age| {
+        if age.as_secs() < 2 { "just now".into() } else { format!("{} ago", duration(age)) }
     })
 }
 
-/// How long something has been as it is, in the same way.
+/// How long something has lasted, in the same way.
 pub fn lasting(clock: &Clock, time: &str) -> Markup {
-    told_by_age(clock, time, |rest| format!("for {}", length(rest)))
+    relative(clock, time, |age| format!("for {}", duration(age)))
 }
 
-/// Now, not behind the latest sweep: a simulated clock may be ahead of ours.
-pub fn now(board: &Board) -> Clock {
+fn relative(clock: &Clock, time: &str, text: impl Fn(Duration) -> String) -> Markup {
+    let Ok(moment) = humantime::parse_rfc3339(time) else { return html! { (time) } };
+    let age = clock.time().duration_since(moment).unwrap_or_default();
+    let age = Duration::from_secs(age.as_secs());
+    html! { time datetime=(time) title=(clock.tell(moment)) { (text(age)) } }
+}
+
+/// The present, not before the latest sweep: a simulated clock may be ahead of ours.
+pub fn clock(board: &Board) -> Clock {
     let swept = board.fabrics.iter().filter_map(|observation| observation.snapshot.as_ref());
     let latest = swept.map(|snapshot| snapshot.anchor.wall_of(snapshot.ended)).max();
     Clock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
-fn told_by_age(clock: &Clock, time: &str, tell: impl Fn(Duration) -> String) -> Markup {
-    let Ok(moment) = humantime::parse_rfc3339(time) else { return html! { (time) } };
-    let rest =
-        Duration::from_secs(clock.time().duration_since(moment).unwrap_or_default().as_secs());
-    html! { time datetime=(time) title=(clock.tell(moment)) { (tell(rest)) } }
-}
-
-/// A cable by its ends, and the way to its page. An end stays in one line, if it can.
-pub fn cable(link: &Link) -> Markup {
-    let page = link.link.parse().map(|id| address::link(&link.fabric, id)).unwrap_or_default();
-    html! { a .cable href=(page) {
+/// A link by its two ends, leading to its page. Lines break between the ends.
+pub fn link(link: &Link) -> Markup {
+    html! { a .cable href=(address::link(&link.fabric, &link.link)) {
         bdi { (link.ends[0].label()) } " – " wbr; bdi { (link.ends[1].label()) }
     } }
 }
 
-/// A node by its name, and the way to its page.
+/// A node by its name, leading to its page.
 pub fn node(fabric: &str, guid: &str, name: &str) -> Markup {
-    let Ok(guid) = guid.parse::<Guid>() else { return html! { (name) } };
     html! { a href=(address::node(fabric, guid)) { (name) } }
 }
 
-/// A port, and the way to it on its node's page.
+/// A port by its name, leading to its row on the page of its node.
 pub fn port(fabric: &str, port: &PortName) -> Markup {
-    let Ok(guid) = port.guid.parse::<Guid>() else { return html! { (port.label()) } };
-    html! { a href=(address::port_of_node(fabric, (guid, port.port))) { (port.label()) } }
+    html! { a href=(address::port_of_node(fabric, &port.guid, port.port)) { (port.label()) } }
 }
 
-/// The same by its number alone, where its node stands beside it.
+/// A port by its number alone, for use after the name of its node.
 pub fn port_number(fabric: &str, port: &PortName) -> Markup {
-    let Ok(guid) = port.guid.parse::<Guid>() else { return html! { "port " (port.port) } };
-    html! { a href=(address::port_of_node(fabric, (guid, port.port))) { "port " (port.port) } }
+    html! { a href=(address::port_of_node(fabric, &port.guid, port.port)) { "port " (port.port) } }
 }
 
-/// A port's part in a congestion, and the way to the root that it waits for.
+/// A port's role in a congestion; a victim leads to the root that it waits for.
 pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
     html! {
         @match (&*part.role, &part.of) {
@@ -170,8 +165,8 @@ pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
     }
 }
 
-/// The part in a congestion of the other end of a port's cable, as the cable's reasons have it.
-pub fn far_congestion(port: &Port) -> Option<&'static str> {
+/// The role in a congestion of the port at the other end, by the reasons of the link.
+pub fn peer_congestion(port: &Port) -> Option<&'static str> {
     let has = |reason: Reason| port.reasons.iter().any(|it| it == reason.label());
     let is_own = |role: &str| port.congestion.as_ref().is_some_and(|part| part.role == role);
     [(Reason::Congested, "root"), (Reason::Victim, "victim")]
@@ -180,14 +175,15 @@ pub fn far_congestion(port: &Port) -> Option<&'static str> {
         .map(|(_, role)| role)
 }
 
-/// The heading of a column of link errors: what is in the sum.
-pub fn link_errors() -> Markup {
+/// The heading of a column of link errors; its title lists the counters of the sum.
+pub fn link_errors_heading() -> Markup {
     html! { abbr title="Symbol errors, receive errors without those marked upstream, link integrity errors, buffer overruns, uncorrectable FEC blocks, retrainings and link downs" { "Link errors" } }
 }
 
-/// A sum of a port's counters, if it was read. It is a lower bound where one of them was full.
-pub fn summed(port: &Port, of: &[Counter], sum: Option<u64>) -> Markup {
-    let is_least = of.iter().any(|part| port.saturated.iter().any(|it| it == part.row().metric));
+/// A sum of counters of a port; a lower bound where one of their fields was full.
+pub fn counter_sum(port: &Port, counters: &[Counter], sum: Option<u64>) -> Markup {
+    let is_least =
+        counters.iter().any(|part| port.saturated.iter().any(|it| it == part.row().metric));
     html! {
         @match sum.filter(|_| port.read_at.is_some()) {
             None => span .quiet { "not read" },
@@ -200,66 +196,41 @@ pub fn summed(port: &Port, of: &[Counter], sum: Option<u64>) -> Markup {
     }
 }
 
-/// How many cables have which verdict, the worst first: `1 bad, 12 ok`.
-pub fn tally(verdicts: &Verdicts) -> String {
-    let counts = [
-        ("bad", verdicts.bad),
-        ("watch", verdicts.watch),
-        ("unknown", verdicts.unknown),
-        ("ok", verdicts.ok),
-    ];
-    let told: Vec<String> = counts
-        .into_iter()
-        .filter(|(_, of_verdict)| *of_verdict > 0)
-        .map(|(label, of_verdict)| format!("{} {label}", count(of_verdict as u64)))
-        .collect();
-    told.join(", ")
+/// The count of each verdict that occurs, the worst first: `1 bad, 12 ok`.
+pub fn verdict_counts(verdicts: &Verdicts) -> String {
+    let counts = verdicts.worst_first().into_iter().filter(|(_, links)| *links > 0);
+    let counts = counts.map(|(verdict, links)| format!("{} {}", count(links as u64), verdict.label()));
+    counts.collect::<Vec<_>>().join(", ")
 }
 
-/// The sign that stands for a verdict where colours do not tell.
-pub fn sign(verdict: &str) -> &'static str {
-    match verdict {
-        "ok" => "✓",
-        "watch" => "!",
-        "bad" => "✕",
-        _ => "?",
-    }
-}
-
-/// A table of events; with the fabric of each, where they may be of several.
-pub fn events(clock: &Clock, events: &[Told], of_several: bool) -> Markup {
+/// A table of events; with a column of fabrics where there are several.
+pub fn event_table(clock: &Clock, events: &[Told], several_fabrics: bool) -> Markup {
     html! {
         table .stack.events {
             thead { tr {
                 th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Where" }
-                @if of_several { th scope="col" { "Fabric" } }
+                @if several_fabrics { th scope="col" { "Fabric" } }
                 th scope="col" { "In words" }
             } }
             tbody { @for event in events { tr {
-                td .when { (at(clock, event.at)) }
-                td .what { (plain(&event.kind)) }
-                td { (place(event)) }
-                @if of_several { td data-label="Fabric" { bdi { (event.fabric) } } }
+                td .when { (timestamp(clock, event.at)) }
+                td .what { (label_text(&event.kind)) }
+                td { (event_place(event)) }
+                @if several_fabrics { td data-label="Fabric" { bdi { (event.fabric) } } }
                 td { (event.text) }
             } } }
         }
     }
 }
 
-/// Whose events there may be: the fabrics that are swept, and this host.
-pub fn recorded(board: &Board) -> Vec<String> {
-    let fabrics = board.fabrics.iter().map(|observation| observation.fabric.clone());
-    fabrics.chain(board.host.as_ref().map(|_| HOST_FABRIC.to_owned())).collect()
-}
-
-/// Where something happened, and the way there.
-fn place(event: &Told) -> Markup {
+/// The place of an event, leading to its page.
+fn event_place(event: &Told) -> Markup {
     let to = match (event.link, event.node) {
-        // Its devices may be nodes of a fabric; that of these events is none.
+        // A device of this host may be a node of a fabric, but its events are not that node's.
         (None, Some(_)) if event.fabric == HOST_FABRIC => address::HOST.to_owned(),
         (Some(link), _) => address::link(&event.fabric, link),
         (None, Some(guid)) => match event.port {
-            Some(port) => address::port_of_node(&event.fabric, (guid, port)),
+            Some(port) => address::port_of_node(&event.fabric, guid, port),
             None => address::node(&event.fabric, guid),
         },
         (None, None) => return html! { (event.place) },
@@ -268,35 +239,69 @@ fn place(event: &Told) -> Markup {
     html! { a href=(to) { (name) } }
 }
 
+/// The names that events may have as their fabric: the swept fabrics, and this host.
+pub fn event_fabrics(board: &Board) -> Vec<String> {
+    let fabrics = board.fabrics.iter().map(|observation| observation.fabric.clone());
+    fabrics.chain(board.host.as_ref().map(|_| HOST_FABRIC.to_owned())).collect()
+}
+
+/// The field of a form that selects a fabric, where there are several.
+pub fn fabric_field<S: AsRef<str>>(names: &[S], chosen: &str) -> Markup {
+    html! { @if names.len() > 1 { p {
+        label for="fabric" { "Fabric" }
+        select #fabric name="fabric" {
+            option value="" { "all" }
+            @for name in names {
+                option value=(name.as_ref()) selected[chosen == name.as_ref()] { (name.as_ref()) }
+            }
+        }
+    } } }
+}
+
+/// The links to the previous and the next page of a list: the text and the address of each.
+pub fn pager(
+    label: &str,
+    previous: Option<(&str, String)>,
+    current: &str,
+    next: Option<(&str, String)>,
+) -> Markup {
+    html! { nav .leaf aria-label=(label) { ul {
+        @if let Some((text, address)) = previous { li { a rel="prev" href=(address) { (text) } } }
+        li aria-current="page" { (current) }
+        @if let Some((text, address)) = next { li { a rel="next" href=(address) { (text) } } }
+    } } }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::Guid;
 
     #[test]
-    fn numbers_are_told_as_people_read_them() {
-        for (bytes, told) in
+    fn rates_percentages_and_durations_are_rounded() {
+        for (bytes, text) in
             [(50_000_000_000, "400 Gb/s"), (312_500_000, "2.5 Gb/s"), (7_000_000_000, "56 Gb/s")]
         {
-            assert_eq!(rate(bytes), told);
+            assert_eq!(bit_rate(bytes), text);
         }
-        for (part, told) in [(0.0, "0 %"), (0.0001, "< 0.1 %"), (0.0512, "5.1 %"), (0.9, "90 %")] {
-            assert_eq!(share(part), told);
+        for (part, text) in [(0.0, "0 %"), (0.0001, "< 0.1 %"), (0.0512, "5.1 %"), (0.9, "90 %")] {
+            assert_eq!(percent(part), text);
         }
-        for (millis, told) in [
+        for (millis, text) in [
             (0, "0s"),
             (120, "120 ms"),
             (61_000, "1m 1s"),
             (3_700_000, "1h 1m"),
             (90_061_000, "1day 1h"),
         ] {
-            assert_eq!(length(Duration::from_millis(millis)), told);
+            assert_eq!(duration(Duration::from_millis(millis)), text);
         }
     }
 
-    /// An event of this host is no fabric's, so no node's page has it.
+    /// An event of this host belongs to no fabric, so no node's page has it.
     #[test]
-    fn where_something_happened_is_a_page_that_is_there() {
-        let told = |fabric: &str, link: Option<&str>, port| Told {
+    fn event_place_leads_to_an_existing_page() {
+        let event = |fabric: &str, link: Option<&str>, port| Told {
             at: SystemTime::UNIX_EPOCH,
             fabric: fabric.into(),
             kind: "link_down".into(),
@@ -307,41 +312,37 @@ mod tests {
             text: "it happened".into(),
             detail: serde_json::Value::Null,
         };
-        for (event, to) in [
-            (told("f", None, None), "/node/0x0000000000000002?fabric=f"),
-            (told("f", None, Some(3)), "/node/0x0000000000000002?fabric=f#port-3"),
+        for (it, to) in [
+            (event("f", None, None), "/node/0x0000000000000002?fabric=f"),
+            (event("f", None, Some(3)), "/node/0x0000000000000002?fabric=f#port-3"),
             (
-                told("f", Some("0x1:1-0x2:3"), Some(3)),
+                event("f", Some("0x1:1-0x2:3"), Some(3)),
                 "/link/0x0000000000000001:1-0x0000000000000002:3?fabric=f",
             ),
-            (told("host", None, Some(1)), "/host"),
+            (event("host", None, Some(1)), "/host"),
         ] {
             assert_eq!(
-                place(&event).into_string(),
+                event_place(&it).into_string(),
                 format!("<a href=\"{to}\">somewhere</a>"),
-                "{event:?}"
+                "{it:?}"
             );
         }
-        let events = [told("a<b", None, None)];
-        let of_several = |several| events_of(&events, several);
-        assert!(of_several(true).contains("a&lt;b") && !of_several(false).contains("a&lt;b"));
-    }
-
-    fn events_of(told: &[Told], several: bool) -> String {
-        events(&Clock::now(), told, several).into_string()
+        let events = [event("a<b", None, None)];
+        let table = |several| event_table(&Clock::now(), &events, several).into_string();
+        assert!(table(true).contains("a&lt;b") && !table(false).contains("a&lt;b"));
     }
 
     #[test]
-    fn a_name_from_the_fabric_is_text_and_nothing_else() {
+    fn names_are_escaped() {
         let name = PortName {
-            guid: "0x1".into(),
+            guid: "0x0000000000000001".into(),
             node: "<script>\"x\"</script>".into(),
             port: 3,
             ..PortName::default()
         };
-        let told = port("f\"><b>", &name).into_string();
+        let page = port("f\"><b>", &name).into_string();
         assert_eq!(
-            told,
+            page,
             "<a href=\"/node/0x0000000000000001?fabric=f%22%3E%3Cb%3E#port-3\">&lt;script&gt;&quot;x&quot;&lt;/script&gt; port 3</a>"
         );
     }

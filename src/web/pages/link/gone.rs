@@ -1,4 +1,4 @@
-//! A cable that is not there now: what is known of the ports that it led to.
+//! A link that does not exist now: what is known of its two ports.
 
 use std::sync::Arc;
 
@@ -6,48 +6,47 @@ use maud::{Markup, html};
 
 use crate::fabric::topology::{End, LinkId};
 use crate::monitor::Observation;
-use crate::web::api::links::Of;
+use crate::web::api::links::FabricView;
 use crate::web::api::model::port::Port;
-use crate::web::api::ports;
+use crate::web::api::{ports, selected};
 use crate::web::pages::{address, ask, words};
 
-/// What is at each of its ends now, fabric by fabric.
-pub(super) fn known(fabrics: &[Arc<Observation>], fabric: Option<&str>, id: LinkId) -> Markup {
+/// The state of both ends now, in each of the selected fabrics.
+pub(super) fn section(fabrics: &[Arc<Observation>], fabric: Option<&str>, id: LinkId) -> Markup {
     html! {
         p { "No cable leads from one of these ports to the other now: " code { (id) } "." }
         @if let Some(why) = ask::not_swept(fabrics, fabric) { p { (why) } }
-        @for observation in ask::meant(fabrics, fabric) {
-            @if let Some(of) = Of::new(observation) {
-                @if fabrics.len() > 1 { h2 { "In fabric " (of.name) } }
-                ul { @for end in id.ends() { li { (end_now(of, end)) } } }
+        @for observation in selected(fabrics, fabric) {
+            @if let Some(view) = FabricView::new(observation) {
+                @if fabrics.len() > 1 { h2 { "In fabric " (view.name) } }
+                ul { @for end in id.ends() { li { (end_now(view, end)) } } }
             }
         }
     }
 }
 
-fn end_now(of: Of<'_>, end: End) -> Markup {
+fn end_now(view: FabricView<'_>, end: End) -> Markup {
     let (guid, number) = end;
-    let Some(node) = of.snapshot.fabric.node_by_guid(guid) else {
+    let Some(node) = view.snapshot.fabric.node_by_guid(guid) else {
         return html! { "No node has the GUID " code { (guid) } "." };
     };
-    let name = &of.snapshot.fabric.node(node).name;
-    let ports = ports::ports_of(of, node);
+    let name = &view.snapshot.fabric.node(node).name;
+    let ports = ports::ports_of(view, node);
     let Some(port) = ports.iter().find(|port| port.name.port == number) else {
         return html! {
-            a href=(address::node(of.name, guid)) { (name) } " has no port " (number) "."
+            a href=(address::node(view.name, guid)) { (name) } " has no port " (number) "."
         };
     };
-    html! { (words::port(of.name, &port.name)) " " (cabled(of, port)) }
+    html! { (words::port(view.name, &port.name)) " " (link_now(view, port)) }
 }
 
-fn cabled(of: Of<'_>, port: &Port) -> Markup {
-    let link = port.link.as_deref().and_then(|link| link.parse::<LinkId>().ok());
+fn link_now(view: FabricView<'_>, port: &Port) -> Markup {
     html! {
-        @match (&port.peer, link) {
+        @match (&port.peer, &port.link) {
             (Some(peer), Some(link)) => {
                 @if peer.connected { "leads to " } @else { "has no link now; its cable led to " }
                 (peer.name.label()) ": "
-                a href=(address::link(of.name, link)) { "that link" }
+                a href=(address::link(view.name, link)) { "that link" }
                 @if let Some(verdict) = &port.verdict { " (" (words::verdict(verdict)) ")" }
                 "."
             }

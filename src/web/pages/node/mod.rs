@@ -1,128 +1,119 @@
-//! `/node/{guid}`: a switch or a host's adapter, and its ports; and `/port/{guid}/{port}`, which leads on.
+//! `/node/{guid}`: a node and its ports; and `/port/{guid}/{port}`, which redirects to a link or a port.
 
-mod plate;
 mod table;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use crate::fabric::topology::LinkId;
 use crate::fabric::{Guid, PortNumber};
 use crate::history::clock::Clock;
 use crate::history::model::Told;
 use crate::history::source::Wanted;
-use crate::web::api::detail::in_fabrics;
 use crate::web::api::model::node::NodeDetail;
-use crate::web::api::nodes;
-use crate::web::archive::Said;
+use crate::web::api::nodes::node_by_guid;
+use crate::web::archive::QueryResult;
 
-use super::ask::{self, Asked};
-use super::page::{Page, problem};
-use super::past::{self, Choice};
-use super::{Desk, address, words};
+use super::ask::{QueryParams, check_fabric, not_swept};
+use super::page::{Page, Problem};
+use super::past::{self, WindowChoice};
+use super::{PageContext, address, words};
 
-/// How many of its events are shown.
-const MOST_EVENTS: usize = 50;
+/// The most events shown.
+const MAX_EVENTS: usize = 50;
 
-/// From how far back.
-const LATELY: Choice = Choice::WEEK;
+/// The window of the events.
+const EVENT_WINDOW: WindowChoice = WindowChoice::WEEK;
 
 pub(super) async fn get(
-    State(desk): State<Desk>,
-    Path(text): Path<String>,
-    said: Said,
-) -> Response {
-    let asked = Asked::from(said);
-    let (guid, detail) = match find(&desk, &text, &asked) {
-        Ok(found) => found,
-        Err(refusal) => return refusal,
-    };
+    State(context): State<PageContext>,
+    Path(guid): Path<String>,
+    query: QueryResult,
+) -> Result<Response, Problem> {
+    let (guid, detail) = find(&context, &guid, query)?;
     let fabric = detail.fabric.clone();
-    let past = past::ask(desk.archive(), move |reader| {
-        let window = LATELY.until_now(reader)?;
-        let wanted = Wanted { nodes: vec![guid], ..Wanted::all(window) };
-        let means = |told: &Told| told.fabric == fabric;
-        Ok(reader.latest(&wanted, &means, 0, MOST_EVENTS)?)
+    let events = past::run(&context.history, move |reader| {
+        let window = EVENT_WINDOW.until_now(reader)?;
+        let filter = Wanted { nodes: vec![guid], ..Wanted::all(window) };
+        let in_fabric = |event: &Told| event.fabric == fabric;
+        Ok(reader.latest(&filter, &in_fabric, 0, MAX_EVENTS)?)
     })
     .await;
     let clock = Clock::now();
     let main = html! {
         (gist(&detail))
-        (plate::section(&detail))
         (facts(&detail, &clock))
         (table::section(&detail))
         h2 { "Events" }
-        @match past.told() {
+        @match events.ready() {
             Err(why) => (why),
-            Ok((events, _)) if events.is_empty() => p .quiet { "Nothing happened here in the last " (LATELY.name) ", as far as is recorded." },
+            Ok((events, _)) if events.is_empty() => p .quiet { "Nothing happened here in the last " (EVENT_WINDOW.name) ", as far as is recorded." },
             Ok((events, more)) => {
-                (words::events(&clock, events, false))
+                (words::event_table(&clock, events, false))
                 @if *more {
                     @let guid = guid.to_string();
-                    p { a href=(address::with(address::EVENTS, &[("fabric", &detail.fabric), ("q", &guid), ("window", LATELY.name)])) { "All of its events" } }
+                    p { a href=(address::with(address::EVENTS, &[("fabric", &detail.fabric), ("q", &guid), ("window", EVENT_WINDOW.name)])) { "All of its events" } }
                 }
             }
         }
     };
-    Page::new(&detail.node.node, "", main).answer()
+    Ok(Page::new(&detail.node.node, "", main).respond())
 }
 
-/// `/port/{guid}/{port}`: leads to the cable there, or else to the port on its node's page.
+/// `/port/{guid}/{port}`: redirects to the link of a port, or else to the port on the page of its node.
 pub(super) async fn port(
-    State(desk): State<Desk>,
-    Path((text, number)): Path<(String, String)>,
-    said: Said,
-) -> Response {
-    let (guid, detail) = match find(&desk, &text, &Asked::from(said)) {
-        Ok(found) => found,
-        Err(refusal) => return refusal,
-    };
+    State(context): State<PageContext>,
+    Path((guid, number)): Path<(String, String)>,
+    query: QueryResult,
+) -> Result<Response, Problem> {
+    let (guid, detail) = find(&context, &guid, query)?;
     let number = number.parse::<PortNumber>().ok();
-    let Some(port) = detail.ports.iter().find(|port| Some(port.name.port) == number) else {
+    let port = detail.ports.iter().find(|port| Some(port.name.port) == number);
+    let port = port.ok_or_else(|| {
         let node = &detail.node;
-        let what =
+        let text =
             format!("{} has the ports 1 to {}, and not this one.", node.node, node.port_count);
-        return problem(StatusCode::NOT_FOUND, "No such port", &what);
-    };
-    let link = port.link.as_deref().and_then(|link| link.parse::<LinkId>().ok());
-    let to = match link {
+        Problem::not_found("No such port", text)
+    })?;
+    let to = match &port.link {
         Some(link) => address::link(&detail.fabric, link),
-        None => address::port_of_node(&detail.fabric, (guid, port.name.port)),
+        None => address::port_of_node(&detail.fabric, guid, port.name.port),
     };
-    Redirect::to(&to).into_response()
+    Ok(Redirect::to(&to).into_response())
 }
 
-#[expect(clippy::result_large_err, reason = "a response, once a request")]
-fn find(desk: &Desk, text: &str, asked: &Asked) -> Result<(Guid, NodeDetail), Response> {
-    let Ok(guid) = text.parse::<Guid>() else {
-        let what = format!(
-            "{text:?} is no GUID. One is written as 0x and hexadecimal digits: 0x00aa000000000001. \
+/// The node that an address names.
+fn find(
+    context: &PageContext,
+    guid: &str,
+    query: QueryResult,
+) -> Result<(Guid, NodeDetail), Problem> {
+    let not_found = |text| Problem::not_found("No such node", text);
+    let parsed = guid.parse::<Guid>().map_err(|_| {
+        not_found(format!(
+            "{guid:?} is no GUID. One is written as 0x and hexadecimal digits: 0x00aa000000000001. \
              The search finds nodes by their names, too."
-        );
-        return Err(problem(StatusCode::NOT_FOUND, "No such node", &what));
-    };
-    let exposition = desk.exposition();
+        ))
+    })?;
+    let query = QueryParams::from(query);
+    let exposition = context.exposition();
     let fabrics = &exposition.board().fabrics;
-    if let Some(refusal) = ask::unknown_fabric(fabrics, asked.fabric()) {
-        return Err(refusal);
-    }
-    let found = in_fabrics(fabrics, asked.fabric(), |of| nodes::node(of, guid));
-    found.map(|detail| (guid, detail)).ok_or_else(|| {
-        let why = ask::not_swept(fabrics, asked.fabric()).unwrap_or(
+    check_fabric(fabrics, query.fabric())?;
+    let detail = node_by_guid(fabrics, query.fabric(), parsed).ok_or_else(|| {
+        let why = not_swept(fabrics, query.fabric()).unwrap_or(
             "One that is gone is remembered for --fabric.forget-after; its events stay in the history.",
         );
-        let what = format!("No node has the GUID {guid}. {why}");
-        problem(StatusCode::NOT_FOUND, "No such node", &what)
-    })
+        not_found(format!("No node has the GUID {parsed}. {why}"))
+    })?;
+    Ok((parsed, detail))
 }
 
+/// The kind, the state and the links of a node in two lines.
 fn gist(detail: &NodeDetail) -> Markup {
     let node = &detail.node;
     html! {
         p .gist {
-            (words::kind(&node.node_type))
+            (words::node_kind(&node.node_type))
             @if let Some(device) = &node.device { ", " (device) }
             " · "
             @match (&*node.presence, node.up) {
@@ -137,7 +128,7 @@ fn gist(detail: &NodeDetail) -> Markup {
         }
         p .quiet {
             "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &detail.fabric)])) { (detail.fabric) }
-            " · links: " @if node.verdicts.count() == 0 { "none" } @else { (words::tally(&node.verdicts)) }
+            " · links: " @if node.verdicts.count() == 0 { "none" } @else { (words::verdict_counts(&node.verdicts)) }
         }
     }
 }
@@ -158,7 +149,7 @@ fn facts(detail: &NodeDetail, clock: &Clock) -> Markup {
                     @match node.tick { Some(tick) => { (u16::from(tick) + 1) " symbol times" }, None => "not told" }
                 } }
             }
-            @if let Some(found) = &node.last_found { div { dt { "Last found" } dd { (words::since(clock, found, now)) } } }
+            @if let Some(found) = &node.last_found { div { dt { "Last found" } dd { (words::timestamp_and_age(clock, found, now)) } } }
         }
     }
 }

@@ -1,30 +1,29 @@
-//! A node's ports, line by line.
+//! The table of a node's ports.
 
 use maud::{Markup, html};
 
 use crate::fabric::Counter;
 use crate::fabric::counter::LINK_ERRORS;
-use crate::fabric::topology::LinkId;
 use crate::web::api::model::node::NodeDetail;
 use crate::web::api::model::port::Port;
 use crate::web::pages::{address, words};
 
-/// The table.
+/// The table with its heading.
 pub(super) fn section(detail: &NodeDetail) -> Markup {
     html! {
         h2 { "Ports" }
         div .wide tabindex="0" role="group" aria-label="Ports" { table .ports {
             thead { tr {
                 th .n scope="col" { "Port" } th scope="col" { "Leads to" } th scope="col" { "State" } th scope="col" { "Runs at" }
-                th scope="col" { "Verdict" } th .n scope="col" { (words::link_errors()) } th .n scope="col" { "Discards" }
+                th scope="col" { "Verdict" } th .n scope="col" { (words::link_errors_heading()) } th .n scope="col" { "Discards" }
                 th scope="col" { "Congestion" } th .n scope="col" { "Waits to send" }
             } }
-            tbody { @for port in &detail.ports { (line(detail, port)) } }
+            tbody { @for port in &detail.ports { (row(detail, port)) } }
         } }
     }
 }
 
-fn line(detail: &NodeDetail, port: &Port) -> Markup {
+fn row(detail: &NodeDetail, port: &Port) -> Markup {
     html! {
         tr #{ "port-" (port.name.port) } {
             th .n scope="row" { (port.name.port) }
@@ -44,23 +43,22 @@ fn line(detail: &NodeDetail, port: &Port) -> Markup {
                 }
             }
             td { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
-            td { (judged(detail, port)) }
-            td .n { (words::summed(port, &LINK_ERRORS, Some(port.errors))) }
-            td .n { (words::summed(port, &[Counter::XmitDiscards], port.discards)) }
+            td { (verdict(detail, port)) }
+            td .n { (words::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
+            td .n { (words::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
             td {
                 @if let Some(part) = &port.congestion { (words::congestion(part, &detail.fabric)) }
-                @else if let Some(role) = words::far_congestion(port) { span .quiet { "other end: " (role) } }
+                @else if let Some(role) = words::peer_congestion(port) { span .quiet { "other end: " (role) } }
             }
-            td .n { @if let Some(ratio) = port.wait_ratio { (words::share(ratio)) } }
+            td .n { @if let Some(ratio) = port.wait_ratio { (words::percent(ratio)) } }
         }
     }
 }
 
-fn judged(detail: &NodeDetail, port: &Port) -> Markup {
-    let link = port.link.as_deref().and_then(|link| link.parse::<LinkId>().ok());
-    let reasons: Vec<String> = port.reasons.iter().map(|reason| words::plain(reason)).collect();
+fn verdict(detail: &NodeDetail, port: &Port) -> Markup {
+    let reasons: Vec<String> = port.reasons.iter().map(|it| words::label_text(it)).collect();
     html! {
-        @if let (Some(verdict), Some(link)) = (&port.verdict, link) {
+        @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
             a href=(address::link(&detail.fabric, link)) { (words::verdict(verdict)) }
             @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
         }
