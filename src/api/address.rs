@@ -1,0 +1,89 @@
+//! The addresses of the pages. The labels of an alert suffice to build one.
+
+use std::fmt::{Display, Write};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// The overview of all fabrics.
+pub const OVERVIEW: &str = "/";
+/// The list of links: `?fabric=NAME&verdict=bad`.
+pub const LINKS: &str = "/links";
+/// A link, by its id: `/link/0x…:5-0x…:1?fabric=NAME`.
+pub const LINK: &str = "/link/{link}";
+/// A node, by its GUID: `/node/0x…?fabric=NAME`.
+pub const NODE: &str = "/node/{guid}";
+/// A port, by its node's GUID and its number: redirects to its link, or to its node.
+pub const PORT: &str = "/port/{guid}/{port}";
+/// The topology of a fabric: `?fabric=NAME`.
+pub const TOPOLOGY: &str = "/topology";
+/// The latest events.
+pub const EVENTS: &str = "/events";
+/// The devices of this host.
+pub const HOST: &str = "/host";
+/// The search by name, GUID or LID: `?q=…`.
+pub const SEARCH: &str = "/search";
+/// The style sheet of all pages.
+pub const STYLE: &str = "/-/style.css";
+
+/// The characters to escape in a device's name in a fragment; the kernel's own names need no escape.
+const IN_FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
+
+/// A path with query parameters; empty values are left out.
+pub fn with(path: &str, pairs: &[(&str, &str)]) -> String {
+    let mut address = path.to_owned();
+    for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
+        let joint = if address.contains('?') { '&' } else { '?' };
+        // Writing to a string does not fail.
+        let _ = write!(address, "{joint}{key}={}", utf8_percent_encode(value, NON_ALPHANUMERIC));
+    }
+    address
+}
+
+/// The page of a link, by its id.
+pub fn link(fabric: &str, id: impl Display) -> String {
+    with(&format!("/link/{id}"), &[("fabric", fabric)])
+}
+
+/// The page of a node, by its GUID.
+pub fn node(fabric: &str, guid: impl Display) -> String {
+    with(&format!("/node/{guid}"), &[("fabric", fabric)])
+}
+
+/// A port's row on the page of its node.
+pub fn port_of_node(fabric: &str, guid: impl Display, number: u8) -> String {
+    format!("{}#port-{number}", node(fabric, guid))
+}
+
+/// A device's section on the page of this host. A device can be renamed to any text.
+pub fn device(name: &str) -> String {
+    format!("{HOST}#{}", utf8_percent_encode(name, IN_FRAGMENT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ib_fabric::topology::LinkId;
+    use ib_mad::Guid;
+
+    #[test]
+    fn names_in_addresses_are_percent_encoded() {
+        assert_eq!(
+            with("/links", &[("fabric", "a&b=\"c d\"#"), ("verdict", ""), ("page", "2")]),
+            "/links?fabric=a%26b%3D%22c%20d%22%23&page=2"
+        );
+        assert_eq!(
+            link("", LinkId((Guid(1), 2), (Guid(3), 4))),
+            "/link/0x0000000000000001:2-0x0000000000000003:4"
+        );
+        assert_eq!((&*device("mlx5_0"), &*device("a b#%")), ("/host#mlx5_0", "/host#a%20b%23%25"));
+    }
+
+    /// The telemetry path must not be one of these.
+    #[test]
+    fn page_paths_are_reserved_in_the_config() {
+        for path in [LINKS, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST, SEARCH, STYLE] {
+            let first = path.split('/').nth(1).unwrap();
+            assert!(crate::config::TAKEN.contains(&first), "{path}");
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! `/api/v1/search`: nodes, ports, links and devices by name, GUID, LID, link id, or `node[port]`.
+
+use std::sync::Arc;
+
+use crate::api::address;
+use fabric_observation::{Board, Observation};
+use ib_fabric::topology::{End, LinkId};
+use ib_fabric::{NodeIndex, PortIndex, Snapshot, unique};
+use ib_mad::label;
+use ib_mad::label::natural;
+use ib_mad::{Guid, Lid, PortNumber};
+
+use super::model::search::{Hit, Search};
+use super::overview;
+
+/// The most hits of a response.
+const MAX_HITS: usize = 100;
+
+/// How well a name matches, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Match {
+    Exact,
+    Prefix,
+    Substring,
+}
+
+impl Match {
+    fn label(self) -> &'static str {
+        match self {
+            Match::Exact => "exact",
+            Match::Prefix => "prefix",
+            Match::Substring => "substring",
+        }
+    }
+
+    /// How a name matches the text; both must be in lower case.
+    fn find(name: &str, text: &str) -> Option<Match> {
+        match name.find(text)? {
+            0 if name.len() == text.len() => Some(Match::Exact),
+            0 => Some(Match::Prefix),
+            _ => Some(Match::Substring),
+        }
+    }
+}
+
+/// The text of a search, and what it can be read as.
+struct Terms {
+    text: String,
+    guid: Option<Guid>,
+    lid: Option<Lid>,
+    link: Option<LinkId>,
+    port: Option<(String, PortNumber)>,
+}
+
+impl Terms {
+    fn new(text: &str) -> Self {
+        let text = text.trim().to_lowercase();
+        let hexadecimal = text.strip_prefix("0x");
+        let lid = match hexadecimal {
+            Some(digits) => u16::from_str_radix(digits, 16),
+            None => text.parse(),
+        };
+        Terms {
+            guid: text.parse().ok(),
+            lid: lid.ok().map(Lid).filter(|lid| lid.is_unicast()),
+            link: text.parse().ok(),
+            port: port(&text),
+            text,
+        }
+    }
+}
+
+/// Parses `node[5]`, `0x…:5`, and `node port 5`, which is how evidence names a port.
+fn port(text: &str) -> Option<(String, PortNumber)> {
+    let bracketed = text.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
+    let split = bracketed.or_else(|| text.rsplit_once(" port ")).or_else(|| text.rsplit_once(':'));
+    let (node, number) = split?;
+    Some((node.trim().to_owned(), number.trim().parse().ok()?))
+}
+
+/// A match in a fabric.
+struct FabricHit<'a> {
+    quality: Match,
+    by: &'static str,
+    observation: &'a Observation,
+    snapshot: &'a Snapshot,
+    target: Target,
+}
+
+#[derive(Clone, Copy)]
+enum Target {
+    Node(NodeIndex),
+    Port(PortIndex),
+    Link(PortIndex),
+}
+
+/// Everything that matches a text. A node that matches in two ways is listed once, by the better.
+pub fn search(board: &Board, text: &str) -> Search {
+    let terms = Terms::new(text);
+    let mut result = Search { sought: text.trim().to_owned(), ..Search::default() };
+    if terms.text.is_empty() {
+        return result;
+    }
+    let mut in_fabrics = Vec::new();
+    for observation in &board.fabrics {
+        if let Some(snapshot) = &observation.snapshot {
+            search_fabric(observation, snapshot, &terms, &mut in_fabrics);
+        }
+    }
+    let mut devices = devices(board, &terms.text);
+    devices.sort_by_key(|(quality, _)| *quality);
+    result.found = in_fabrics.len() + devices.len();
+    if in_fabrics.len() > MAX_HITS {
+        in_fabrics.select_nth_unstable_by(MAX_HITS, FabricHit::order);
+        in_fabrics.truncate(MAX_HITS);
+    }
+    in_fabrics.sort_by(FabricHit::order);
+    let mut hits: Vec<(Match, Hit)> = in_fabrics.iter().map(|it| (it.quality, it.hit())).collect();
+    hits.extend(devices);
+    hits.sort_by_key(|(quality, _)| *quality);
+    result.hits = hits.into_iter().take(MAX_HITS).map(|(_, hit)| hit).collect();
+    result
+}
+
+fn search_fabric<'a>(
+    observation: &'a Arc<Observation>,
+    snapshot: &'a Snapshot,
+    terms: &Terms,
+    hits: &mut Vec<FabricHit<'a>>,
+) {
+    let fabric = &snapshot.fabric;
+    let mut add = |quality, by, target| {
+        hits.push(FabricHit { quality, by, observation, snapshot, target });
+    };
+    if let Some(port) = terms
+        .link
+        .and_then(|LinkId(a, b)| fabric.find(a).zip(fabric.find(b)))
+        .filter(|&(a, b)| fabric.port(a).peer.is_some_and(|peer| peer.port == b))
+    {
+        add(Match::Exact, "link", Target::Link(port.0));
+    }
+    for index in fabric.node_indexes() {
+        let node = fabric.node(index);
+        let name = node.name.to_lowercase();
+        let guid = node.identity.guid;
+        let shared = unique::shared_name(&name, guid);
+        if let Some((of, number)) = &terms.port
+            && (name == *of || shared == *of || of.parse() == Ok(guid))
+            && let Some(port) = fabric.find((guid, *number))
+        {
+            add(Match::Exact, "port", Target::Port(port));
+        }
+        let mut best = Match::find(&name, &terms.text).map(|quality| (quality, "name"));
+        if terms.guid == Some(guid) {
+            best = Some((Match::Exact, "guid"));
+        } else if best.is_none() && is_prefix_of(guid, &terms.text) {
+            best = Some((Match::Prefix, "guid"));
+        }
+        let exact = best.is_some_and(|(quality, _)| quality == Match::Exact);
+        let mut of_ports = None;
+        for port in fabric.ports_of(index).filter(|_| !exact) {
+            let (port_guid, status) = (fabric.port(port).guid, fabric.port(port).status);
+            if terms.guid == Some(port_guid) && port_guid != Guid::default() {
+                of_ports = Some((port, "port_guid"));
+            } else if status.is_some_and(|status| terms.lid == Some(status.lid))
+                && of_ports.is_none()
+            {
+                of_ports = Some((port, "lid"));
+            }
+        }
+        match (of_ports, best) {
+            // Port 0 of a switch stands for the switch.
+            (Some((port, by)), _) if fabric.port(port).number == 0 => {
+                add(Match::Exact, by, Target::Node(index));
+            }
+            (Some((port, by)), _) => add(Match::Exact, by, Target::Port(port)),
+            (None, Some((quality, by))) => add(quality, by, Target::Node(index)),
+            (None, None) => {}
+        }
+    }
+}
+
+/// Whether a GUID begins with the text, which must look like the beginning of one.
+fn is_prefix_of(guid: Guid, text: &str) -> bool {
+    text.len() > 4 && text.starts_with("0x") && guid.to_string().starts_with(text)
+}
+
+impl FabricHit<'_> {
+    /// The better match first, then by name.
+    fn order(&self, other: &Self) -> std::cmp::Ordering {
+        let fabrics = || self.observation.fabric.cmp(&other.observation.fabric);
+        (self.quality.cmp(&other.quality))
+            .then_with(|| natural(self.name()).cmp(&natural(other.name())))
+            .then_with(fabrics)
+            .then_with(|| self.end().cmp(&other.end()))
+    }
+
+    fn end(&self) -> End {
+        let fabric = &self.snapshot.fabric;
+        match self.target {
+            Target::Node(node) => (fabric.node(node).identity.guid, 0),
+            Target::Port(port) | Target::Link(port) => fabric.end(port),
+        }
+    }
+
+    fn name(&self) -> &str {
+        let fabric = &self.snapshot.fabric;
+        match self.target {
+            Target::Node(node) => &fabric.node(node).name,
+            Target::Port(port) | Target::Link(port) => &fabric.node_of(port).name,
+        }
+    }
+
+    fn hit(&self) -> Hit {
+        let (fabric, name) = (&self.snapshot.fabric, &self.observation.fabric);
+        let port_label =
+            |port: PortIndex| label::port(&fabric.node_of(port).name, fabric.port(port).number);
+        let (kind, label, id, page) = match self.target {
+            Target::Node(node) => {
+                let node = fabric.node(node);
+                let guid = node.identity.guid;
+                ("node", node.name.clone(), guid.to_string(), address::node(name, guid))
+            }
+            Target::Port(port) => {
+                let end = fabric.end(port);
+                let page = match fabric.link_id(port) {
+                    Some(link) => address::link(name, link),
+                    None => address::port_of_node(name, end.0, end.1),
+                };
+                ("port", port_label(port), end.0.to_string(), page)
+            }
+            Target::Link(port) => {
+                let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
+                let link = LinkId::between(fabric.end(port), fabric.end(peer));
+                let label = format!("{} – {}", port_label(port), port_label(peer));
+                ("link", label, link.to_string(), address::link(name, link))
+            }
+        };
+        Hit {
+            kind: kind.into(),
+            fabric: name.clone(),
+            name: label,
+            id,
+            by: self.by.into(),
+            fits: self.quality.label().into(),
+            page,
+        }
+    }
+}
+
+/// The devices of this host that match by their own name or by that of a network interface.
+fn devices(board: &Board, text: &str) -> Vec<(Match, Hit)> {
+    let all = board.host.iter().flat_map(|seen| overview::devices(seen));
+    let found = all.filter_map(|(device, guid)| {
+        let interfaces = device.ports.iter().flat_map(|port| &port.netdevs);
+        let names = std::iter::once(&device.name).chain(interfaces.map(|netdev| &netdev.name));
+        let quality = names.filter_map(|name| Match::find(&name.to_lowercase(), text)).min()?;
+        let hit = Hit {
+            kind: "device".into(),
+            fabric: overview::node_in(&board.fabrics, guid).unwrap_or_default(),
+            name: device.name.to_string(),
+            id: device.about.guid.map(|guid| guid.to_string()).unwrap_or_default(),
+            by: "name".into(),
+            fits: quality.label().into(),
+            page: address::device(&device.name),
+        };
+        Some((quality, hit))
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric_observation::host::HostObservation;
+    use ib_health::testing::snapshot;
+    use rdma_host::testing::{port as host_port, snapshot as host_snapshot};
+
+    /// A leaf with two hosts. The LID of a node is its GUID; a port's GUID is its node's, followed by the port
+    /// number.
+    fn board() -> Board {
+        let swept = Observation {
+            fabric: "f".into(),
+            snapshot: Some(snapshot()),
+            ..Observation::default()
+        };
+        let host = HostObservation {
+            snapshot: Some(host_snapshot("mlx5_0", vec![host_port(1)])),
+            ..HostObservation::default()
+        };
+        let unswept = Observation { fabric: "g".into(), ..Observation::default() };
+        let fabrics = vec![Arc::new(unswept), Arc::new(swept)];
+        Board { fabrics, host: Some(Arc::new(host)), ..Board::default() }
+    }
+
+    #[test]
+    fn names_guids_lids_and_link_ids_are_found() {
+        let board = board();
+        let link = "/link/0x0000000000000001:1-0x0000000000000002:1?fabric=f";
+        let (leaf, host) =
+            ("/node/0x0000000000000001?fabric=f", "/node/0x0000000000000002?fabric=f");
+        for (text, fits, page) in [
+            ("LEAF", "name, exact", leaf),
+            (" lea ", "name, prefix", leaf),
+            ("st-a", "name, substring", host),
+            ("0x0000000000000002", "guid, exact", host),
+            ("0000000000000002", "guid, exact", host),
+            // Also a LID, of the same node.
+            ("0x2", "guid, exact", host),
+            ("2", "guid, exact", host),
+            ("0x000000000000000", "guid, prefix", host),
+            // An adapter's port by its own GUID, and by its LID.
+            ("0x201", "port_guid, exact", link),
+            ("0x0000000000000001:1-0x0000000000000002:1", "link, exact", link),
+            // The ends in either order.
+            ("0x2:1-0x1:1", "link, exact", link),
+            ("leaf[1]", "port, exact", link),
+            ("leaf port 1", "port, exact", link),
+            ("0x1:1", "port, exact", link),
+            // A port without a cable is on its node's page.
+            ("leaf[3]", "port, exact", "/node/0x0000000000000001?fabric=f#port-3"),
+            ("mlx5", "name, prefix", "/host#mlx5_0"),
+        ] {
+            let result = search(&board, text);
+            let hit = result.hits.first().unwrap_or_else(|| panic!("{text}: nothing"));
+            assert_eq!(
+                (format!("{}, {}", hit.by, hit.fits).as_str(), &*hit.page),
+                (fits, page),
+                "{text}"
+            );
+        }
+        for nothing in
+            ["", "  ", "nobody", "leaf[9]", "leaf[999]", "0x1:1-0x3:1", "0xfff0", "99999"]
+        {
+            assert_eq!(search(&board, nothing).found, 0, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn shared_name_finds_all_its_nodes() {
+        let mut board = board();
+        let seen = board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
+        let snapshot = Arc::make_mut(seen).snapshot.as_mut().unwrap();
+        let mut nodes = (*snapshot.fabric).clone();
+        for node in &mut nodes.nodes {
+            node.name = format!("Q2#{:06x}", node.identity.guid.0);
+        }
+        snapshot.fabric = Arc::new(nodes);
+        let names = |text: &str| -> Vec<String> {
+            search(&board, text).hits.iter().map(|hit| hit.name.clone()).collect()
+        };
+        let all = names("q2");
+        assert!(all.len() > 1 && all.iter().all(|name| name.starts_with("Q2#0000")), "{all:?}");
+        assert_eq!(names("q2[1]").len(), all.len(), "port 1 of each");
+        assert_eq!(names("Q2#000001 port 1"), ["Q2#000001 port 1"]);
+        assert_eq!(names("Q2#000001")[0], "Q2#000001");
+    }
+
+    #[test]
+    fn hits_are_counted_and_the_best_come_first() {
+        let result = search(&board(), "host");
+        let names: Vec<&str> = result.hits.iter().map(|hit| &*hit.name).collect();
+        assert_eq!((result.found, names), (2, vec!["host-a", "host-b"]));
+        assert_eq!(Match::find("host-1", "host-1"), Some(Match::Exact));
+        assert!(Match::Exact < Match::Prefix && Match::Prefix < Match::Substring);
+    }
+}

@@ -1,0 +1,331 @@
+//! `/api/v1/topology`: the switches of each fabric and the links between them, built from the latest snapshots.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use fabric_observation::Observation;
+use ib_fabric::levels::Levels;
+use ib_fabric::topology::Link as Cable;
+use ib_fabric::{Fabric, NodeIndex};
+use ib_health::congestion::Role;
+use ib_health::{Verdict, evidence};
+use ib_mad::label::{Piece, natural};
+use ib_mad::node::NodeKind;
+
+use super::links::{FabricView, with_findings};
+use super::model::Verdicts;
+use super::model::topology::{
+    Bundle, CongestionCounts, Suspect, Switch, SwitchlessPair, Topologies, Topology,
+};
+use super::selected;
+
+/// The most links that a bundle or a switch lists one by one.
+const MAX_SUSPECTS: usize = 8;
+
+/// The topologies of the selected fabrics. A name that no fabric has selects nothing.
+pub fn topologies(fabrics: &[Arc<Observation>], fabric: Option<&str>) -> Topologies {
+    Topologies { fabrics: selected(fabrics, fabric).map(|it| topology(it)).collect() }
+}
+
+/// The topology of a fabric.
+pub fn topology(observation: &Observation) -> Topology {
+    let Some(view) = FabricView::new(observation) else {
+        return Topology { fabric: observation.fabric.clone(), ..Topology::default() };
+    };
+    let fabric = &*view.snapshot.fabric;
+    let ordered = ordered_switches(fabric);
+    let places = places(ordered.iter().map(|switch| switch.node));
+    let mut to_hosts = vec![LinkGroup::default(); ordered.len()];
+    let mut between: BTreeMap<(usize, usize), LinkGroup> = BTreeMap::new();
+    let mut apart = Vec::new();
+    for (cable, findings) in with_findings(observation) {
+        let verdict = findings.map_or(Verdict::Unknown, |link| link.verdict);
+        let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
+        match (places.get(&near), places.get(&far)) {
+            (Some(&a), Some(&b)) if a != b => {
+                between.entry((a.min(b), a.max(b))).or_default().add(view, cable, verdict);
+            }
+            (Some(&switch), None) if is_host(fabric, far) => {
+                to_hosts[switch].add(view, cable, verdict);
+            }
+            (None, Some(&switch)) if is_host(fabric, near) => {
+                to_hosts[switch].add(view, cable, verdict);
+            }
+            (None, None) => apart.push(switchless_pair(view, cable, verdict)),
+            _ => {}
+        }
+    }
+    let switches = ordered.iter().zip(&to_hosts);
+    let mut switches: Vec<Switch> = switches.map(|(it, hosts)| switch(view, it, hosts)).collect();
+    let mut all: Vec<Verdicts> = to_hosts.iter().map(|hosts| hosts.verdicts).collect();
+    for (&(a, b), links) in &between {
+        let count = links.verdicts.count();
+        if ordered[a].level == ordered[b].level {
+            switches[a].side_links += count;
+            switches[b].side_links += count;
+        } else {
+            // The order has the lower level first, and switches without a level last.
+            switches[a].up_links += count;
+            switches[b].down_links += count;
+        }
+        for place in [a, b] {
+            all[place] = all[place].and(links.verdicts);
+            switches[place].congestion = switches[place].congestion.and(&links.congestion);
+        }
+    }
+    for (switch, all) in switches.iter_mut().zip(all) {
+        switch.worst = all.worst().map(|worst| worst.label().into());
+    }
+    let bundles = between.iter().map(|(&(a, b), links)| Bundle {
+        a,
+        b,
+        verdicts: links.verdicts,
+        suspects: links.worst_suspects(view),
+        congestion: links.congestion.clone(),
+    });
+    Topology {
+        fabric: view.name.to_owned(),
+        swept_at: view.swept_at(),
+        switches,
+        bundles: bundles.collect(),
+        apart,
+    }
+}
+
+/// Links that are summed up: those between two switches, or from a switch to its hosts.
+#[derive(Clone, Debug, Default)]
+struct LinkGroup {
+    verdicts: Verdicts,
+    /// The links that are watch or bad. Unknown ones are many after a start, and not worth listing.
+    suspects: Vec<(Cable, Verdict)>,
+    congestion: CongestionCounts,
+}
+
+impl LinkGroup {
+    fn add(&mut self, view: FabricView<'_>, cable: Cable, verdict: Verdict) {
+        self.verdicts.add(verdict);
+        self.congestion = self.congestion.and(&congestion(view, cable));
+        if verdict >= Verdict::Watch {
+            self.suspects.push((cable, verdict));
+        }
+    }
+
+    fn worst_suspects(&self, view: FabricView<'_>) -> Vec<Suspect> {
+        let mut worst = self.suspects.clone();
+        worst.sort_by_key(|(cable, verdict)| (Reverse(*verdict), cable.0));
+        let worst = worst.into_iter().take(MAX_SUSPECTS);
+        worst.map(|(cable, verdict)| suspect(view, cable, verdict)).collect()
+    }
+}
+
+/// The congestion of one link: a root or a victim at either end.
+fn congestion(view: FabricView<'_>, cable: Cable) -> CongestionCounts {
+    let ends = [cable.0, cable.1].into_iter();
+    let waiting = ends
+        .filter_map(|port| view.findings.ports.get(port.0 as usize))
+        .filter(|port| port.role.is_some());
+    let of_ends = waiting.map(|port| CongestionCounts {
+        roots: usize::from(matches!(port.role, Some(Role::Root))),
+        victims: usize::from(matches!(port.role, Some(Role::Victim { .. }))),
+        most_wait: port.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+    });
+    let both = of_ends.fold(CongestionCounts::default(), |sum, end| sum.and(&end));
+    let roots = both.roots.min(1);
+    CongestionCounts { roots, victims: both.victims.min(1 - roots), ..both }
+}
+
+/// A switch with its place in the topology.
+struct PlacedSwitch {
+    node: NodeIndex,
+    level: Option<u8>,
+    group: usize,
+}
+
+/// The switches in the order in which they are listed: the lowest level first, a group together, by name within
+/// it. Numbers in names compare by value.
+fn ordered_switches(fabric: &Fabric) -> Vec<PlacedSwitch> {
+    let levels = Levels::of(fabric);
+    let nodes: Vec<NodeIndex> =
+        fabric.node_indexes().filter(|index| fabric.node(*index).is_switch()).collect();
+    let levels: Vec<Option<u8>> = nodes.iter().map(|node| levels.level(*node)).collect();
+    let places = places(nodes.iter().copied());
+    let pairs = fabric.links().filter_map(|Cable(near, far)| {
+        let [a, b] = [near, far].map(|port| places.get(&fabric.port(port).node));
+        a.copied().zip(b.copied()).filter(|(a, b)| a != b)
+    });
+    let groups = groups(&levels, &pairs.collect::<Vec<_>>());
+    let name = |place: usize| natural(&fabric.node(nodes[place]).name);
+    // A group comes where the first of its members by name does.
+    let mut first_names: HashMap<(Option<u8>, usize), Vec<Piece<'_>>> = HashMap::new();
+    for place in 0..nodes.len() {
+        let name = name(place);
+        let first = first_names.entry((levels[place], groups[place]));
+        let first = first.or_insert_with(|| name.clone());
+        if name < *first {
+            *first = name;
+        }
+    }
+    let mut order: Vec<usize> = (0..nodes.len()).collect();
+    order.sort_by_cached_key(|&place| {
+        let (level, group) = (levels[place], groups[place]);
+        let of_group = first_names.get(&(level, group)).cloned();
+        (level.unwrap_or(u8::MAX), of_group, group, name(place))
+    });
+    let placed = order.into_iter().map(|place| PlacedSwitch {
+        node: nodes[place],
+        level: levels[place],
+        group: groups[place],
+    });
+    placed.collect()
+}
+
+fn places(nodes: impl Iterator<Item = NodeIndex>) -> HashMap<NodeIndex, usize> {
+    nodes.enumerate().map(|(place, node)| (node, place)).collect()
+}
+
+/// A switch, before its links to other switches are counted.
+fn switch(view: FabricView<'_>, placed: &PlacedSwitch, hosts: &LinkGroup) -> Switch {
+    let node = view.snapshot.fabric.node(placed.node);
+    Switch {
+        guid: node.identity.guid.to_string(),
+        node: node.name.clone(),
+        up: view.snapshot.is_up(placed.node),
+        level: placed.level,
+        group: placed.group,
+        hosts: hosts.verdicts.count(),
+        to_hosts: hosts.verdicts,
+        host_suspects: hosts.worst_suspects(view),
+        host_congestion: hosts.congestion.clone(),
+        congestion: hosts.congestion.clone(),
+        ..Switch::default()
+    }
+}
+
+/// Whether a node is an endpoint of the fabric.
+fn is_host(fabric: &Fabric, node: NodeIndex) -> bool {
+    matches!(fabric.node(node).identity.kind, NodeKind::Ca | NodeKind::Router)
+}
+
+fn suspect(view: FabricView<'_>, cable: Cable, verdict: Verdict) -> Suspect {
+    let id = view.snapshot.fabric.link_id(cable.0).map(|id| id.to_string());
+    let [near, far] = [cable.0, cable.1].map(|port| evidence::port_label(view.snapshot, port));
+    Suspect {
+        link: id.unwrap_or_default(),
+        place: format!("{near} – {far}"),
+        verdict: verdict.label().into(),
+    }
+}
+
+fn switchless_pair(view: FabricView<'_>, cable: Cable, verdict: Verdict) -> SwitchlessPair {
+    let Suspect { link, verdict, .. } = suspect(view, cable, verdict);
+    let nodes = [cable.0, cable.1].map(|port| {
+        let node = view.snapshot.fabric.node_of(port);
+        (node.identity.guid.to_string(), node.name.clone())
+    });
+    SwitchlessPair { nodes: nodes.to_vec(), link: Some(link), verdict: Some(verdict) }
+}
+
+/// The group of each switch, by place: switches that links between levels join. Where these join all switches, as
+/// in a tree, the groups below the top level are those joined without it (pods), and the groups of the top level
+/// those joined by the level below (planes).
+fn groups(levels: &[Option<u8>], pairs: &[(usize, usize)]) -> Vec<usize> {
+    let rising = |&&(a, b): &&(usize, usize)| levels[a] != levels[b];
+    let rising: Vec<(usize, usize)> = pairs.iter().filter(rising).copied().collect();
+    let whole = joined(levels.len(), rising.iter().copied());
+    let top = levels.iter().flatten().max().copied();
+    let is_one = whole.iter().all(|group| *group == whole[0]);
+    let Some(top) = top.filter(|top| *top > 1 && is_one) else {
+        // Without links between levels there are only single switches.
+        return if rising.is_empty() { vec![0; levels.len()] } else { whole };
+    };
+    let below = |&(a, b): &(usize, usize)| levels[a].max(levels[b]) < Some(top);
+    let at_top = |&(a, b): &(usize, usize)| levels[a].min(levels[b]) >= Some(top - 1);
+    let pods = joined(levels.len(), rising.iter().copied().filter(below));
+    let planes = joined(levels.len(), rising.iter().copied().filter(at_top));
+    let groups = levels.iter().enumerate().map(|(place, level)| match level {
+        Some(level) if *level == top => planes[place],
+        // With two levels each leaf would be a pod of its own.
+        _ if top == 2 => levels.len(),
+        _ => pods[place],
+    });
+    groups.collect()
+}
+
+/// For each place the lowest place that it is joined with (union-find).
+fn joined(count: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
+    fn root(parents: &mut [usize], mut place: usize) -> usize {
+        while parents[place] != place {
+            parents[place] = parents[parents[place]];
+            place = parents[place];
+        }
+        place
+    }
+    let mut parents: Vec<usize> = (0..count).collect();
+    for (a, b) in pairs {
+        let (a, b) = (root(&mut parents, a), root(&mut parents, b));
+        parents[a.max(b)] = a.min(b);
+    }
+    (0..count).map(|place| root(&mut parents, place)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The groups, each as the places of its members.
+    fn members(levels: &[u8], pairs: &[(usize, usize)]) -> Vec<Vec<usize>> {
+        let levels: Vec<Option<u8>> =
+            levels.iter().map(|level| Some(*level).filter(|level| *level > 0)).collect();
+        let groups = groups(&levels, pairs);
+        let mut by_group: HashMap<(Option<u8>, usize), Vec<usize>> = HashMap::new();
+        for (place, group) in groups.into_iter().enumerate() {
+            by_group.entry((levels[place], group)).or_default().push(place);
+        }
+        let mut members: Vec<Vec<usize>> = by_group.into_values().collect();
+        members.sort();
+        members
+    }
+
+    #[test]
+    fn pods_and_planes_are_groups() {
+        for (about, levels, pairs, groups) in [
+            ("one switch", &[1][..], &[][..], vec![vec![0]]),
+            (
+                "a tree of two levels",
+                &[1, 1, 2, 2],
+                &[(0, 2), (0, 3), (1, 2), (1, 3)],
+                vec![vec![0, 1], vec![2, 3]],
+            ),
+            (
+                "two pods and two planes",
+                &[1, 1, 1, 1, 2, 2, 2, 2, 3, 3],
+                &[
+                    (0, 4),
+                    (0, 5),
+                    (1, 4),
+                    (1, 5),
+                    (2, 6),
+                    (2, 7),
+                    (3, 6),
+                    (3, 7),
+                    (4, 8),
+                    (6, 8),
+                    (5, 9),
+                    (7, 9),
+                ],
+                vec![vec![0, 1], vec![2, 3], vec![4, 5], vec![6, 7], vec![8], vec![9]],
+            ),
+            (
+                "two groups of a dragonfly+, joined by their spines",
+                &[1, 1, 2, 2],
+                &[(0, 2), (1, 3), (2, 3)],
+                vec![vec![0], vec![1], vec![2], vec![3]],
+            ),
+            ("a ring", &[1, 1, 1], &[(0, 1), (1, 2), (0, 2)], vec![vec![0, 1, 2]]),
+            ("no hosts at all", &[0, 0], &[(0, 1)], vec![vec![0, 1]]),
+        ] {
+            assert_eq!(members(levels, pairs), groups, "{about}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! `/links`: the links, the worst first, filtered by verdict, fabric and node name.
+
+use std::num::NonZeroUsize;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use crate::api::archive::QueryResult;
+use crate::api::model::{Link, verdict_from};
+use crate::api::ranking::{ListFilter, RankedLinks, ranked};
+use fabric_history::clock::Clock;
+use fabric_observation::Board;
+use ib_health::Verdict;
+
+use super::ask::{QueryParams, check_fabric, not_swept, render};
+use super::page::{Page, Problem};
+use super::words::{self, count, counted, verdict};
+use super::{PageContext, address};
+
+/// The links on a page.
+const PAGE_LENGTH: usize = 100;
+
+/// The query of the page.
+#[derive(Clone, Debug, Default)]
+struct LinksQuery {
+    fabric: String,
+    verdict: Option<Verdict>,
+    text: String,
+    page: Option<NonZeroUsize>,
+}
+
+impl LinksQuery {
+    fn parse(query: &QueryParams) -> Result<Self, String> {
+        let verdict = query.parse("verdict", |label| {
+            let labels = || Verdict::ALL.map(Verdict::label).join(", ");
+            verdict_from(label).ok_or_else(|| format!("must be one of: {}", labels()))
+        })?;
+        let page = query.parse("page", |page| {
+            page.parse().map_err(|_| "must be a number from 1 on".to_owned())
+        })?;
+        Ok(LinksQuery { fabric: query.text("fabric"), verdict, text: query.text("text"), page })
+    }
+
+    fn verdict(&self) -> &'static str {
+        self.verdict.map_or("", Verdict::label)
+    }
+
+    fn fabric(&self) -> Option<&str> {
+        Some(&*self.fabric).filter(|name| !name.is_empty())
+    }
+
+    fn page(&self) -> usize {
+        self.page.map_or(1, NonZeroUsize::get)
+    }
+
+    /// The number of links on the pages before this one.
+    fn skip(&self) -> usize {
+        (self.page() - 1).saturating_mul(PAGE_LENGTH)
+    }
+
+    /// The address of another page of the same list.
+    fn address(&self, page: usize) -> String {
+        let number = if page == 1 { String::new() } else { page.to_string() };
+        let pairs = [
+            ("fabric", &*self.fabric),
+            ("verdict", self.verdict()),
+            ("text", &self.text),
+            ("page", &number),
+        ];
+        address::with(address::LINKS, &pairs)
+    }
+}
+
+pub(super) async fn get(
+    State(context): State<PageContext>,
+    query: QueryResult,
+) -> Result<Response, Problem> {
+    let title = "Links";
+    let query = LinksQuery::parse(&QueryParams::from(query));
+    let query = query.map_err(|text| Problem::bad_request(title, text))?;
+    let exposition = context.exposition();
+    check_fabric(&exposition.board().fabrics, query.fabric())?;
+    let page = move || {
+        let board = exposition.board();
+        let filter = ListFilter {
+            fabric: &query.fabric,
+            verdicts: query.verdict.as_slice(),
+            text: &query.text,
+        };
+        let listed = ranked(&board.fabrics, &filter, query.skip(), PAGE_LENGTH);
+        Page::new(title, address::LINKS, page(&query, board, &listed)).respond()
+    };
+    Ok(render(page).await)
+}
+
+fn page(query: &LinksQuery, board: &Board, listed: &RankedLinks) -> Markup {
+    let names: Vec<&str> = board.fabrics.iter().map(|it| &*it.fabric).collect();
+    html! {
+        (form(query, &names))
+        @if let Some(why) = not_swept(&board.fabrics, query.fabric()) {
+            p { (why) }
+        } @else if listed.links.is_empty() {
+            p { @if listed.found == 0 { "No cable is like that." } @else { "There are not so many cables." } }
+        } @else {
+            p .quiet {
+                (counted(listed.found, "cable", "cables")) ", the worst first"
+                @if listed.found > listed.links.len() {
+                    ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + listed.links.len()) as u64))
+                }
+            }
+            (table(&listed.links, names.len() > 1, &words::clock(board)))
+        }
+        (pager(query, listed.found))
+    }
+}
+
+fn form(query: &LinksQuery, names: &[&str]) -> Markup {
+    let verdicts =
+        [("", "any"), ("bad", "bad"), ("watch", "watch"), ("unknown", "unknown"), ("ok", "ok")];
+    html! { form .filter action=(address::LINKS) {
+        p {
+            label for="verdict" { "Verdict" }
+            select #verdict name="verdict" { @for (value, name) in verdicts {
+                option value=(value) selected[query.verdict() == value] { (name) }
+            } }
+        }
+        (words::fabric_field(names, &query.fabric))
+        p {
+            label for="text" { "Node" }
+            input #text type="search" name="text" value=(query.text) placeholder="Part of its name" autocomplete="off" spellcheck="false";
+        }
+        p { button { "Show" } }
+    } }
+}
+
+fn table(links: &[Link], with_fabric: bool, clock: &Clock) -> Markup {
+    html! { table .stack .links {
+        thead { tr {
+            th scope="col" { "Verdict" } th scope="col" { "Cable" }
+            @if with_fabric { th scope="col" { "Fabric" } }
+            th scope="col" { "Why" } th .n scope="col" { "Rate" } th .n scope="col" { "Flaps" } th scope="col" { "So" }
+        } }
+        tbody { @for link in links { tr {
+            td data-label="Verdict" { (verdict(&link.verdict)) }
+            th scope="row" data-label="Cable" { (words::link(link)) }
+            @if with_fabric { td data-label="Fabric" { bdi { (link.fabric) } } }
+            td .why data-label="Why" { ul { @for because in &link.reasons { li { (because.evidence) } } } }
+            td .n data-label="Rate" { @if let Some(bytes) = link.rate {
+                span .whole { (words::bit_rate(bytes)) } " " span .whole.quiet { (width_and_speed(link)) }
+            } }
+            td .n data-label="Flaps" { (link.flaps) }
+            td .when data-label="So" { @if let Some(at) = &link.since { (words::lasting(clock, at)) } }
+        } } }
+    } }
+}
+
+/// `4x NDR`.
+fn width_and_speed(link: &Link) -> String {
+    let labels = [&link.width, &link.speed].into_iter().flatten().map(|label| &**label);
+    labels.collect::<Vec<_>>().join(" ")
+}
+
+fn pager(query: &LinksQuery, found: usize) -> Markup {
+    let (page, last) = (query.page(), found.div_ceil(PAGE_LENGTH).max(1));
+    let previous = (page > 1).then(|| ("Worse", query.address((page - 1).min(last))));
+    let next = (page < last).then(|| ("Better", query.address(page + 1)));
+    let current = format!("Page {} of {}", count(page as u64), count(last as u64));
+    html! { @if last > 1 { (words::pager("Pages of the list", previous, &current, next)) } }
+}

@@ -1,0 +1,415 @@
+//! `/`: the overview of all fabrics.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use crate::api;
+use crate::api::model::Verdicts;
+use crate::api::model::overview::{Fabric, Region, Sweep};
+use crate::api::overview::overview;
+use fabric_history::clock::Clock;
+use fabric_history::model::Told;
+use fabric_history::source::Wanted;
+use fabric_observation::{Board, Tally};
+
+use super::ask::{self, render};
+use super::page::Page;
+use super::past::{self, HistoryAnswer, WindowChoice};
+use super::words::{self, count, counted, verdict};
+use super::{PageContext, address, host};
+
+/// The most events shown.
+const MAX_EVENTS: usize = 10;
+
+/// The window of the events.
+const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
+
+/// The most reasons shown.
+const MAX_REASONS: usize = 4;
+
+/// How long the page waits for the events. It is opened when something is wrong, and the rest matters more.
+const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// The documentation of the alerts.
+const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/alerts.md");
+
+pub(super) async fn get(State(context): State<PageContext>) -> Response {
+    let events = past::run_within(EVENTS_TIMEOUT, &context.history, |reader| {
+        let window = EVENT_WINDOW.until_now(reader)?;
+        Ok(reader.latest(&Wanted::all(window), &|_| true, 0, MAX_EVENTS)?.0)
+    })
+    .await;
+    render(move || {
+        let main = page(context.exposition().board(), &events, &context.telemetry_path);
+        Page::new("The fabric at a glance", address::OVERVIEW, main).respond()
+    })
+    .await
+}
+
+fn page(board: &Board, events: &HistoryAnswer<Vec<Told>>, telemetry_path: &str) -> Markup {
+    let (overview, clock) = (overview(board), words::clock(board));
+    let clock = &clock;
+    let are_several = overview.fabrics.len() > 1;
+    html! {
+        @if overview.fabrics.is_empty() { @if let Some(why) = ask::not_swept(&board.fabrics, None) { p { (why) } } }
+        @if are_several { (summary(&overview.fabrics, clock)) }
+        @for (place, (fabric, seen)) in overview.fabrics.iter().zip(&board.fabrics).enumerate() {
+            (section(place, fabric, &seen.tally, are_several, clock))
+        }
+        section aria-labelledby="events" {
+            h2 #events { "Latest events" }
+            (latest(events, clock, words::event_fabrics(board).len() > 1))
+        }
+        @if let Some(seen) = &overview.host {
+            section aria-labelledby="host" {
+                h2 #host { "This host" }
+                (host::summary(seen))
+            }
+        }
+        p .more {
+            a href=(telemetry_path) { "Metrics" } " · "
+            a href={ (api::LINKS) "?suspect=true" } { "Suspect links as JSON" } " · "
+            a href=(api::OPENAPI) { "API" } " · "
+            a href=(ALERTS) { "Alerts" }
+        }
+    }
+}
+
+/// A table of all fabrics.
+fn summary(fabrics: &[Fabric], clock: &Clock) -> Markup {
+    html! { div .wide tabindex="0" role="group" aria-label="All fabrics" { table {
+        thead { tr {
+            th scope="col" { "Fabric" }
+            @for (it, _) in Verdicts::default().worst_first() { th .n scope="col" { (verdict(it.label())) } }
+            th .n scope="col" { "Nodes" } th .n scope="col" { "Not up" } th scope="col" { "Swept" }
+        } }
+        tbody { @for (place, it) in fabrics.iter().enumerate() { tr {
+            th scope="row" { a href={ "#fabric-" (place) } { bdi { (it.fabric) } } }
+            @for (_, number) in it.verdicts.worst_first() { td .n { (number) } }
+            td .n { (it.nodes.iter().map(|of| of.nodes).sum::<usize>()) }
+            td .n { (it.nodes.iter().map(|of| of.not_up).sum::<usize>()) }
+            td { @match it.sweep.as_ref().and_then(|sweep| sweep.ended_at.as_deref()) {
+                Some(at) => (words::ago(clock, at)), None => "not yet",
+            } }
+        } } }
+    } } }
+}
+
+/// Why most of a fabric may be missing, and the setting that helps.
+fn access_problems(tally: &Tally) -> Markup {
+    html! {
+        @if tally.m_key_suspected { p .card {
+            strong { "Nodes do not answer subnet management; likely an M_Key protects them." }
+            " They are missing here, or shown as they were last found. Give the M_Key of the subnet manager with "
+            code { "--fabric.m-key-file" } ", or set " code { "m_key_protection_level 1" } " in " code { "opensm.conf" } "."
+        } }
+        @if tally.partition_suspected { p .card {
+            strong { "Hosts do not answer performance management; likely this port is in the wrong partition." }
+            " Their counters are not read. Make this port a full member of a partition that has all hosts, or choose one with "
+            code { "--fabric.pkey" } "; " code { "fabric-exporter doctor" } " shows the P_Keys of this port."
+        } }
+    }
+}
+
+fn section(
+    place: usize,
+    it: &Fabric,
+    tally: &Tally,
+    is_one_of_several: bool,
+    clock: &Clock,
+) -> Markup {
+    let id = format!("fabric-{place}");
+    html! { section .fabric aria-labelledby=(id) {
+        h2 #(id) .unseen[!is_one_of_several] { bdi { (it.fabric) } }
+        @match &it.sweep {
+            None => p .card { (ask::NOT_YET) },
+            Some(sweep) => {
+                (access_problems(tally))
+                div .glance {
+                    (health(it))
+                    (nodes(it, clock))
+                    (latest_sweep(it, sweep, clock))
+                }
+                @if !it.worst.is_empty() { (worst(it, clock)) }
+                @if !it.congestion.is_empty() { (congestion(it, clock)) }
+            }
+        }
+    } }
+}
+
+/// The number of links with each verdict.
+fn health(it: &Fabric) -> Markup {
+    let Verdicts { bad, watch, unknown, .. } = it.verdicts;
+    let all = it.verdicts.count();
+    let list = |word| address::with(address::LINKS, &[("fabric", &it.fabric), ("verdict", word)]);
+    html! { div .card .health {
+        p .lead { @match (bad, watch) {
+            // Unknown is not healthy.
+            _ if all == 0 => { span .verdict.unknown { "No cable is known" } },
+            _ if unknown == all => { span .verdict.unknown { "Nothing is known" } },
+            (0, 0) => { span .verdict.ok { "No bad cable" } },
+            (0, watch) => { span .verdict.watch { (counted(watch, "cable", "cables")) } " to watch" },
+            (bad, _) => { span .verdict.bad { (counted(bad, "bad cable", "bad cables")) } },
+        } @if all > 0 { " " span .of { "of " (counted(all, "cable", "cables")) } } }
+        (bar(&it.verdicts))
+        ul .verdicts { @for (verdict, number) in it.verdicts.worst_first() { li {
+            a href=(list(verdict.label())) class=(verdict.label()) {
+                span .number { (count(number as u64)) } " " (verdict.label())
+            }
+        } } }
+        @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(MAX_REASONS) { li {
+            span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.what)
+        } } } }
+    } }
+}
+
+/// A bar of the verdicts' shares, each wide enough to be seen. The numbers are next to it as text.
+fn bar(verdicts: &Verdicts) -> Markup {
+    const LENGTH: f64 = 1000.0;
+    const MIN_WIDTH: f64 = 12.0;
+    let all = verdicts.count().max(1) as f64;
+    let counts = verdicts.worst_first().into_iter().filter(|(_, number)| *number > 0);
+    let parts: Vec<_> = counts
+        .map(|(verdict, number)| (verdict.label(), (number as f64 / all * LENGTH).max(MIN_WIDTH)))
+        .collect();
+    let scale = LENGTH / parts.iter().map(|(_, width)| width).sum::<f64>().max(1.0);
+    let drawn = parts.iter().scan(0.0, |left, (word, width)| {
+        let from = *left;
+        *left += width * scale;
+        Some((word, from, width * scale))
+    });
+    html! { svg .bar viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" {
+        @for (word, left, width) in drawn {
+            rect class=(word) x=(format!("{left:.1}")) y="0" width=(format!("{width:.1}")) height="10" {}
+        }
+    } }
+}
+
+fn nodes(it: &Fabric, clock: &Clock) -> Markup {
+    let down: usize = it.nodes.iter().map(|of| of.not_up).sum();
+    let kind = |word: &str, number| match word {
+        "switch" => counted(number, "switch", "switches"),
+        "ca" => counted(number, "adapter", "adapters"),
+        "router" => counted(number, "router", "routers"),
+        _ => counted(number, "aggregation node", "aggregation nodes"),
+    };
+    html! { div .card {
+        h3 { "Nodes" }
+        p .big { @for (place, of) in it.nodes.iter().enumerate() {
+            @if place > 0 { ", " } span .whole { (kind(&of.node_type, of.nodes)) }
+        } }
+        @if it.nodes.is_empty() { p { strong { "None is found." } } }
+        @else if down == 0 { p { "All are up." } } @else {
+            p { strong { (counted(down, "is", "are")) " not up" } ": "
+                @for (place, node) in it.not_up.iter().enumerate() {
+                    @if place > 0 { ", " }
+                    (words::node(&it.fabric, &node.guid, &node.node))
+                }
+                @if down > it.not_up.len() { " and others" } "."
+            }
+        }
+        @if let Some(sweep) = &it.sweep { dl {
+            @if let Some(at) = &sweep.discovered_at { div { dt { "Discovered" } dd { (words::ago(clock, at)) } } }
+            @if sweep.discovery_gaps > 0 { div { dt { "Gaps" } dd { strong { (counted(sweep.discovery_gaps as usize, "question", "questions")) " open" } } } }
+            div { dt { "Subnet’s master" } dd { @match &sweep.master {
+                Some(master) => (words::node(&it.fabric, &master.guid, &master.node)),
+                None => "not heard",
+            } } }
+        } }
+    } }
+}
+
+fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &Clock) -> Markup {
+    let bad = |number: usize| html! { @if number > 0 { strong { (number) } } @else { "0" } };
+    let lost = sweep.mads_timed_out as f64 / sweep.mads_sent.max(1) as f64;
+    html! { div .card {
+        h3 { "Latest sweep" }
+        p .big { @match &sweep.ended_at { Some(at) => (words::ago(clock, at)), None => "at an unknown time" } }
+        p { "It took " (seconds(sweep.seconds)) " of an interval of " (seconds(it.interval_seconds)) "." }
+        @if !sweep.failing.is_empty() { p { strong { "Fails: " (sweep.failing.join(", ")) } } }
+        dl {
+            div { dt { "Ports read" } dd { (count(sweep.ports_read as u64)) } }
+            div { dt { "Ports read in part" } dd { (bad(sweep.ports_failed)) } }
+            div { dt { "Nodes silent" } dd { (bad(sweep.nodes_silent)) } }
+            div { dt { "MADs lost" } dd { (words::percent(lost as f32)) } }
+        }
+    } }
+}
+
+/// A duration that may be short.
+fn seconds(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        seconds if seconds < 10.0 => format!("{seconds:.1} s"),
+        seconds => format!("{seconds:.0} s"),
+    }
+}
+
+fn worst(it: &Fabric, clock: &Clock) -> Markup {
+    let all = it.verdicts.bad + it.verdicts.watch;
+    html! {
+        h3 { "The worst cables" }
+        ol .cables { @for link in &it.worst { li {
+            div .stands {
+                (verdict(&link.verdict))
+                @if let Some(at) = &link.since { span .quiet { (words::lasting(clock, at)) } }
+            }
+            div {
+                p .name { (words::link(link)) }
+                ul .reasons { @for because in link.reasons.iter().filter(|because| because.weight == link.verdict || because.weight == "watch") {
+                    li { span .reason { (words::label_text(&because.reason)) } " " (because.evidence) }
+                } }
+            }
+            p .repair { @if let Some(repair) = &link.repair { span .quiet { "Try first: " } (repair.what) } }
+        } } }
+        @if all > it.worst.len() {
+            p { a href=(address::with(address::LINKS, &[("fabric", &it.fabric)])) {
+                "All " (counted(all, "cable", "cables")) " that are bad or to watch"
+            } }
+        }
+    }
+}
+
+fn congestion(it: &Fabric, clock: &Clock) -> Markup {
+    html! {
+        h3 { "Congestion" }
+        ul .regions { @for region in &it.congestion { li { (waits(&it.fabric, region, clock)) } } }
+        @if it.regions > it.congestion.len() {
+            p .quiet { "and " (counted(it.regions - it.congestion.len(), "smaller region", "smaller regions")) }
+        }
+    }
+}
+
+/// The port that is waited for; it leads to its link, whose page has the evidence.
+fn root_port(fabric: &str, region: &Region) -> Markup {
+    match &region.link {
+        Some(link) => {
+            html! { a href=(address::link(fabric, link)) { bdi { (region.root.label()) } } }
+        }
+        None => words::port(fabric, &region.root),
+    }
+}
+
+fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
+    let cause = match &*region.cause {
+        "slow_receiver" => "whose receiver takes in too little",
+        "full_link" => "whose link is full",
+        _ => "for a reason that is not known",
+    };
+    html! {
+        span class={ "level " (region.level) } { (region.level) } " "
+        (counted(region.ports as usize, "port waits", "ports wait")) " for " (root_port(fabric, region)) ", " (cause)
+        @if region.roots > 1 { " (and for " (counted(region.roots as usize - 1, "other", "others")) ")" }
+        @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0} %", ratio * 100.0)) " of the time" }
+        @if let Some(at) = &region.since { span .quiet { ", " (words::lasting(clock, at)) } }
+    }
+}
+
+fn latest(events: &HistoryAnswer<Vec<Told>>, clock: &Clock, several_fabrics: bool) -> Markup {
+    html! { @match events.ready() {
+        Ok(events) if events.is_empty() => p { "Nothing happened in the last " (EVENT_WINDOW.name) ", as far as is recorded." },
+        Ok(events) => {
+            (words::event_table(clock, events, several_fabrics))
+            p { a href=(address::EVENTS) { "All events" } }
+        },
+        Err(why) => (why),
+    } }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use fabric_observation::Observation;
+    use ib_health::Verdict;
+    use ib_health::testing::{fine, snapshot};
+
+    fn swept(name: &str, verdicts: [Verdict; 2]) -> Arc<Observation> {
+        let snapshot = snapshot();
+        let mut findings = fine(&snapshot);
+        for (link, verdict) in findings.links.iter_mut().zip(verdicts) {
+            link.verdict = verdict;
+        }
+        let (fabric, snapshot) = (name.to_owned(), Some(snapshot));
+        Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })
+    }
+
+    fn rendered(fabrics: Vec<Arc<Observation>>, events: &HistoryAnswer<Vec<Told>>) -> String {
+        page(&fabrics.into(), events, "/m\"").into_string()
+    }
+
+    #[test]
+    fn unswept_fabric_and_missing_history_are_explained() {
+        let blank = Observation { fabric: "f".into(), ..Observation::default() };
+        let page = rendered(vec![Arc::new(blank)], &HistoryAnswer::NotRecorded);
+        assert!(page.contains("Not swept yet") && page.contains("--history.file"), "{page}");
+        assert!(rendered(vec![], &HistoryAnswer::NotRecorded).contains("No fabric is swept here"));
+        let busy = HistoryAnswer::Unavailable("The recorder is busy.".into());
+        assert!(
+            rendered(vec![swept("f", [Verdict::Ok; 2])], &busy).contains("The recorder is busy.")
+        );
+    }
+
+    #[test]
+    fn suspected_m_key_or_partition_names_its_setting() {
+        let page = |m_key_suspected, partition_suspected| {
+            let mut seen = Observation::clone(&swept("f", [Verdict::Ok; 2]));
+            seen.tally.m_key_suspected = m_key_suspected;
+            seen.tally.partition_suspected = partition_suspected;
+            rendered(vec![Arc::new(seen)], &HistoryAnswer::NotRecorded)
+        };
+        for (m_key, partition) in [(false, false), (true, false), (false, true)] {
+            let page = page(m_key, partition);
+            assert_eq!(page.contains("--fabric.m-key-file"), m_key, "{page}");
+            assert_eq!(page.contains("--fabric.pkey"), partition, "{page}");
+        }
+    }
+
+    #[test]
+    fn headline_has_the_worst_verdict() {
+        let page = |verdicts| rendered(vec![swept("f", verdicts)], &HistoryAnswer::Ready(vec![]));
+        for (verdicts, says) in [
+            ([Verdict::Ok; 2], "No bad cable"),
+            ([Verdict::Ok, Verdict::Watch], "1 cable</span> to watch"),
+            ([Verdict::Bad, Verdict::Watch], "1 bad cable<"),
+            ([Verdict::Bad; 2], "2 bad cables<"),
+            ([Verdict::Unknown, Verdict::Ok], "No bad cable"),
+            // After a start, and while the device is away.
+            ([Verdict::Unknown; 2], "Nothing is known<"),
+        ] {
+            let page = page(verdicts);
+            assert!(page.contains(says) && page.contains("of 2 cables"), "{says}: {page}");
+        }
+        assert!(!page([Verdict::Ok; 2]).contains("The worst cables"));
+    }
+
+    #[test]
+    fn several_fabrics_begin_with_a_table() {
+        let fabrics = vec![swept("<script>\"&", [Verdict::Bad; 2]), swept("g", [Verdict::Ok; 2])];
+        let page = rendered(fabrics, &HistoryAnswer::NotRecorded);
+        assert!(page.contains("href=\"#fabric-1\"") && page.contains("id=\"fabric-1\""), "{page}");
+        // Names are escaped.
+        assert!(page.contains("&lt;script&gt;&quot;&amp;") && !page.contains("<script>"));
+        assert!(page.contains("fabric=%3Cscript%3E%22%26") && page.contains("href=\"/m&quot;\""));
+    }
+
+    #[test]
+    fn bar_is_full_and_each_part_is_visible() {
+        let drawn = bar(&Verdicts { bad: 1, watch: 0, unknown: 1, ok: 29_998 }).into_string();
+        let numbers = |key: &str| {
+            let key = format!(" {key}=\"");
+            let values = drawn.split(&*key).skip(1);
+            values
+                .map(|rest| rest.split('"').next().unwrap().parse::<f64>().unwrap())
+                .collect::<Vec<_>>()
+        };
+        let widths = numbers("width");
+        assert_eq!((widths.len(), drawn.matches("rect class").count()), (3, 3));
+        assert!(widths.iter().all(|width| *width > 10.0));
+        assert!((widths.iter().sum::<f64>() - 1000.0).abs() < 0.5 && numbers("x")[0] == 0.0);
+    }
+}

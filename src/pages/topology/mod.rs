@@ -1,0 +1,184 @@
+//! `/topology`: the switches of a fabric and the links between them, as a picture and as a table. The table has
+//! each switch, also where the picture puts several into one box, and screen readers can read it.
+
+mod layout;
+mod picture;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use crate::api;
+use crate::api::archive::QueryResult;
+use crate::api::model::topology::{Suspect, Switch, SwitchlessPair, Topology};
+use crate::api::model::{Verdicts, verdict_from};
+use fabric_history::clock::Clock;
+
+use super::ask::{QueryParams, check_fabric, not_swept, render};
+use super::page::{Page, Problem};
+use super::{PageContext, address, words};
+use layout::Layout;
+
+/// The most suspect links listed. The list of links has all.
+const MAX_SUSPECTS: usize = 40;
+
+/// The most pairs of hosts without a switch.
+const MAX_PAIRS: usize = 100;
+
+pub(super) async fn get(
+    State(context): State<PageContext>,
+    query: QueryResult,
+) -> Result<Response, Problem> {
+    let query = QueryParams::from(query);
+    let exposition = context.exposition();
+    check_fabric(&exposition.board().fabrics, query.fabric())?;
+    let page = move || {
+        let fabrics = &exposition.board().fabrics;
+        let names: Vec<&str> = fabrics.iter().map(|it| &*it.fabric).collect();
+        let observation = api::selected(fabrics, query.fabric()).next();
+        let shown = observation.map(|observation| &*observation.fabric);
+        let main = html! {
+            @if names.len() > 1 { (tabs(&names, shown.unwrap_or_default())) }
+            @match not_swept(fabrics, shown) {
+                Some(why) => p { (why) },
+                None => @if let Some(it) = observation { (section(&api::topology::topology(it))) },
+            }
+        };
+        Page::new("Topology", address::TOPOLOGY, main).respond()
+    };
+    Ok(render(page).await)
+}
+
+fn tabs(names: &[&str], chosen: &str) -> Markup {
+    html! {
+        nav .tabs aria-label="Fabrics" { ul {
+            @for name in names { li {
+                a href=(address::with(address::TOPOLOGY, &[("fabric", name)])) aria-current=[(*name == chosen).then_some("true")] { (name) }
+            } }
+        } }
+    }
+}
+
+fn section(topology: &Topology) -> Markup {
+    html! {
+        (gist(topology))
+        @if !topology.switches.is_empty() {
+            div .wide tabindex="0" role="group" aria-label="Picture" { (picture::draw(topology, &Layout::new(topology))) }
+            (legend(topology.switches.iter().any(|switch| switch.congestion.is_any())))
+        }
+        (switchless_pairs(topology))
+        (suspects(topology))
+        @if !topology.switches.is_empty() { (table(topology)) }
+    }
+}
+
+/// The numbers of switches and links.
+fn gist(topology: &Topology) -> Markup {
+    let between = topology.bundles.iter().fold(Verdicts::default(), |sum, it| sum.and(it.verdicts));
+    let to_hosts =
+        topology.switches.iter().fold(Verdicts::default(), |sum, it| sum.and(it.to_hosts));
+    html! {
+        p .gist {
+            (topology.fabric) ": " (words::counted(topology.switches.len(), "switch", "switches"))
+            @if between.count() > 0 { " · between them " (picture::links(&between)) }
+            @if to_hosts.count() > 0 { " · to hosts " (picture::links(&to_hosts)) }
+        }
+        @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (words::timestamp_and_age(&Clock::now(), swept, None)) "." } }
+    }
+}
+
+fn legend(is_congested: bool) -> Markup {
+    html! {
+        ul .legend {
+            @for (verdict, means) in [("ok", "all ok"), ("unknown", "some unknown"), ("watch", "some to watch"), ("bad", "some bad")] {
+                li {
+                    svg .key width="28" height="12" viewBox="0 0 28 12" aria-hidden="true" { path class={ "cable " (verdict) } d="M1 6L27 6" {} }
+                    " " (means)
+                }
+            }
+            li { "A line is all cables between two boxes. Signs beneath a box are cables to its hosts: "
+                span .sign.bad { "✕" } " bad, " span .sign.watch { "!" } " watch." }
+            @if is_congested {
+                li {
+                    svg .key width="28" height="12" viewBox="0 0 28 12" aria-hidden="true" { path .congested d="M1 6L27 6" {} }
+                    " congested. Above a box, its congested cables: ◆ with a root, ◇ with a victim"
+                }
+            }
+        }
+    }
+}
+
+fn switchless_pairs(topology: &Topology) -> Markup {
+    html! {
+        @if !topology.apart.is_empty() {
+            h2 { "Without a switch" }
+            ul .pairs { @for pair in topology.apart.iter().take(MAX_PAIRS) { li { (pair_of_nodes(&topology.fabric, pair)) } } }
+            @if topology.apart.len() > MAX_PAIRS { p .quiet { (topology.apart.len() - MAX_PAIRS) " more." } }
+        }
+    }
+}
+
+fn pair_of_nodes(fabric: &str, pair: &SwitchlessPair) -> Markup {
+    html! {
+        @for (place, (guid, name)) in pair.nodes.iter().enumerate() {
+            @if place > 0 {
+                " — "
+                @if let (Some(link), Some(verdict)) = (&pair.link, &pair.verdict) {
+                    a href=(address::link(fabric, link)) { (words::verdict(verdict)) } " — "
+                }
+            }
+            (words::node(fabric, guid, name))
+        }
+    }
+}
+
+/// The links that are watch or bad, the worst first.
+fn suspects(topology: &Topology) -> Markup {
+    let between = topology.bundles.iter().flat_map(|bundle| &bundle.suspects);
+    let to_hosts = topology.switches.iter().flat_map(|switch| &switch.host_suspects);
+    let mut suspects: Vec<&Suspect> = between.chain(to_hosts).collect();
+    suspects.sort_by_key(|suspect| std::cmp::Reverse(verdict_from(&suspect.verdict)));
+    let fabric = &topology.fabric;
+    html! {
+        @if !suspects.is_empty() {
+            h2 { "Links to look at" }
+            ul .pairs { @for suspect in suspects.iter().take(MAX_SUSPECTS) { li {
+                (words::verdict(&suspect.verdict)) " "
+                a href=(address::link(fabric, &suspect.link)) { (suspect.place) }
+            } } }
+            @if suspects.len() > MAX_SUSPECTS {
+                p { a href=(address::with(address::LINKS, &[("fabric", fabric)])) { "All links" } }
+            }
+        }
+    }
+}
+
+fn table(topology: &Topology) -> Markup {
+    let top = picture::top_level(topology);
+    html! {
+        h2 { "All switches" }
+        div .wide tabindex="0" role="group" aria-label="All switches" { table {
+            thead { tr {
+                th scope="col" { "Switch" } th scope="col" { "Level" } th .n scope="col" { "Cables up" } th .n scope="col" { "Aside" }
+                th .n scope="col" { "Down" } th .n scope="col" { "Hosts" } th scope="col" { "Worst link" } th scope="col" { "Congestion" }
+            } }
+            tbody { @for switch in &topology.switches { (row(&topology.fabric, switch, top)) } }
+        } }
+    }
+}
+
+fn row(fabric: &str, switch: &Switch, top: Option<u8>) -> Markup {
+    let number = |count: usize| html! { td .n { @if count > 0 { (count) } } };
+    html! {
+        tr #(switch.guid) {
+            th scope="row" {
+                (words::node(fabric, &switch.guid, &switch.node))
+                @if !switch.up { " " span .verdict.unknown { "does not answer" } }
+            }
+            td { (picture::level_name(switch.level, top)) }
+            (number(switch.up_links)) (number(switch.side_links)) (number(switch.down_links)) (number(switch.hosts))
+            td { @if let Some(worst) = &switch.worst { (words::verdict(worst)) } }
+            td { @if switch.congestion.is_any() { (picture::congestion(&switch.congestion)) } }
+        }
+    }
+}

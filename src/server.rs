@@ -1,0 +1,121 @@
+//! The HTTP server.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Router, middleware};
+
+use super::api;
+use super::pages::page::Problem;
+use super::pages::{self, PageContext};
+use crate::api::archive::{HistoryService, QueryResult};
+use crate::metrics::Latest;
+use crate::metrics::body::{Packed, Unpacked};
+use crate::metrics::negotiate;
+use crate::metrics::process::Process;
+use exporter_web::host;
+use exporter_web::refusal::{refused, wrong};
+
+/// The parameters that select collectors in other exporters (node_exporter).
+const COLLECTOR_FILTERS: [&str; 2] = ["collect[]", "exclude[]"];
+
+/// The state of the handlers.
+#[derive(Clone, Debug)]
+pub struct Site {
+    latest: Latest,
+    process: Process,
+    telemetry_path: Arc<str>,
+    history: HistoryService,
+}
+
+impl Site {
+    /// A site that serves the latest exposition.
+    pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
+        Site {
+            latest,
+            process,
+            telemetry_path: telemetry_path.into(),
+            history: HistoryService::new(None),
+        }
+    }
+
+    /// Adds the history in this file.
+    #[must_use]
+    pub fn with_history(self, file: Option<PathBuf>) -> Self {
+        Site { history: HistoryService::new(file.map(Arc::from)), ..self }
+    }
+
+    /// Its routes.
+    pub fn router(self) -> Router {
+        let api = api::router(self.latest.clone(), self.history.clone());
+        let context = PageContext {
+            latest: self.latest.clone(),
+            history: self.history.clone(),
+            telemetry_path: Arc::clone(&self.telemetry_path),
+        };
+        Router::new()
+            .route(&Arc::clone(&self.telemetry_path), get(metrics))
+            .route("/-/healthy", get(|| async { "healthy\n" }))
+            .route("/-/ready", get(ready))
+            .with_state(self)
+            .merge(api)
+            .merge(pages::router(context))
+            .fallback(not_found)
+            // For all routes above.
+            .method_not_allowed_fallback(not_allowed)
+            .layer(middleware::from_fn(host::require))
+    }
+}
+
+/// 404: a page for people, one line of text below /api/.
+async fn not_found(uri: Uri) -> Response {
+    let what = format!("Nothing is at {}.", uri.path());
+    if uri.path().starts_with("/api/") {
+        return refused(StatusCode::NOT_FOUND, &format!("{what} What there is: {}", api::OPENAPI));
+    }
+    Problem::not_found("No such page", what).into_response()
+}
+
+/// axum adds the header Allow.
+async fn not_allowed(method: Method, uri: Uri) -> Response {
+    let problem = format!("{method} is not allowed at {}: GET and HEAD are", uri.path());
+    refused(StatusCode::METHOD_NOT_ALLOWED, &problem)
+}
+
+async fn ready(State(site): State<Site>) -> (StatusCode, String) {
+    match site.latest.borrow().unready() {
+        None => (StatusCode::OK, "ready\n".to_owned()),
+        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+    }
+}
+
+async fn metrics(State(site): State<Site>, query: QueryResult, headers: HeaderMap) -> Response {
+    // A request for some collectors must not be answered with all metrics. Other parameters are ignored: a
+    // scrape configuration may add its own (`params`).
+    let pairs = query.map(|Query(pairs)| pairs).unwrap_or_default();
+    if let Some((name, value)) = pairs.iter().find(|(name, _)| COLLECTOR_FILTERS.contains(&&**name))
+    {
+        return wrong(&format!(
+            "{name}: {value:?}: there are no collectors to choose from: each scrape has all metrics"
+        ));
+    }
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let format = negotiate::format(text(header::ACCEPT));
+    let exposition = Arc::clone(&site.latest.borrow());
+    let document = exposition.document(format, &site.process);
+    let mut response = if negotiate::takes_gzip(text(header::ACCEPT_ENCODING)) {
+        let gzip = [(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))];
+        (gzip, Body::new(Packed::new(document))).into_response()
+    } else {
+        Body::new(Unpacked::new(document)).into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+    headers.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
+    response
+}
