@@ -13,7 +13,7 @@ use axum::{Router, middleware};
 use super::api;
 use super::pages::page::Problem;
 use super::pages::{self, PageContext};
-use crate::api::archive::{HistoryService, QueryResult};
+use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
 use crate::metrics::body::{Packed, Unpacked};
 use crate::metrics::negotiate;

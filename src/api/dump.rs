@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use fabric_history::question::read_window;
 use fabric_history::settings::LEAST_FREE;
 
-use crate::api::archive::{HistoryService, QueryResult, run_query, status_of};
+use crate::api::history_service::{HistoryService, QueryResult, run_query, status_of};
 use exporter_web::refusal::{busy, refused, wrong};
 
 /// The bytes of one read. They come from the page cache mostly, since they were just written.

@@ -1,19 +1,19 @@
 //! The JSON API below `/api/v1`: its routes and their query parameters.
 
 pub mod address;
-pub mod archive;
 mod dump;
-mod history;
+pub mod history_service;
 pub mod links;
 pub mod model;
 pub mod nodes;
 #[cfg(test)]
-mod openapi;
+mod openapi_tests;
 pub mod overview;
 pub mod ports;
 pub mod ranking;
 pub mod search;
 pub mod topology;
+pub mod view;
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use fabric_history::query::Query;
 use fabric_observation::{Board, Observation};
 use ib_mad::node::NodeKind;
 
-use crate::api::archive::{HistoryService, QueryResult};
+use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
 use exporter_web::refusal::{refused, wrong};
 
@@ -149,7 +149,7 @@ pub fn router(latest: Latest, history: HistoryService) -> Router {
         router = router.route(route.path, get(handler));
     }
     let openapi = async || ([(header::CONTENT_TYPE, JSON)], include_str!("openapi.json"));
-    router.with_state(latest).route(OPENAPI, get(openapi)).merge(history::router(history))
+    router.with_state(latest).route(OPENAPI, get(openapi)).merge(history_service::router(history))
 }
 
 async fn respond(

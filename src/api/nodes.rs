@@ -9,9 +9,10 @@ use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, device};
 
-use super::links::{FabricView, with_findings};
+use super::links::with_findings;
 use super::model::node::{FabricNodes, Node, NodeDetail, Nodes};
 use super::model::{Verdicts, verdict_from};
+use super::view::FabricView;
 use super::{Filter, ports, selected};
 
 /// The kinds of nodes, in the order in which they are listed.

@@ -15,7 +15,7 @@ use ib_mad::port_state;
 use ib_umad::stats::Outcome;
 use rdma_host::model::{Device as HostDevice, Port as HostPort};
 
-use super::links::{FabricView, rfc3339, with_findings};
+use super::links::with_findings;
 use super::model::Verdicts;
 use super::model::overview::{
     Device, DevicePort, Fabric, Host, NodeCount, NodeName, Overview, ReasonCount, Region, Sweep,
@@ -23,6 +23,7 @@ use super::model::overview::{
 use super::nodes::KINDS;
 use super::ports::name;
 use super::ranking::{ListFilter, ranked};
+use super::view::{FabricView, rfc3339};
 
 /// The most entries of each list: the worst links, the largest regions, the nodes that are not up.
 const MAX_LISTED: usize = 10;

@@ -11,9 +11,9 @@ use ib_mad::counter::{TABLE, scaled};
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::{Counter, Reading};
 
-use super::links::{FabricView, bit_errors, worst_first};
 use super::model::port::{Congestion, LinkDetail, Peer, Port, PortName, PreFecBer};
 use super::selected;
+use super::view::{FabricView, bit_errors, worst_first};
 
 /// The link with this id and all that is known of its ends, from the first of the selected fabrics that has it
 /// now.

@@ -9,9 +9,10 @@ use ib_health::bit_errors::Window;
 use ib_health::{LinkFindings, Verdict};
 use ib_mad::Reading;
 
-use super::links::{FabricView, with_findings};
+use super::links::with_findings;
 use super::model::{Link, Rank};
 use super::selected;
+use super::view::FabricView;
 
 /// Which links to list. An empty field selects all.
 #[derive(Clone, Debug, Default)]

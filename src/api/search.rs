@@ -10,7 +10,7 @@ use ib_mad::label;
 use ib_mad::label::natural;
 use ib_mad::{Guid, Lid, PortNumber};
 
-use super::model::search::{Hit, Search};
+use super::model::{Hit, Search};
 use super::overview;
 
 /// The most hits of a response.

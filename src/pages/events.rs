@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::api::archive::QueryResult;
+use crate::api::history_service::QueryResult;
 use fabric_history::Kind;
 use fabric_history::clock::Clock;
 use fabric_history::model::{Told, Window};
@@ -13,10 +13,10 @@ use fabric_history::source::Wanted;
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
-use super::ask::QueryParams;
+use super::history_query::{self, HistoryAnswer, WindowChoice};
 use super::page::{Page, Problem};
-use super::past::{self, HistoryAnswer, WindowChoice};
-use super::{PageContext, address, words};
+use super::query_params::QueryParams;
+use super::{PageContext, address, components};
 
 const TITLE: &str = "What happened";
 
@@ -102,7 +102,7 @@ pub(super) async fn get(
     let query = EventsQuery::parse(&QueryParams::from(query));
     let query = query.map_err(|text| Problem::bad_request(TITLE, text))?;
     let of = query.clone();
-    let answer = past::run(&context.history, move |reader| {
+    let answer = history_query::run(&context.history, move |reader| {
         let window = of.window.until_now(reader)?;
         let (filter, by_text) = of.filter(window);
         let text = of.text.to_lowercase();
@@ -117,7 +117,7 @@ pub(super) async fn get(
     })
     .await;
     let clock = Clock::now();
-    let mut fabrics = words::event_fabrics(context.exposition().board());
+    let mut fabrics = components::event_fabrics(context.exposition().board());
     // The history may have fabrics that are not swept now.
     fabrics.extend(query.fabric.clone().filter(|name| !fabrics.contains(name)));
     let several_fabrics = query.fabric.is_none() && fabrics.len() > 1;
@@ -142,7 +142,7 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
                 select #kind name="kind" {
                     option value="" { "everything" }
                     @for kind in Kind::ALL {
-                        option value=(kind.label()) selected[query.kind == Some(*kind)] { (words::label_text(kind.label())) }
+                        option value=(kind.label()) selected[query.kind == Some(*kind)] { (components::label_text(kind.label())) }
                     }
                 }
             }
@@ -150,7 +150,7 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
                 label for="where" { "Where" }
                 input #where type="search" name="q" value=(query.text) placeholder="Name, GUID or link" autocomplete="off" spellcheck="false";
             }
-            (words::fabric_field(fabrics, query.fabric.as_deref().unwrap_or_default()))
+            (components::fabric_field(fabrics, query.fabric.as_deref().unwrap_or_default()))
             p {
                 label for="window" { "In the last" }
                 select #window name="window" {
@@ -174,10 +174,10 @@ fn list(query: &EventsQuery, page: &EventsPage, clock: &Clock, several_fabrics: 
             p { @if number > 1 { "That is all: there is no page " (number) "." } @else { "Nothing of that kind happened, as far as is recorded." } }
         } @else {
             p .quiet { "The latest first. Times are of " (clock.zone()) "." }
-            (words::event_table(clock, &page.events, several_fabrics))
+            (components::event_table(clock, &page.events, several_fabrics))
         }
         @if page.more || number > 1 {
-            (words::pager("Pages of events", previous, &format!("Page {number}"), next))
+            (components::pager("Pages of events", previous, &format!("Page {number}"), next))
         }
     }
 }

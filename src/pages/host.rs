@@ -8,9 +8,9 @@ use crate::api::model::overview::{Device, DevicePort, Host};
 use crate::api::overview::overview;
 use fabric_history::clock::Clock;
 
-use super::ask::render;
+use super::components::{self, bit_rate, counted};
 use super::page::Page;
-use super::words::{self, bit_rate, counted};
+use super::query_params::render;
 use super::{PageContext, address};
 
 pub(super) async fn get(State(context): State<PageContext>) -> Response {
@@ -30,7 +30,7 @@ fn page(host: &Host) -> Markup {
     html! {
         @match &host.read_at {
             None => p { "They were not read yet." },
-            Some(at) => p .quiet { (counted(host.devices.len(), "device", "devices")) ", read " (words::ago(&Clock::now(), at)) },
+            Some(at) => p .quiet { (counted(host.devices.len(), "device", "devices")) ", read " (components::ago(&Clock::now(), at)) },
         }
         @if host.read_at.is_some() && host.devices.is_empty() {
             p { "There is no RDMA device on this host, or its driver is not loaded." }

@@ -6,16 +6,16 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::api::archive::QueryResult;
+use crate::api::history_service::QueryResult;
 use crate::api::model::{Link, verdict_from};
 use crate::api::ranking::{ListFilter, RankedLinks, ranked};
 use fabric_history::clock::Clock;
 use fabric_observation::Board;
 use ib_health::Verdict;
 
-use super::ask::{QueryParams, check_fabric, not_swept, render};
+use super::components::{self, count, counted, verdict};
 use super::page::{Page, Problem};
-use super::words::{self, count, counted, verdict};
+use super::query_params::{QueryParams, check_fabric, not_swept, render};
 use super::{PageContext, address};
 
 /// The links on a page.
@@ -109,7 +109,7 @@ fn page(query: &LinksQuery, board: &Board, listed: &RankedLinks) -> Markup {
                     ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + listed.links.len()) as u64))
                 }
             }
-            (table(&listed.links, names.len() > 1, &words::clock(board)))
+            (table(&listed.links, names.len() > 1, &components::clock(board)))
         }
         (pager(query, listed.found))
     }
@@ -125,7 +125,7 @@ fn form(query: &LinksQuery, names: &[&str]) -> Markup {
                 option value=(value) selected[query.verdict() == value] { (name) }
             } }
         }
-        (words::fabric_field(names, &query.fabric))
+        (components::fabric_field(names, &query.fabric))
         p {
             label for="text" { "Node" }
             input #text type="search" name="text" value=(query.text) placeholder="Part of its name" autocomplete="off" spellcheck="false";
@@ -143,14 +143,14 @@ fn table(links: &[Link], with_fabric: bool, clock: &Clock) -> Markup {
         } }
         tbody { @for link in links { tr {
             td data-label="Verdict" { (verdict(&link.verdict)) }
-            th scope="row" data-label="Cable" { (words::link(link)) }
+            th scope="row" data-label="Cable" { (components::link(link)) }
             @if with_fabric { td data-label="Fabric" { bdi { (link.fabric) } } }
             td .why data-label="Why" { ul { @for because in &link.reasons { li { (because.evidence) } } } }
             td .n data-label="Rate" { @if let Some(bytes) = link.rate {
-                span .whole { (words::bit_rate(bytes)) } " " span .whole.quiet { (width_and_speed(link)) }
+                span .whole { (components::bit_rate(bytes)) } " " span .whole.quiet { (width_and_speed(link)) }
             } }
             td .n data-label="Flaps" { (link.flaps) }
-            td .when data-label="So" { @if let Some(at) = &link.since { (words::lasting(clock, at)) } }
+            td .when data-label="So" { @if let Some(at) = &link.since { (components::lasting(clock, at)) } }
         } } }
     } }
 }
@@ -166,5 +166,5 @@ fn pager(query: &LinksQuery, found: usize) -> Markup {
     let previous = (page > 1).then(|| ("Worse", query.address((page - 1).min(last))));
     let next = (page < last).then(|| ("Better", query.address(page + 1)));
     let current = format!("Page {} of {}", count(page as u64), count(last as u64));
-    html! { @if last > 1 { (words::pager("Pages of the list", previous, &current, next)) } }
+    html! { @if last > 1 { (components::pager("Pages of the list", previous, &current, next)) } }
 }

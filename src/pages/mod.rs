@@ -1,18 +1,18 @@
 //! HTML pages: the latest state of the fabrics, from the snapshots, and their past, from the history. They are
 //! rendered here, need no scripts, and each has an address that an alert can name.
 
-mod ask;
+mod components;
 mod events;
+mod history_query;
 mod host;
 mod link;
 mod links;
 mod node;
 mod overview;
 pub mod page;
-mod past;
+mod query_params;
 mod search;
 mod topology;
-mod words;
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +23,7 @@ use axum::routing::get;
 
 pub use crate::api::address;
 
-use crate::api::archive::HistoryService;
+use crate::api::history_service::HistoryService;
 use crate::metrics::{Exposition, Latest};
 
 /// What the handlers of the pages read.

@@ -15,10 +15,10 @@ use fabric_history::model::Told;
 use fabric_history::source::Wanted;
 use fabric_observation::{Board, Tally};
 
-use super::ask::{self, render};
+use super::components::{self, count, counted, verdict};
+use super::history_query::{self, HistoryAnswer, WindowChoice};
 use super::page::Page;
-use super::past::{self, HistoryAnswer, WindowChoice};
-use super::words::{self, count, counted, verdict};
+use super::query_params::{self, render};
 use super::{PageContext, address, host};
 
 /// The most events shown.
@@ -37,7 +37,7 @@ const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
 const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/alerts.md");
 
 pub(super) async fn get(State(context): State<PageContext>) -> Response {
-    let events = past::run_within(EVENTS_TIMEOUT, &context.history, |reader| {
+    let events = history_query::run_within(EVENTS_TIMEOUT, &context.history, |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
         Ok(reader.latest(&Wanted::all(window), &|_| true, 0, MAX_EVENTS)?.0)
     })
@@ -50,18 +50,18 @@ pub(super) async fn get(State(context): State<PageContext>) -> Response {
 }
 
 fn page(board: &Board, events: &HistoryAnswer<Vec<Told>>, telemetry_path: &str) -> Markup {
-    let (overview, clock) = (overview(board), words::clock(board));
+    let (overview, clock) = (overview(board), components::clock(board));
     let clock = &clock;
     let are_several = overview.fabrics.len() > 1;
     html! {
-        @if overview.fabrics.is_empty() { @if let Some(why) = ask::not_swept(&board.fabrics, None) { p { (why) } } }
+        @if overview.fabrics.is_empty() { @if let Some(why) = query_params::not_swept(&board.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&overview.fabrics, clock)) }
         @for (place, (fabric, seen)) in overview.fabrics.iter().zip(&board.fabrics).enumerate() {
             (section(place, fabric, &seen.tally, are_several, clock))
         }
         section aria-labelledby="events" {
             h2 #events { "Latest events" }
-            (latest(events, clock, words::event_fabrics(board).len() > 1))
+            (latest(events, clock, components::event_fabrics(board).len() > 1))
         }
         @if let Some(seen) = &overview.host {
             section aria-labelledby="host" {
@@ -92,7 +92,7 @@ fn summary(fabrics: &[Fabric], clock: &Clock) -> Markup {
             td .n { (it.nodes.iter().map(|of| of.nodes).sum::<usize>()) }
             td .n { (it.nodes.iter().map(|of| of.not_up).sum::<usize>()) }
             td { @match it.sweep.as_ref().and_then(|sweep| sweep.ended_at.as_deref()) {
-                Some(at) => (words::ago(clock, at)), None => "not yet",
+                Some(at) => (components::ago(clock, at)), None => "not yet",
             } }
         } } }
     } } }
@@ -125,7 +125,7 @@ fn section(
     html! { section .fabric aria-labelledby=(id) {
         h2 #(id) .unseen[!is_one_of_several] { bdi { (it.fabric) } }
         @match &it.sweep {
-            None => p .card { (ask::NOT_YET) },
+            None => p .card { (query_params::NOT_YET) },
             Some(sweep) => {
                 (access_problems(tally))
                 div .glance {
@@ -206,16 +206,16 @@ fn nodes(it: &Fabric, clock: &Clock) -> Markup {
             p { strong { (counted(down, "is", "are")) " not up" } ": "
                 @for (place, node) in it.not_up.iter().enumerate() {
                     @if place > 0 { ", " }
-                    (words::node(&it.fabric, &node.guid, &node.node))
+                    (components::node(&it.fabric, &node.guid, &node.node))
                 }
                 @if down > it.not_up.len() { " and others" } "."
             }
         }
         @if let Some(sweep) = &it.sweep { dl {
-            @if let Some(at) = &sweep.discovered_at { div { dt { "Discovered" } dd { (words::ago(clock, at)) } } }
+            @if let Some(at) = &sweep.discovered_at { div { dt { "Discovered" } dd { (components::ago(clock, at)) } } }
             @if sweep.discovery_gaps > 0 { div { dt { "Gaps" } dd { strong { (counted(sweep.discovery_gaps as usize, "question", "questions")) " open" } } } }
             div { dt { "Subnet’s master" } dd { @match &sweep.master {
-                Some(master) => (words::node(&it.fabric, &master.guid, &master.node)),
+                Some(master) => (components::node(&it.fabric, &master.guid, &master.node)),
                 None => "not heard",
             } } }
         } }
@@ -227,14 +227,14 @@ fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &Clock) -> Markup {
     let lost = sweep.mads_timed_out as f64 / sweep.mads_sent.max(1) as f64;
     html! { div .card {
         h3 { "Latest sweep" }
-        p .big { @match &sweep.ended_at { Some(at) => (words::ago(clock, at)), None => "at an unknown time" } }
+        p .big { @match &sweep.ended_at { Some(at) => (components::ago(clock, at)), None => "at an unknown time" } }
         p { "It took " (seconds(sweep.seconds)) " of an interval of " (seconds(it.interval_seconds)) "." }
         @if !sweep.failing.is_empty() { p { strong { "Fails: " (sweep.failing.join(", ")) } } }
         dl {
             div { dt { "Ports read" } dd { (count(sweep.ports_read as u64)) } }
             div { dt { "Ports read in part" } dd { (bad(sweep.ports_failed)) } }
             div { dt { "Nodes silent" } dd { (bad(sweep.nodes_silent)) } }
-            div { dt { "MADs lost" } dd { (words::percent(lost as f32)) } }
+            div { dt { "MADs lost" } dd { (components::percent(lost as f32)) } }
         }
     } }
 }
@@ -255,12 +255,12 @@ fn worst(it: &Fabric, clock: &Clock) -> Markup {
         ol .cables { @for link in &it.worst { li {
             div .stands {
                 (verdict(&link.verdict))
-                @if let Some(at) = &link.since { span .quiet { (words::lasting(clock, at)) } }
+                @if let Some(at) = &link.since { span .quiet { (components::lasting(clock, at)) } }
             }
             div {
-                p .name { (words::link(link)) }
+                p .name { (components::link(link)) }
                 ul .reasons { @for because in link.reasons.iter().filter(|because| because.weight == link.verdict || because.weight == "watch") {
-                    li { span .reason { (words::label_text(&because.reason)) } " " (because.evidence) }
+                    li { span .reason { (components::label_text(&because.reason)) } " " (because.evidence) }
                 } }
             }
             p .repair { @if let Some(repair) = &link.repair { span .quiet { "Try first: " } (repair.what) } }
@@ -289,7 +289,7 @@ fn root_port(fabric: &str, region: &Region) -> Markup {
         Some(link) => {
             html! { a href=(address::link(fabric, link)) { bdi { (region.root.label()) } } }
         }
-        None => words::port(fabric, &region.root),
+        None => components::port(fabric, &region.root),
     }
 }
 
@@ -304,7 +304,7 @@ fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
         (counted(region.ports as usize, "port waits", "ports wait")) " for " (root_port(fabric, region)) ", " (cause)
         @if region.roots > 1 { " (and for " (counted(region.roots as usize - 1, "other", "others")) ")" }
         @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0} %", ratio * 100.0)) " of the time" }
-        @if let Some(at) = &region.since { span .quiet { ", " (words::lasting(clock, at)) } }
+        @if let Some(at) = &region.since { span .quiet { ", " (components::lasting(clock, at)) } }
     }
 }
 
@@ -312,7 +312,7 @@ fn latest(events: &HistoryAnswer<Vec<Told>>, clock: &Clock, several_fabrics: boo
     html! { @match events.ready() {
         Ok(events) if events.is_empty() => p { "Nothing happened in the last " (EVENT_WINDOW.name) ", as far as is recorded." },
         Ok(events) => {
-            (words::event_table(clock, events, several_fabrics))
+            (components::event_table(clock, events, several_fabrics))
             p { a href=(address::EVENTS) { "All events" } }
         },
         Err(why) => (why),

@@ -4,13 +4,13 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use crate::api::archive::QueryResult;
-use crate::api::model::search::{Hit, Search};
+use crate::api::history_service::QueryResult;
+use crate::api::model::{Hit, Search};
 use crate::api::search::search;
 
-use super::ask::{QueryParams, not_swept, render};
+use super::components::{counted, label_text};
 use super::page::Page;
-use super::words::{counted, label_text};
+use super::query_params::{QueryParams, not_swept, render};
 use super::{PageContext, address};
 
 pub(super) async fn get(State(context): State<PageContext>, query: QueryResult) -> Response {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::api::model::port::{LinkDetail, Port};
-use crate::pages::words;
+use crate::pages::components;
 use fabric_history::clock::Clock;
 use ib_mad::counter::{Kind, Row, TABLE};
 
@@ -50,7 +50,7 @@ fn table(ports: &[Port; 2], rows: &[&Row]) -> Markup {
                 th scope="col" { "What it counts" }
             } }
             tbody { @for row in rows { tr {
-                th scope="row" { abbr title=(row.ibta) { (words::label_text(row.metric)) } }
+                th scope="row" { abbr title=(row.ibta) { (components::label_text(row.metric)) } }
                 @for port in ports { td .n { (cell(port, row)) } }
                 td .quiet { (row.help) }
             } } }
@@ -66,7 +66,7 @@ fn cell(port: &Port, row: &Row) -> Markup {
             Some(0) => span .quiet { "0" },
             Some(count) => {
                 @if full(&port.saturated) { abbr title="The field was full at least once: the total is a lower bound." { "≥ " } }
-                (words::count(count))
+                (components::count(count))
                 @if full(&port.stuck) { " " span .verdict.watch { "full" } }
             }
         }
@@ -88,7 +88,7 @@ fn bits(ports: &[Port; 2], clock: &Clock, swept_at: Option<&str>) -> Markup {
                     @let all = port.bit_errors.windows.len();
                     @if nth == 0 { th scope="rowgroup" rowspan=(all) { (port.name.label()) } }
                     td { (window.window) }
-                    td .n { (words::count(window.errors.into())) }
+                    td .n { (components::count(window.errors.into())) }
                     td .n { (format!("{:.0} s", window.seconds)) }
                     td .n { (ratio(port, window.ratio)) }
                     @if nth == 0 {
@@ -104,7 +104,7 @@ fn bits(ports: &[Port; 2], clock: &Clock, swept_at: Option<&str>) -> Markup {
                 "; the limit is " (format!("{:.0e}", mended.limit)) "."
                 @if mended.stale {
                     " The counter is full: this is the last ratio that is known"
-                    @if let Some(at) = &mended.measured_at { ", measured " (words::timestamp_and_age(clock, at, swept_at)) }
+                    @if let Some(at) = &mended.measured_at { ", measured " (components::timestamp_and_age(clock, at, swept_at)) }
                     "."
                 }
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use maud::{Markup, html};
 
 use crate::api::model::port::{LinkDetail, Port};
-use crate::pages::words;
+use crate::pages::components;
 use fabric_history::clock::Clock;
 use ib_health::evidence;
 use ib_health::outage::Downtime;
@@ -19,8 +19,8 @@ type Row = (&'static str, fn(&Port, &str) -> Option<Markup>);
 const ROWS: [Row; 12] = [
     ("Port", |port, fabric| {
         Some(html! {
-            (words::node(fabric, &port.name.guid, &port.name.node)) ", " (words::node_kind(&port.name.node_type))
-            ", " (words::port_number(fabric, &port.name))
+            (components::node(fabric, &port.name.guid, &port.name.node)) ", " (components::node_kind(&port.name.node_type))
+            ", " (components::port_number(fabric, &port.name))
         })
     }),
     ("Node answers", |port, _| Some(html! { @if port.up { "yes" } @else { strong { "no" } } })),
@@ -31,13 +31,13 @@ const ROWS: [Row; 12] = [
     ("Runs at", |port, _| {
         let (width, speed) = (port.width.as_deref()?, port.speed.as_deref()?);
         Some(
-            html! { (width) " " (speed) @if let Some(rate) = port.rate { ", " (words::bit_rate(rate)) } },
+            html! { (width) " " (speed) @if let Some(rate) = port.rate { ", " (components::bit_rate(rate)) } },
         )
     }),
     ("Both ends can do", |port, _| {
         let best = port.supported_rate?;
         Some(html! {
-            (words::bit_rate(best))
+            (components::bit_rate(best))
             @if port.rate.is_some_and(|rate| rate < best) {
                 @let is_fault = port.reasons.iter().any(|reason| reason == "width" || reason == "speed");
                 " " span .quiet[!is_fault] .verdict[is_fault] .watch[is_fault] { "runs slower" }
@@ -46,19 +46,22 @@ const ROWS: [Row; 12] = [
     }),
     ("Error correction", |port, _| port.fec.as_deref().map(|fec| html! { (fec) })),
     ("Link errors", |port, _| {
-        port.read_at.as_ref().map(|_| words::counter_sum(port, &LINK_ERRORS, Some(port.errors)))
+        port.read_at
+            .as_ref()
+            .map(|_| components::counter_sum(port, &LINK_ERRORS, Some(port.errors)))
     }),
     ("Discards", |port, _| {
-        port.discards.map(|_| words::counter_sum(port, &[Counter::XmitDiscards], port.discards))
+        port.discards
+            .map(|_| components::counter_sum(port, &[Counter::XmitDiscards], port.discards))
     }),
     ("Waits to send", |port, _| {
         port.wait_ratio.map(|ratio| html! {
-            (words::percent(ratio)) " of the time"
+            (components::percent(ratio)) " of the time"
             @if !port.tick_told { " " span .quiet { "(the device does not tell how long its tick is)" } }
         })
     }),
     ("Congestion", |port, fabric| match &port.congestion {
-        Some(part) => Some(words::congestion(part, fabric)),
+        Some(part) => Some(components::congestion(part, fabric)),
         None => port.wait_ratio.map(|_| html! { "none" }),
     }),
     ("Impossible values", |port, _| {
@@ -69,7 +72,7 @@ const ROWS: [Row; 12] = [
                     "; now: "
                     @for (nth, counter) in port.impossible.iter().enumerate() {
                         @if nth > 0 { ", " }
-                        (words::label_text(counter))
+                        (components::label_text(counter))
                     }
                 }
             }
@@ -118,7 +121,7 @@ fn outages(detail: &LinkDetail, clock: &Clock) -> Markup {
             div { dt { "Retrained by itself" } dd { (detail.recoveries) } }
             div { dt { "Went down or came up last" } dd {
                 @match &link.last_change {
-                    Some(last) => (words::timestamp_and_age(clock, last, detail.swept_at.as_deref())),
+                    Some(last) => (components::timestamp_and_age(clock, last, detail.swept_at.as_deref())),
                     None => "never, as far as is known",
                 }
             } }

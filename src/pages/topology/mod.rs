@@ -9,14 +9,14 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api;
-use crate::api::archive::QueryResult;
+use crate::api::history_service::QueryResult;
 use crate::api::model::topology::{Suspect, Switch, SwitchlessPair, Topology};
 use crate::api::model::{Verdicts, verdict_from};
 use fabric_history::clock::Clock;
 
-use super::ask::{QueryParams, check_fabric, not_swept, render};
 use super::page::{Page, Problem};
-use super::{PageContext, address, words};
+use super::query_params::{QueryParams, check_fabric, not_swept, render};
+use super::{PageContext, address, components};
 use layout::Layout;
 
 /// The most suspect links listed. The list of links has all.
@@ -79,11 +79,11 @@ fn gist(topology: &Topology) -> Markup {
         topology.switches.iter().fold(Verdicts::default(), |sum, it| sum.and(it.to_hosts));
     html! {
         p .gist {
-            (topology.fabric) ": " (words::counted(topology.switches.len(), "switch", "switches"))
+            (topology.fabric) ": " (components::counted(topology.switches.len(), "switch", "switches"))
             @if between.count() > 0 { " · between them " (picture::links(&between)) }
             @if to_hosts.count() > 0 { " · to hosts " (picture::links(&to_hosts)) }
         }
-        @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (words::timestamp_and_age(&Clock::now(), swept, None)) "." } }
+        @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (components::timestamp_and_age(&Clock::now(), swept, None)) "." } }
     }
 }
 
@@ -124,10 +124,10 @@ fn pair_of_nodes(fabric: &str, pair: &SwitchlessPair) -> Markup {
             @if place > 0 {
                 " — "
                 @if let (Some(link), Some(verdict)) = (&pair.link, &pair.verdict) {
-                    a href=(address::link(fabric, link)) { (words::verdict(verdict)) } " — "
+                    a href=(address::link(fabric, link)) { (components::verdict(verdict)) } " — "
                 }
             }
-            (words::node(fabric, guid, name))
+            (components::node(fabric, guid, name))
         }
     }
 }
@@ -143,7 +143,7 @@ fn suspects(topology: &Topology) -> Markup {
         @if !suspects.is_empty() {
             h2 { "Links to look at" }
             ul .pairs { @for suspect in suspects.iter().take(MAX_SUSPECTS) { li {
-                (words::verdict(&suspect.verdict)) " "
+                (components::verdict(&suspect.verdict)) " "
                 a href=(address::link(fabric, &suspect.link)) { (suspect.place) }
             } } }
             @if suspects.len() > MAX_SUSPECTS {
@@ -172,12 +172,12 @@ fn row(fabric: &str, switch: &Switch, top: Option<u8>) -> Markup {
     html! {
         tr #(switch.guid) {
             th scope="row" {
-                (words::node(fabric, &switch.guid, &switch.node))
+                (components::node(fabric, &switch.guid, &switch.node))
                 @if !switch.up { " " span .verdict.unknown { "does not answer" } }
             }
             td { (picture::level_name(switch.level, top)) }
             (number(switch.up_links)) (number(switch.side_links)) (number(switch.down_links)) (number(switch.hosts))
-            td { @if let Some(worst) = &switch.worst { (words::verdict(worst)) } }
+            td { @if let Some(worst) = &switch.worst { (components::verdict(worst)) } }
             td { @if switch.congestion.is_any() { (picture::congestion(&switch.congestion)) } }
         }
     }

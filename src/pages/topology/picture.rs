@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::api::model::Verdicts;
 use crate::api::model::topology::{CongestionCounts, Suspect, Switch, Topology};
-use crate::pages::{address, words};
+use crate::pages::{address, components};
 use ib_health::Verdict;
 use ib_mad::label::shortened;
 
@@ -99,7 +99,7 @@ impl Picture<'_> {
         let class = it.worst.map_or("unknown", Verdict::label);
         #[expect(clippy::cast_sign_loss, reason = "a box has a width")]
         let letters = (half * 2.0 / LETTER) as usize;
-        let hosts = words::counted(it.hosts, "host", "hosts");
+        let hosts = components::counted(it.hosts, "host", "hosts");
         let text: Vec<String> = match of {
             [first, .., last] => {
                 let count = if it.hosts > 0 { hosts } else { format!("{} switches", of.len()) };
@@ -192,9 +192,9 @@ pub(super) fn congestion(of: &CongestionCounts) -> String {
     let counts = [(of.roots, "root", "roots"), (of.victims, "victim", "victims")];
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
     let mut parts: Vec<String> =
-        counts.map(|(count, one, many)| words::counted(count, one, many)).collect();
+        counts.map(|(count, one, many)| components::counted(count, one, many)).collect();
     if let Some(share) = of.most_wait {
-        parts.push(format!("waits up to {} of the time", words::percent(share)));
+        parts.push(format!("waits up to {} of the time", components::percent(share)));
     }
     parts.join(", ")
 }
@@ -232,8 +232,8 @@ fn host_suspects(
 
 /// The number of links and their verdicts: `4 cables (1 bad, 3 ok)`.
 pub(super) fn links(verdicts: &Verdicts) -> String {
-    let links = words::counted(verdicts.count(), "cable", "cables");
-    format!("{links} ({})", words::verdict_counts(verdicts))
+    let links = components::counted(verdicts.count(), "cable", "cables");
+    format!("{links} ({})", components::verdict_counts(verdicts))
 }
 
 /// The title of a box.
@@ -275,8 +275,8 @@ fn tenth(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ib_mad::Guid;
     use crate::api::model::topology::Bundle;
+    use ib_mad::Guid;
 
     #[test]
     fn boxes_have_names_and_bad_links_lead_to_their_pages() {

@@ -4,13 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
-use crate::api::archive::{HistoryService, run_query};
+use crate::api::history_service::{HistoryService, run_query};
 use fabric_history::model::Window;
 use fabric_history::source::AskError;
 use fabric_history::{Reader, Source};
 
 use super::address;
-use super::ask::QueryParams;
+use super::query_params::QueryParams;
 
 /// How long a page waits for a permit. Its reader waits as well.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(3);

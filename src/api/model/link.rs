@@ -1,13 +1,5 @@
-//! The JSON models of the API, used by the server and by clients such as `links --url`. Here: `/api/v1/links`;
-//! the submodules have the other routes. Their doc comments are the descriptions in openapi.json.
+//! The models of `/api/v1/links`, and the order of links in lists.
 
-pub mod node;
-pub mod overview;
-pub mod port;
-pub mod search;
-pub mod topology;
-
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -17,8 +9,7 @@ use ib_health::Verdict;
 use ib_mad::counter::link_errors;
 use ib_mad::label;
 
-/// A word of a small vocabulary. The writer need not copy it.
-pub type Label = Cow<'static, str>;
+use super::{Label, Verdicts, verdict_from};
 
 /// The cables of all fabrics; `L` is a list of [`Link`]s, or what is written as one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,66 +31,6 @@ pub struct FabricLinks<L = Vec<Link>> {
     pub verdicts: Verdicts,
     /// Its cables, or those of them that were asked for.
     pub links: L,
-}
-
-/// How many cables have which verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[expect(missing_docs, reason = "the verdicts say it")]
-pub struct Verdicts {
-    pub ok: usize,
-    pub unknown: usize,
-    pub watch: usize,
-    pub bad: usize,
-}
-
-impl Verdicts {
-    /// Counts one more link.
-    pub fn add(&mut self, verdict: Verdict) {
-        *match verdict {
-            Verdict::Ok => &mut self.ok,
-            Verdict::Unknown => &mut self.unknown,
-            Verdict::Watch => &mut self.watch,
-            Verdict::Bad => &mut self.bad,
-        } += 1;
-    }
-
-    /// The count of each verdict, the worst first.
-    pub fn worst_first(&self) -> [(Verdict, usize); 4] {
-        [
-            (Verdict::Bad, self.bad),
-            (Verdict::Watch, self.watch),
-            (Verdict::Unknown, self.unknown),
-            (Verdict::Ok, self.ok),
-        ]
-    }
-
-    /// The count of all links.
-    pub fn count(&self) -> usize {
-        self.ok + self.unknown + self.watch + self.bad
-    }
-
-    /// The worst verdict; `None` without links.
-    pub fn worst(&self) -> Option<Verdict> {
-        let mut worst_first = self.worst_first().into_iter();
-        worst_first.find(|(_, count)| *count > 0).map(|(verdict, _)| verdict)
-    }
-
-    /// The sum of both.
-    #[must_use]
-    pub fn and(self, other: Verdicts) -> Verdicts {
-        Verdicts {
-            ok: self.ok + other.ok,
-            unknown: self.unknown + other.unknown,
-            watch: self.watch + other.watch,
-            bad: self.bad + other.bad,
-        }
-    }
-}
-
-/// The verdict with this label.
-pub fn verdict_from(label: &str) -> Option<Verdict> {
-    Verdict::ALL.into_iter().find(|verdict| verdict.label() == label)
 }
 
 /// A cable.

@@ -1,24 +1,32 @@
-//! Access to the history file by HTTP: limits on concurrent queries and on their size, cancellation, and the
-//! status of each error.
+//! `/api/v1/history/…`: queries of the history file, and the limits under which they and the pages run.
+//!
+//! A query never delays a scrape: it runs on a thread of its own with a reader of its own, few run at a time,
+//! and answers are bounded: events are paged, and a series has a maximum number of readings. The query of a
+//! client that disconnects is interrupted.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use axum::extract::Query;
+use axum::Router;
 use axum::extract::rejection::QueryRejection;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::{Path as UrlPath, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use rusqlite::InterruptHandle;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinError};
 
 use fabric_history::query::Pairs;
+use fabric_history::question::{DUMP, NoQuestion, PATH, Question};
 use fabric_history::source::AskError;
 use fabric_history::{HistoryError, Reader};
 
-use exporter_web::refusal::{refused, wrong};
+use exporter_web::refusal::{busy, refused, wrong};
+
+use super::{JSON, dump};
 
 /// Queries that run at the same time. Each may hold its answer in memory.
 const MAX_CONCURRENT_QUERIES: usize = 4;
@@ -26,6 +34,9 @@ const MAX_CONCURRENT_QUERIES: usize = 4;
 /// The most readings of one answer: 40 bytes each in memory, and about 30 as JSON. That is 256 ports with
 /// all counters for 45 minutes, sweep by sweep. Four such answers take 140 MB.
 const MAX_READINGS: usize = 500_000;
+
+/// How long a query waits for a permit.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An abandoned query is interrupted this often until it ends, since SQLite forgets an interrupt that arrives
 /// between two statements.
@@ -125,5 +136,42 @@ pub fn status_of(error: &AskError) -> StatusCode {
         AskError::File(HistoryError::TooMuch { .. }) => StatusCode::BAD_REQUEST,
         AskError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// The routes. The dump has its own below the path of the queries.
+pub(super) fn router(history: HistoryService) -> Router {
+    Router::new()
+        .route(&format!("{PATH}/{{question}}"), get(query))
+        .route(DUMP, get(dump::dump))
+        .with_state(history)
+}
+
+async fn query(
+    State(history): State<HistoryService>,
+    UrlPath(name): UrlPath<String>,
+    pairs: QueryResult,
+) -> Response {
+    let (file, pairs) = match history.open_request(pairs) {
+        Ok(request) => request,
+        Err(response) => return response,
+    };
+    let query = match Question::read(&name, &pairs) {
+        Ok(query) => query,
+        Err(NoQuestion::Name(problem)) => return refused(StatusCode::NOT_FOUND, &problem),
+        Err(NoQuestion::Words(problem)) => return wrong(&problem),
+    };
+    let permit = tokio::time::timeout(PERMIT_TIMEOUT, history.query_permits.acquire_owned()).await;
+    let Ok(Ok(permit)) = permit else {
+        return busy("too many ask the history at once: try again");
+    };
+    let result = run_query(file, move |reader| {
+        let _permit = permit;
+        query.answer(reader)
+    });
+    match result.await {
+        Ok(Ok(Ok(json))) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
+        Ok(Err(error)) => refused(status_of(&error), &error.to_string()),
+        _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }

@@ -9,7 +9,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::api::archive::HistoryService;
+use crate::api::history_service::HistoryService;
 use crate::metrics::Exposition;
 use fabric_history::Kind;
 use fabric_history::model::{Cable, Cover, Moved, Port, Series, Span, Then};
@@ -19,10 +19,10 @@ use fabric_observation::Board;
 use ib_mad::node::NodeKind;
 
 use super::model::Links;
+use super::model::Search;
 use super::model::node::{NodeDetail, Nodes};
 use super::model::overview::Overview;
 use super::model::port::LinkDetail;
-use super::model::search::Search;
 use super::model::topology::Topologies;
 use super::{LINK, LINKS, NODE, NODES, OPENAPI, OVERVIEW, ROUTES, SEARCH, TOPOLOGY};
 

@@ -1,23 +1,23 @@
 //! `/node/{guid}`: a node and its ports; and `/port/{guid}/{port}`, which redirects to a link or a port.
 
-mod table;
-
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use crate::api::archive::QueryResult;
+use crate::api::history_service::QueryResult;
 use crate::api::model::node::NodeDetail;
+use crate::api::model::port::Port;
 use crate::api::nodes::node_by_guid;
 use fabric_history::clock::Clock;
 use fabric_history::model::Told;
 use fabric_history::source::Wanted;
-use ib_mad::{Guid, PortNumber};
+use ib_mad::counter::LINK_ERRORS;
+use ib_mad::{Counter, Guid, PortNumber};
 
-use super::ask::{QueryParams, check_fabric, not_swept};
+use super::history_query::{self, WindowChoice};
 use super::page::{Page, Problem};
-use super::past::{self, WindowChoice};
-use super::{PageContext, address, words};
+use super::query_params::{QueryParams, check_fabric, not_swept};
+use super::{PageContext, address, components};
 
 /// The most events shown.
 const MAX_EVENTS: usize = 50;
@@ -32,7 +32,7 @@ pub(super) async fn get(
 ) -> Result<Response, Problem> {
     let (guid, detail) = find(&context, &guid, query)?;
     let fabric = detail.fabric.clone();
-    let events = past::run(&context.history, move |reader| {
+    let events = history_query::run(&context.history, move |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
         let filter = Wanted { nodes: vec![guid], ..Wanted::all(window) };
         let in_fabric = |event: &Told| event.fabric == fabric;
@@ -43,13 +43,13 @@ pub(super) async fn get(
     let main = html! {
         (gist(&detail))
         (facts(&detail, &clock))
-        (table::section(&detail))
+        (ports(&detail))
         h2 { "Events" }
         @match events.ready() {
             Err(why) => (why),
             Ok((events, _)) if events.is_empty() => p .quiet { "Nothing happened here in the last " (EVENT_WINDOW.name) ", as far as is recorded." },
             Ok((events, more)) => {
-                (words::event_table(&clock, events, false))
+                (components::event_table(&clock, events, false))
                 @if *more {
                     @let guid = guid.to_string();
                     p { a href=(address::with(address::EVENTS, &[("fabric", &detail.fabric), ("q", &guid), ("window", EVENT_WINDOW.name)])) { "All of its events" } }
@@ -113,7 +113,7 @@ fn gist(detail: &NodeDetail) -> Markup {
     let node = &detail.node;
     html! {
         p .gist {
-            (words::node_kind(&node.node_type))
+            (components::node_kind(&node.node_type))
             @if let Some(device) = &node.device { ", " (device) }
             " · "
             @match (&*node.presence, node.up) {
@@ -123,12 +123,12 @@ fn gist(detail: &NodeDetail) -> Markup {
                 _ => strong { "is gone" },
             }
             @if let Some(worst) = node.verdicts.worst() {
-                " · worst link " (words::verdict(worst.label()))
+                " · worst link " (components::verdict(worst.label()))
             }
         }
         p .quiet {
             "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &detail.fabric)])) { (detail.fabric) }
-            " · links: " @if node.verdicts.count() == 0 { "none" } @else { (words::verdict_counts(&node.verdicts)) }
+            " · links: " @if node.verdicts.count() == 0 { "none" } @else { (components::verdict_counts(&node.verdicts)) }
         }
     }
 }
@@ -149,7 +149,64 @@ fn facts(detail: &NodeDetail, clock: &Clock) -> Markup {
                     @match node.tick { Some(tick) => { (u16::from(tick) + 1) " symbol times" }, None => "not told" }
                 } }
             }
-            @if let Some(found) = &node.last_found { div { dt { "Last found" } dd { (words::timestamp_and_age(clock, found, now)) } } }
+            @if let Some(found) = &node.last_found { div { dt { "Last found" } dd { (components::timestamp_and_age(clock, found, now)) } } }
+        }
+    }
+}
+
+/// The table of ports.
+fn ports(detail: &NodeDetail) -> Markup {
+    html! {
+        h2 { "Ports" }
+        div .wide tabindex="0" role="group" aria-label="Ports" { table .ports {
+            thead { tr {
+                th .n scope="col" { "Port" } th scope="col" { "Leads to" } th scope="col" { "State" } th scope="col" { "Runs at" }
+                th scope="col" { "Verdict" } th .n scope="col" { (components::link_errors_heading()) } th .n scope="col" { "Discards" }
+                th scope="col" { "Congestion" } th .n scope="col" { "Waits to send" }
+            } }
+            tbody { @for port in &detail.ports { (port_row(detail, port)) } }
+        } }
+    }
+}
+
+fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
+    html! {
+        tr #{ "port-" (port.name.port) } {
+            th .n scope="row" { (port.name.port) }
+            td {
+                @match &port.peer {
+                    None => span .quiet { "no cable" },
+                    Some(peer) => {
+                        (components::port(&detail.fabric, &peer.name))
+                        @if !peer.connected { span .quiet { " (no link now)" } }
+                    }
+                }
+            }
+            td {
+                @match (&port.state, &port.physical_state) {
+                    (Some(state), Some(physical)) => { (state) span .quiet { ", " (physical) } }
+                    _ => span .quiet { "not known" },
+                }
+            }
+            td { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
+            td { (port_verdict(detail, port)) }
+            td .n { (components::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
+            td .n { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
+            td {
+                @if let Some(part) = &port.congestion { (components::congestion(part, &detail.fabric)) }
+                @else if let Some(role) = components::peer_congestion(port) { span .quiet { "other end: " (role) } }
+            }
+            td .n { @if let Some(ratio) = port.wait_ratio { (components::percent(ratio)) } }
+        }
+    }
+}
+
+fn port_verdict(detail: &NodeDetail, port: &Port) -> Markup {
+    let reasons: Vec<String> = port.reasons.iter().map(|it| components::label_text(it)).collect();
+    html! {
+        @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
+            a href=(address::link(&detail.fabric, link)) { (components::verdict(verdict)) }
+            @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::pages::past::{self, HistoryAnswer, WindowChoice};
-use crate::pages::{address, words};
+use crate::pages::history_query::{self, HistoryAnswer, WindowChoice};
+use crate::pages::{address, components};
 use fabric_history::clock::Clock;
 use fabric_history::course::Course;
 use fabric_history::model::{Cable, Port, Series, Told, Window};
@@ -72,13 +72,13 @@ pub(super) fn section(
         @match past.ready() {
             Err(why) => (why),
             Ok(past) => {
-                (past::window_links(window, LONGEST, &path, &[("fabric", fabric)]))
+                (history_query::window_links(window, LONGEST, &path, &[("fabric", fabric)]))
                 (plot_section(past, id, clock))
                 h2 { "Events" }
                 @if past.events.is_empty() {
                     p .quiet { "Nothing happened to it in this window, as far as is recorded." }
                 } @else {
-                    (words::event_table(clock, &past.events, false))
+                    (components::event_table(clock, &past.events, false))
                 }
                 @if past.more {
                     @let id = id.to_string();

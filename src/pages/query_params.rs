@@ -6,12 +6,12 @@ use axum::extract::Query;
 use axum::response::{IntoResponse, Response};
 
 use crate::api;
-use crate::api::archive::QueryResult;
+use crate::api::history_service::QueryResult;
 use fabric_history::query::Pairs;
 use fabric_observation::Observation;
 
+use super::components;
 use super::page::Problem;
-use super::words;
 
 /// The query parameters of a page. An empty value counts as missing.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +56,7 @@ impl QueryParams {
 pub fn check_fabric(fabrics: &[Arc<Observation>], name: Option<&str>) -> Result<(), Problem> {
     match api::unknown_fabric(fabrics, name) {
         None => Ok(()),
-        Some(problem) => Err(Problem::not_found("No such fabric", words::sentence(&problem))),
+        Some(problem) => Err(Problem::not_found("No such fabric", components::sentence(&problem))),
     }
 }
 
