@@ -132,20 +132,19 @@ fn what_goes_wrong_is_on_the_pages_and_in_the_api() {
     let path = format!("/link/{flapping}");
     shown(&exporter, &path, 200, &["flapping", "went down", "flap</td>"]);
 
-    // The switch that is off: itself, what its neighbour's face says, and the picture.
+    // The switch that is off: its page, its row on a neighbor's page, and the picture.
     let dead = node(&exporter, "spine-1").node.guid;
     shown(&exporter, &format!("/node/{dead}"), 200, &["spine-1", "is gone", "Events", "node gone"]);
     let leaf = node(&exporter, "leaf-0-1").node.guid;
-    let face = [
+    let rows = [
         "Quantum-2",
-        "socket bad v-bad",
-        "aria-label=\"port 10: to spine-0 port 4, bad: bit errors",
-        "socket down",
-        "to spine-1 port 4, no link now",
+        "spine-0 port 4</a>",
+        "<span class=\"verdict bad\">bad</span></a><span class=\"quiet\"> bit errors",
+        "spine-1 port 4</a><span class=\"quiet\"> (no link now)",
         "id=\"port-16\"",
-        "port 16: no cable",
+        "no cable",
     ];
-    shown(&exporter, &format!("/node/{leaf}"), 200, &face);
+    shown(&exporter, &format!("/node/{leaf}"), 200, &rows);
     let picture = ["6 switches", "spine-1, does not answer", "leaf-0-1 port 10 – spine-0 port 4"];
     shown(&exporter, "/topology", 200, &picture);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
@@ -204,14 +203,12 @@ fn a_port_has_the_same_errors_and_discards_on_each_page_and_congestion_shows_on_
     let end = link.link.ends.iter().find(|end| end.guid == leaf).unwrap();
     assert_eq!(end.counters.get("transmit_discards").copied(), of_link.discards);
 
-    let face = [
-        "congestion root",
-        "packets discarded",
+    let rows = [
         "Link errors</abbr>",
         "Discards</th>",
         "root: slow receiver",
     ];
-    says(&page(&exporter, &format!("/node/{leaf}"), 200), &face);
+    says(&page(&exporter, &format!("/node/{leaf}"), 200), &rows);
     let ends = ["Link errors", "Discards", "transmit discards", "root: slow receiver"];
     says(&page(&exporter, &format!("/link/{id}"), 200), &ends);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");

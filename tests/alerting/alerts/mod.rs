@@ -131,8 +131,8 @@ fn alerts_of_a_fabric_lead_to_their_pages() {
     let (link, guid) = ("0x0002c903000000a1:7-0x0002c903000000b2:1", "0x0002c903000000a1");
     let alerts = rules::alerts();
     for (file, least, page) in [
-        ("cables.rules.yml", 5, address::link("a", link.parse().unwrap())),
-        ("nodes.rules.yml", 2, address::node("a", guid.parse().unwrap())),
+        ("cables.rules.yml", 5, address::link("a", link)),
+        ("nodes.rules.yml", 2, address::node("a", guid)),
         (
             "congestion.rules.yml",
             1,
