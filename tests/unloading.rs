@@ -64,7 +64,7 @@ fn alone() -> MutexGuard<'static, ()> {
 /// mlx5_ib and most others are such: ib_uverbs takes their devices from who holds them open
 /// (`disassociate_ucontext`), so the removal waits for nobody.
 #[test]
-fn a_driver_that_can_take_its_devices_back_is_removed_at_once() {
+fn driver_with_disassociation_unloads_at_once() {
     let _alone = alone();
     let guest = Guest::get();
     let hca = guest.testhca("unload", 1, false);
@@ -90,7 +90,7 @@ fn a_driver_that_can_take_its_devices_back_is_removed_at_once() {
 /// the driver anything, and no uevent tells of the attempt, so that nobody could let go in time. The
 /// way out is to remove the devices first, which is told of.
 #[test]
-fn a_driver_that_cannot_is_removed_once_its_devices_are() {
+fn driver_without_disassociation_unloads_after_its_devices() {
     let _alone = alone();
     let guest = Guest::get();
     let rxe = guest.rxe("pinned");
@@ -114,7 +114,7 @@ fn a_driver_that_cannot_is_removed_once_its_devices_are() {
 
 /// Without libibverbs nothing is held open but files of sysfs, which keep no module.
 #[test]
-fn without_events_no_driver_is_kept() {
+fn no_driver_is_held_without_events() {
     let _alone = alone();
     let guest = Guest::get();
     let rxe = guest.rxe("unpinned");

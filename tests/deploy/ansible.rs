@@ -24,7 +24,7 @@ fn ansible(name: &str, home: &Path) -> Command {
 
 /// It asks Ansible itself, too, whether it can read the playbook.
 #[test]
-fn its_linter_has_nothing_against_it() {
+fn ansible_lint_passes() {
     let home = tempfile::tempdir().unwrap();
     let mut lint = ansible("ansible-lint", home.path());
     lint.args(["--offline", "--profile", "production", "--project-dir", ".", "--nocolor"]);
@@ -35,7 +35,7 @@ fn its_linter_has_nothing_against_it() {
 }
 
 #[test]
-fn what_it_takes_from_this_repository_is_there() {
+fn files_used_by_the_role_exist() {
     let mut taken = Vec::new();
     for entry in std::fs::read_dir(rules::path(FOLDER).join("roles/fabric_exporter/tasks")).unwrap()
     {
@@ -96,7 +96,7 @@ fn filled<const N: usize>(cases: &[(&str, Value); N]) -> [String; N] {
 }
 
 #[test]
-fn the_exporter_takes_what_the_role_writes() {
+fn exporter_accepts_the_role_output() {
     let sweeps = json!({
         "fabric_exporter_sweeps": true,
         "fabric_exporter_fabric": "compute",
@@ -135,7 +135,7 @@ fn the_exporter_takes_what_the_role_writes() {
 }
 
 #[test]
-fn variables_are_the_role_s() {
+fn role_variables_are_declared() {
     let role = rules::path(FOLDER).join("roles/fabric_exporter");
     let defaults = yaml(&role.join("defaults/main.yml"));
     let word = regex_lite::Regex::new(r"\bfabric_exporter_[a-z_]+\b").unwrap();

@@ -12,7 +12,7 @@ use test_rig::rules;
 const LARGEST: u64 = 1 << 20;
 
 #[test]
-fn helm_has_nothing_against_it() {
+fn helm_lint_passes() {
     for (set, made) in objects::outcomes() {
         assert_eq!(made.error, None, "{set}");
         // 1 is advice: an icon is recommended.
@@ -23,7 +23,7 @@ fn helm_has_nothing_against_it() {
 
 /// In the repository rules and dashboards are links to where they are.
 #[test]
-fn a_packed_chart_is_whole() {
+fn packed_chart_is_complete() {
     for (set, made) in objects::outcomes() {
         assert!(made.packed_is_the_same, "{set}");
         assert!(made.packed < LARGEST / 4, "{} bytes", made.packed);
@@ -31,7 +31,7 @@ fn a_packed_chart_is_whole() {
 }
 
 #[test]
-fn a_wrong_value_is_refused() {
+fn invalid_values_are_rejected() {
     let wrong = [
         (json!({"host": {"enabled": true}}), "host"),
         (json!({"hosts": {"enabled": "yes"}}), "/hosts/enabled"),
@@ -57,7 +57,7 @@ fn a_wrong_value_is_refused() {
 
 /// Each section of the values has the keys of its schema, and the other way round.
 #[test]
-fn the_schema_knows_all_values_and_no_others() {
+fn schema_has_exactly_the_values() {
     let values = yaml(&rules::path(CHART).join("values.yaml"));
     let schema = yaml(&rules::path(CHART).join("values.schema.json"));
     let keys = |it: &Value| -> BTreeSet<String> {
@@ -80,7 +80,7 @@ fn the_schema_knows_all_values_and_no_others() {
 }
 
 #[test]
-fn versions_are_the_program_s() {
+fn chart_versions_match_the_program() {
     let chart = yaml(&rules::path(CHART).join("Chart.yaml"));
     assert_eq!(text(&chart, "/appVersion"), env!("CARGO_PKG_VERSION"));
     let compose = yaml(&rules::path("deploy/compose/compose.yml"));
@@ -89,7 +89,7 @@ fn versions_are_the_program_s() {
 }
 
 #[test]
-fn objects_are_named_as_kubernetes_and_helm_want_it() {
+fn object_names_follow_kubernetes_and_helm() {
     let mut problems = Vec::new();
     for set in objects::outcomes().keys() {
         let mut seen = BTreeSet::new();
@@ -114,7 +114,7 @@ fn objects_are_named_as_kubernetes_and_helm_want_it() {
 
 /// The longest names that Helm and the schema let through.
 #[test]
-fn long_names_are_cut() {
+fn long_names_are_truncated() {
     let release = "a-release-with-a-name-of-fifty-three-letters-all-told";
     assert_eq!(release.len(), 53);
     let fabric = "a-fabric-of-23-letters-";
@@ -127,7 +127,7 @@ fn long_names_are_cut() {
 }
 
 #[test]
-fn rules_and_dashboards_are_this_repository_s() {
+fn rules_and_dashboards_match_the_repository() {
     let objects = objects::of_set("all");
     let mut rules_left: Vec<Value> =
         rules::files("alerts", ".rules.yml").iter().map(|it| yaml(it)).collect();
@@ -154,7 +154,7 @@ fn rules_and_dashboards_are_this_repository_s() {
 
 /// Rules join what hosts say to what the sweep says by the label `fabric`.
 #[test]
-fn hosts_and_sweep_call_the_fabric_the_same() {
+fn hosts_and_sweeper_use_the_same_fabric_name() {
     let values = json!({"fabrics": [{"name": "a", "fabric": "compute"}, {"name": "b", "fabric": "compute"}]});
     let made = objects::render(&[Job::new(values)]);
     let configs: Vec<Value> = made[0]
@@ -175,7 +175,7 @@ fn hosts_and_sweep_call_the_fabric_the_same() {
 }
 
 #[test]
-fn the_exporter_takes_each_configuration() {
+fn exporter_accepts_each_configuration() {
     let mut found = 0;
     for (set, object) in objects::all() {
         let config = text(&object, "/data/config.yml");
@@ -201,7 +201,7 @@ pub fn of(set: &str, what: &str) -> Value {
 }
 
 #[test]
-fn who_asks_is_let_in_and_nothing_goes_out() {
+fn network_policy_allows_scrapes_and_no_egress() {
     let policy = of("all", "NetworkPolicy ib-fabric-exporter");
     assert_eq!(list(&policy, "/spec/policyTypes"), [json!("Ingress"), json!("Egress")]);
     assert!(list(&policy, "/spec/egress").is_empty());

@@ -32,7 +32,7 @@ fn shipped() -> Vec<Vec<String>> {
 }
 
 #[test]
-fn hadolint_has_nothing_against_it() {
+fn hadolint_passes() {
     let (code, said) = verdict(program("hadolint").arg(rules::path(FILE)));
     assert_eq!((code, said.as_str()), (Some(0), ""), "{said}");
     // It does find what is wrong.
@@ -44,7 +44,7 @@ fn hadolint_has_nothing_against_it() {
 }
 
 #[test]
-fn what_is_shipped_is_nobody_s_root() {
+fn images_run_as_an_unprivileged_user() {
     let shipped = shipped();
     assert_eq!(shipped.len(), 2);
     for stage in &shipped {
@@ -60,7 +60,7 @@ fn what_is_shipped_is_nobody_s_root() {
 }
 
 #[test]
-fn it_is_built_with_a_compiler_that_is_new_enough() {
+fn build_image_has_the_required_compiler() {
     let version =
         |text: &str| -> Vec<u32> { text.split('.').map(|it| it.parse().unwrap()).collect() };
     let all = instructions();
@@ -83,7 +83,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// What the build copies is what its .dockerignore lets through, and is all that cargo needs.
 #[test]
-fn what_is_copied_is_all_that_is_needed() {
+fn all_needed_files_are_copied() {
     let ignored = rules::text(&rules::path(FILE).with_extension("dockerignore"));
     let mut let_through: Vec<&str> =
         ignored.lines().filter_map(|it| it.strip_prefix('!')).collect();

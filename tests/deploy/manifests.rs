@@ -101,7 +101,7 @@ fn built(folder: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn each_kustomization_is_whole() {
+fn kustomizations_are_complete() {
     let all = built(&rules::path(FOLDER));
     let names: BTreeSet<String> = all.iter().map(objects::shown).collect();
     assert_eq!(names.len(), all.len(), "twice: {names:?}");

@@ -29,7 +29,7 @@ fn container(workload: &Value) -> &Value {
 
 /// What a pod needs not, it has not. The one exception is what `device.mode: privileged` asks for.
 #[test]
-fn pods_may_do_little() {
+fn pods_have_few_privileges() {
     let mut problems = Vec::new();
     for (set, workload) in workloads() {
         let (pod, container) = (pod(&workload), container(&workload));
@@ -79,7 +79,7 @@ fn pods_may_do_little() {
 
 /// On the host's network one port is one pod's: those of `hosts` and a fabric may share a node.
 #[test]
-fn who_is_on_the_host_s_network_has_a_reason() {
+fn host_network_is_used_only_where_needed() {
     let on = |set: &str, what: &str| pod(&of(set, what)).get("hostNetwork").is_some();
     assert!(on("default", "DaemonSet ib-fabric-exporter-hosts"));
     assert!(!on("privileged", "DaemonSet ib-fabric-exporter-hosts"));
@@ -91,7 +91,7 @@ fn who_is_on_the_host_s_network_has_a_reason() {
 
 /// Everything else about the device stands in the way that was asked for.
 #[test]
-fn the_device_gets_in() {
+fn pods_have_access_to_the_device() {
     let plugin = of("all", "Deployment ib-fabric-exporter-storage");
     for part in ["requests", "limits"] {
         assert_eq!(container(&plugin)["resources"][part]["rdma/hca_shared_devices_a"], 1);
@@ -105,7 +105,7 @@ fn the_device_gets_in() {
 }
 
 #[test]
-fn what_a_pod_names_is_there() {
+fn objects_named_by_pods_exist() {
     // Not the release's: what the values say is there already.
     let foreign = ["storage-history", "fabric-exporter-tls"];
     let mut problems = Vec::new();
@@ -148,7 +148,7 @@ fn what_a_pod_names_is_there() {
 
 /// Services, monitors and the network policy mean just the pods that they are meant for.
 #[test]
-fn selectors_find_their_pods() {
+fn selectors_match_their_pods() {
     let fits = |labels: &Value, selector: &Value| {
         selector.as_object().unwrap().iter().all(|(key, value)| labels[key] == *value)
     };
@@ -189,7 +189,7 @@ fn selectors_find_their_pods() {
 }
 
 #[test]
-fn the_exporter_takes_each_command_line() {
+fn exporter_accepts_pod_command_lines() {
     let mut values = objects::sets().remove("all").unwrap();
     // What --web.config.file names is a matter of its own.
     values.as_object_mut().unwrap().remove("webConfig");
@@ -214,7 +214,7 @@ fn the_exporter_takes_each_command_line() {
 
 /// The kubelet can neither log in nor make sense of a certificate.
 #[test]
-fn probes_ask_what_they_can() {
+fn probes_use_existing_endpoints() {
     let open = of("default", "DaemonSet ib-fabric-exporter-hosts");
     let probes =
         |it: &Value| ["livenessProbe", "readinessProbe"].map(|probe| container(it)[probe].clone());

@@ -7,7 +7,7 @@ use test_rig::rules;
 const FOLDER: &str = "deploy/prometheus";
 
 #[test]
-fn prometheus_takes_each_sample() {
+fn prometheus_accepts_each_sample_config() {
     let readme = rules::text(&rules::path(FOLDER).join("README.md"));
     let samples = rules::files(FOLDER, ".yml");
     assert_eq!(samples.len(), 3);
@@ -32,7 +32,7 @@ fn prometheus_takes_each_sample() {
 
 /// Rules know the exporter's `up` by its job.
 #[test]
-fn jobs_are_called_as_rules_know_them() {
+fn job_names_match_the_rules() {
     for sample in rules::files(FOLDER, ".yml") {
         let config = yaml(&sample);
         for job in config["scrape_configs"].as_array().unwrap() {

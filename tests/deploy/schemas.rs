@@ -52,7 +52,7 @@ fn operator(name: &str, objects: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn kubernetes_takes_each_object() {
+fn objects_match_kubernetes_schemas() {
     let (_, objects): (Vec<_>, Vec<_>) =
         objects::all().into_iter().filter(|(_, it)| !objects::is_monitoring(it)).unzip();
     assert!(objects.len() > 30, "{}", objects.len());
@@ -60,7 +60,7 @@ fn kubernetes_takes_each_object() {
 }
 
 #[test]
-fn the_prometheus_operator_takes_each_object() {
+fn objects_match_prometheus_operator_schemas() {
     let (_, objects): (Vec<_>, Vec<_>) =
         objects::all().into_iter().filter(|(_, it)| objects::is_monitoring(it)).unzip();
     assert!(objects.len() > 10, "{}", objects.len());
@@ -80,7 +80,7 @@ fn broken(what: &str, pointer: &str, value: Value) -> Value {
 
 /// The judges do see what is wrong.
 #[test]
-fn what_is_wrong_is_found() {
+fn schemas_reject_mistakes() {
     let pod = "/spec/template/spec/containers/0";
     let hosts = "DaemonSet ib-fabric-exporter-hosts";
     let wrong = [

@@ -138,24 +138,24 @@ fn agrees(net: &str) {
 }
 
 #[test]
-fn on_two_levels() {
+fn agrees_on_a_two_level_fat_tree() {
     agrees(&topology::fat_tree_2(8, 10, 4, 3));
 }
 
 #[test]
-fn on_three_levels() {
+fn agrees_on_a_three_level_fat_tree() {
     agrees(&topology::fat_tree_3(4, 8, 2, 2));
 }
 
 #[test]
-fn on_ibsims_own_examples() {
+fn agrees_on_ibsim_examples() {
     for name in topology::EXAMPLES {
         agrees(&topology::example(name));
     }
 }
 
 #[test]
-fn from_a_switch_as_from_a_host() {
+fn agrees_from_a_switch() {
     let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
     let opensm = OpenSm::start(&ibsim);
     let found = Discovery::parse(&ibsim.tool("ibnetdiscover", &[]));
@@ -197,7 +197,7 @@ fn manages_the_same(ibsim: &Ibsim, exporter: &Exporter, found: &Discovery, hosts
 }
 
 #[test]
-fn on_who_manages_the_subnet() {
+fn agrees_on_subnet_managers() {
     let net = topology::fat_tree_2(8, 10, 4, 3);
     let ibsim = Ibsim::start(&net);
     let hosts = topology::usable_hosts(&net);
@@ -228,7 +228,7 @@ fn on_who_manages_the_subnet() {
 }
 
 #[test]
-fn on_who_takes_over() {
+fn agrees_on_subnet_manager_failover() {
     let net = topology::fat_tree_2(8, 10, 4, 3);
     let ibsim = Ibsim::start(&net);
     let hosts = topology::usable_hosts(&net);

@@ -46,7 +46,7 @@ fn assert_whole(net: &str, found: &Discovery) {
 }
 
 #[test]
-fn a_counter_set_on_the_console_shows_in_perfquery() {
+fn counter_set_on_the_console_shows_in_perfquery() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     ibsim.console(r#"PerformanceSet "leaf-0-0"[5] PortCounters.SymbolErrorCounter=4242"#);
@@ -64,7 +64,7 @@ fn a_counter_set_on_the_console_shows_in_perfquery() {
 }
 
 #[test]
-fn many_commands_go_at_once() {
+fn many_commands_run_at_once() {
     let net = small();
     let ibsim = Ibsim::start(&net);
     let _sm = OpenSm::start(&ibsim);
@@ -86,12 +86,12 @@ fn many_commands_go_at_once() {
 
 #[test]
 #[should_panic(expected = "ibsim refused")]
-fn a_command_that_ibsim_refuses_is_noticed() {
+fn command_refused_by_ibsim_fails() {
     Ibsim::start(&small()).console(r#"Unlink "no-such-node"[1]"#);
 }
 
 #[test]
-fn an_unlinked_cable_is_gone_and_a_relinked_one_is_back() {
+fn unlinked_cable_disappears_and_relinked_one_returns() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     let before = discover(&ibsim);
@@ -170,7 +170,7 @@ fn ibsim_reads_a_net_as_we_do() {
 }
 
 #[test]
-fn the_fabric_for_measurements_has_its_size() {
+fn measurement_fabric_has_its_size() {
     let net = topology::five_thousand_hosts();
     let sizes = topology::sizes(&net);
     assert_eq!((sizes.nodes, sizes.switches), (5507, 507));
@@ -182,7 +182,7 @@ fn the_fabric_for_measurements_has_its_size() {
 }
 
 #[test]
-fn a_proxy_shows_the_same_fabric_later() {
+fn proxy_delays_the_same_fabric() {
     let net = small();
     let ibsim = Ibsim::start(&net);
     let _sm = OpenSm::start(&ibsim);
@@ -196,7 +196,7 @@ fn a_proxy_shows_the_same_fabric_later() {
 }
 
 #[test]
-fn a_proxy_hands_on_what_others_answer() {
+fn proxy_forwards_other_responses() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 0);
@@ -205,7 +205,7 @@ fn a_proxy_hands_on_what_others_answer() {
 }
 
 #[test]
-fn a_proxy_that_loses_all_answers_nothing() {
+fn proxy_that_drops_all_gives_no_response() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 1000);
@@ -216,7 +216,7 @@ fn a_proxy_that_loses_all_answers_nothing() {
 }
 
 #[test]
-fn a_proxy_loses_some() {
+fn proxy_drops_some() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 300);
@@ -228,7 +228,7 @@ fn a_proxy_loses_some() {
 }
 
 #[test]
-fn clients_give_their_places_back() {
+fn clients_release_their_slots() {
     let ibsim = Ibsim::start(&small());
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 0);
     // More than ibsim has places for, were one of them kept.
@@ -240,7 +240,7 @@ fn clients_give_their_places_back() {
 }
 
 #[test]
-fn killed_clients_behind_a_proxy_keep_no_places() {
+fn killed_clients_behind_a_proxy_release_their_slots() {
     let ibsim = Ibsim::start(&small());
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 1000);
     // More than ibsim has places for; each asks in vain until it is killed.
@@ -259,7 +259,7 @@ fn killed_clients_behind_a_proxy_keep_no_places() {
 }
 
 #[test]
-fn a_paused_opensm_does_not_answer() {
+fn paused_opensm_does_not_respond() {
     let ibsim = Ibsim::start(&small());
     let mut sm = OpenSm::start(&ibsim);
     let ask = || ibsim.try_tool("sminfo", &["--timeout", "200"]).status.success();
@@ -272,7 +272,7 @@ fn a_paused_opensm_does_not_answer() {
 }
 
 #[test]
-fn metrics_keep_what_was_written() {
+fn metrics_parser_keeps_names_labels_and_values() {
     let metrics = Metrics::parse(concat!(
         "# HELP a_total Words sent.\n",
         "# TYPE a_total counter\n",
@@ -298,7 +298,7 @@ fn metrics_keep_what_was_written() {
 
 #[test]
 #[should_panic(expected = "several samples")]
-fn an_ambiguous_metric_is_noticed() {
+fn ambiguous_metric_fails() {
     Metrics::parse("a{x=\"1\"} 1\na{x=\"2\"} 1\n").get("a", &[]);
 }
 
@@ -319,7 +319,7 @@ fn capture_of(method: u8) -> tempfile::NamedTempFile {
 }
 
 #[test]
-fn a_capture_of_a_reader_passes() {
+fn capture_of_reads_passes() {
     let file = capture_of(0x81);
     capture::assert_read_only(file.path());
     assert_eq!(capture::read(file.path())[0][3], 0x81);
@@ -327,6 +327,6 @@ fn a_capture_of_a_reader_passes() {
 
 #[test]
 #[should_panic(expected = "record 0 has method 0x02")]
-fn a_capture_of_a_writer_is_noticed() {
+fn capture_of_a_write_fails() {
     capture::assert_read_only(capture_of(0x02).path());
 }

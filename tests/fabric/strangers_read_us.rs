@@ -43,7 +43,7 @@ fn scene() -> (Ibsim, OpenSm, Exporter) {
 }
 
 #[test]
-fn promtool_finds_nothing_to_complain_of() {
+fn promtool_check_metrics_passes() {
     let (_ibsim, _opensm, mut exporter) = scene();
     rig::promtool::assert_accepts(&exporter);
     assert!(exporter.stop().success());
@@ -80,7 +80,7 @@ fn gzip_and_plain_are_the_same_text() {
 }
 
 #[test]
-fn a_prometheus_scrapes_it() {
+fn prometheus_scrapes_the_exporter() {
     let (_ibsim, _opensm, mut exporter) = scene();
     let prometheus = Prometheus::start(&prometheus::Setup {
         jobs: vec![("fabric".into(), vec![exporter.address().into()])],
@@ -388,7 +388,7 @@ impl Wire for Letters {
 }
 
 #[test]
-fn tshark_reads_what_we_encode() {
+fn tshark_decodes_what_we_encode() {
     // Numbers in which no two fields are alike, and each bit is on and off in turns.
     let noise = |seed: u32| {
         let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
@@ -519,7 +519,7 @@ fn demo_with_errors(net: &str) -> (tempfile::TempDir, Exporter) {
 }
 
 #[test]
-fn strangers_read_the_simulator_as_they_read_ibsim() {
+fn external_tools_read_the_simulator_like_ibsim() {
     let known = topology::fat_tree_2(8, 10, 4, 3);
     // The same of a generation that has the narrow counters alone, which stick.
     let old = known.replace("devid=4123", "devid=25218");

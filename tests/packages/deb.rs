@@ -65,7 +65,7 @@ is() { [ \"$1\" = \"$2\" ] || { echo \"$3: is $1, is to be $2\"; exit 1; }; }
 ";
 
 #[test]
-fn its_life_on_a_host_with_systemd() {
+fn deb_installs_upgrades_and_purges_under_systemd() {
     let guest = Guest::debian();
     for file in &BUILT.files {
         let name = Path::new(file.file_name().unwrap());

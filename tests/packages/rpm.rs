@@ -24,7 +24,7 @@ fn build(dir: &Path) -> PathBuf {
 }
 
 #[test]
-fn it_installs_what_the_debian_package_does() {
+fn rpm_installs_the_same_files_as_deb() {
     let dir = tempfile::tempdir().unwrap();
     let package = build(dir.path());
     let root = dir.path().join("root");
@@ -59,7 +59,7 @@ fn same_place(file: &str) -> String {
 }
 
 #[test]
-fn its_scripts_are_shell() {
+fn rpm_scripts_are_valid_shell() {
     let dir = tempfile::tempdir().unwrap();
     let package = build(dir.path());
     for (script, does) in [

@@ -17,7 +17,7 @@ fn file(unit: &str) -> String {
 }
 
 #[test]
-fn services_are_shut_in() {
+fn units_are_sandboxed() {
     for service in SERVICES {
         let mut analyze = Command::new(require("systemd-analyze"));
         analyze.args(["security", "--offline=true", "--no-pager"]);
@@ -32,7 +32,7 @@ fn services_are_shut_in() {
 
 /// In a file system of their own, where the program is where the packages put it.
 #[test]
-fn systemd_finds_nothing_wrong_with_them() {
+fn systemd_analyze_verify_passes() {
     let root = tempfile::tempdir().unwrap();
     let units = root.path().join("usr/lib/systemd/system");
     std::fs::create_dir_all(&units).unwrap();

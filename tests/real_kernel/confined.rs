@@ -59,7 +59,7 @@ impl Named {
 }
 
 #[test]
-fn it_gives_up_capabilities_and_the_files_of_others() {
+fn sandbox_drops_capabilities_and_foreign_files() {
     let named = Named::start("confined", &[]);
     let rights = named.rights();
     for nothing in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
@@ -85,7 +85,7 @@ fn it_gives_up_capabilities_and_the_files_of_others() {
 }
 
 #[test]
-fn it_goes_on_to_read_what_another_user_keeps_for_himself() {
+fn sandbox_keeps_reading_private_files_of_other_users() {
     let mut named = Named::start("others", &[]);
     named.exporter.stop();
     let (dir, guid) = (named.dir.clone(), named.guid.clone());
@@ -110,7 +110,7 @@ fn it_goes_on_to_read_what_another_user_keeps_for_himself() {
 }
 
 #[test]
-fn it_keeps_all_that_if_it_is_told_to() {
+fn sandbox_can_be_disabled() {
     let named = Named::start("free", &["--process.confine=false"]);
     let rights = named.rights();
     assert!(rights.contains("NoNewPrivs:\t0"), "{rights}");

@@ -24,7 +24,7 @@ fn has(told: &[String], says: &str) {
 }
 
 #[test]
-fn the_doctor_knows_a_real_kernels_devices() {
+fn doctor_recognizes_devices_of_a_real_kernel() {
     let guest = Guest::get();
     let hca = guest.testhca("docib", 2, false);
     let _soft = guest.rxe("docrxe");
@@ -55,7 +55,7 @@ fn the_doctor_knows_a_real_kernels_devices() {
 }
 
 #[test]
-fn soft_roce_alone_is_a_sound_host() {
+fn host_with_only_soft_roce_is_healthy() {
     let _soft = Guest::get().rxe("docalone");
     let (status, told) = found("docalone", &["--no-collector.fabric"]);
     let worse = told.iter().filter(|it| it.contains(": warn: ") || it.contains(": bad: "));

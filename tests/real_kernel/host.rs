@@ -85,7 +85,7 @@ fn heard(name: &str) -> (Watch, Rxe) {
 }
 
 #[test]
-fn counters_are_told_at_the_widths_that_they_have() {
+fn counters_are_read_at_their_widths() {
     let (watch, hca) = watched("hostwide", 2, false);
     hca.hw(2, "out_of_sequence", 1 << 40);
     let counters = [
@@ -157,7 +157,7 @@ fn states_and_rates_of_all_generations() {
 }
 
 #[test]
-fn a_pma_that_fails_takes_its_counters_alone_and_brings_them_back() {
+fn failing_pma_loses_only_its_counters_until_it_recovers() {
     let hca = Guest::get().testhca("hostpma", 2, false);
     let watch = Watch::start("hostpma", &["--host.retry-refused=1s"]);
     let symbol_errors = "infiniband_port_symbol_errors_total";
@@ -178,7 +178,7 @@ fn a_pma_that_fails_takes_its_counters_alone_and_brings_them_back() {
 }
 
 #[test]
-fn each_event_is_counted_with_its_time() {
+fn port_events_are_counted_with_their_time() {
     let (watch, hca) = watched("hostevents", 2, false);
     watch.wait_heard();
     for (code, event) in [
@@ -205,7 +205,7 @@ fn each_event_is_counted_with_its_time() {
 }
 
 #[test]
-fn an_interface_that_goes_down_takes_the_port_along() {
+fn interface_down_takes_the_port_down() {
     let (watch, rxe) = heard("hostdown");
     let guest = Guest::get();
     watch.wait_value(STATE, &[], 4);
@@ -223,7 +223,7 @@ fn an_interface_that_goes_down_takes_the_port_along() {
 }
 
 #[test]
-fn a_flap_of_a_tenth_of_a_second_is_counted_once() {
+fn flap_of_100_ms_is_counted_once() {
     let (watch, rxe) = heard("hostflap");
     let netdev = rxe.netdev();
     Guest::get().must(&format!("ip link set {netdev} down; sleep 0.1; ip link set {netdev} up"));
@@ -242,7 +242,7 @@ fn a_flap_of_a_tenth_of_a_second_is_counted_once() {
 }
 
 #[test]
-fn the_history_has_losses_at_the_moments_that_ports_told() {
+fn history_has_losses_at_the_time_of_the_port_event() {
     let guest = Guest::get();
     let rxe = guest.rxe("hostpast");
     // A recorder leaves a disk alone that is nearly full, and the guest's own is small.
@@ -288,7 +288,7 @@ fn the_history_has_losses_at_the_moments_that_ports_told() {
 const REMOVAL_LIMIT: u32 = 10;
 
 #[test]
-fn soft_roce_is_let_go_when_it_is_removed_and_heard_again_when_it_is_back() {
+fn removed_soft_roce_is_released_and_monitored_again() {
     let (watch, rxe) = heard("hostgone");
     let (guest, netdev) = (Guest::get(), rxe.netdev());
     for removals in 1..=2 {
@@ -304,7 +304,7 @@ fn soft_roce_is_let_go_when_it_is_removed_and_heard_again_when_it_is_back() {
 }
 
 #[test]
-fn a_driver_that_goes_says_so_and_is_not_held_up() {
+fn driver_unload_is_reported_and_not_blocked() {
     let (watch, hca) = watched("hostfatal", 1, false);
     watch.wait_heard();
     let guest = Guest::get();
@@ -322,7 +322,7 @@ fn a_driver_that_goes_says_so_and_is_not_held_up() {
 }
 
 #[test]
-fn a_device_that_hangs_costs_the_others_nothing() {
+fn hanging_device_does_not_delay_others() {
     let guest = Guest::get();
     let (sick, well) = (guest.testhca("hostsick", 1, false), guest.testhca("hostwell", 1, false));
     let watch = Watch::start("hostsick|hostwell", &[]);
@@ -340,7 +340,7 @@ fn a_device_that_hangs_costs_the_others_nothing() {
 }
 
 #[test]
-fn a_device_that_is_excluded_is_not_held() {
+fn excluded_device_is_not_opened() {
     let guest = Guest::get();
     let (_left, _seen) = (guest.testhca("hostleft", 1, false), guest.testhca("hostseen", 1, false));
     let watch = Watch::start("hostleft|hostseen", &["--host.device-exclude=hostleft"]);
@@ -357,7 +357,7 @@ fn a_device_that_is_excluded_is_not_held() {
 }
 
 #[test]
-fn interfaces_are_told_with_their_ports() {
+fn interfaces_are_exported_with_their_ports() {
     let guest = Guest::get();
     let (ib, eth) = (guest.testhca("hostipoib", 2, false), guest.testhca("hostroce", 1, true));
     let watch = Watch::start("hostipoib|hostroce", &[]);

@@ -154,7 +154,7 @@ fn assert_counters(told: &str) {
 }
 
 #[test]
-fn both_headers_carry_requests_and_answers() {
+fn both_umad_headers_carry_requests_and_responses() {
     let peers = Peers::new("umadhdr");
     let told = peers.ask("counters");
     assert!(told.contains("header=64"), "{told}");
@@ -192,7 +192,7 @@ fn both_headers_carry_requests_and_answers() {
 }
 
 #[test]
-fn a_port_without_qp0_is_refused_by_name_or_by_the_kernel() {
+fn port_without_qp0_is_rejected() {
     let peers = Peers::new("umadqp0");
     assert!(peers.ask("subnet").contains("umadqp0 port 1 is an Ethernet (RoCE) port"));
     // To our own eyes an InfiniBand port, as virtual functions are: only registering shows it.
@@ -212,7 +212,7 @@ fn a_port_without_qp0_is_refused_by_name_or_by_the_kernel() {
 }
 
 #[test]
-fn what_is_not_answered_comes_back_from_the_kernel() {
+fn unanswered_request_is_returned_by_the_kernel() {
     let peers = Peers::new("umadout");
     let told = peers.ask("silent");
     let (once, often) = told.split_at(told.rfind("DEBUG").expect("two sessions"));
@@ -244,7 +244,7 @@ fn what_is_not_answered_comes_back_from_the_kernel() {
 }
 
 #[test]
-fn two_hundred_requests_are_in_flight_and_each_finds_its_answer() {
+fn two_hundred_requests_in_flight_match_their_responses() {
     let peers = Peers::new("umadmany");
     let told = peers.ask("many");
     for (port, most_open) in [(1, 4), (4, 200)] {
@@ -257,7 +257,7 @@ fn two_hundred_requests_are_in_flight_and_each_finds_its_answer() {
 }
 
 #[test]
-fn a_device_that_goes_away_is_told_and_not_waited_for() {
+fn removed_device_is_reported_without_waiting() {
     let peers = Peers::new("umadgone");
     let told = Guest::get().must(&format!(
         "{client} >/tmp/umadgone.client 2>&1 & client=$!

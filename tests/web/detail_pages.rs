@@ -84,7 +84,7 @@ fn scenario(exporter_dir: &Path, text: &str) -> String {
 }
 
 #[test]
-fn what_goes_wrong_is_on_the_pages_and_in_the_api() {
+fn faults_are_on_the_pages_and_in_the_api() {
     let dir = tempfile::tempdir().unwrap();
     let story = scenario(dir.path(), STORY);
     let file = format!("--history.file={}", dir.path().join("history.db").display());
@@ -178,7 +178,7 @@ timeline:
 ";
 
 #[test]
-fn a_port_has_the_same_errors_and_discards_on_each_page_and_congestion_shows_on_all() {
+fn pages_agree_on_errors_discards_and_congestion() {
     let dir = tempfile::tempdir().unwrap();
     let story = scenario(dir.path(), INCAST);
     let mut exporter = Exporter::demo_uncaptured(&[&story, "--clock=30"]);
@@ -218,7 +218,7 @@ fn a_port_has_the_same_errors_and_discards_on_each_page_and_congestion_shows_on_
 }
 
 #[test]
-fn what_is_not_there_is_said_in_a_way_that_helps() {
+fn missing_objects_are_explained() {
     let dir = tempfile::tempdir().unwrap();
     let story = scenario(dir.path(), "fabric: {back-to-back: {}}");
     let names = dir.path().join("names");
@@ -284,7 +284,7 @@ fn wired(fabric: &str) -> Topology {
 }
 
 #[test]
-fn levels_and_groups_are_those_that_were_built() {
+fn topology_has_the_levels_and_groups_that_were_built() {
     for (fabric, of_levels, groups, cables) in [
         ("back-to-back: {}", &[][..], 0, 0),
         ("fat-tree: {levels: 2, hosts: 4, radix: 8, down: 4, up: 2}", &[1, 1], 2, 2),

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_of_time_is_shorter() {
+    fn all_durations_are_shortened() {
         for (slow, fast) in [
             ("    for: 5m\n", "    for: 30000ms\n"),
             (

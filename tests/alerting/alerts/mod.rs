@@ -35,13 +35,13 @@ fn none(problems: &[String]) {
 }
 
 #[test]
-fn prometheus_takes_the_rules_and_their_tests_pass() {
+fn promtool_accepts_rules_and_rule_tests_pass() {
     accepts("promtool", &["check", "rules"], &rules::files("alerts", ".rules.yml"));
     accepts("promtool", &["test", "rules"], &rules::files("alerts/tests", ".test.yml"));
 }
 
 #[test]
-fn each_alert_is_shown_to_fire_and_to_be_silent() {
+fn each_alert_has_a_firing_and_a_silent_test() {
     let looks = proofs::looks();
     let problems: Vec<String> = rules::alerts()
         .iter()
@@ -61,7 +61,7 @@ fn each_alert_is_shown_to_fire_and_to_be_silent() {
 
 /// A name twice in one view would be two alerts that Alertmanager takes for one.
 #[test]
-fn an_alert_is_defined_once_for_each_view() {
+fn alerts_are_defined_once_for_each_view() {
     let mut seen = BTreeSet::new();
     for alert in rules::alerts() {
         assert!(seen.insert((alert.name.clone(), alert.view.clone())), "twice: {}", alert.shown());
@@ -69,7 +69,7 @@ fn an_alert_is_defined_once_for_each_view() {
 }
 
 #[test]
-fn each_alert_says_who_is_told_and_what() {
+fn alerts_have_severity_and_texts() {
     let mut problems = Vec::new();
     for alert in rules::alerts() {
         let severity = alert.rule.labels.get("severity").map(String::as_str);
@@ -86,7 +86,7 @@ fn each_alert_says_who_is_told_and_what() {
 }
 
 #[test]
-fn each_alert_has_a_runbook() {
+fn alerts_have_runbooks() {
     let mut problems = Vec::new();
     let alerts = rules::alerts();
     for alert in &alerts {
@@ -126,7 +126,7 @@ fn each_alert_has_a_runbook() {
 /// Where a fabric is swept, each alert of a cable, a node and a congestion says where the exporter has
 /// its page.
 #[test]
-fn alerts_of_a_fabric_lead_to_their_pages() {
+fn fabric_alerts_have_page_addresses() {
     use fabric_exporter::api::address;
     let (link, guid) = ("0x0002c903000000a1:7-0x0002c903000000b2:1", "0x0002c903000000a1");
     let alerts = rules::alerts();
@@ -157,7 +157,7 @@ fn alerts_of_a_fabric_lead_to_their_pages() {
 }
 
 #[test]
-fn what_rules_ask_for_is_there() {
+fn rules_use_existing_metrics() {
     let rules = rules::all();
     let mut known = promql::exported();
     assert!(known.len() > 300, "{known:?}");
@@ -185,7 +185,7 @@ fn what_rules_ask_for_is_there() {
 }
 
 #[test]
-fn alertmanager_tells_whom_it_should() {
+fn alertmanager_routes_to_the_right_receiver() {
     let config = rules::path("alerts/alertmanager.yml");
     accepts("amtool", &["check-config"], std::slice::from_ref(&config));
     let flag = format!("--config.file={}", config.display());
@@ -203,7 +203,7 @@ fn alertmanager_tells_whom_it_should() {
 
 /// A rule of inhibition that names an alert that is no more says nothing, and nobody would know.
 #[test]
-fn alertmanager_knows_the_alerts_by_their_names() {
+fn alertmanager_config_uses_existing_alert_names() {
     let alerts = rules::alerts();
     let text = rules::text(&rules::path("alerts/alertmanager.yml"));
     let matcher = Regex::new(r#"alertname=(~?)"([^"]+)""#).unwrap();
@@ -225,7 +225,7 @@ fn alertmanager_knows_the_alerts_by_their_names() {
 
 /// Alerts that are kept for a while after their end overlap with what comes next on the same cable.
 #[test]
-fn of_one_cable_one_page_goes_out() {
+fn one_cable_sends_one_page() {
     let config = rules::text(&rules::path("alerts/alertmanager.yml"));
     let alertmanager = Alertmanager::start(&config);
     let url = format!("--alertmanager.url=http://{}", alertmanager.address());
@@ -275,6 +275,6 @@ fn of_one_cable_one_page_goes_out() {
 }
 
 #[test]
-fn the_table_of_alerts_is_made_from_the_rules() {
+fn alert_table_is_made_from_the_rules() {
     table::agrees(&rules::alerts());
 }

@@ -160,7 +160,7 @@ fn padded(guid: &str) -> String {
 }
 
 #[test]
-fn the_fabrics_exporters_names_are_recorded() {
+fn fabric_exporter_names_are_recorded() {
     let mut stage = stage();
     treydock(&stage);
     guilbaults(&stage);

@@ -49,7 +49,7 @@ fn told(prometheus: &Prometheus, job: &str) -> Series {
 }
 
 #[test]
-fn each_series_of_node_exporters_is_recorded() {
+fn all_node_exporter_series_are_recorded() {
     let tree = hgx();
     for device in [
         Device::mlx5_xdr("mlx5_20"),

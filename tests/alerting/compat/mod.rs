@@ -57,7 +57,7 @@ fn assert_healthy(prometheus: &Prometheus) {
 }
 
 #[test]
-fn the_files_are_made_from_the_table() {
+fn files_are_made_from_the_table() {
     let mut files = vec![("docs/compatibility.md".to_owned(), written::page())];
     files.extend(exporters().iter().map(|exporter| {
         (format!("alerts/compat/{}.rules.yml", exporter.name), written::rules(exporter))
@@ -79,7 +79,7 @@ fn the_files_are_made_from_the_table() {
 }
 
 #[test]
-fn promtool_takes_the_rules() {
+fn promtool_accepts_the_rules() {
     for exporter in exporters() {
         let file = root(&format!("alerts/compat/{}.rules.yml", exporter.name));
         let (code, said) =
@@ -89,7 +89,7 @@ fn promtool_takes_the_rules() {
 }
 
 #[test]
-fn no_name_is_one_of_ours_or_there_twice() {
+fn recorded_names_are_unique_and_not_ours() {
     let page = std::fs::read_to_string(root("docs/metrics.md")).unwrap();
     let ours: BTreeSet<&str> = page
         .lines()
@@ -113,7 +113,7 @@ fn no_name_is_one_of_ours_or_there_twice() {
 
 /// A counter that is new is somebody's, too, or known to be nobody's.
 #[test]
-fn what_no_other_exporter_tells_is_known() {
+fn metrics_without_equivalent_are_listed() {
     let exporters = exporters();
     let told: BTreeSet<&str> = exporters
         .iter()

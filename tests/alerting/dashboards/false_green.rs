@@ -250,7 +250,7 @@ fn assert_documented(name: &str, table: &str) {
 }
 
 #[test]
-fn nothing_is_green_that_is_not_known_to_be_well() {
+fn unknown_is_never_green() {
     let rows = rows();
     let find = |dashboard: &str, panel: &str| {
         let found = rows.iter().find(|it| it.dashboard == dashboard && it.panel == panel);
@@ -304,7 +304,7 @@ fn nothing_is_green_that_is_not_known_to_be_well() {
 }
 
 #[test]
-fn the_page_says_what_needs_rules() {
+fn page_says_what_needs_rules() {
     assert_documented("needs", &needs());
 }
 
@@ -323,7 +323,7 @@ fn of_all_fabrics(row: &Row) -> bool {
 
 /// The first row of each dashboard says what the others depend on, and all count the same rules.
 #[test]
-fn the_first_row_is_about_exporters_sweeps_and_rules() {
+fn first_row_shows_exporters_sweeps_and_rules() {
     let files = rules::files("alerts", ".rules.yml");
     for path in &files {
         let name = rules::file_name(path).trim_end_matches(".rules.yml").to_owned();
@@ -363,7 +363,7 @@ fn the_first_row_is_about_exporters_sweeps_and_rules() {
 
 /// Texts for want of data that say that all is well: nobody knows that.
 #[test]
-fn what_has_no_data_is_not_said_to_be_well() {
+fn missing_data_is_not_healthy() {
     const MAY_BE: [&str; 4] = ["No data", "not scraped", "not known", EMPTY];
     for (file, board) in dashboards() {
         for panel in panels(&board) {

@@ -160,7 +160,7 @@ fn queries(board: &Value) -> Vec<Query> {
 }
 
 #[test]
-fn names_and_numbers_are_unique() {
+fn dashboard_names_and_ids_are_unique() {
     let boards = dashboards();
     let mut seen = BTreeSet::new();
     for (file, board) in &boards {
@@ -186,7 +186,7 @@ fn names_and_numbers_are_unique() {
 }
 
 #[test]
-fn each_panel_says_what_it_shows_and_in_which_unit() {
+fn panels_have_descriptions_and_units() {
     for (file, board) in dashboards() {
         for panel in panels(&board) {
             let at = format!("{file}: {}", panel["title"]);
@@ -247,7 +247,7 @@ fn each_panel_says_what_it_shows_and_in_which_unit() {
 }
 
 #[test]
-fn panels_stand_beside_each_other() {
+fn panels_do_not_overlap() {
     for (file, board) in dashboards() {
         let mut taken: BTreeMap<(u64, u64), &Value> = BTreeMap::new();
         for panel in list(&board, "panels") {
@@ -269,7 +269,7 @@ fn panels_stand_beside_each_other() {
 }
 
 #[test]
-fn each_leads_to_the_others_and_to_the_runbooks() {
+fn dashboards_link_to_each_other_and_to_runbooks() {
     let boards = dashboards();
     for (file, board) in &boards {
         let links = list(board, "links");
@@ -297,7 +297,7 @@ fn each_leads_to_the_others_and_to_the_runbooks() {
 }
 
 #[test]
-fn variables_are_there_and_of_use() {
+fn variables_are_defined_and_used() {
     for (file, board) in dashboards() {
         let names: Vec<&str> = variables(&board).iter().map(|it| text(it, "name")).collect();
         assert_eq!(names[..2], ["datasource", "fabric"], "{file}");
@@ -317,7 +317,7 @@ fn variables_are_there_and_of_use() {
 }
 
 #[test]
-fn queries_ask_for_what_there_is() {
+fn queries_use_existing_metrics_and_labels() {
     let known: BTreeSet<String> = promql::exported()
         .into_iter()
         .chain(rules::recorded())
@@ -341,7 +341,7 @@ fn queries_ask_for_what_there_is() {
 /// Series of which each port or each link of a fabric has one: 60,000 of them make no picture, and
 /// keep Prometheus busy. Rules that record suspects, the congested and the like are for the rest.
 #[test]
-fn nothing_asks_for_all_ports_or_all_links() {
+fn no_query_selects_all_ports_or_links() {
     const ALL: [&str; 4] =
         ["infiniband_port_", "infiniband_link_", "infiniband_hw_", "infiniband_netdev_"];
     // Told only of ports that have a part in a congestion, and of links that want a repair.
@@ -375,7 +375,7 @@ fn nothing_asks_for_all_ports_or_all_links() {
 }
 
 #[test]
-fn prometheus_takes_each_query() {
+fn prometheus_accepts_each_query() {
     let mut groups = Vec::new();
     for (file, board) in dashboards() {
         let rules: Vec<Value> = (queries(&board).iter().enumerate())
@@ -393,7 +393,7 @@ fn prometheus_takes_each_query() {
 }
 
 #[test]
-fn provisioning_is_what_grafana_reads() {
+fn provisioning_files_are_valid() {
     let read = |name: &str| -> Value {
         let text = std::fs::read_to_string(root().join("dashboards/provisioning").join(name));
         serde_saphyr::from_str(&text.unwrap()).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -446,7 +446,7 @@ fn complaints(
 }
 
 #[test]
-fn grafana_knows_every_key_and_value() {
+fn dashboards_match_grafana_types() {
     for grafana in [10, 13] {
         let found = complaints(grafana, "ours", &dashboards());
         assert!(found.is_empty(), "Grafana {grafana}: {found:#?}");
@@ -455,7 +455,7 @@ fn grafana_knows_every_key_and_value() {
 
 /// Each of these would be a panel that looks other than meant, or none at all.
 #[test]
-fn grafana_s_types_find_what_is_wrong() {
+fn grafana_types_reject_mistakes() {
     let overview = dashboards().remove("overview").unwrap();
     let place = |kind: &str| {
         list(&overview, "panels").iter().position(|it| text(it, "type") == kind).unwrap()

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_has_the_color_of_the_threshold_that_it_reached() {
+    fn number_has_the_color_of_its_threshold() {
         let defaults = json!({"unit": "short", "thresholds": {"steps": [
             {"color": "grey", "value": null}, {"color": "green", "value": 0}, {"color": "red", "value": 2},
         ]}});
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_comes_before_thresholds() {
+    fn mappings_come_before_thresholds() {
         let defaults = json!({"mappings": [{"type": "value", "options": {"0": {"color": "red", "text": "down"}}}],
             "thresholds": {"steps": [{"color": "green", "value": null}]}});
         let shown = panel(&stat(&defaults), &|_| vec![json!({"metric": {}, "value": [0, "0"]})]);

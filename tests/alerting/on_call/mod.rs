@@ -119,7 +119,7 @@ fn print(line: &str) {
 }
 
 #[test]
-fn from_the_fault_to_the_page() {
+fn fault_pages_the_on_call_engineer() {
     let mut stage = Stage::set();
     let end = stage.watched[0].began + LENGTH / PACE;
     // One exporter ends, and is missed.

@@ -59,7 +59,7 @@ timeline:
 "#;
 
 #[test]
-fn internal_links_of_a_multi_plane_switch_are_not_judged() {
+fn internal_links_of_multi_plane_switches_have_no_verdict() {
     let net = file::parse(TOPOLOGY).unwrap();
     let scenario = Scenario::parse("test", STORY).unwrap();
     let simulated = Simulated::new(scenario.story_on(net, &Overrides::default()).unwrap());

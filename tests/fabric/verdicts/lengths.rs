@@ -40,7 +40,7 @@ const DEMO: &str =
     "timeline: [flap: {at: 45s, link: \"leaf-0-2[3]\", down: 2s, every: 20s, times: 5}]";
 
 #[test]
-fn five_flaps_of_two_seconds_are_not_down_for_a_minute() {
+fn five_short_flaps_are_not_a_minute_of_downtime() {
     // The subnet manager needs a second more to make the link Active: 15 s without traffic.
     for interval in [15, 5] {
         let simulated = swept(DEMO, interval);
@@ -58,7 +58,7 @@ fn five_flaps_of_two_seconds_are_not_down_for_a_minute() {
 }
 
 #[test]
-fn an_outage_that_sweeps_saw_is_known_within_two_intervals() {
+fn outage_length_is_known_within_two_intervals() {
     let simulated = swept("timeline: [unplug: {at: 47s, link: \"leaf-0-2[3]\", for: 40s}]", 15);
     simulated.run_to(Duration::from_secs(300));
     let (least, most) = down(&simulated, "leaf-0-2[3]");
@@ -67,7 +67,7 @@ fn an_outage_that_sweeps_saw_is_known_within_two_intervals() {
 }
 
 #[test]
-fn a_host_whose_link_is_up_again_is_not_gone() {
+fn host_with_restored_link_is_not_gone() {
     // After each discovery for a move the next one has to wait longer: that must not hide the host.
     let simulated = swept(DEMO, 15);
     let gone = (1..=20).filter(|sweep| {
@@ -81,7 +81,7 @@ fn a_host_whose_link_is_up_again_is_not_gone() {
 }
 
 #[test]
-fn each_flap_has_a_time_of_its_own() {
+fn each_flap_has_its_own_time() {
     for interval in [15, 5] {
         let simulated = swept(DEMO, interval);
         let mut story = Story::default();

@@ -24,7 +24,7 @@ static OUTCOMES: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::new());
 
 /// All cases, on as many threads as there are processors; then the table that they make.
 #[test]
-fn each_fault_is_found_and_no_healthy_link_is_called_bad() {
+fn faults_are_found_and_healthy_links_are_not_bad() {
     let cases = cases::all();
     let next = Mutex::new(0..cases.len());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);

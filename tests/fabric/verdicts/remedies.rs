@@ -27,7 +27,7 @@ fn repair(story: &str, minutes: u32, at: &str) -> Option<Repair> {
 }
 
 #[test]
-fn whoever_gets_spoilt_packets_is_told_where_they_were_spoilt() {
+fn marked_packets_name_the_upstream_link() {
     let simulated =
         after("timeline: [bad-cable: {at: 20m, into: \"leaf-0-1[9]\", ratio: 1e-9}]", 30);
     let observation = simulated.observation();
@@ -42,7 +42,7 @@ fn whoever_gets_spoilt_packets_is_told_where_they_were_spoilt() {
 }
 
 #[test]
-fn one_direction_is_an_end_and_both_are_the_cable() {
+fn errors_one_way_mean_an_end_both_ways_the_cable() {
     let one = "bad-cable: {at: 15m, into: \"leaf-0-1[9]\", ratio: 1e-10}";
     assert_eq!(repair(&format!("timeline: [{one}]"), 30, "leaf-0-1[9]"), Some(Repair::Reseat));
     let net = after("timeline: [clear: {at: 1s}]", 1);
@@ -58,7 +58,7 @@ fn one_direction_is_an_end_and_both_are_the_cable() {
 }
 
 #[test]
-fn what_is_worked_on_may_go_down() {
+fn links_under_maintenance_may_go_down() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let time = |minutes: u32| humantime_of(BEGAN + minutes * MINUTE);
     let work = format!("- {{node: leaf-0-1, from: {}, until: {}}}\n", time(20), time(50));

@@ -23,7 +23,7 @@ fn watched(story: &str) -> Simulated {
 }
 
 #[test]
-fn a_full_counter_leaves_the_verdict_and_the_last_ratio_with_its_age() {
+fn saturated_counter_keeps_verdict_and_last_ratio() {
     let simulated =
         watched("timeline: [bad-cable: {at: 10m, into: \"leaf-0-1[9]\", ratio: 1e-12}]");
     let mut full_at = None;

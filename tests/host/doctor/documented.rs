@@ -32,7 +32,7 @@ fn patient() -> Patient {
 }
 
 #[test]
-fn the_example_is_what_it_prints() {
+fn the_example_matches_the_output() {
     let patient = patient();
     // As long as the real one, so that no column moves when it is called so.
     std::os::unix::fs::symlink("dev", patient.path("devs")).unwrap();
@@ -60,7 +60,7 @@ fn the_example_is_what_it_prints() {
 }
 
 #[test]
-fn every_field_and_word_of_the_json_is_documented() {
+fn json_fields_and_values_are_documented() {
     let page = page();
     let found = patient().found(&[]);
     let keys = |value: &Value| -> BTreeSet<String> {

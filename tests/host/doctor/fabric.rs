@@ -6,7 +6,7 @@ use crate::doctor::patient::Found;
 use test_rig::{Ibsim, OpenSm, run_to_exit, topology};
 
 #[test]
-fn the_subnet_manager_is_asked_where_the_fabric_would_be() {
+fn subnet_manager_is_queried_on_the_fabric_port() {
     let net = topology::fat_tree_2(8, 6, 4, 3);
     let ibsim = Ibsim::start(&net);
     let asked = || {

@@ -30,7 +30,7 @@ fn devices() -> [Device; 3] {
 type Spoil = fn(&Path);
 
 #[test]
-fn files_with_nonsense_in_them_and_files_that_are_none() {
+fn nonsense_files_are_findings() {
     let spoils: [(&str, Spoil); 6] = [
         ("empty", |path| std::fs::write(path, "").unwrap()),
         ("bytes", |path| std::fs::write(path, [0xff, 0, b':', b'9', b'\n']).unwrap()),
@@ -61,7 +61,7 @@ fn files_with_nonsense_in_them_and_files_that_are_none() {
 }
 
 #[test]
-fn pipes_hold_nobody_up() {
+fn pipes_do_not_block() {
     let patient = Patient::with(devices());
     for path in files(patient.tree.path()) {
         let pipe = rustix::fs::FileType::Fifo;
@@ -75,7 +75,7 @@ fn pipes_hold_nobody_up() {
 }
 
 #[test]
-fn a_pipe_in_place_of_a_site_file_is_a_finding_and_holds_nobody_up() {
+fn pipe_as_site_file_is_a_finding_and_does_not_block() {
     let patient = Patient::with(devices());
     let pipe = patient.path("names");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
@@ -89,7 +89,7 @@ fn a_pipe_in_place_of_a_site_file_is_a_finding_and_holds_nobody_up() {
 }
 
 #[test]
-fn a_reader_who_has_enough_is_no_error() {
+fn closed_stdout_is_no_error() {
     let patient = Patient::with(devices());
     for format in [&[][..], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();

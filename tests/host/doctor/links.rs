@@ -15,7 +15,7 @@ fn polling(device: Device, port: u8) -> Device {
 }
 
 #[test]
-fn a_port_that_polls_is_as_bad_as_what_else_the_host_has() {
+fn level_of_a_polling_port_depends_on_other_ports() {
     let level = |devices: Vec<Device>, what: &str| {
         let found = Patient::with(devices).found(&[]);
         let port = found.one("ports", what);
@@ -32,7 +32,7 @@ fn a_port_that_polls_is_as_bad_as_what_else_the_host_has() {
 }
 
 #[test]
-fn a_port_that_somebody_switched_off() {
+fn disabled_port_is_a_finding() {
     let off = polling(ndr(), 1).file("ports/1/phys_state", "3: Disabled");
     let found = Patient::with([off]).found(&[]);
     let mend = "ibportstate -C mlx5_0 -P 1 -D 0 1 enable";
@@ -47,7 +47,7 @@ fn a_port_that_somebody_switched_off() {
 }
 
 #[test]
-fn a_virtual_function_without_a_guid() {
+fn virtual_function_without_guid_is_a_finding() {
     let patient = Patient::with([polling(Device::mlx5_vf("mlx5_4", 1), 1)]);
     patient.tree.link("devices/pci0000:00/0000:c1:00.1/physfn", "../0000:c1:00.0");
     let found = patient.found(&[]);
@@ -57,7 +57,7 @@ fn a_virtual_function_without_a_guid() {
 }
 
 #[test]
-fn a_link_that_no_subnet_manager_has_configured() {
+fn link_in_init_state_is_a_finding() {
     let waits = || ndr().file("ports/1/state", "2: INIT").lid(1, 0, 0);
     let patient = Patient::with([waits()]);
     let found = patient.found(&[]);
@@ -82,7 +82,7 @@ fn a_link_that_no_subnet_manager_has_configured() {
 }
 
 #[test]
-fn partitions_say_who_can_be_asked() {
+fn partitions_limit_which_nodes_respond() {
     let keys = |keys: &[(u16, &str)]| {
         let device = ndr().without("ports/1/pkeys");
         let device = keys.iter().fold(device, |device, (index, key)| {
@@ -112,7 +112,7 @@ fn partitions_say_who_can_be_asked() {
 }
 
 #[test]
-fn the_chosen_p_key_is_looked_up_in_the_table_of_the_port_that_is_asked_from() {
+fn chosen_p_key_is_checked_in_its_own_port_table() {
     let keys = [(0, "0xffff"), (1, "0x8001"), (2, "0x0002")];
     let with_keys = |device: Device| {
         keys.iter().fold(device.without("ports/1/pkeys"), |device, (index, key)| {
@@ -135,7 +135,7 @@ fn the_chosen_p_key_is_looked_up_in_the_table_of_the_port_that_is_asked_from() {
 }
 
 #[test]
-fn interfaces_that_are_not_alike() {
+fn differing_ipoib_interfaces_are_a_finding() {
     let ib = |index: u16, netdev: Netdev| {
         Device::mlx5_ndr(&format!("mlx5_{index}"), index).netdev(netdev)
     };
@@ -157,7 +157,7 @@ fn interfaces_that_are_not_alike() {
 }
 
 #[test]
-fn roce_needs_nothing_of_infiniband() {
+fn roce_host_needs_no_infiniband() {
     let roce = || {
         Device::irdma("irdma0")
             .file("ports/1/gids/0", "fe80:0000:0000:0000:6a05:caff:fe12:3456")

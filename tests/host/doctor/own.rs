@@ -13,7 +13,7 @@ fn patient() -> Patient {
 }
 
 #[test]
-fn files_that_cannot_be_used() {
+fn unusable_files_are_findings() {
     let patient = patient();
     let file = |name: &str, text: &str| {
         std::fs::write(patient.path(name), text).unwrap();
@@ -70,7 +70,7 @@ fn files_that_cannot_be_used() {
 }
 
 #[test]
-fn an_address_that_somebody_has() {
+fn used_listen_address_is_a_finding() {
     let patient = patient();
     let at = |address: &str| {
         let found = patient.found(&[&format!("--web.listen-address={address}")]);

@@ -36,7 +36,7 @@ fn patient() -> Patient {
 }
 
 #[test]
-fn a_umad_that_only_root_may_open() {
+fn umad_that_only_root_may_open_is_a_finding() {
     let patient = patient();
     // Whoever runs the tests: nobody but root, and not its owner.
     patient.close("umad0", 0o000);
@@ -56,7 +56,7 @@ fn a_umad_that_only_root_may_open() {
 }
 
 #[test]
-fn a_device_file_that_is_missing_or_is_none() {
+fn missing_or_invalid_device_file_is_a_finding() {
     let patient = patient();
     std::fs::remove_file(patient.device("umad0")).unwrap();
     patient.close("umad1", 0o600);
@@ -67,7 +67,7 @@ fn a_device_file_that_is_missing_or_is_none() {
 }
 
 #[test]
-fn without_rights_it_tells_as_much() {
+fn findings_are_the_same_without_rights() {
     let patient = patient();
     let (by_us, by_nobody) = (patient.found(&[]), as_nobody(&patient));
     assert_eq!(by_us.json["findings"], by_nobody.json["findings"]);

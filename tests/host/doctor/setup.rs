@@ -8,7 +8,7 @@ fn two_ports() -> Patient {
 }
 
 #[test]
-fn a_host_to_which_nothing_is_lacking() {
+fn complete_host_has_no_findings() {
     let found = two_ports().found(&[]);
     assert_eq!(found.troubles(), [""; 0], "{:#}", found.json);
     assert_eq!(found.code, 0);
@@ -39,7 +39,7 @@ fn a_host_to_which_nothing_is_lacking() {
 }
 
 #[test]
-fn a_card_without_a_driver() {
+fn card_without_driver_is_a_finding() {
     let patient = two_ports();
     patient.tree.on_bus("0000:81:00.0", &CARD);
     let found = patient.found(&[]);
@@ -54,7 +54,7 @@ fn a_card_without_a_driver() {
 }
 
 #[test]
-fn a_driver_without_its_rdma_part() {
+fn driver_without_rdma_module_is_a_finding() {
     let patient = two_ports();
     patient.tree.on_bus("0000:81:00.0", &CARD);
     patient.tree.bind("0000:81:00.0", "mlx5_core");
@@ -69,7 +69,7 @@ fn a_driver_without_its_rdma_part() {
 }
 
 #[test]
-fn a_plain_network_card_is_no_trouble() {
+fn plain_network_card_is_no_finding() {
     let patient = Patient::with([Device::irdma("irdma0")]);
     let ice = [("class", "0x020000"), ("vendor", "0x8086"), ("device", "0x1592")];
     patient.tree.on_bus("0000:82:00.0", &ice);
@@ -81,7 +81,7 @@ fn a_plain_network_card_is_no_trouble() {
 }
 
 #[test]
-fn modules_that_are_missing() {
+fn missing_modules_are_findings() {
     let patient = two_ports();
     patient.modules("ext4 1 0 - Live 0x0\n");
     patient.without("class/infiniband_mad").without("class/infiniband_verbs");
@@ -106,7 +106,7 @@ fn modules_that_are_missing() {
 }
 
 #[test]
-fn a_slot_that_is_too_narrow() {
+fn narrow_pci_slot_is_a_finding() {
     let patient = two_ports();
     let with = |file: &'static str, text: &'static str| {
         patient.tree.put(&format!("devices/pci0000:00/0000:04:00.0/{file}"), &format!("{text}\n"));
@@ -131,7 +131,7 @@ fn a_slot_that_is_too_narrow() {
 }
 
 #[test]
-fn firmware_that_differs() {
+fn differing_firmware_is_a_finding() {
     let [a, b, c] = [0, 1, 2].map(|index| Device::mlx5_ndr(&format!("mlx5_{index}"), index));
     let old = b.file("fw_ver", "28.36.1010");
     let other_board = c.file("board_id", "DEL0000000041").file("fw_ver", "28.40.1000");
@@ -147,7 +147,7 @@ fn firmware_that_differs() {
 }
 
 #[test]
-fn nothing_at_all() {
+fn host_without_cards_is_a_finding() {
     for in_container in [false, true] {
         let patient = Patient::with([]);
         if in_container {
@@ -171,7 +171,7 @@ fn nothing_at_all() {
 
 /// Whatever the make: of a sound host it says nothing worse than that a card has its faults.
 #[test]
-fn every_make_of_device_is_taken_for_what_it_is() {
+fn each_device_model_is_recognized() {
     for host in every_host() {
         let patient = Patient { tree: host.tree, dir: tempfile::tempdir().unwrap() };
         let found = patient.found(&["--no-collector.fabric"]);

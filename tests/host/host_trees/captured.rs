@@ -33,7 +33,7 @@ fn told(metrics: &Metrics) -> Vec<String> {
 /// their PMA, LIDs 8 and 9; soft RoCE with its 15 counters and none of a PMA, at what the kernel calls
 /// 1X FDR10 for its 10 Gb/s veth; siw with neither. `class/net` was not captured.
 #[test]
-fn a_real_kernel_is_told_as_it_was_read_through() {
+fn captured_tree_of_a_real_kernel_is_exported() {
     let metrics = look(&captured());
     let count = |name: &str, device: &str| {
         let of_device = metrics.all(name).filter(|(labels, _)| labels["device"] == device);

@@ -10,7 +10,7 @@ use test_rig::sysfs::{Device, Tree, hgx};
 use test_rig::{Exporter, run_on_host_to_exit};
 
 #[test]
-fn by_name_and_exclusion_wins() {
+fn devices_are_selected_by_name_and_exclusion_wins() {
     let tree = hgx();
     let told = |flags: &[&str]| devices(&look_with(&tree, flags), "infiniband_device_up");
     assert_eq!(told(&["--host.device-include=mlx5_[01]"]), ["mlx5_0", "mlx5_1"]);
@@ -24,7 +24,7 @@ fn by_name_and_exclusion_wins() {
 }
 
 #[test]
-fn a_pattern_that_is_none_is_said_at_once() {
+fn invalid_pattern_fails_at_start() {
     let tree = hgx();
     let output = run_on_host_to_exit(&tree, &["--host.device-exclude=mlx5_("]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -44,7 +44,7 @@ fn directories(of: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_device_that_is_left_out_is_never_opened() {
+fn excluded_device_is_never_opened() {
     let tree = hgx();
     // Whatever is opened below these is reported to us: a file by its directory.
     let watch = |device: &str| {
@@ -79,7 +79,7 @@ const CM: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn the_connection_managers_counters_are_read_if_that_is_wanted() {
+fn cm_counters_are_read_on_request() {
     let messages =
         ["apr", "drep", "dreq", "lap", "mra", "rej", "rep", "req", "rtu", "sidr_rep", "sidr_req"];
     let counts = |device: Device, (directory, _): &(&str, &str)| {

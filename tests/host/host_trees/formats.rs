@@ -24,7 +24,7 @@ fn everything() -> Tree {
 }
 
 #[test]
-fn promtool_has_nothing_against_any_device() {
+fn promtool_accepts_every_device() {
     let mut exporter = Exporter::on_host(&everything(), &[]);
     exporter.wait_ready();
     assert_accepts(&exporter);
@@ -64,7 +64,7 @@ fn assert_whole_families(text: &str) {
 }
 
 #[test]
-fn each_family_stands_in_one_place_with_one_type_and_one_series_of_each_labels() {
+fn families_are_contiguous_and_series_unique() {
     let mut exporter = Exporter::on_host(&everything(), &[]);
     exporter.wait_ready();
     let plain = exporter.get("/metrics", &[]);
@@ -91,7 +91,7 @@ fn each_family_stands_in_one_place_with_one_type_and_one_series_of_each_labels()
 }
 
 #[test]
-fn each_counter_is_typed_as_one_and_ends_in_total() {
+fn counters_are_typed_and_end_in_total() {
     let mut exporter = Exporter::on_host(&everything(), &[]);
     exporter.wait_ready();
     for (family, kind) in exporter.metrics().types {

@@ -36,7 +36,7 @@ fn logged(exporter: &Exporter, device: &str, text: &str) -> usize {
 }
 
 #[test]
-fn a_device_that_goes_is_down_until_it_is_back() {
+fn missing_device_is_down_until_it_returns() {
     let (first, second) = (Device::mlx5_ndr("mlx5_0", 0), Device::mlx5_ndr("mlx5_1", 1));
     let tree = Tree::new([first, second.clone()]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -61,7 +61,7 @@ fn a_device_that_goes_is_down_until_it_is_back() {
 }
 
 #[test]
-fn the_link_of_a_device_that_goes_is_lost_once() {
+fn missing_device_loses_its_link_once() {
     let device = Device::mlx5_ndr("mlx5_0", 0);
     let tree = Tree::new([device.clone()]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -85,7 +85,7 @@ fn the_link_of_a_device_that_goes_is_lost_once() {
 }
 
 #[test]
-fn nothing_read_where_there_were_devices_is_no_success() {
+fn read_without_any_known_device_fails() {
     let device = Device::mlx5_ndr("mlx5_0", 0);
     let tree = Tree::new([device.clone()]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -101,7 +101,7 @@ fn nothing_read_where_there_were_devices_is_no_success() {
 }
 
 #[test]
-fn a_device_that_is_gone_is_forgotten_after_a_while() {
+fn missing_device_is_forgotten_after_a_time() {
     let device = Device::mlx5_ndr("mlx5_0", 0);
     let tree = Tree::new([device.clone()]);
     let mut exporter =
@@ -115,7 +115,7 @@ fn a_device_that_is_gone_is_forgotten_after_a_while() {
 }
 
 #[test]
-fn a_sysfs_that_does_not_exist_is_no_success_and_not_ready() {
+fn missing_sysfs_fails_and_is_not_ready() {
     let tree = Tree::empty();
     std::fs::remove_dir_all(tree.path()).unwrap();
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -134,7 +134,7 @@ fn a_sysfs_that_does_not_exist_is_no_success_and_not_ready() {
 }
 
 #[test]
-fn why_there_is_nothing_to_read_is_logged_once() {
+fn unreadable_sysfs_is_logged_once() {
     let tree = hgx();
     let devices = tree.devices().len();
     let mut exporter =

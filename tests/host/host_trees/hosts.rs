@@ -18,7 +18,7 @@ fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_node_with_eight_hcas_on_ndr() {
+fn host_with_eight_ndr_hcas() {
     let metrics = look(&hgx());
     let eight = ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_6", "mlx5_7", "mlx5_8", "mlx5_9"];
     for (index, device) in eight.into_iter().enumerate() {
@@ -95,7 +95,7 @@ fn a_node_with_eight_hcas_on_ndr() {
 }
 
 #[test]
-fn xdr_is_200_gigabits_a_lane() {
+fn xdr_is_200_gigabits_per_lane() {
     let metrics = look(&Tree::new([Device::mlx5_xdr("mlx5_0")]));
     assert_eq!(metrics.get("infiniband_port_rate_bytes_per_second", &[]), Some(1e11));
     let info = labels(&metrics, "infiniband_device_port_info", &[]);
@@ -103,7 +103,7 @@ fn xdr_is_200_gigabits_a_lane() {
 }
 
 #[test]
-fn the_wider_counters_of_an_old_mlx4_win() {
+fn wider_counters_of_old_mlx4_win() {
     let tree = Tree::new([Device::mlx4("mlx4_0")]);
     let metrics = look(&tree);
     for (port, index) in [("1", 21), ("2", 22)] {
@@ -136,7 +136,7 @@ fn the_wider_counters_of_an_old_mlx4_win() {
 }
 
 #[test]
-fn an_old_kernel_without_link_layers_and_hw_counters() {
+fn old_kernel_without_link_layer_and_hw_counters() {
     let metrics = look(&Tree::new([Device::mthca("mthca0")]));
     assert_eq!(metrics.get("infiniband_port_state", &[("port", "1")]), Some(4.0));
     // A port that is down is told of, too.
@@ -156,7 +156,7 @@ fn an_old_kernel_without_link_layers_and_hw_counters() {
 }
 
 #[test]
-fn counters_of_hfi1_keep_their_odd_names_and_those_of_the_device_have_no_port() {
+fn hfi1_counters_keep_their_names_and_device_ones_have_no_port() {
     let tree = Tree::new([Device::hfi1("hfi1_0")]);
     let metrics = look(&tree);
     let of_port = tree.numbers("hfi1_0", "ports/1/hw_counters");
@@ -181,7 +181,7 @@ fn counters_of_hfi1_keep_their_odd_names_and_those_of_the_device_have_no_port() 
 }
 
 #[test]
-fn a_device_without_counters_tells_what_it_has() {
+fn device_without_counters_is_exported() {
     let metrics = look(&Tree::new([Device::irdma("irdma0"), Device::siw("siw0")]));
     assert!(metrics.sample("infiniband_port_receive_bytes_total", &[]).is_none());
     assert!(metrics.sample("infiniband_port_symbol_errors_total", &[]).is_none());
@@ -199,7 +199,7 @@ fn a_device_without_counters_tells_what_it_has() {
 }
 
 #[test]
-fn what_drivers_call_otherwise_has_one_name() {
+fn driver_specific_names_map_to_one_metric() {
     let tree = Tree::new([
         Device::mlx5_bond("mlx5_bond_0", 0),
         Device::irdma("irdma0"),
@@ -228,7 +228,7 @@ fn what_drivers_call_otherwise_has_one_name() {
 }
 
 #[test]
-fn virtual_functions_that_share_the_guid_of_none_are_told_apart() {
+fn virtual_functions_without_guid_are_distinct() {
     let tree = Tree::new([Device::mlx5_vf("mlx5_4", 1), Device::mlx5_vf("mlx5_5", 2)]);
     let metrics = look(&tree);
     for device in ["mlx5_4", "mlx5_5"] {

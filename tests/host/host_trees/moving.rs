@@ -16,7 +16,7 @@ fn wait_for_devices(exporter: &Exporter, expected: &[&str]) -> Metrics {
 }
 
 #[test]
-fn devices_come_and_go() {
+fn devices_appear_and_disappear() {
     let [first, second] = [Device::mlx5_ndr("mlx5_0", 0), Device::mlx5_ndr("mlx5_1", 1)];
     let tree = Tree::new([first]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -39,7 +39,7 @@ fn devices_come_and_go() {
 }
 
 #[test]
-fn a_reset_between_two_looks_is_seen_through() {
+fn counter_reset_between_reads_is_recognized() {
     let before = Device::mlx5_ndr("mlx5_0", 0);
     let tree = Tree::new([before.clone()]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -57,7 +57,7 @@ fn a_reset_between_two_looks_is_seen_through() {
 }
 
 #[test]
-fn values_follow_the_files() {
+fn values_change_with_the_files() {
     let tree = Tree::new([Device::mlx5_ndr("mlx5_0", 0)]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
     exporter.wait_ready();

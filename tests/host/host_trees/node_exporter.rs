@@ -101,7 +101,7 @@ fn compare(theirs: &Metrics, ours: &Metrics) -> BTreeSet<String> {
 }
 
 #[test]
-fn each_value_of_node_exporters_has_its_equal() {
+fn each_node_exporter_value_has_an_equal() {
     let trees = [
         hgx(),
         Tree::new([Device::mlx5_xdr("mlx5_0"), Device::mthca("mthca0"), Device::i40iw("i40iw0")]),
@@ -124,7 +124,7 @@ fn each_value_of_node_exporters_has_its_equal() {
 /// make do without a board, and know that a device called `irdma…` has no counters.) At a text that
 /// it cannot read it fails, and tells nothing either.
 #[test]
-fn where_node_exporter_tells_nothing_at_all_because_of_one_device_ours_tells_the_rest() {
+fn broken_device_fails_node_exporter_but_not_us() {
     let mlx5 = || Device::mlx5_ndr("mlx5_0", 0);
     let missing = [
         // No board.

@@ -11,7 +11,7 @@ const OF_A_KIND: usize = 40;
 const SCRIPTS: [&str; 5] = ["<script", "javascript:", " onclick=", " onload=", " style="];
 
 #[test]
-fn each_link_leads_somewhere_and_no_page_needs_a_script() {
+fn links_lead_to_pages_and_pages_have_no_scripts() {
     let exporter = demo(&[]);
     let mut seen: BTreeSet<String> = BTreeSet::from(["/".into()]);
     let mut ahead: VecDeque<String> = seen.iter().cloned().collect();

@@ -12,7 +12,7 @@ const NAMES: [&str; 4] = [
 ];
 
 #[test]
-fn names_are_text_and_nothing_else() {
+fn names_are_shown_as_text() {
     let folder = tempfile::tempdir().unwrap();
     let map = folder.path().join("names");
     // The hosts of the demo are numbered from 0x0002c90300000000 on, by 16.

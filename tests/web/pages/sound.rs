@@ -83,7 +83,7 @@ fn one_of_each(exporter: &Exporter) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn everybody_can_read_each_page() {
+fn pages_are_accessible() {
     let exporter = demo(&[]);
     // Until everything that the pages can show is there.
     wait_until(Duration::from_secs(60), "the story", || {

@@ -10,7 +10,7 @@ use test_rig::wait_until;
 const BAD: [&str; 2] = ["leaf-0-1 port 10", "spine-0 port 4"];
 
 #[test]
-fn from_the_fabric_to_the_cable_that_went_bad() {
+fn bad_cable_is_reached_by_clicks() {
     let exporter = demo(&[]);
     wait_until(Duration::from_secs(60), "the bad cable", || {
         let worst = overview(&exporter)["fabrics"][0]["worst"][0].clone();
@@ -42,7 +42,7 @@ fn from_the_fabric_to_the_cable_that_went_bad() {
 }
 
 #[test]
-fn by_keys_alone() {
+fn pages_work_with_the_keyboard_alone() {
     let exporter = demo(&[]);
     let browser = Browser::at(exporter.address(), (1280, 900));
     let focused = |what: &str| browser.run(&format!("return document.activeElement.{what}"));
