@@ -1,4 +1,4 @@
-//! The pages of a link, of a node, of the wiring and of what happened, and the API that tells the same.
+//! The pages of links, nodes, topology and events, and the API routes with the same content.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What goes wrong with four leaves and two spines.
+/// Faults among four leaves and two spines.
 const STORY: &str = "
 about: All that a page may have to tell
 fabric:
@@ -34,7 +34,7 @@ fn json<T: DeserializeOwned>(exporter: &Exporter, path: &str) -> T {
     serde_json::from_str(response.text()).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// A page, with its status.
+/// The HTML of a page, after a check of its status and headers.
 fn page(exporter: &Exporter, path: &str, status: u16) -> String {
     let response = exporter.get(path, &[]);
     let text = response.text().to_owned();
@@ -51,7 +51,7 @@ fn says(page: &str, what: &[&str]) {
     }
 }
 
-/// A page once it says all of this: what was seen is recorded, and read again, a little later.
+/// A page once it has all of these texts. Events are recorded and read back with a delay.
 fn shown(exporter: &Exporter, path: &str, status: u16, what: &[&str]) -> String {
     wait_until(LIMIT, &format!("{path} to say {what:?}"), || {
         let page = page(exporter, path, status);
@@ -63,14 +63,14 @@ fn nodes(exporter: &Exporter) -> Vec<Node> {
     json::<Nodes>(exporter, "/api/v1/nodes").fabrics.remove(0).nodes
 }
 
-/// A node by its name, with its ports.
+/// The node with this name, with its ports.
 fn node(exporter: &Exporter, name: &str) -> NodeDetail {
     let nodes = nodes(exporter);
     let node = nodes.iter().find(|node| node.node == name).unwrap_or_else(|| panic!("no {name}"));
     json(exporter, &format!("/api/v1/nodes/{}", node.guid))
 }
 
-/// The id of the cable at a port.
+/// The id of the link at a port.
 fn link_at(exporter: &Exporter, name: &str, port: u8) -> String {
     let node = node(exporter, name);
     let port = node.ports.into_iter().find(|it| it.name.port == port).unwrap();
@@ -91,7 +91,7 @@ fn faults_are_on_the_pages_and_in_the_api() {
     let mut exporter = Exporter::demo_uncaptured(&[&story, &file, "--clock=30"]);
     exporter.wait_ready();
 
-    // From the leaf's first port the cable led to the first of its nine hosts.
+    // The first port of the leaf was connected to the first of its nine hosts.
     let (leaf, host) =
         (node(&exporter, "leaf-0-3").node.guid, node(&exporter, "host-27").node.guid);
     let moved_from = format!("{leaf}:1-{host}:1");
@@ -101,7 +101,7 @@ fn faults_are_on_the_pages_and_in_the_api() {
     });
     let way = format!("/link/{moved}");
     let now = ["No such link now", "leaf-0-3 port 1", "leads to", &way];
-    // What is remembered of it is told all the same.
+    // The history still has it.
     let then = ["port moved", "<svg class=\"plot\""];
     shown(&exporter, &format!("/link/{moved_from}"), 404, &[&now[..], &then].concat());
     let refusal = exporter.get(&format!("/api/v1/links/{moved_from}"), &[]);
@@ -150,7 +150,7 @@ fn faults_are_on_the_pages_and_in_the_api() {
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
     assert_eq!(wiring.fabrics[0].switches.len(), 6, "what is gone is remembered");
 
-    // Ways to ports: to the cable, or else to the port on its node's page.
+    // `/port/…` redirects to the link, or else to the port on the page of its node.
     for (port, heading) in [(10, "leaf-0-1 port 10 – spine-0 port 4"), (16, "leaf-0-1")] {
         let told = page(&exporter, &format!("/port/{leaf}/{port}"), 200);
         says(&told, &[&format!("<h1>{heading}</h1>")]);
@@ -167,7 +167,7 @@ fn faults_are_on_the_pages_and_in_the_api() {
     assert!(exporter.stop().success());
 }
 
-/// Most hosts send to one that takes in a third: its leaf discards what waits for too long, and all cables are sound.
+/// Most hosts send to one that receives at a third of the rate: its leaf discards packets, and all cables are sound.
 const INCAST: &str = "
 about: One host takes in too little
 fabric: {fat-tree: {hosts: 32, radix: 16}}
@@ -191,7 +191,7 @@ fn pages_agree_on_errors_discards_and_congestion() {
         root.discards.is_some_and(|discards| discards > 0).then_some(root)
     });
     let (id, number) = (root.link.clone().unwrap(), root.name.port);
-    // Counters grow: both answers have to be of one sweep.
+    // Counters grow: both responses have to be of the same sweep.
     let (node, link) = wait_until(LIMIT, "both answers from one sweep", || {
         let node: NodeDetail = json(&exporter, &format!("/api/v1/nodes/{leaf}"));
         let link: LinkDetail = json(&exporter, &format!("/api/v1/links/{id}"));
@@ -203,11 +203,7 @@ fn pages_agree_on_errors_discards_and_congestion() {
     let end = link.link.ends.iter().find(|end| end.guid == leaf).unwrap();
     assert_eq!(end.counters.get("transmit_discards").copied(), of_link.discards);
 
-    let rows = [
-        "Link errors</abbr>",
-        "Discards</th>",
-        "root: slow receiver",
-    ];
+    let rows = ["Link errors</abbr>", "Discards</th>", "root: slow receiver"];
     says(&page(&exporter, &format!("/node/{leaf}"), 200), &rows);
     let ends = ["Link errors", "Discards", "transmit discards", "root: slow receiver"];
     says(&page(&exporter, &format!("/link/{id}"), 200), &ends);
@@ -232,7 +228,7 @@ fn missing_objects_are_explained() {
     let link = link_at(&exporter, "host-1", 1);
     let nobody = "0x00000000000000aa";
 
-    // Nothing is recorded: the pages are there, and say what would have to be done.
+    // Without a history the pages say how to record one.
     for path in [format!("/link/{link}"), format!("/node/{guid}"), "/events".into()] {
         says(&page(&exporter, &path, 200), &["--history.file"]);
     }
@@ -276,7 +272,7 @@ fn missing_objects_are_explained() {
     assert!(exporter.stop().success());
 }
 
-/// How a scenario's fabric is wired, as it is seen after some sweeps.
+/// The topology of a scenario's fabric after some sweeps.
 fn wired(fabric: &str) -> Topology {
     let simulated = Simulated::text(&format!("fabric: {{{fabric}}}\ntraffic: {{pattern: none}}"));
     simulated.run_to(Duration::from_secs(40));
@@ -289,9 +285,9 @@ fn topology_has_the_levels_and_groups_that_were_built() {
         ("back-to-back: {}", &[][..], 0, 0),
         ("fat-tree: {levels: 2, hosts: 4, radix: 8, down: 4, up: 2}", &[1, 1], 2, 2),
         ("fat-tree: {levels: 2, hosts: 36, radix: 16, down: 9, up: 6}", &[4, 2], 2, 24),
-        // Two pods of four leaves and four aggregations; four planes of one core each.
+        // Two pods of four leaves and four aggregation switches; four planes of one core each.
         ("fat-tree: {levels: 3, hosts: 32, radix: 8, down: 4, up: 4}", &[8, 8, 4], 8, 64),
-        // Each group's leaves, and its spines.
+        // The leaves and the spines of each group.
         ("dragonfly-plus: {groups: 3, leaves: 2, spines: 2}", &[6, 6], 6, 15),
     ] {
         let topology = wired(fabric);

@@ -1,4 +1,4 @@
-//! The documents say what the program does.
+//! The documentation matches the program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -24,7 +24,7 @@ fn metrics_page_is_made_from_the_tables() {
     );
 }
 
-/// The table of kinds of events stands between two lines that say so.
+/// The table of event kinds is between two marker lines.
 #[test]
 fn event_kinds_are_made_from_the_table() {
     let rows = Kind::ALL.iter().map(|kind| format!("| `{}` | {} |\n", kind.label(), kind.help()));
@@ -41,7 +41,7 @@ fn event_kinds_are_made_from_the_table() {
     assert!(document("docs/history.md") == made, "docs/history.md is out of date: make docs");
 }
 
-/// The flags that a verb's help lists, with the defaults that it tells.
+/// The flags in a command's help, with their defaults.
 fn flags(verb: &[&str]) -> Vec<(String, String)> {
     let output = Command::new(test_rig::program())
         .args(verb)
@@ -116,7 +116,7 @@ fn example_config_is_valid_and_has_the_defaults() {
     );
 }
 
-/// Files of the project that a page links to are there.
+/// Files of the project that documents link to exist.
 #[test]
 fn links_between_documents_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -136,8 +136,8 @@ fn links_between_documents_are_valid() {
     }
 }
 
-/// Man pages and completions are made from the flags. What stands there and is not made any more,
-/// such as the page of a verb that is gone, is out of date, too.
+/// Man pages and completions are generated from the flags. A file that is no longer generated, such as the
+/// page of a removed command, is out of date as well.
 #[test]
 fn man_pages_and_completions_are_made_from_the_flags() {
     use clap::CommandFactory;

@@ -1,4 +1,4 @@
-//! The API's description is one, and answers are as it says.
+//! The OpenAPI description is valid, and real responses match it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;

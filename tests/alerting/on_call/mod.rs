@@ -1,7 +1,7 @@
-//! From a fault in the fabric to the page that somebody gets, through everything that is between them:
-//! the simulated fabric, the exporter, a real Prometheus with the project's rules, a real Alertmanager
-//! with its sample configuration, and a webhook that stands for the pager. All clocks run ten times as
-//! fast, and so do all lengths of time in the rules and routes; nothing else is changed.
+//! From a fault in the fabric to the page on the pager, through all components in between: the simulated
+//! fabric, the exporter, a real Prometheus with the project's rules, a real Alertmanager with the sample
+//! configuration, and a webhook in place of the pager. All clocks run ten times as fast, and all durations
+//! in rules and routes are a tenth; nothing else is changed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod full_disk;
@@ -24,17 +24,17 @@ use rig::prometheus::Setup;
 use rig::{Alertmanager, Exporter, Prometheus, Webhook, rules};
 use scenes::{ONSET, PACE, SCENES};
 
-/// Between scrapes, between evaluations: what README tells to set.
+/// The scrape and evaluation intervals that the README recommends.
 const INTERVAL: Duration = Duration::from_secs(15);
 
-/// For how long the stories are followed, by their clock.
+/// How long the scenes last, by their clock.
 const LENGTH: Duration = Duration::from_secs(25 * 60);
 
-/// The alert on a full disk, and how much longer than [`LENGTH`] to wait for it, on the wall clock.
+/// The alert on a full disk, and how much longer than [`LENGTH`] to wait for it, in real time.
 const FULL_DISK_ALERT: &str = "FabricExporterHistoryFails";
 const FULL_DISK_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A fabric that is watched.
+/// A watched fabric.
 struct Watched {
     name: &'static str,
     exporter: Exporter,
@@ -45,8 +45,8 @@ fn since_1970() -> f64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64()
 }
 
-/// Alerts of one fabric that were told at a path, each with when, by the fabric's clock from the
-/// beginning of the trouble.
+/// The alerts of one fabric that arrived at a path, each with its time on the fabric's clock since the
+/// faults began.
 fn told<'a>(
     received: &'a [Received],
     watched: &Watched,
@@ -63,7 +63,7 @@ fn told<'a>(
         .collect()
 }
 
-/// All that there is to watch, and everything that watches it.
+/// All scenes, and everything that watches them.
 struct Stage {
     began: f64,
     watched: Vec<Watched>,
@@ -76,7 +76,7 @@ struct Stage {
 
 impl Stage {
     fn set() -> Self {
-        // It takes its time to boot, and the stories begin with the exporters.
+        // The guest takes a while to boot, and the scenes begin with the exporters.
         let host = Host::start();
         let full_disk = full_disk::start();
         let began = since_1970();
@@ -103,7 +103,7 @@ impl Stage {
             alertmanager: Some(alertmanager.address()),
             keep: None,
         });
-        // All of it is there before any trouble is.
+        // Everything runs before the faults begin.
         assert!(watched[0].began.elapsed() * PACE < ONSET, "{:?}", watched[0].began.elapsed());
         Stage { began, watched, host, full_disk, webhook, prometheus, _alertmanager: alertmanager }
     }
@@ -113,7 +113,7 @@ impl Stage {
     }
 }
 
-/// Prints past cargo's capture: what was measured is to be seen, though the test passes.
+/// Prints past cargo's capture: the measurements are shown even when the test passes.
 fn print(line: &str) {
     std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
@@ -122,7 +122,7 @@ fn print(line: &str) {
 fn fault_pages_the_on_call_engineer() {
     let mut stage = Stage::set();
     let end = stage.watched[0].began + LENGTH / PACE;
-    // One exporter ends, and is missed.
+    // One exporter is stopped and has to be missed.
     let stopped = SCENES.iter().position(|scene| scene.name == "stopped").unwrap();
     std::thread::sleep(
         (stage.watched[0].began + ONSET / PACE).saturating_duration_since(Instant::now()),
@@ -130,7 +130,7 @@ fn fault_pages_the_on_call_engineer() {
     stage.watched[stopped].exporter.stop();
     // Only after the whole time is it certain that no other alert fires.
     std::thread::sleep(end.saturating_duration_since(Instant::now()));
-    // The guest boots and sweeps more slowly on a busy machine, so the alert on its full disk may be late.
+    // On a busy machine the guest boots and sweeps more slowly, so the alert on its full disk may be late.
     stage.webhook.wait_for(FULL_DISK_TIMEOUT, |received| {
         let alerts = received.iter().flat_map(|it| &it.told.alerts);
         alerts.into_iter().any(|alert| alert.label("alertname") == FULL_DISK_ALERT)
@@ -156,12 +156,12 @@ fn fault_pages_the_on_call_engineer() {
     assert_queries(&stage);
 }
 
-/// Who is paged for what, and who is not.
+/// Which faults page and which do not.
 fn assert_pages(stage: &Stage, received: &[Received]) {
     let pages = |name: &str, status: &str| told(received, stage.fabric(name), "page", status);
     let tickets = |name: &str| -> BTreeSet<String> {
         let told = told(received, stage.fabric(name), "ticket", "firing");
-        // That nobody would take over as subnet manager holds for all of them.
+        // All of them have no standby subnet manager.
         let names = told.iter().map(|(_, alert)| alert.label("alertname").to_owned());
         names.filter(|name| name != "InfinibandNoStandbySubnetManager").collect()
     };
@@ -197,7 +197,7 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
     assert_eq!(alone.len(), 1, "not one for each node that it no longer sees: {alone:?}");
     assert_eq!(alone[0].1.label("alertname"), "InfinibandFabricUnwatched");
 
-    // Of a full disk one ticket, by the graver of its alerts; and of a history that is written, none.
+    // A full disk opens one ticket, by its more severe alert; a history that can be written, none.
     let history: Vec<_> = (received.iter().flat_map(|it| &it.told.alerts))
         .filter(|alert| alert.label("alertname").starts_with("FabricExporterHistory"))
         .map(|alert| (alert.label("alertname"), alert.label("instance"), alert.status.as_str()))
@@ -219,7 +219,7 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
     assert_eq!(tickets("reboot"), BTreeSet::new(), "a host may be rebooted");
 }
 
-/// Each query has something to say of the scene that is meant to show it.
+/// Each query returns series for the scene that is meant to show it.
 fn assert_queries(stage: &Stage) {
     let mut scenes: BTreeMap<String, String> = (stage.watched.iter())
         .map(|it| (it.exporter.address().to_owned(), it.name.to_owned()))
