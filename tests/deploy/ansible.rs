@@ -1,5 +1,4 @@
-//! The Ansible role. No host is set up here: it is read by Ansible and its linter, and its templates
-//! are filled in.
+//! The Ansible role. No host is set up: Ansible and its linter read the role, and its templates are rendered.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,18 +10,18 @@ use test_rig::rules;
 
 const FOLDER: &str = "deploy/ansible";
 
-/// Ansible's program, with all that it keeps in a folder of its own.
+/// An Ansible program with all its files in a folder of its own.
 fn ansible(name: &str, home: &Path) -> Command {
     let mut command = program(name);
     command.env("ANSIBLE_HOME", home).env("HOME", home).env("ANSIBLE_NOCOLOR", "1");
-    // Not one that it would find by itself.
+    // Not a configuration that it would find by itself.
     command.env("ANSIBLE_PYTHON_INTERPRETER", program("python").get_program());
-    // Where neither is set Python takes text for ASCII, which Ansible refuses.
+    // Without a locale Python assumes ASCII, which Ansible refuses.
     command.env("LC_ALL", "C.UTF-8").current_dir(rules::path(FOLDER));
     command
 }
 
-/// It asks Ansible itself, too, whether it can read the playbook.
+/// Ansible itself also has to accept the playbook.
 #[test]
 fn ansible_lint_passes() {
     let home = tempfile::tempdir().unwrap();
@@ -66,7 +65,7 @@ fn files_used_by_the_role_exist() {
     }
 }
 
-/// Templates of the role with variables besides its defaults, and what they become, in one run.
+/// Renders templates of the role in one run, with variables besides its defaults.
 fn filled<const N: usize>(cases: &[(&str, Value); N]) -> [String; N] {
     let home = tempfile::tempdir().unwrap();
     let role = rules::path(FOLDER).join("roles/fabric_exporter");
@@ -117,7 +116,7 @@ fn exporter_accepts_the_role_output() {
     ]);
 
     let host = settings(&host);
-    // That nothing is swept the unit says, by a flag.
+    // The unit says by a flag that no fabric is swept.
     assert!(host.host.is_some() && host.history.is_none());
     let sweeps = settings(&sweeps);
     let names: Vec<&str> = sweeps.fabrics.iter().map(|it| it.name.as_str()).collect();

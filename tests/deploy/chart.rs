@@ -8,7 +8,7 @@ use crate::judges::{list, none, settings, text, yaml};
 use crate::objects::{self, CHART, Job, NAMESPACE, kind, name, shown};
 use test_rig::rules;
 
-/// Kubernetes takes a ConfigMap and a release (a Secret) of 1 MiB.
+/// Kubernetes accepts a ConfigMap and a release (a Secret) of 1 MiB.
 const LARGEST: u64 = 1 << 20;
 
 #[test]
@@ -21,7 +21,7 @@ fn helm_lint_passes() {
     }
 }
 
-/// In the repository rules and dashboards are links to where they are.
+/// In the repository rules and dashboards are symbolic links.
 #[test]
 fn packed_chart_is_complete() {
     for (set, made) in objects::outcomes() {
@@ -67,7 +67,7 @@ fn schema_has_exactly_the_values() {
     known.remove("global"); // Helm's own, for a chart in which this one is
     assert_eq!(keys(&values), known);
     for (section, rule) in schema["properties"].as_object().unwrap() {
-        // What is free, or Kubernetes' own, is a mapping without keys of ours.
+        // A free or Kubernetes-defined value is a mapping without keys of ours.
         if rule.get("properties").is_some() {
             assert_eq!(keys(&values[section]), keys(&rule["properties"]), "{section}");
         }
@@ -112,7 +112,7 @@ fn object_names_follow_kubernetes_and_helm() {
     none(&problems);
 }
 
-/// The longest names that Helm and the schema let through.
+/// The longest names that Helm and the schema accept.
 #[test]
 fn long_names_are_truncated() {
     let release = "a-release-with-a-name-of-fifty-three-letters-all-told";
@@ -152,7 +152,7 @@ fn rules_and_dashboards_match_the_repository() {
     assert!(rules_left.is_empty() && boards_left.is_empty());
 }
 
-/// Rules join what hosts say to what the sweep says by the label `fabric`.
+/// Rules join the metrics of hosts and of the sweep by the label `fabric`.
 #[test]
 fn hosts_and_sweeper_use_the_same_fabric_name() {
     let values = json!({"fabrics": [{"name": "a", "fabric": "compute"}, {"name": "b", "fabric": "compute"}]});
@@ -167,7 +167,7 @@ fn hosts_and_sweeper_use_the_same_fabric_name() {
     for config in &configs {
         assert_eq!(text(config, "/fabric/name"), "compute", "{config}");
     }
-    // Of several the chart cannot know which HCA is in which, and says so.
+    // With several fabrics the chart cannot know which HCA is in which, and says so.
     let values = json!({"fabrics": [{"name": "rail0"}, {"name": "rail1"}]});
     let made = objects::render(&[Job::new(values)]);
     let notes = &made[0].files["fabric-exporter/templates/NOTES.txt"];

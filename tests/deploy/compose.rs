@@ -1,4 +1,4 @@
-//! The stack on one machine.
+//! The Compose stack for one machine.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ fn read(name: &str) -> Value {
     yaml(&rules::path(FOLDER).join(name))
 }
 
-/// What a service mounts from this repository: the file or folder, and where.
+/// What a service mounts from this repository: the file or folder, and the mount point.
 fn mounts(service: &Value) -> Vec<(PathBuf, String)> {
     texts(service, "/volumes")
         .iter()
@@ -97,7 +97,7 @@ fn exporter_accepts_compose_command_lines() {
     assert_eq!(refused(&health[2..]), None);
 }
 
-/// As they lie in the containers.
+/// As mounted in the containers.
 #[test]
 fn prometheus_and_alertmanager_accept_mounted_files() {
     let services = &read("compose.yml")["services"];
@@ -116,7 +116,7 @@ fn prometheus_and_alertmanager_accept_mounted_files() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// The port of a service in its own network, from what it publishes.
+/// The port of a service in its own network, from the published one.
 fn port(services: &Value, name: &str) -> String {
     let ports = texts(&services[name], "/ports");
     format!("{name}:{}", ports[0].rsplit_once(':').unwrap().1)

@@ -1,4 +1,4 @@
-//! The pods: what they may do, what they run, and that all that they name is there.
+//! The pods: their privileges, their command lines, and that all objects they name exist.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::chart::of;
 use crate::judges::{list, none, refused, text, texts};
 use crate::objects::{self, Job, kind, name, shown};
 
-/// The workloads of all sets.
+/// The workloads of all value sets.
 fn workloads() -> Vec<(&'static str, Value)> {
     let found: Vec<_> = objects::all()
         .into_iter()
@@ -27,7 +27,7 @@ fn container(workload: &Value) -> &Value {
     only
 }
 
-/// What a pod needs not, it has not. The one exception is what `device.mode: privileged` asks for.
+/// A pod has no privilege that it does not need. The one exception is requested by `device.mode: privileged`.
 #[test]
 fn pods_have_few_privileges() {
     let mut problems = Vec::new();
@@ -77,7 +77,7 @@ fn pods_have_few_privileges() {
     none(&problems);
 }
 
-/// On the host's network one port is one pod's: those of `hosts` and a fabric may share a node.
+/// On the host network a port belongs to one pod: `hosts` and a fabric may share a node.
 #[test]
 fn host_network_is_used_only_where_needed() {
     let on = |set: &str, what: &str| pod(&of(set, what)).get("hostNetwork").is_some();
@@ -89,7 +89,7 @@ fn host_network_is_used_only_where_needed() {
     assert_eq!(service["spec"]["ports"][0]["port"], 10316);
 }
 
-/// Everything else about the device stands in the way that was asked for.
+/// No other way to the device is configured than the requested one.
 #[test]
 fn pods_have_access_to_the_device() {
     let plugin = of("all", "Deployment ib-fabric-exporter-storage");
@@ -106,7 +106,7 @@ fn pods_have_access_to_the_device() {
 
 #[test]
 fn objects_named_by_pods_exist() {
-    // Not the release's: what the values say is there already.
+    // Not part of the release: the values name it as existing.
     let foreign = ["storage-history", "fabric-exporter-tls"];
     let mut problems = Vec::new();
     for (set, workload) in workloads() {
@@ -138,7 +138,7 @@ fn objects_named_by_pods_exist() {
         let mounted: BTreeSet<&str> =
             list(container, "/volumeMounts").iter().map(|it| text(it, "/name")).collect();
         assert_eq!(mounted, volumes, "{set}: {}", shown(&workload));
-        // A volume that is not the group's is root's, and these pods are not.
+        // A volume without the group belongs to root, and these pods do not run as root.
         let secret = list(pod, "/volumes").iter().any(|it| it.get("secret").is_some());
         let kept = list(pod, "/volumes").iter().any(|it| it.get("persistentVolumeClaim").is_some());
         assert_eq!(pod["securityContext"].get("fsGroup").is_some(), secret || kept, "{set}");
@@ -146,7 +146,7 @@ fn objects_named_by_pods_exist() {
     none(&problems);
 }
 
-/// Services, monitors and the network policy mean just the pods that they are meant for.
+/// Services, monitors and the network policy select exactly the pods that they are meant for.
 #[test]
 fn selectors_match_their_pods() {
     let fits = |labels: &Value, selector: &Value| {
@@ -191,7 +191,7 @@ fn selectors_match_their_pods() {
 #[test]
 fn exporter_accepts_pod_command_lines() {
     let mut values = objects::sets().remove("all").unwrap();
-    // What --web.config.file names is a matter of its own.
+    // The file of --web.config.file is a separate matter.
     values.as_object_mut().unwrap().remove("webConfig");
     let plain = objects::render(&[Job::new(values)]).remove(0).objects();
     let others = workloads().into_iter().filter(|(set, _)| *set != "all").map(|(_, it)| it);
@@ -212,7 +212,7 @@ fn exporter_accepts_pod_command_lines() {
     assert!(args.contains(&"--web.config.file=/etc/fabric-exporter-web/web-config.yml".to_owned()));
 }
 
-/// The kubelet can neither log in nor make sense of a certificate.
+/// The kubelet can neither log in nor check a certificate.
 #[test]
 fn probes_use_existing_endpoints() {
     let open = of("default", "DaemonSet ib-fabric-exporter-hosts");

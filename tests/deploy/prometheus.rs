@@ -1,4 +1,4 @@
-//! The samples for Prometheus.
+//! The sample configurations for Prometheus.
 
 use crate::judges::{beside, text, yaml};
 use test_rig::promtool::fed;
@@ -30,7 +30,7 @@ fn prometheus_accepts_each_sample_config() {
     }
 }
 
-/// Rules know the exporter's `up` by its job.
+/// Rules identify the exporter's `up` by its job.
 #[test]
 fn job_names_match_the_rules() {
     for sample in rules::files(FOLDER, ".yml") {

@@ -1,4 +1,4 @@
-//! What Kubernetes and the Prometheus operator take.
+//! The objects against the schemas of Kubernetes and the Prometheus operator.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use crate::judges::{none, script, text, verdict, yaml};
 use crate::objects::{self, CHART, shown};
 use test_rig::{require, rules, tools};
 
-/// What is wrong with objects of Kubernetes' own, in the oldest release that the chart is for, and the
-/// newest that is known.
+/// The errors in objects of Kubernetes itself, by the oldest release that the chart supports and the newest
+/// known one.
 pub fn kubernetes(objects: &[Value]) -> Vec<String> {
     let chart = yaml(&rules::path(CHART).join("Chart.yaml"));
     let oldest = text(&chart, "/kubeVersion").trim_start_matches(">=").trim_end_matches(".0-0");
@@ -26,14 +26,14 @@ fn workshop() -> &'static Path {
     MADE.get_or_init(|| tools::npm("tests/deploy"))
 }
 
-/// What is wrong with objects of the Prometheus operator: values by its schemas, keys by its types.
+/// The errors in objects of the Prometheus operator: values by its schemas, keys by its types.
 fn operator(name: &str, objects: &[Value]) -> Vec<String> {
     let workshop = workshop();
     let mut judge = Command::new(require("node"));
     let said =
         tools::answer(judge.arg("operator.mjs").current_dir(workshop), &json!(objects).to_string());
     let mut problems: Vec<String> = serde_json::from_str(&said).unwrap();
-    // An array in one piece would be of a type so large that the compiler gives up.
+    // An array in one piece would have a type too large for the compiler.
     let mut text = "import type { Monitoring } from './operator.js';\n".to_owned();
     for (n, it) in objects.iter().enumerate() {
         writeln!(text, "export const object{n}: Monitoring = {it:#};").unwrap();
@@ -67,7 +67,7 @@ fn objects_match_prometheus_operator_schemas() {
     none(&operator("ours", &objects));
 }
 
-/// An object of a set, with another value somewhere, or with a key more.
+/// An object of a value set, with one value changed or one key added.
 fn broken(what: &str, pointer: &str, value: Value) -> Value {
     let mut object = objects::of_set("all").into_iter().find(|it| shown(it) == what).unwrap();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -78,7 +78,7 @@ fn broken(what: &str, pointer: &str, value: Value) -> Value {
     object
 }
 
-/// The judges do see what is wrong.
+/// The checkers do find mistakes.
 #[test]
 fn schemas_reject_mistakes() {
     let pod = "/spec/template/spec/containers/0";

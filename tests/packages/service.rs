@@ -1,4 +1,4 @@
-//! What passes between the program and a service manager, without one: the tests take its part.
+//! The protocol between the program and a service manager; the tests take the part of systemd.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -53,7 +53,7 @@ fn systemd_gets_ready_watchdog_and_stopping() {
     assert!(running.stop().success());
 }
 
-/// As `systemd-socket-activate` hands a socket over, with what comes in there.
+/// Hands a listening socket over, like `systemd-socket-activate`, and connects to it.
 fn activated(dir: &Path, address: &str) -> Running {
     let mut command = Command::new(require("systemd-socket-activate"));
     command.arg("--listen").arg(address).arg(crate::program());
@@ -67,7 +67,7 @@ fn activated_socket_is_served() {
     let dir = tempfile::tempdir().unwrap();
     let address = format!("127.0.0.1:{}", free_port());
     let mut running = activated(dir.path(), &address);
-    // This connection starts it, and waits meanwhile.
+    // This connection starts the service, and waits meanwhile.
     let mut stream = wait_until(LIMIT, "the socket", || TcpStream::connect(&address).ok());
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     stream.write_all(b"GET /-/healthy HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();

@@ -1,4 +1,4 @@
-//! The units, as systemd reads them.
+//! The systemd units.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,12 +6,12 @@ use std::process::Command;
 use crate::{TREE, tool};
 use test_rig::require;
 
-/// How exposed a service may be, of 10, by `systemd-analyze security`.
+/// The highest exposure of a service, of 10, by `systemd-analyze security`.
 const MOST_EXPOSED: f64 = 2.0;
 
 const SERVICES: [&str; 2] = ["fabric-exporter", "fabric-exporter-host"];
 
-/// A unit's file in the tree.
+/// The unit's file in the tree.
 fn file(unit: &str) -> String {
     format!("{TREE}/deploy/systemd/{unit}")
 }
@@ -30,7 +30,7 @@ fn units_are_sandboxed() {
     }
 }
 
-/// In a file system of their own, where the program is where the packages put it.
+/// In a root folder of their own, with the program at its installed path.
 #[test]
 fn systemd_analyze_verify_passes() {
     let root = tempfile::tempdir().unwrap();
@@ -39,7 +39,7 @@ fn systemd_analyze_verify_passes() {
     std::fs::create_dir_all(root.path().join("usr/bin")).unwrap();
     // Any program will do.
     std::fs::copy("/bin/true", root.path().join("usr/bin/fabric-exporter")).unwrap();
-    // What they lean on, of systemd's own.
+    // The units of systemd that they depend on.
     let theirs = ["/usr/lib/systemd/system", "/lib/systemd/system"];
     let theirs =
         theirs.map(Path::new).into_iter().find(|dir| dir.is_dir()).expect("systemd's units");

@@ -1,4 +1,4 @@
-//! The rules below alerts/: promtool tests them, and each alert has what whoever is woken by it needs.
+//! The rules in alerts/: promtool runs their unit tests, and each alert has what an on-call engineer needs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod proofs;
@@ -16,12 +16,12 @@ use rig::{Alertmanager, promql, rules};
 
 const RUNBOOKS: &str =
     "https://github.com/fabric-exporter/fabric-exporter/blob/main/alerts/runbooks/";
-/// What each runbook says of an alert, in this order.
+/// The sections of each runbook, in this order.
 const PARTS: [&str; 4] =
     ["**What it means**", "**How to confirm**", "**What to do**", "**What it is not**"];
-/// Metrics that are not the exporter's.
+/// Metrics of other programs.
 const FOREIGN: [&str; 1] = ["up"];
-/// Runs a program on files, and panics with what it says unless it likes them.
+/// Runs a program on files, and panics with its output if it fails.
 fn accepts(program: &str, verb: &[&str], files: &[PathBuf]) -> String {
     let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
     let (code, said) = fed(program, &[verb, &files].concat(), "");
@@ -29,7 +29,7 @@ fn accepts(program: &str, verb: &[&str], files: &[PathBuf]) -> String {
     said
 }
 
-/// Panics with all of them, if there are any.
+/// Panics with all problems, if there are any.
 fn none(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
@@ -59,7 +59,7 @@ fn each_alert_has_a_firing_and_a_silent_test() {
     none(&problems);
 }
 
-/// A name twice in one view would be two alerts that Alertmanager takes for one.
+/// Two alerts with the same name in one view would be one for Alertmanager.
 #[test]
 fn alerts_are_defined_once_for_each_view() {
     let mut seen = BTreeSet::new();
@@ -123,8 +123,8 @@ fn alerts_have_runbooks() {
     none(&problems);
 }
 
-/// Where a fabric is swept, each alert of a cable, a node and a congestion says where the exporter has
-/// its page.
+/// For a swept fabric, each alert about a link, a node or a congestion has the address of its page in the
+/// exporter.
 #[test]
 fn fabric_alerts_have_page_addresses() {
     use fabric_exporter::api::address;
@@ -201,7 +201,7 @@ fn alertmanager_routes_to_the_right_receiver() {
     }
 }
 
-/// A rule of inhibition that names an alert that is no more says nothing, and nobody would know.
+/// An inhibition rule with the name of a removed alert has no effect, without any message.
 #[test]
 fn alertmanager_config_uses_existing_alert_names() {
     let alerts = rules::alerts();
@@ -210,7 +210,7 @@ fn alertmanager_config_uses_existing_alert_names() {
     let mut found = 0;
     for captures in matcher.captures_iter(&text) {
         found += 1;
-        // Of a regular expression each alternative must be one's, whether in or out of parentheses.
+        // Each alternative of a regular expression must be an alert, with or without parentheses.
         let (head, names) = match captures[2].split_once('(') {
             Some((head, rest)) => (head, rest.strip_suffix(')').unwrap()),
             None => ("", &captures[2]),
@@ -223,7 +223,7 @@ fn alertmanager_config_uses_existing_alert_names() {
     assert!(found > 5, "{found}");
 }
 
-/// Alerts that are kept for a while after their end overlap with what comes next on the same cable.
+/// Alerts with `keep_firing_for` overlap with the next alert on the same link.
 #[test]
 fn one_cable_sends_one_page() {
     let config = rules::text(&rules::path("alerts/alertmanager.yml"));
@@ -234,7 +234,7 @@ fn one_cable_sends_one_page() {
         assert_eq!(code, Some(0), "{said}");
         said
     };
-    // From what tells a technician most to what tells least.
+    // From the most specific to the least.
     let pages = [
         "InfinibandCableBad",
         "InfinibandLinkDown",
@@ -254,7 +254,7 @@ fn one_cable_sends_one_page() {
     amtool(&[&watch, &swept[..]].concat());
     let alone = ["alert", "add", "alertname=InfinibandLinkWidthReduced", "severity=page"];
     amtool(&[&alone, &other[..]].concat());
-    // Of each cable the first in the list is active, and of the other cable the only one.
+    // For each link the first in the list is active, and for the other link the only one.
     let wanted = BTreeSet::from([
         r#"alertname="InfinibandCableBad" device="mlx5_0" fabric="hosts""#,
         r#"alertname="InfinibandCableBad" fabric="swept""#,

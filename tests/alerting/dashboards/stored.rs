@@ -1,4 +1,4 @@
-//! What panels show of samples that a Prometheus has stored, where the situation takes days, or a host that
+//! Panels with samples that Prometheus has stored: situations that last for days, or a host that hangs.
 //! hangs.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use crate::dashboards::situations::{self, Sample};
 use crate::dashboards::{dashboards, panels, shown, text, variables};
 use test_rig::Prometheus;
 
-/// What panels show, as `1 red`, of samples that were stored.
+/// What panels show for stored samples, as `1 red`.
 struct Stored {
     prometheus: Prometheus,
     variables: BTreeMap<&'static str, String>,
@@ -71,7 +71,7 @@ fn devices_of_a_hanging_host_are_not_up() {
     ]);
 }
 
-/// A look each 5 minutes is 200 seconds old for most of the time.
+/// With a read every 5 minutes the age is 200 seconds most of the time.
 #[test]
 fn host_read_is_old_by_the_interval_of_its_host() {
     Stored::new(&situations::HOST_LOOKS_SELDOM).assert(&[
@@ -109,7 +109,7 @@ fn exporter_down_for_days_leaves_nothing_green() {
         ("exporter", "Nodes not read", "No data text"),
         ("exporter", "Gaps", "No data text"),
     ]);
-    // It is among those that are all, whatever time the dashboard shows.
+    // `all` includes it, whatever the time range of the dashboard is.
     let boards = dashboards();
     let variable =
         variables(&boards["exporter"]).iter().find(|it| text(it, "name") == "instance").unwrap();
