@@ -1,4 +1,4 @@
-//! The rig proves itself: what the other tests stand on does what they take it to do.
+//! Tests of the rig: its parts behave as the other tests assume.
 
 #![allow(clippy::expect_used)] // a test stops by panicking
 
@@ -29,7 +29,7 @@ fn discover(ibsim: &Ibsim) -> Discovery {
     Discovery::parse(&ibsim.tool("ibnetdiscover", &[]))
 }
 
-/// What ibnetdiscover must find of a net.
+/// The numbers that ibnetdiscover must find for a net.
 fn assert_whole(net: &str, found: &Discovery) {
     let sizes = topology::sizes(net);
     let switches = found.nodes.iter().filter(|node| node.kind == Kind::Switch).count();
@@ -121,10 +121,10 @@ fn fat_trees_are_discovered() {
     }
 }
 
-/// An end of a cable: the node's GUID, the port's number and GUID.
+/// An end of a link: the node's GUID, the port's number and GUID.
 type End = (Guid, u8, Guid);
 
-/// What two readers of a net must agree on: its nodes, and its cables with what they run at.
+/// What two readers of a net must agree on: its nodes, and its links with width and speed.
 type Gist = (BTreeMap<Guid, (NodeKind, u16, String)>, BTreeMap<End, (End, u8, String)>);
 
 fn gist(net: &Net) -> Gist {
@@ -163,7 +163,7 @@ fn ibsim_reads_a_net_as_we_do() {
         let there = Ibsim::start(&text).tool("ibnetdiscover", &[]);
         let found = parse(&there).unwrap_or_else(|e| panic!("{e}: {there}"));
         assert_eq!(gist(&found), gist(&parse(&text).expect("it is ours")), "{text}");
-        // What was found is a net itself, for ibsim as for us.
+        // The discovered net can be read again, by ibsim and by us.
         let again = Ibsim::start(&write(&found)).tool("ibnetdiscover", &[]);
         assert_eq!(gist(&parse(&again).expect("it is like the first")), gist(&found));
     }
@@ -200,7 +200,7 @@ fn proxy_forwards_other_responses() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 0);
-    // OpenSM's answers pass ibsim and then the proxy.
+    // OpenSM's responses pass ibsim and then the proxy.
     assert!(proxy.tool("sminfo", &[]).contains("SMINFO_MASTER"));
 }
 
@@ -222,7 +222,7 @@ fn proxy_drops_some() {
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 300);
     let lid = discover(&ibsim).lid("leaf-0-0", 1).to_string();
     let ask = || proxy.try_tool("perfquery", &["--timeout", "200", &lid, "1"]).status.success();
-    // The losses are the same in every run of this test, so it cannot pass today and fail tomorrow.
+    // The losses are the same in every run, so the result of the test does not vary.
     let answered = (0..6).filter(|_| ask()).count();
     assert!((1..6).contains(&answered), "{answered} of 6");
 }
@@ -231,7 +231,7 @@ fn proxy_drops_some() {
 fn clients_release_their_slots() {
     let ibsim = Ibsim::start(&small());
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 0);
-    // More than ibsim has places for, were one of them kept.
+    // More than ibsim has slots, if one of them were kept.
     for _ in 0..12 {
         proxy.tool("ibnetdiscover", &[]);
         ibsim.tool("ibnetdiscover", &[]);
@@ -243,7 +243,7 @@ fn clients_release_their_slots() {
 fn killed_clients_behind_a_proxy_release_their_slots() {
     let ibsim = Ibsim::start(&small());
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 1000);
-    // More than ibsim has places for; each asks in vain until it is killed.
+    // More than ibsim has slots; each waits for a response until it is killed.
     for _ in 0..12 {
         let mut command = proxy.seat().command("ibnetdiscover");
         command.args(["--timeout", "60000"]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -267,7 +267,7 @@ fn paused_opensm_does_not_respond() {
     sm.pause();
     assert!(!ask());
     sm.resume();
-    // It answers the old questions first.
+    // It responds to the old requests first.
     rig::wait_until(Duration::from_secs(30), "OpenSM to answer again", || ask().then_some(()));
 }
 

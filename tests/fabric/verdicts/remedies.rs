@@ -1,4 +1,4 @@
-//! What a technician is told to do, and what is said of those whose fault it is not.
+//! The suggested repairs, and the verdicts of links that are not at fault.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn marked_packets_name_the_upstream_link() {
         after("timeline: [bad-cable: {at: 20m, into: \"leaf-0-1[9]\", ratio: 1e-9}]", 30);
     let observation = simulated.observation();
     let fabric = &observation.snapshot.as_ref().unwrap().fabric;
-    // host-8 is behind that leaf, and its packets come over that cable.
+    // host-8 is behind that leaf, and its packets use that cable.
     let host = link(&observation, "host-8[1]").unwrap();
     assert_eq!((host.verdict, host.repair), (Verdict::Ok, Some(Repair::LookUpstream)));
     assert_eq!(host.reasons.weight(Reason::Marked), Some(Verdict::Ok));
@@ -52,7 +52,7 @@ fn errors_one_way_mean_an_end_both_ways_the_cable() {
     let both =
         format!("timeline: [{one}, bad-cable: {{at: 15m, into: \"{spine}\", ratio: 1e-10}}]");
     assert_eq!(repair(&both, 30, "leaf-0-1[9]"), Some(Repair::SwapCable));
-    // Somebody pulled it and put it back, and that did not help.
+    // Unplugging and plugging it did not help.
     let again = format!("timeline: [{one}, unplug: {{at: 25m, link: \"leaf-0-1[9]\", for: 30s}}]");
     assert_eq!(repair(&again, 45, "leaf-0-1[9]"), Some(Repair::SwapTransceiver));
 }

@@ -1,4 +1,4 @@
-//! A link that is judged by error correction alone, past the end of its 32-bit counter.
+//! A link whose only evidence is error correction, beyond the range of its 32-bit counter.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use ib_sim::scenario::{Overrides, Scenario};
 use crate::verdicts::watch::{link, told};
 use test_rig::Simulated;
 
-/// What is corrected is over its limit, and what is lost is not: the site set its limit of that high.
+/// The corrected errors are above their limit, which the site set, and the uncorrected ones are not.
 fn watched(story: &str) -> Simulated {
     let story = Scenario::parse("saturation", story).unwrap();
     let limit = LimitOption { speed: "NDR".into(), fec: None, symbol: 1e-10, pre_fec: Some(1e-5) };

@@ -1,4 +1,4 @@
-//! Watches a story and takes down what its links were said to be.
+//! Watches a scenario and records the verdicts of its links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,20 +12,20 @@ use ib_sim::scenario::{Overrides, Scenario, Story};
 use crate::verdicts::cases::Case;
 use test_rig::Simulated;
 
-/// From one sweep to the next.
+/// The sweep interval.
 const SWEEP: Duration = Duration::from_secs(15);
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Debug)]
 pub struct Outcome {
-    /// After how long the verdict that was wanted came; `None` where none was wanted.
+    /// The time until the expected verdict; `None` where none was expected.
     pub found_after: Option<Duration>,
     /// Healthy links that were called bad at any time.
     pub false_alarms: usize,
     pub links: usize,
 }
 
-/// A port as people call it.
+/// The label of a port.
 pub fn label(fabric: &Fabric, port: PortIndex) -> String {
     format!("{}[{}]", fabric.node_of(port).name, fabric.port(port).number)
 }
@@ -37,7 +37,7 @@ pub fn link<'a>(observation: &'a Observation, at: &str) -> Option<&'a LinkFindin
     observation.findings.links.iter().find(|it| is_its(it.link.0) || is_its(it.link.1))
 }
 
-/// A link's findings as one line.
+/// The reasons of a link in one line.
 pub fn told(found: &LinkFindings) -> String {
     let reasons: Vec<String> = (found.reasons.iter())
         .map(|(reason, weight)| format!("{} {}", weight.label(), reason.label()))
@@ -46,8 +46,8 @@ pub fn told(found: &LinkFindings) -> String {
     format!("{} ({}) {repair} {:?}", found.verdict.label(), reasons.join(", "), found.outages)
 }
 
-/// A story in which ports are allowed all widths that their devices have, as real ones are: 2x is one of
-/// them from HDR on. (ibsim knows no 2x, so built nets do without.)
+/// A scenario in which all widths of the devices are enabled on ports, as on real ones: 2x is one of them
+/// from HDR on. (ibsim does not know 2x, so generated nets do not have it.)
 fn story(text: &str) -> Story {
     let scenario = Scenario::parse("test", text).unwrap();
     let mut story = scenario.story(&Overrides::default()).unwrap();
@@ -60,7 +60,7 @@ fn story(text: &str) -> Story {
     story
 }
 
-/// Runs a case. Tells what came of it, and what is not as it should be.
+/// Runs a case. Returns its result, and the problems.
 pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
     let simulated = Simulated::new(story(&case.story));
     let mut problems = Vec::new();

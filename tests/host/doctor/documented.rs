@@ -1,4 +1,4 @@
-//! docs/doctor.md says what it tells, and shows it.
+//! docs/doctor.md describes the output, and has an example of it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn path() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/doctor.md")
 }
 
-/// Two HCAs: one has lost its cable, and half of its lanes; their firmware differs.
+/// Two HCAs: one has no cable and half of its lanes; their firmware differs.
 fn patient() -> Patient {
     let well = Device::mlx5_ndr("mlx5_0", 0);
     let ill = Device::mlx5_ndr("mlx5_1", 1)
@@ -34,10 +34,10 @@ fn patient() -> Patient {
 #[test]
 fn the_example_matches_the_output() {
     let patient = patient();
-    // As long as the real one, so that no column moves when it is called so.
+    // As long as the real name, so that no column moves when it is replaced.
     std::os::unix::fs::symlink("dev", patient.path("devs")).unwrap();
     let mut command = std::process::Command::new("/bin/sh");
-    // The limit of locked memory is the session's.
+    // The limit of locked memory depends on the session.
     command
         .args(["-c", "ulimit -l 8192 2>/dev/null; exec \"$0\" \"$@\"", program()])
         .args(patient.arguments().iter().filter(|flag| !flag.starts_with("--path.dev=")))

@@ -1,4 +1,4 @@
-//! A subnet manager that is there, and one that is not: `doctor` on ibsim asks it.
+//! `doctor` on ibsim, with and without a subnet manager.
 
 use std::time::Duration;
 
@@ -32,11 +32,11 @@ fn subnet_manager_is_queried_on_the_fabric_port() {
         found.starts_with("the master at LID ") && found.contains("answers, priority"),
         "{found}"
     );
-    // The same answer says how fast the port could be.
+    // The same response has the supported speed of the port.
     let speed = told.of_subject("ports");
     assert!(speed.iter().any(|it| it.text("what") == what), "{speed:?}");
 
-    // Alone, so far; another one with a lower priority stands by.
+    // It is alone so far; another one with a lower priority becomes standby.
     let standbys = |found: &Found| {
         let all = found.of_subject("subnet_manager");
         let told = all.into_iter().find(|it| it.text("what").ends_with("standbys")).unwrap();

@@ -1,4 +1,4 @@
-//! Whatever stands in the files: it ends, and says what it saw.
+//! With any content of the files `doctor` ends, and reports what it saw.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,7 +26,7 @@ fn devices() -> [Device; 3] {
     [Device::mlx4("mlx4_0"), Device::mlx5_ndr("mlx5_0", 0), Device::irdma("irdma0")]
 }
 
-/// What every file of sysfs and procfs is replaced by.
+/// The contents that replace every file of sysfs and procfs.
 type Spoil = fn(&Path);
 
 #[test]
@@ -51,7 +51,7 @@ fn nonsense_files_are_findings() {
             spoil(path);
         }
         let output = patient.run(&[]);
-        // A state of "4: " and then nonsense is Active all the same.
+        // A state of "4: " followed by nonsense is still Active.
         assert!(matches!(output.status.code(), Some(0 | 3 | 5 | 6)), "{name}: {output:?}");
         assert_eq!(output.stderr, "", "{name}");
         assert!(!output.stdout.contains(['\x1b', '\u{202e}']), "{name}: {}", output.stdout);
@@ -84,7 +84,7 @@ fn pipe_as_site_file_is_a_finding_and_does_not_block() {
     let says = "it is a pipe, and has to be a regular file";
     found.one("configuration", "--fabric.node-name-map").says("bad", says, "edit it");
     assert_eq!(found.code, 6);
-    // What comes before it and after it is told.
+    // The checks before and after it are reported.
     assert!(!found.of_subject("firmware").is_empty() && !found.of_subject("listener").is_empty());
 }
 

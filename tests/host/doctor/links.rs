@@ -66,7 +66,7 @@ fn link_in_init_state_is_a_finding() {
     manager.says("bad", "no subnet manager has configured it", "opensm");
     assert_eq!((&found.json["first"]["subject"], found.code), (&"subnet_manager".into(), 6));
 
-    // One runs here: as /proc tells it.
+    // One runs here, according to /proc.
     let process = patient.path("proc/4711");
     std::fs::create_dir(&process).unwrap();
     let zeros = " 0".repeat(49);
@@ -75,7 +75,7 @@ fn link_in_init_state_is_a_finding() {
     let manager = found.one("subnet_manager", "mlx5_0 port 1");
     manager.says("bad", "no subnet manager", "opensm runs here (process 4711)");
 
-    // Omni-Path has a manager of its own.
+    // Omni-Path has its own manager.
     let hfi = Device::hfi1("hfi1_0").file("ports/1/state", "2: INIT").lid(1, 0, 0);
     let found = Patient::with([hfi]).found(&[]);
     found.one("subnet_manager", "hfi1_0 port 1").says("bad", "no subnet manager", "opafm");
@@ -183,7 +183,7 @@ fn roce_host_needs_no_infiniband() {
     let gids = found.one("ports", "irdma0 port 1 GIDs");
     gids.says("warn", "IB/RoCE v1: no entry for RoCE v2", "ip addr add");
 
-    // Without the flag, serve would look for a fabric in vain.
+    // Without the flag, serve would search for a fabric in vain.
     let mut command = std::process::Command::new(test_rig::program());
     command.args(patient.arguments()).arg("--json");
     let output = test_rig::child::run(

@@ -1,4 +1,4 @@
-//! The exporter's own files, and its address.
+//! The exporter's own files and its address.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -43,7 +43,7 @@ fn unusable_files_are_findings() {
     let found = patient.found(&[
         &format!("--config.file={config}"),
         flags[1],
-        // What has to be free does not depend on the disk that the tests run on, but for the floor.
+        // The required free space does not depend on the disk of the tests, except for the minimum.
         &format!("--history.file={history}"),
         "--history.size=16MiB",
     ]);
@@ -116,7 +116,7 @@ fn used_listen_address_is_a_finding() {
     }
     let found = patient.found(&["--web.systemd-socket"]);
     found.one("listener", "--web.systemd-socket").says("note", "systemd listens", "list-sockets");
-    // 192.0.2.0/24 is nobody's (RFC 5737).
+    // 192.0.2.0/24 is reserved (RFC 5737).
     let found = patient.found(&["--web.listen-address=192.0.2.1:10315"]);
     found.one("listener", "192.0.2.1:10315").says("bad", "cannot be listened on", "ip addr");
 }

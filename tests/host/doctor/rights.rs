@@ -9,13 +9,13 @@ use test_rig::child;
 use test_rig::program;
 use test_rig::sysfs::Device;
 
-/// Nobody's, on Debian and elsewhere.
+/// The user id of nobody, on Debian and elsewhere.
 const NOBODY: u32 = 65534;
 
-/// Runs it as a user who is not the owner of the host's files, if we may, else as ourselves.
+/// Runs it as a user who does not own the host's files if possible, else as the current user.
 fn as_nobody(patient: &Patient) -> Found {
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-    // Where everybody gets to: the build's own folder may be closed to others.
+    // A path that every user can reach: the build folder may be private.
     let program = patient.path("fabric-exporter");
     if std::fs::hard_link(test_rig::program(), &program).is_err() {
         std::fs::copy(test_rig::program(), &program).unwrap();
@@ -38,7 +38,7 @@ fn patient() -> Patient {
 #[test]
 fn umad_that_only_root_may_open_is_a_finding() {
     let patient = patient();
-    // Whoever runs the tests: nobody but root, and not its owner.
+    // Whoever runs the tests must be neither root nor the owner.
     patient.close("umad0", 0o000);
     patient.close("uverbs0", 0o000);
     let found = as_nobody(&patient);

@@ -46,7 +46,7 @@ fn card_without_driver_is_a_finding() {
     found.one("pci", "0000:81:00.0").says("bad", "no driver has it", "modprobe mlx5_core");
     assert_eq!(found.code, 6);
     assert_eq!(found.json["first"]["what"], "0000:81:00.0", "the first of what is bad");
-    // One that was handed to a guest is meant so.
+    // A device that is passed through to a guest is no problem.
     patient.tree.bind("0000:81:00.0", "vfio-pci");
     let found = patient.found(&[]);
     found.one("pci", "0000:81:00.0").says("note", "vfio-pci keeps it", "");
@@ -63,7 +63,7 @@ fn driver_without_rdma_module_is_a_finding() {
     found.one("pci", "0000:81:00.0").says("warn", "has made no RDMA device", "dmesg");
     found.one("modules", "mlx5_ib").says("bad", "not loaded", "modprobe mlx5_ib");
     found.one("modules", "mlx4_ib").says("ok", "there", "");
-    // Built into the kernel: in no list, but in sysfs.
+    // Built into the kernel: not in the list, but in sysfs.
     patient.tree.put("module/mlx5_ib/parameters/x", "");
     patient.found(&[]).one("modules", "mlx5_ib").says("ok", "there", "");
 }
@@ -95,7 +95,7 @@ fn missing_modules_are_findings() {
         "modprobe ib_umad",
     );
     assert_eq!(found.code, 6);
-    // Nobody may read the list: what modules leave in sysfs tells.
+    // The list cannot be read: sysfs shows the modules.
     std::fs::remove_file(patient.path("proc/modules")).unwrap();
     for path in ["class/infiniband_mad/abi_version", "class/infiniband_verbs/abi_version"] {
         patient.tree.put(path, "5\n");
@@ -124,7 +124,7 @@ fn narrow_pci_slot_is_a_finding() {
     with("current_link_speed", "8.0 GT/s PCIe");
     with("current_link_width", "16");
     assert_eq!(narrow(), told("x16 at 8 GT/s"));
-    // What virtual functions and sleeping ones say.
+    // The values of virtual functions and of sleeping devices.
     with("current_link_width", "0");
     with("current_link_speed", "Unknown");
     assert_eq!(narrow(), None);
@@ -169,14 +169,14 @@ fn host_without_cards_is_a_finding() {
     }
 }
 
-/// Whatever the make: of a sound host it says nothing worse than that a card has its faults.
+/// For every device model: on a healthy host there is no finding worse than a known fault of the model.
 #[test]
 fn each_device_model_is_recognized() {
     for host in every_host() {
         let patient = Patient { tree: host.tree, dir: tempfile::tempdir().unwrap() };
         let found = patient.found(&["--no-collector.fabric"]);
         let mut troubles = found.troubles();
-        // A tree of devices alone has no modules and no device files.
+        // A tree with devices alone has no modules and no device files.
         troubles.retain(|it| !it.starts_with("modules"));
         assert_eq!(troubles, [""; 0], "{}: {:#}", host.name, found.json);
     }

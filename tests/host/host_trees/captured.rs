@@ -1,5 +1,5 @@
-//! What a kernel really shows: captured on Linux 6.1 with soft RoCE, siw and an HCA made by a kernel
-//! test module.
+//! Trees of a real kernel: captured on Linux 6.1 with soft RoCE, siw and an HCA from a kernel test
+//! module.
 
 use crate::host_trees::files::TALLIED;
 use crate::host_trees::look;
@@ -11,7 +11,7 @@ pub fn captured() -> Tree {
     Tree::from_manifest(include_str!("../../fixtures/sysfs-linux-6.1.txt"))
 }
 
-/// The samples of what is read of devices, one a line, as `name{labels} value`.
+/// The samples about devices, one per line, as `name{labels} value`.
 fn told(metrics: &Metrics) -> Vec<String> {
     let samples = metrics.samples.iter().filter(|sample| {
         sample.labels.contains_key("device") && !TALLIED.contains(&sample.name.as_str())
@@ -28,9 +28,9 @@ fn told(metrics: &Metrics) -> Vec<String> {
     samples.map(line).collect()
 }
 
-/// The file beside the manifest holds what is expected, and was read through (`UPDATE_FIXTURES=1`
-/// writes it anew, to be read through again): the HCA's two ports at 200 Gb/s with the 21 counters of
-/// their PMA, LIDs 8 and 9; soft RoCE with its 15 counters and none of a PMA, at what the kernel calls
+/// The file next to the manifest has the expected samples, and was reviewed (`UPDATE_FIXTURES=1` writes it
+/// again, for another review): the two ports of the HCA at 200 Gb/s with the 21 counters of their
+/// PMA, LIDs 8 and 9; soft RoCE with its 15 counters and none of a PMA, at what the kernel calls
 /// 1X FDR10 for its 10 Gb/s veth; siw with neither. `class/net` was not captured.
 #[test]
 fn captured_tree_of_a_real_kernel_is_exported() {

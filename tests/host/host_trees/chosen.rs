@@ -1,4 +1,4 @@
-//! Which devices are looked at: what is left out is not even opened.
+//! The selection of devices: an excluded device is not even opened.
 
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn devices_are_selected_by_name_and_exclusion_wins() {
         told(&["--host.device-include=mlx5_.*", "--host.device-exclude=mlx5_[0-8]|.*bond.*"]),
         ["mlx5_9"]
     );
-    // A pattern is of the whole name.
+    // A pattern matches the whole name.
     assert_eq!(told(&["--host.device-include=bond"]), [""; 0]);
 }
 
@@ -46,7 +46,7 @@ fn directories(of: &Path) -> Vec<PathBuf> {
 #[test]
 fn excluded_device_is_never_opened() {
     let tree = hgx();
-    // Whatever is opened below these is reported to us: a file by its directory.
+    // inotify reports whatever is opened below these: a file by its folder.
     let watch = |device: &str| {
         let watcher =
             inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).unwrap();
@@ -70,7 +70,7 @@ fn excluded_device_is_never_opened() {
     assert!(!opened(left_out), "mlx5_3 was opened");
 }
 
-/// The directories below a port that the connection manager has, and their metrics.
+/// The connection manager's folders below a port, and their metrics.
 const CM: [(&str, &str); 4] = [
     ("cm_rx_duplicates", "infiniband_cm_receive_duplicates_total"),
     ("cm_rx_msgs", "infiniband_cm_receive_messages_total"),

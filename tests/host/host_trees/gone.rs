@@ -1,5 +1,5 @@
-//! A device that goes away while the exporter runs, and a sysfs that cannot be read. Nothing is heard here:
-//! these trees are no sysfs, so libibverbs is not asked, as on a host without it.
+//! A device that disappears while the exporter runs, and an unreadable sysfs. There are no events: these trees are
+//! not the kernel's, so libibverbs is not used, as on a host without it.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -29,7 +29,7 @@ fn wait_up(exporter: &Exporter, device: &str, wanted: Option<u64>) -> Metrics {
     })
 }
 
-/// How many lines of the log say something of a device.
+/// The number of log lines about a device.
 fn logged(exporter: &Exporter, device: &str, text: &str) -> usize {
     let device = format!("device={device}");
     exporter.log().lines().filter(|line| line.contains(text) && line.contains(&device)).count()
@@ -74,7 +74,7 @@ fn missing_device_loses_its_link_once() {
         tree.add(&device);
         assert_eq!(losses(&exporter.wait_reads(2), "mlx5_0"), Some(lost), "and when it is back");
     }
-    // Gone and back between two looks, as by a reset.
+    // Gone and back between two reads, as by a reset.
     tree.remove(&device);
     tree.add(&device);
     wait_until(LIMIT, "the reset to be seen", || {
@@ -126,7 +126,7 @@ fn missing_sysfs_fails_and_is_not_ready() {
     assert_eq!(ready.status, 503);
     assert!(ready.text().contains(&path) && ready.text().contains("No such file"), "{ready:?}");
     assert!(exporter.log().contains(&path), "{}", exporter.log());
-    // It is mounted at last, and no RDMA module is loaded.
+    // It is mounted at last, without any RDMA module.
     std::fs::create_dir_all(tree.path()).unwrap();
     exporter.wait_ready();
     assert_eq!(success(&exporter.metrics()), Some(1));

@@ -1,10 +1,10 @@
-//! What each kind of host tells, spelled out.
+//! The complete samples of each kind of host.
 
 use crate::host_trees::{devices, look};
 use test_rig::Metrics;
 use test_rig::sysfs::{Device, Tree, hgx};
 
-/// The labels of the one sample of a family that has these, without those that all have.
+/// The other labels of the only sample of a family with these labels, without those that all samples have.
 fn labels(metrics: &Metrics, family: &str, of: &[(&str, &str)]) -> Vec<(String, String)> {
     let sample = metrics.sample(family, of).unwrap_or_else(|| panic!("no {family} of {of:?}"));
     assert_eq!(sample.raw, "1", "{family}");
@@ -109,7 +109,7 @@ fn wider_counters_of_old_mlx4_win() {
     for (port, index) in [("1", 21), ("2", 22)] {
         let of = [("device", "mlx4_0"), ("port", port)];
         let wide = tree.numbers("mlx4_0", &format!("ports/{port}/counters_ext"));
-        // port_xmit_data has been full, at 4294967295, since the first seconds after boot.
+        // port_xmit_data is saturated at 4294967295 since the first seconds after boot.
         assert_eq!(
             metrics.get_u64("infiniband_port_transmit_bytes_total", &of),
             Some(wide["port_xmit_data_64"] * 4)
@@ -118,12 +118,12 @@ fn wider_counters_of_old_mlx4_win() {
             metrics.get_u64("infiniband_port_unicast_receive_packets_total", &of),
             Some(wide["port_unicast_rcv_packets"])
         );
-        // There is no wider one: told as it stands.
+        // There is no wider one: exported as it is.
         assert_eq!(
             metrics.get_u64("infiniband_port_transmit_wait_ticks_total", &of),
             Some(4_294_967_295)
         );
-        // Both ports are on one function; an interface belongs to the port that it says.
+        // Both ports are on one function; an interface belongs to the port that it names.
         let netdev = labels(&metrics, "infiniband_netdev_info", &of);
         assert!(netdev.contains(&("netdev".to_owned(), format!("ib{index}"))), "{netdev:?}");
         assert!(netdev.contains(&("ipoib_mode".to_owned(), "connected".to_owned())), "{netdev:?}");
@@ -139,7 +139,7 @@ fn wider_counters_of_old_mlx4_win() {
 fn old_kernel_without_link_layer_and_hw_counters() {
     let metrics = look(&Tree::new([Device::mthca("mthca0")]));
     assert_eq!(metrics.get("infiniband_port_state", &[("port", "1")]), Some(4.0));
-    // A port that is down is told of, too.
+    // A port that is down is exported as well.
     assert_eq!(metrics.get("infiniband_port_state", &[("port", "2")]), Some(1.0));
     assert_eq!(metrics.get("infiniband_port_physical_state", &[("port", "2")]), Some(2.0));
     assert_eq!(
@@ -168,13 +168,13 @@ fn hfi1_counters_keep_their_names_and_device_ones_have_no_port() {
     assert_eq!(number("sw_link_up", &[]), Some((of_port["SwLinkUp,32"], Some("1"))));
     // Counted in words of 4 bytes.
     assert_eq!(number("tx_data_bytes", &[]), Some((of_port["TxWords"] * 4, Some("1"))));
-    // One that is a lane's has no metric of its own.
+    // A counter per lane has no metric of its own.
     let lane = [("counter", "RxPktVL0")];
     assert_eq!(number("counter", &lane), Some((of_port["RxPktVL0"], Some("1"))));
     assert_eq!(number("rcv_overflow", &[]), Some((of_device["RcvOverflow"], None)));
     let engine = [("counter", "SDMAIdInt1,32")];
     assert_eq!(number("counter", &engine), Some((of_device["SDMAIdInt1,32"], None)));
-    // A LID beyond InfiniBand's 16 bits is none here; that of the subnet manager is one.
+    // A LID beyond InfiniBand's 16 bits is omitted here; that of the subnet manager is valid.
     let info = labels(&metrics, "infiniband_device_port_info", &[]);
     assert!(!info.iter().any(|(name, _)| name == "lid"), "{info:?}");
     assert!(info.contains(&("sm_lid".to_owned(), "1".to_owned())), "{info:?}");

@@ -1,4 +1,4 @@
-//! Devices come and go, and counters go on, while it runs.
+//! Devices appear and disappear, and counters increase, while the exporter runs.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn devices_appear_and_disappear() {
     assert_eq!(devices(&metrics, "infiniband_port_state"), ["mlx5_0", "mlx5_1"]);
     tree.remove(&second);
     wait_for_devices(&exporter, &["mlx5_0"]);
-    // Another one under its name, as after a driver's reload.
+    // Another device with its name, as after a reload of the driver.
     let other = Device::mlx5_xdr("mlx5_1");
     tree.add(&other);
     let metrics = wait_for_devices(&exporter, &["mlx5_0", "mlx5_1"]);
@@ -44,7 +44,7 @@ fn counter_reset_between_reads_is_recognized() {
     let tree = Tree::new([before.clone()]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
     exporter.wait_ready();
-    // The same name again at once, other directories below it, and new firmware.
+    // The same name again at once, with other folders below it, and new firmware.
     tree.remove(&before);
     tree.add(&Device::mlx5_xdr("mlx5_0").file("fw_ver", "40.42.1000"));
     wait_until(LIMIT, "the new device", || {

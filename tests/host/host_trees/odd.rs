@@ -1,4 +1,4 @@
-//! What is odd about one device costs that alone which is odd.
+//! An unusual value of a device affects nothing else.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,12 +8,12 @@ use crate::host_trees::{devices, look};
 use test_rig::sysfs::{Content, Device, Tree};
 use test_rig::{Exporter, Metrics, wait_until};
 
-/// A sound device beside the odd ones.
+/// A healthy device next to the odd ones.
 fn sound() -> Device {
     Device::mlx5_ndr("mlx5_9", 9)
 }
 
-/// Looks at odd devices beside a sound one, which must lose nothing by them.
+/// Reads odd devices next to a healthy one, whose samples must be complete.
 fn beside_a_sound_one(odd: impl IntoIterator<Item = Device>) -> Metrics {
     let alone = look(&Tree::new([sound()]));
     let together = look(&Tree::new(odd.into_iter().chain([sound()])));
@@ -126,7 +126,7 @@ fn rate_without_width_is_exported() {
 fn missing_guid_gives_no_label() {
     let metrics = beside_a_sound_one([
         Device::mlx5_ndr("mlx5_0", 0).without("node_guid").without("sys_image_guid"),
-        // Nobody gave this one a GUID, which is something that the kernel says.
+        // This device was given no GUID, and the kernel says so.
         Device::mlx5_ndr("mlx5_1", 1).guid(0),
     ]);
     let of = |device| metrics.sample("infiniband_device_info", &[("device", device)]).unwrap();
@@ -157,7 +157,7 @@ fn device_without_ports_is_exported() {
     assert_eq!(info.labels.get("firmware").map(String::as_str), Some("28.39.1002"), "{info:?}");
     let warned = |log: &str| log.lines().filter(|line| line.contains("mlx5_0/ports")).count();
     assert_eq!(warned(&exporter.log()), 1, "{}", exporter.log());
-    // Its driver makes them later.
+    // Its driver creates them later.
     tree.put("devices/virtual/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
     let metrics = exporter.wait_reads(2);
     assert_eq!(metrics.get("infiniband_device_up", &of), Some(1.0));
@@ -177,7 +177,7 @@ fn non_utf8_names_are_logged_once() {
     let metrics = exporter.wait_reads(2);
     assert_eq!(devices(&metrics, "infiniband_device_up"), ["mlx5_9"]);
     for name in ["class/infiniband/mlx5_\\xff", "ports/1/counters/caf\\xe9"] {
-        // The log's format may escape the backslash once more.
+        // The log format may escape the backslash again.
         let log = exporter.log().replace("\\\\", "\\");
         assert_eq!(log.matches(name).count(), 1, "{name}: {log}");
     }
@@ -189,12 +189,12 @@ fn u64_values_are_exact_and_larger_ones_omitted() {
     let odd = Device::mlx5_ndr("mlx5_0", 0)
         .file("ports/1/counters/port_rcv_packets", "18446744073709551615")
         .file("ports/1/counters/port_xmit_packets", "18446744073709551616")
-        // Words of 4 bytes: the most that 64 bits of bytes hold.
+        // Words of 4 bytes: the highest count whose bytes fit in 64 bits.
         .file("ports/1/counters/port_rcv_data", "4611686018427387903")
-        // One more: what 64 bits do not hold stays at the largest number.
+        // One more: the value saturates at the highest number.
         .file("ports/1/counters/port_xmit_data", "4611686018427387904")
         .file("ports/1/hw_counters/TxWords", "18446744073709551615")
-        // Full, as they stay: 16 and 8 bits.
+        // Saturated fields of 16 and 8 bits.
         .file("ports/1/counters/symbol_error", "65535")
         .file("ports/1/counters/link_downed", "255")
         .file("ports/1/hw_counters/out_of_sequence", "18446744073709551615");
@@ -217,8 +217,8 @@ fn u64_values_are_exact_and_larger_ones_omitted() {
 #[test]
 fn entries_that_are_no_devices_are_skipped() {
     let tree = Tree::new([sound()]);
-    // A link that leads nowhere, one to itself, a device with nothing in it, one whose port has
-    // nothing in it, one with ports that have no number, a file.
+    // A broken link, a link to itself, an empty device, one with an empty port, one with ports that have no
+    // number, a file.
     tree.link("class/infiniband/mlx5_1", "../../devices/gone/infiniband/mlx5_1");
     tree.link("class/infiniband/mlx5_2", "mlx5_2");
     tree.add(&Device::bare("mlx5_3").has("ports", Content::Refuses));
@@ -238,7 +238,7 @@ fn entries_that_are_no_devices_are_skipped() {
     ] {
         assert_eq!(devices(&metrics, family), ["mlx5_9"], "{family}");
     }
-    // What cannot be opened is seen not to be; what has no ports is only poor.
+    // A device that cannot be opened is reported as such; one without ports only has less.
     let ups: Vec<_> = (metrics.all("infiniband_device_up"))
         .map(|(labels, up)| (labels["device"].as_str(), up))
         .collect();
@@ -291,7 +291,7 @@ fn unreadable_file_is_retried_later() {
 #[test]
 fn host_without_devices_is_ready() {
     for tree in [Tree::empty(), Tree::new([Device::mlx5_xdr("mlx5_0")])] {
-        // The second loses its classes, as where no RDMA module is loaded.
+        // The second one loses its classes, as without any RDMA module.
         if !tree.devices().is_empty() {
             std::fs::remove_dir_all(tree.path().join("class")).unwrap();
         }
