@@ -1,10 +1,10 @@
-//! `doctor` on a real kernel: what it says of devices that work, and of one that does not any more.
+//! `doctor` on a real kernel: its findings about working devices, and about one that has failed.
 
 use serde_json::Value;
 
 use test_rig::guest::{self, Guest};
 
-/// What it finds of these devices alone, for others come and go; each as `subject: what: level: found`.
+/// Its findings about these devices alone, since others come and go; each as `subject: what: level: found`.
 fn found(devices: &str, flags: &[&str]) -> (i32, Vec<String>) {
     let include = format!("--host.device-include={devices}");
     let listen = "--web.listen-address=127.0.0.1:0";

@@ -1,6 +1,6 @@
-//! What a real kernel tells of RDMA devices, and what the exporter makes of it.
+//! The attributes of RDMA devices on a real kernel, and the exporter's metrics of them.
 //!
-//! The first of these tests hold the rig to the field: they say what the devices of the others are.
+//! The first of these tests check the rig itself: how the devices of the other tests behave.
 
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -125,7 +125,7 @@ fn devices_appear_and_disappear() {
 fn open_device_delivers_events_and_its_removal() {
     let guest = Guest::get();
     let hca = guest.testhca("events", 1, false);
-    // To the console, for it keeps to itself what it prints to a file.
+    // To the console, since its output to a file is buffered.
     guest.must("ibv_asyncwatch -d events >/dev/ttyS0 2>&1 &");
     let wait = |line: &str| {
         wait_until(Duration::from_secs(30), line, || guest.console().contains(line).then_some(()));

@@ -1,4 +1,4 @@
-//! Certificates: an authority made for a test, and what it signs.
+//! Certificates: an authority made for a test, and the certificates that it signs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Pair {
     }
 }
 
-/// Whom a client's certificate is to name.
+/// The name in a client's certificate.
 pub enum San<'a> {
     Dns(&'a str),
     Ip(&'a str),
@@ -112,7 +112,7 @@ pub fn login(user: &str, password: &str) -> String {
     format!("Basic {}", base64::prelude::BASE64_STANDARD.encode(format!("{user}:{password}")))
 }
 
-/// A bcrypt hash that is quickly made.
+/// A bcrypt hash with the lowest cost.
 pub fn hash(password: &str) -> String {
     bcrypt::hash(password, 4).unwrap()
 }

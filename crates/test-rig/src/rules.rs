@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// A file of rules.
+/// A rule file.
 #[derive(Deserialize)]
 pub struct RuleFile {
     pub groups: Vec<Group>,
@@ -30,11 +30,11 @@ pub struct Rule {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// A rule that alerts, and which file it is in.
+/// An alerting rule, and its file.
 pub struct Alert {
     pub file: String,
     pub name: String,
-    /// `host` where hosts alone are asked, else nothing.
+    /// `host` for rules about hosts alone, else empty.
     pub view: Option<String>,
     pub rule: Rule,
 }
@@ -64,7 +64,7 @@ pub fn yaml<T: DeserializeOwned>(path: &Path) -> T {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files of a folder whose names end so, in the order of their names.
+/// The files of a folder whose names end so, sorted by name.
 pub fn files(folder: &str, end: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path(folder)).unwrap();
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -90,7 +90,7 @@ pub fn all() -> Vec<(String, Rule)> {
     files("alerts", ".rules.yml").iter().flat_map(|path| of(path)).collect()
 }
 
-/// The metrics that rules record.
+/// The names that rules record.
 pub fn recorded() -> BTreeSet<String> {
     all().into_iter().filter_map(|(_, rule)| rule.record).collect()
 }
