@@ -1,17 +1,16 @@
 //! `/api/v1/search`: nodes, ports, links and devices by name, GUID, LID, link id, or `node[port]`.
 
-use std::sync::Arc;
-
 use crate::api::address;
-use fabric_observation::{Board, Observation};
+use fabric_observation::Board;
 use ib_fabric::topology::{End, LinkId};
-use ib_fabric::{NodeIndex, PortIndex, Snapshot, unique};
-use ib_mad::label;
+use ib_fabric::{NodeIndex, PortIndex, unique};
+use ib_health::evidence;
 use ib_mad::label::natural;
 use ib_mad::{Guid, Lid, PortNumber};
 
 use super::model::{Hit, Search};
 use super::overview;
+use super::view::FabricView;
 
 /// The most hits of a response.
 const MAX_HITS: usize = 100;
@@ -82,8 +81,7 @@ fn port(text: &str) -> Option<(String, PortNumber)> {
 struct FabricHit<'a> {
     quality: Match,
     by: &'static str,
-    observation: &'a Observation,
-    snapshot: &'a Snapshot,
+    view: FabricView<'a>,
     target: Target,
 }
 
@@ -102,13 +100,10 @@ pub fn search(board: &Board, text: &str) -> Search {
         return result;
     }
     let mut in_fabrics = Vec::new();
-    for observation in &board.fabrics {
-        if let Some(snapshot) = &observation.snapshot {
-            search_fabric(observation, snapshot, &terms, &mut in_fabrics);
-        }
+    for view in board.fabrics.iter().filter_map(|observation| FabricView::new(observation)) {
+        search_fabric(view, &terms, &mut in_fabrics);
     }
-    let mut devices = devices(board, &terms.text);
-    devices.sort_by_key(|(quality, _)| *quality);
+    let devices = devices(board, &terms.text);
     result.found = in_fabrics.len() + devices.len();
     if in_fabrics.len() > MAX_HITS {
         in_fabrics.select_nth_unstable_by(MAX_HITS, FabricHit::order);
@@ -117,21 +112,15 @@ pub fn search(board: &Board, text: &str) -> Search {
     in_fabrics.sort_by(FabricHit::order);
     let mut hits: Vec<(Match, Hit)> = in_fabrics.iter().map(|it| (it.quality, it.hit())).collect();
     hits.extend(devices);
+    // A stable sort: the hits of fabrics come first among equals.
     hits.sort_by_key(|(quality, _)| *quality);
     result.hits = hits.into_iter().take(MAX_HITS).map(|(_, hit)| hit).collect();
     result
 }
 
-fn search_fabric<'a>(
-    observation: &'a Arc<Observation>,
-    snapshot: &'a Snapshot,
-    terms: &Terms,
-    hits: &mut Vec<FabricHit<'a>>,
-) {
-    let fabric = &snapshot.fabric;
-    let mut add = |quality, by, target| {
-        hits.push(FabricHit { quality, by, observation, snapshot, target });
-    };
+fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricHit<'a>>) {
+    let fabric = &view.snapshot.fabric;
+    let mut add = |quality, by, target| hits.push(FabricHit { quality, by, view, target });
     if let Some(port) = terms
         .link
         .and_then(|LinkId(a, b)| fabric.find(a).zip(fabric.find(b)))
@@ -188,33 +177,29 @@ fn is_prefix_of(guid: Guid, text: &str) -> bool {
 impl FabricHit<'_> {
     /// The better match first, then by name.
     fn order(&self, other: &Self) -> std::cmp::Ordering {
-        let fabrics = || self.observation.fabric.cmp(&other.observation.fabric);
+        let (own, others) = (self.name_and_end(), other.name_and_end());
         (self.quality.cmp(&other.quality))
-            .then_with(|| natural(self.name()).cmp(&natural(other.name())))
-            .then_with(fabrics)
-            .then_with(|| self.end().cmp(&other.end()))
+            .then_with(|| natural(own.0).cmp(&natural(others.0)))
+            .then_with(|| (self.view.name, own.1).cmp(&(other.view.name, others.1)))
     }
 
-    fn end(&self) -> End {
-        let fabric = &self.snapshot.fabric;
+    fn name_and_end(&self) -> (&str, End) {
+        let fabric = &self.view.snapshot.fabric;
         match self.target {
-            Target::Node(node) => (fabric.node(node).identity.guid, 0),
-            Target::Port(port) | Target::Link(port) => fabric.end(port),
-        }
-    }
-
-    fn name(&self) -> &str {
-        let fabric = &self.snapshot.fabric;
-        match self.target {
-            Target::Node(node) => &fabric.node(node).name,
-            Target::Port(port) | Target::Link(port) => &fabric.node_of(port).name,
+            Target::Node(node) => {
+                let node = fabric.node(node);
+                (&node.name, (node.identity.guid, 0))
+            }
+            Target::Port(port) | Target::Link(port) => {
+                (&fabric.node_of(port).name, fabric.end(port))
+            }
         }
     }
 
     fn hit(&self) -> Hit {
-        let (fabric, name) = (&self.snapshot.fabric, &self.observation.fabric);
-        let port_label =
-            |port: PortIndex| label::port(&fabric.node_of(port).name, fabric.port(port).number);
+        let FabricView { name, snapshot, .. } = self.view;
+        let fabric = &snapshot.fabric;
+        let port_label = |port| evidence::port_label(snapshot, port);
         let (kind, label, id, page) = match self.target {
             Target::Node(node) => {
                 let node = fabric.node(node);
@@ -238,7 +223,7 @@ impl FabricHit<'_> {
         };
         Hit {
             kind: kind.into(),
-            fabric: name.clone(),
+            fabric: name.to_owned(),
             name: label,
             id,
             by: self.by.into(),
@@ -271,7 +256,10 @@ fn devices(board: &Board, text: &str) -> Vec<(Match, Hit)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use fabric_observation::Observation;
     use fabric_observation::host::HostObservation;
     use ib_health::testing::snapshot;
     use rdma_host::testing::{port as host_port, snapshot as host_snapshot};

@@ -173,12 +173,12 @@ fn ordered_switches(fabric: &Fabric) -> Vec<PlacedSwitch> {
         let of_group = first_names.get(&(level, group)).cloned();
         (level.unwrap_or(u8::MAX), of_group, group, name(place))
     });
-    let placed = order.into_iter().map(|place| PlacedSwitch {
+    let ordered = order.into_iter().map(|place| PlacedSwitch {
         node: nodes[place],
         level: levels[place],
         group: groups[place],
     });
-    placed.collect()
+    ordered.collect()
 }
 
 fn places(nodes: impl Iterator<Item = NodeIndex>) -> HashMap<NodeIndex, usize> {

@@ -13,7 +13,9 @@ use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 /// A certificate and its key, as PEM.
 #[derive(Clone, Debug)]
 pub struct Pair {
+    /// The certificate.
     pub cert: String,
+    /// The private key.
     pub key: String,
 }
 
@@ -27,9 +29,13 @@ impl Pair {
 
 /// The name in a client's certificate.
 pub enum San<'a> {
+    /// A DNS name.
     Dns(&'a str),
+    /// An IP address.
     Ip(&'a str),
+    /// An e-mail address.
     Mail(&'a str),
+    /// A URI.
     Uri(&'a str),
 }
 

@@ -6,10 +6,15 @@ use super::topology;
 /// A counter by its names on ibsim's console, in perfquery, and in our metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
+    /// The attribute that has it, such as PortCounters.
     pub attribute: &'static str,
+    /// Its name on ibsim's console.
     pub console: &'static str,
+    /// Its name in perfquery's output.
     pub perfquery: &'static str,
+    /// The part of its metric's name between `infiniband_port_` and `_total`.
     pub metric: &'static str,
+    /// The metric's value of one count.
     pub scale: u64,
     /// The largest value to set in ibsim: the counter's width, or the limit of its console.
     pub most: u64,

@@ -15,8 +15,6 @@ use super::seat::Seat;
 use super::sysfs::Tree;
 use super::wait_until;
 
-/// The program under test.
-
 /// How long the exporter may take to listen.
 const LISTEN_LIMIT: Duration = Duration::from_secs(30);
 

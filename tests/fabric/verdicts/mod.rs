@@ -13,8 +13,6 @@ mod saturation;
 mod table;
 mod watch;
 
-use test_rig as rig;
-
 use std::sync::Mutex;
 
 use watch::Outcome;

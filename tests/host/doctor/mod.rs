@@ -9,5 +9,3 @@ mod own;
 mod patient;
 mod rights;
 mod setup;
-
-use test_rig as rig;

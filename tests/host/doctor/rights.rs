@@ -6,7 +6,6 @@ use std::process::Command;
 
 use crate::doctor::patient::{Found, LIMIT, Patient};
 use test_rig::child;
-use test_rig::program;
 use test_rig::sysfs::Device;
 
 /// The user id of nobody, on Debian and elsewhere.

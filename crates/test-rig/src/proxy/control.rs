@@ -51,7 +51,7 @@ struct Client {
     control: UnixDatagram,
     /// Held until ibsim has the slot back: if it were closed first, ibsim would free the slot by
     /// itself at its next response, and then lose the client that got it by the message that frees it.
-    back: UnixDatagram,
+    _back: UnixDatagram,
     // Dropped to end the thread.
     alive: Option<UnixStream>,
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -137,7 +137,7 @@ impl Control {
         let mut client = Client {
             place: Some(place),
             control,
-            back: back.try_clone()?,
+            _back: back.try_clone()?,
             alive: None,
             thread: None,
         };
