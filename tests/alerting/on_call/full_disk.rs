@@ -1,6 +1,5 @@
 //! An exporter with a full disk for its history: the guest has a disk of any size.
 
-use crate::on_call::scenes::PACE;
 use test_rig::guest::{Guest, GuestExporter};
 
 /// The name of its fabric.
@@ -10,16 +9,16 @@ pub const FABRIC: &str = "full-disk";
 const SCENARIO: &str = "fabric: {fat-tree: {hosts: 4, radix: 8, down: 4, up: 4}}";
 
 /// An exporter with 64 MB for its history, of which 256 MiB have to stay free.
-pub fn start() -> GuestExporter {
+pub fn start(pace: u32) -> GuestExporter {
     Guest::get().must(&format!(
-        "mkdir -p /tmp/full && mount -t tmpfs -o size=64m full /tmp/full
-        echo '{SCENARIO}' >/tmp/full/scenario.yml"
+        "mkdir -p /tmp/full && (mountpoint -q /tmp/full || mount -t tmpfs -o size=64m full /tmp/full)
+        rm -f /tmp/full/*; echo '{SCENARIO}' >/tmp/full/scenario.yml"
     ));
     GuestExporter::demo(&[
         "--scenario=/tmp/full/scenario.yml",
         "--history.file=/tmp/full/history.db",
         "--fabric.interval=15s",
         &format!("--fabric.name={FABRIC}"),
-        &format!("--clock={PACE}"),
+        &format!("--clock={pace}"),
     ])
 }
