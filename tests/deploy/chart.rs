@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::judges::{list, none, settings, text, yaml};
-use crate::objects::{self, CHART, Job, NAMESPACE, kind, name, shown};
+use crate::objects::{self, CHART, Job, NAMESPACE, kind, kind_and_name, name};
 use test_rig::rules;
 
 /// Kubernetes accepts a ConfigMap and a release (a Secret) of 1 MiB.
@@ -94,7 +94,7 @@ fn object_names_follow_kubernetes_and_helm() {
     for set in objects::outcomes().keys() {
         let mut seen = BTreeSet::new();
         for object in objects::of_set(set) {
-            let shown = shown(&object);
+            let shown = kind_and_name(&object);
             if !seen.insert(shown.clone()) {
                 problems.push(format!("{set}: twice: {shown}"));
             }
@@ -122,7 +122,7 @@ fn long_names_are_truncated() {
     values["fabrics"][0]["name"] = json!(format!("{}x", &fabric[..22]));
     let jobs = [Job { release, ..Job::new(values) }];
     for object in objects::render(&jobs)[0].objects() {
-        assert!(name(&object).len() <= 63, "{}: {}", shown(&object), name(&object).len());
+        assert!(name(&object).len() <= 63, "{}: {}", kind_and_name(&object), name(&object).len());
     }
 }
 
@@ -137,15 +137,17 @@ fn rules_and_dashboards_match_the_repository() {
     for object in &objects {
         if kind(object) == "PrometheusRule" {
             let place = rules_left.iter().position(|it| *it == object["spec"]);
-            rules_left.remove(place.unwrap_or_else(|| panic!("nobody's rules: {}", shown(object))));
+            rules_left.remove(
+                place.unwrap_or_else(|| panic!("nobody's rules: {}", kind_and_name(object))),
+            );
         }
         if object.pointer("/metadata/labels/grafana_dashboard").is_some() {
             let data = object["data"].as_object().unwrap();
-            assert!((object.to_string().len() as u64) < LARGEST, "{}", shown(object));
+            assert!((object.to_string().len() as u64) < LARGEST, "{}", kind_and_name(object));
             for board in data.values() {
                 let board: Value = serde_json::from_str(board.as_str().unwrap()).unwrap();
                 let place = boards_left.iter().position(|it| *it == board);
-                boards_left.remove(place.unwrap_or_else(|| panic!("{}", shown(object))));
+                boards_left.remove(place.unwrap_or_else(|| panic!("{}", kind_and_name(object))));
             }
         }
     }
@@ -196,7 +198,7 @@ fn exporter_accepts_each_configuration() {
 }
 
 pub fn of(set: &str, what: &str) -> Value {
-    let found = objects::of_set(set).into_iter().find(|it| shown(it) == what);
+    let found = objects::of_set(set).into_iter().find(|it| kind_and_name(it) == what);
     found.unwrap_or_else(|| panic!("no {what} in {set}"))
 }
 

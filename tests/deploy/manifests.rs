@@ -103,7 +103,7 @@ fn built(folder: &Path) -> Vec<Value> {
 #[test]
 fn kustomizations_are_complete() {
     let all = built(&rules::path(FOLDER));
-    let names: BTreeSet<String> = all.iter().map(objects::shown).collect();
+    let names: BTreeSet<String> = all.iter().map(objects::kind_and_name).collect();
     assert_eq!(names.len(), all.len(), "twice: {names:?}");
     let wanted = [
         "DaemonSet fabric-exporter-hosts",
@@ -121,6 +121,6 @@ fn kustomizations_are_complete() {
     for object in folders.concat().iter().chain(&monitoring) {
         let namespace = text(object, "/metadata/namespace");
         assert!(namespace == "fabric-exporter" || objects::kind(object) == "Namespace", "{object}");
-        assert!(!object.to_string().contains("helm.sh"), "{}", objects::shown(object));
+        assert!(!object.to_string().contains("helm.sh"), "{}", objects::kind_and_name(object));
     }
 }

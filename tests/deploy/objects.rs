@@ -110,7 +110,7 @@ pub fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }
 
-pub fn shown(object: &Value) -> String {
+pub fn kind_and_name(object: &Value) -> String {
     format!("{} {}", kind(object), name(object))
 }
 

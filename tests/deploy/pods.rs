@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::chart::of;
 use crate::judges::{list, none, refused, text, texts};
-use crate::objects::{self, Job, kind, name, shown};
+use crate::objects::{self, Job, kind, kind_and_name, name};
 
 /// The workloads of all value sets.
 fn workloads() -> Vec<(&'static str, Value)> {
@@ -37,7 +37,7 @@ fn pods_have_few_privileges() {
         let own = &container["securityContext"];
         let mut must = |what: &str, holds: bool| {
             if !holds {
-                problems.push(format!("{set}: {}: {what}", shown(&workload)));
+                problems.push(format!("{set}: {}: {what}", kind_and_name(&workload)));
             }
         };
         must("not root", pod["securityContext"]["runAsNonRoot"] == json!(!asked));
@@ -110,7 +110,7 @@ fn objects_named_by_pods_exist() {
     let foreign = ["storage-history", "fabric-exporter-tls"];
     let mut problems = Vec::new();
     for (set, workload) in workloads() {
-        let made: BTreeSet<String> = objects::of_set(set).iter().map(shown).collect();
+        let made: BTreeSet<String> = objects::of_set(set).iter().map(kind_and_name).collect();
         let (pod, container) = (pod(&workload), container(&workload));
         let mut needs = Vec::new();
         let account = text(pod, "/serviceAccountName");
@@ -132,12 +132,12 @@ fn objects_named_by_pods_exist() {
             needs.into_iter().filter(|(_, name)| !name.is_empty() && !foreign.contains(name))
         {
             if !made.contains(&format!("{kind} {name}")) {
-                problems.push(format!("{set}: {} needs {kind} {name}", shown(&workload)));
+                problems.push(format!("{set}: {} needs {kind} {name}", kind_and_name(&workload)));
             }
         }
         let mounted: BTreeSet<&str> =
             list(container, "/volumeMounts").iter().map(|it| text(it, "/name")).collect();
-        assert_eq!(mounted, volumes, "{set}: {}", shown(&workload));
+        assert_eq!(mounted, volumes, "{set}: {}", kind_and_name(&workload));
         // A volume without the group belongs to root, and these pods do not run as root.
         let secret = list(pod, "/volumes").iter().any(|it| it.get("secret").is_some());
         let kept = list(pod, "/volumes").iter().any(|it| it.get("persistentVolumeClaim").is_some());
@@ -183,7 +183,7 @@ fn selectors_match_their_pods() {
                 }
                 _ => continue,
             };
-            assert_eq!(found, [name(object)], "{set}: {}", shown(object));
+            assert_eq!(found, [name(object)], "{set}: {}", kind_and_name(object));
         }
     }
 }
@@ -203,7 +203,7 @@ fn exporter_accepts_pod_command_lines() {
                 refused(&texts(container(&workload), "/args")),
                 None,
                 "{}",
-                shown(&workload)
+                kind_and_name(&workload)
             );
         }
     }

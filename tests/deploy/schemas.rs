@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use crate::judges::{none, script, text, verdict, yaml};
-use crate::objects::{self, CHART, shown};
+use crate::objects::{self, CHART, kind_and_name};
 use test_rig::{require, rules, tools};
 
 /// The errors in objects of Kubernetes itself, by the oldest release that the chart supports and the newest
@@ -69,7 +69,8 @@ fn objects_match_prometheus_operator_schemas() {
 
 /// An object of a value set, with one value changed or one key added.
 fn broken(what: &str, pointer: &str, value: Value) -> Value {
-    let mut object = objects::of_set("all").into_iter().find(|it| shown(it) == what).unwrap();
+    let mut object =
+        objects::of_set("all").into_iter().find(|it| kind_and_name(it) == what).unwrap();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     match object.pointer_mut(parent).unwrap() {
         Value::Array(items) => items[key.parse::<usize>().unwrap()] = value,

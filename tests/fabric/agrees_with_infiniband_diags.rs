@@ -18,7 +18,7 @@ fn hex(guid: u64) -> String {
 type Node = (u64, String, String);
 
 /// The nodes and links in the metrics.
-fn told(metrics: &Metrics) -> (BTreeSet<Node>, BTreeSet<(End, End)>) {
+fn nodes_and_links(metrics: &Metrics) -> (BTreeSet<Node>, BTreeSet<(End, End)>) {
     let guid = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
     let nodes = metrics
         .all("infiniband_node_info")
@@ -41,7 +41,7 @@ fn told(metrics: &Metrics) -> (BTreeSet<Node>, BTreeSet<(End, End)>) {
 type Ports = BTreeMap<(u64, u8), BTreeMap<String, u64>>;
 
 /// The counters of every port by perfquery.
-fn asked(ibsim: &Ibsim, found: &Discovery) -> Ports {
+fn counters_by_perfquery(ibsim: &Ibsim, found: &Discovery) -> Ports {
     let mut ports = Ports::new();
     for node in &found.nodes {
         let numbers: Vec<u8> = match node.kind {
@@ -75,7 +75,7 @@ fn sample(metrics: &Metrics, guid: u64, port: u8, of: &Counter) -> u64 {
 
 /// The nodes and links are those of ibnetdiscover.
 fn finds_the_same(metrics: &Metrics, found: &Discovery) {
-    let (nodes, links) = told(metrics);
+    let (nodes, links) = nodes_and_links(metrics);
     let kind = |kind| match kind {
         Kind::Ca => "ca",
         Kind::Switch => "switch",
@@ -101,10 +101,10 @@ fn agrees(net: &str) {
     finds_the_same(&exporter.metrics(), &found);
 
     // The compared sweep begins after the first perfquery of all ports, and ends before the last.
-    let before = asked(&ibsim, &found);
+    let before = counters_by_perfquery(&ibsim, &found);
     exporter.wait_sweeps(2);
     let metrics = exporter.metrics();
-    let after = asked(&ibsim, &found);
+    let after = counters_by_perfquery(&ibsim, &found);
     let mut compared = 0;
     for (&(guid, port), after) in &after {
         let before = &before[&(guid, port)];

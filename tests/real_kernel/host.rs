@@ -79,7 +79,7 @@ fn watched(name: &str, ports: u32, eth: bool) -> (Watch, TestHca) {
 }
 
 /// Soft RoCE and an exporter that reads it on events.
-fn heard(name: &str) -> (Watch, Rxe) {
+fn start_on_events(name: &str) -> (Watch, Rxe) {
     let rxe = Guest::get().rxe(name);
     (Watch::by_events_alone(name), rxe)
 }
@@ -206,7 +206,7 @@ fn port_events_are_counted_with_their_time() {
 
 #[test]
 fn interface_down_takes_the_port_down() {
-    let (watch, rxe) = heard("hostdown");
+    let (watch, rxe) = start_on_events("hostdown");
     let guest = Guest::get();
     watch.wait_value(STATE, &[], 4);
     guest.must(&format!("ip link set {} down", rxe.netdev()));
@@ -224,7 +224,7 @@ fn interface_down_takes_the_port_down() {
 
 #[test]
 fn flap_of_100_ms_is_counted_once() {
-    let (watch, rxe) = heard("hostflap");
+    let (watch, rxe) = start_on_events("hostflap");
     let netdev = rxe.netdev();
     Guest::get().must(&format!("ip link set {netdev} down; sleep 0.1; ip link set {netdev} up"));
     watch.wait_value(LOSSES, &[], 1);
@@ -289,7 +289,7 @@ const REMOVAL_LIMIT: u32 = 10;
 
 #[test]
 fn removed_soft_roce_is_released_and_monitored_again() {
-    let (watch, rxe) = heard("hostgone");
+    let (watch, rxe) = start_on_events("hostgone");
     let (guest, netdev) = (Guest::get(), rxe.netdev());
     for removals in 1..=2 {
         guest.must(&format!("timeout {REMOVAL_LIMIT} rdma link del hostgone"));

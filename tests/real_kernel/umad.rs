@@ -82,7 +82,7 @@ impl Peers {
     }
 
     /// Runs a client command, and returns its output.
-    fn ask(&self, what: &str) -> String {
+    fn run_client(&self, what: &str) -> String {
         Guest::get().must(&self.client("/sys", what))
     }
 
@@ -148,24 +148,24 @@ fn number(text: &str, beginning: &str, key: &str) -> u64 {
 }
 
 #[track_caller]
-fn assert_counters(told: &str) {
-    assert_eq!(line(told, "capabilities "), "mask=0x9200 mask2=0x0");
-    let counters: Vec<(&str, u64)> = told
+fn assert_counters(output: &str) {
+    assert_eq!(line(output, "capabilities "), "mask=0x9200 mask2=0x0");
+    let counters: Vec<(&str, u64)> = output
         .lines()
         .filter_map(|line| line.strip_prefix("counter ")?.split_once(" 0x"))
         .map(|(name, value)| (name, u64::from_str_radix(value, 16).unwrap()))
         .collect();
     let mut missing = COUNTERS.to_vec();
     missing.retain(|expected| !counters.contains(expected));
-    assert_eq!((counters.len(), missing), (COUNTERS.len(), vec![]), "{told}");
+    assert_eq!((counters.len(), missing), (COUNTERS.len(), vec![]), "{output}");
 }
 
 #[test]
 fn both_umad_headers_carry_requests_and_responses() {
     let peers = Peers::new("umadhdr");
-    let told = peers.ask("counters");
-    assert!(told.contains("header=64"), "{told}");
-    assert_counters(&told);
+    let output = peers.run_client("counters");
+    assert!(output.contains("header=64"), "{output}");
+    assert_counters(&output);
 
     // The responder received the intended requests, from the intended sender.
     let log = peers.log();
@@ -185,32 +185,35 @@ fn both_umad_headers_carry_requests_and_responses() {
     let upper = transactions[0] >> 32;
     assert_ne!(upper, 0);
     assert!(transactions.iter().all(|it| it >> 32 == upper), "{transactions:x?}");
-    assert!(line(&told, "wire counters: ").ends_with(&format!("upper={{{upper:x}}}")), "{told}");
+    assert!(
+        line(&output, "wire counters: ").ends_with(&format!("upper={{{upper:x}}}")),
+        "{output}"
+    );
     let mut lower: Vec<u32> = transactions.iter().map(|it| *it as u32).collect();
     lower.dedup();
     assert_eq!(lower.len(), 3, "{transactions:x?}");
 
     // A kernel without REGISTER_AGENT2 uses the short header, also for timeouts.
-    let told = peers.ask("counters-of-old");
-    assert!(told.contains("header=56") && !told.contains("header=64"), "{told}");
-    assert_counters(&told);
-    assert_eq!(number(&told, "wire port 2:", "expired"), 2, "{told}");
-    assert_eq!(number(&told, "wire port 2:", "expired_unknown"), 0, "{told}");
+    let output = peers.run_client("counters-of-old");
+    assert!(output.contains("header=56") && !output.contains("header=64"), "{output}");
+    assert_counters(&output);
+    assert_eq!(number(&output, "wire port 2:", "expired"), 2, "{output}");
+    assert_eq!(number(&output, "wire port 2:", "expired_unknown"), 0, "{output}");
 }
 
 #[test]
 fn port_without_qp0_is_rejected() {
     let peers = Peers::new("umadqp0");
-    assert!(peers.ask("subnet").contains("umadqp0 port 1 is an Ethernet (RoCE) port"));
+    assert!(peers.run_client("subnet").contains("umadqp0 port 1 is an Ethernet (RoCE) port"));
     // By sysfs an InfiniBand port, as virtual functions are: only registering shows that it has no QP0.
     let sysfs = "/tmp/umadqp0/class/infiniband_mad";
-    let told = Guest::get().must(&format!(
+    let output = Guest::get().must(&format!(
         "mkdir -p {sysfs}; umad=$(dirname $(grep -lx umadqp0 /sys/class/infiniband_mad/umad*/ibdev))
         mkdir {sysfs}/$(basename $umad); cp $umad/ibdev $umad/port {sysfs}/$(basename $umad)
         {}",
         peers.client("/tmp/umadqp0", "subnet")
     ));
-    assert!(told.contains("umadqp0 port 1 cannot send subnet management"), "{told}");
+    assert!(output.contains("umadqp0 port 1 cannot send subnet management"), "{output}");
     // The independent responder agrees.
     assert_eq!(
         line(&peers.log(), "no subnet management: "),
@@ -221,52 +224,52 @@ fn port_without_qp0_is_rejected() {
 #[test]
 fn unanswered_request_is_returned_by_the_kernel() {
     let peers = Peers::new("umadout");
-    let told = peers.ask("silent");
-    let (once, often) = told.split_at(told.rfind("DEBUG").expect("two sessions"));
+    let output = peers.run_client("silent");
+    let (once, often) = output.split_at(output.rfind("DEBUG").expect("two sessions"));
     // One request. How long the kernel takes to return it is not checked on a busy machine.
-    assert_eq!(number(once, "outcomes port 2:", "timed_out"), 1, "{told}");
-    assert!(number(once, "outcomes port 2:", "ms") >= 500, "{told}");
-    assert_eq!(number(once, "wire port 2:", "expired"), 1, "{told}");
-    assert_eq!(number(once, "stats port 2:", "timed_out"), 1, "{told}");
+    assert_eq!(number(once, "outcomes port 2:", "timed_out"), 1, "{output}");
+    assert!(number(once, "outcomes port 2:", "ms") >= 500, "{output}");
+    assert_eq!(number(once, "wire port 2:", "expired"), 1, "{output}");
+    assert_eq!(number(once, "stats port 2:", "timed_out"), 1, "{output}");
     // Four requests, and retries until the timeout. Each MAD is returned.
     let sent = number(often, "stats port 2:", "timed_out");
-    assert!(sent > 4, "{told}");
-    assert_eq!(number(often, "wire port 2:", "expired"), sent, "{told}");
-    for told in [once, often] {
-        assert_eq!(number(told, "stats port 2:", "stray"), 0, "{told}");
-        assert_eq!(number(told, "wire port 2:", "expired_unknown"), 0, "{told}");
-        assert_eq!(number(told, "wire port 2:", "open"), 0, "{told}");
-        assert_eq!(number(told, "outcomes port 2:", "answered"), 0, "{told}");
+    assert!(sent > 4, "{output}");
+    assert_eq!(number(often, "wire port 2:", "expired"), sent, "{output}");
+    for output in [once, often] {
+        assert_eq!(number(output, "stats port 2:", "stray"), 0, "{output}");
+        assert_eq!(number(output, "wire port 2:", "expired_unknown"), 0, "{output}");
+        assert_eq!(number(output, "wire port 2:", "open"), 0, "{output}");
+        assert_eq!(number(output, "outcomes port 2:", "answered"), 0, "{output}");
     }
 
     // The kernel drops late and repeated responses: no client waits for them.
-    let told = peers.ask("late");
-    assert_eq!(number(&told, "outcomes port 5:", "timed_out"), 1, "{told}");
-    assert_eq!(number(&told, "wire port 5:", "expired"), 3, "{told}");
-    assert_eq!(number(&told, "wire port 5:", "answers"), 0, "{told}");
-    let told = peers.ask("twice");
-    assert_eq!(number(&told, "outcomes port 3:", "answered"), 10, "{told}");
-    assert_eq!(number(&told, "wire port 3:", "answers"), 10, "{told}");
-    assert_eq!(number(&told, "stats port 3:", "stray"), 0, "{told}");
+    let output = peers.run_client("late");
+    assert_eq!(number(&output, "outcomes port 5:", "timed_out"), 1, "{output}");
+    assert_eq!(number(&output, "wire port 5:", "expired"), 3, "{output}");
+    assert_eq!(number(&output, "wire port 5:", "answers"), 0, "{output}");
+    let output = peers.run_client("twice");
+    assert_eq!(number(&output, "outcomes port 3:", "answered"), 10, "{output}");
+    assert_eq!(number(&output, "wire port 3:", "answers"), 10, "{output}");
+    assert_eq!(number(&output, "stats port 3:", "stray"), 0, "{output}");
 }
 
 #[test]
 fn two_hundred_requests_in_flight_match_their_responses() {
     let peers = Peers::new("umadmany");
-    let told = peers.ask("many");
+    let output = peers.run_client("many");
     for (port, most_open) in [(1, 4), (4, 200)] {
-        let of = |line: &str, key| number(&told, &format!("{line} port {port}:"), key);
-        assert_eq!(of("outcomes", "answered"), 200, "{told}");
-        assert_eq!(of("wire", "most_open"), most_open, "{told}");
-        assert_eq!(of("wire", "expired"), 0, "{told}");
-        assert_eq!((of("stats", "answered"), of("stats", "stray")), (200, 0), "{told}");
+        let of = |line: &str, key| number(&output, &format!("{line} port {port}:"), key);
+        assert_eq!(of("outcomes", "answered"), 200, "{output}");
+        assert_eq!(of("wire", "most_open"), most_open, "{output}");
+        assert_eq!(of("wire", "expired"), 0, "{output}");
+        assert_eq!((of("stats", "answered"), of("stats", "stray")), (200, 0), "{output}");
     }
 }
 
 #[test]
 fn removed_device_is_reported_without_waiting() {
     let peers = Peers::new("umadgone");
-    let told = Guest::get().must(&format!(
+    let output = Guest::get().must(&format!(
         "{client} >/tmp/umadgone.client 2>&1 & client=$!
         left=600
         until grep -qs ^answered /tmp/umadgone.client || [ $left -eq 0 ]; do
@@ -277,11 +280,11 @@ fn removed_device_is_reported_without_waiting() {
         wait $client; echo status $?; cat /tmp/umadgone.client",
         client = peers.client("/sys", "until-gone"),
     ));
-    assert_eq!(line(&told, "status "), "0", "{told}");
+    assert_eq!(line(&output, "status "), "0", "{output}");
     for word in ["broken ", "again "] {
         let (begins, says) = ("umadgone port 1 (/dev/infiniband/umad", "): the device is gone (");
-        let line = line(&told, word);
-        assert!(line.starts_with(begins) && line.contains(says), "{told}");
+        let line = line(&output, word);
+        assert!(line.starts_with(begins) && line.contains(says), "{output}");
     }
-    assert!(!told.contains("cannot be removed"), "{told}");
+    assert!(!output.contains("cannot be removed"), "{output}");
 }

@@ -45,14 +45,14 @@ fn page(exporter: &Exporter, path: &str, status: u16) -> String {
     text
 }
 
-fn says(page: &str, what: &[&str]) {
+fn assert_contains(page: &str, what: &[&str]) {
     for what in what {
         assert!(page.contains(what), "{what}: {page}");
     }
 }
 
 /// A page once it has all of these texts. Events are recorded and read back with a delay.
-fn shown(exporter: &Exporter, path: &str, status: u16, what: &[&str]) -> String {
+fn wait_for_page(exporter: &Exporter, path: &str, status: u16, what: &[&str]) -> String {
     wait_until(LIMIT, &format!("{path} to say {what:?}"), || {
         let page = page(exporter, path, status);
         what.iter().all(|what| page.contains(what)).then_some(page)
@@ -103,7 +103,7 @@ fn faults_are_on_the_pages_and_in_the_api() {
     let now = ["No such link now", "leaf-0-3 port 1", "leads to", &way];
     // The history still has it.
     let then = ["port moved", "<svg class=\"plot\""];
-    shown(&exporter, &format!("/link/{moved_from}"), 404, &[&now[..], &then].concat());
+    wait_for_page(&exporter, &format!("/link/{moved_from}"), 404, &[&now[..], &then].concat());
     let refusal = exporter.get(&format!("/api/v1/links/{moved_from}"), &[]);
     assert_eq!((refusal.status, refusal.text().lines().count()), (404, 1), "{}", refusal.text());
 
@@ -120,9 +120,14 @@ fn faults_are_on_the_pages_and_in_the_api() {
     assert_eq!(near.supported_rate, Some(50_000_000_000));
     let path = format!("/link/{bad}?window=1h");
     let heading = "leaf-0-1 port 10 – spine-0 port 4";
-    shown(&exporter, &path, 200, &[heading, "bit errors", "bit error ratio", "To try first"]);
+    wait_for_page(
+        &exporter,
+        &path,
+        200,
+        &[heading, "bit errors", "bit error ratio", "To try first"],
+    );
     let counted = ["SymbolErrorCounter", "Minor link errors", "<svg class=\"plot\"", "window=24h"];
-    shown(&exporter, &path, 200, &counted);
+    wait_for_page(&exporter, &path, 200, &counted);
 
     let flapping = link_at(&exporter, "leaf-0-2", 3);
     wait_until(LIMIT, "the link to have flapped", || {
@@ -130,11 +135,16 @@ fn faults_are_on_the_pages_and_in_the_api() {
         (link.link.flaps > 0).then_some(())
     });
     let path = format!("/link/{flapping}");
-    shown(&exporter, &path, 200, &["flapping", "went down", "flap</td>"]);
+    wait_for_page(&exporter, &path, 200, &["flapping", "went down", "flap</td>"]);
 
     // The switch that is off: its page, its row on a neighbor's page, and the picture.
     let dead = node(&exporter, "spine-1").node.guid;
-    shown(&exporter, &format!("/node/{dead}"), 200, &["spine-1", "is gone", "Events", "node gone"]);
+    wait_for_page(
+        &exporter,
+        &format!("/node/{dead}"),
+        200,
+        &["spine-1", "is gone", "Events", "node gone"],
+    );
     let leaf = node(&exporter, "leaf-0-1").node.guid;
     let rows = [
         "Quantum-2",
@@ -144,26 +154,26 @@ fn faults_are_on_the_pages_and_in_the_api() {
         "id=\"port-16\"",
         "no cable",
     ];
-    shown(&exporter, &format!("/node/{leaf}"), 200, &rows);
+    wait_for_page(&exporter, &format!("/node/{leaf}"), 200, &rows);
     let picture = ["6 switches", "spine-1, does not answer", "leaf-0-1 port 10 – spine-0 port 4"];
-    shown(&exporter, "/topology", 200, &picture);
+    wait_for_page(&exporter, "/topology", 200, &picture);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
     assert_eq!(wiring.fabrics[0].switches.len(), 6, "what is gone is remembered");
 
     // `/port/…` redirects to the link, or else to the port on the page of its node.
     for (port, heading) in [(10, "leaf-0-1 port 10 – spine-0 port 4"), (16, "leaf-0-1")] {
-        let told = page(&exporter, &format!("/port/{leaf}/{port}"), 200);
-        says(&told, &[&format!("<h1>{heading}</h1>")]);
+        let html = page(&exporter, &format!("/port/{leaf}/{port}"), 200);
+        assert_contains(&html, &[&format!("<h1>{heading}</h1>")]);
     }
 
-    shown(&exporter, "/events", 200, &["link down", "node gone", "spine-1", "port moved"]);
-    let told = page(&exporter, "/events?kind=node_gone&q=SPINE-1&window=1h", 200);
-    says(&told, &["node gone</td>", "selected"]);
-    assert!(!told.contains("link down</td>") && !told.contains("port moved</td>"), "{told}");
-    let told = page(&exporter, &format!("/events?q={flapping}"), 200);
-    says(&told, &["leaf-0-2 port 3"]);
-    assert!(!told.contains("leaf-0-3 port 1"), "{told}");
-    says(&page(&exporter, "/events?page=400", 200), &["there is no page 400"]);
+    wait_for_page(&exporter, "/events", 200, &["link down", "node gone", "spine-1", "port moved"]);
+    let html = page(&exporter, "/events?kind=node_gone&q=SPINE-1&window=1h", 200);
+    assert_contains(&html, &["node gone</td>", "selected"]);
+    assert!(!html.contains("link down</td>") && !html.contains("port moved</td>"), "{html}");
+    let html = page(&exporter, &format!("/events?q={flapping}"), 200);
+    assert_contains(&html, &["leaf-0-2 port 3"]);
+    assert!(!html.contains("leaf-0-3 port 1"), "{html}");
+    assert_contains(&page(&exporter, "/events?page=400", 200), &["there is no page 400"]);
     assert!(exporter.stop().success());
 }
 
@@ -204,13 +214,16 @@ fn pages_agree_on_errors_discards_and_congestion() {
     assert_eq!(end.counters.get("transmit_discards").copied(), of_link.discards);
 
     let rows = ["Link errors</abbr>", "Discards</th>", "root: slow receiver"];
-    says(&page(&exporter, &format!("/node/{leaf}"), 200), &rows);
+    assert_contains(&page(&exporter, &format!("/node/{leaf}"), 200), &rows);
     let ends = ["Link errors", "Discards", "transmit discards", "root: slow receiver"];
-    says(&page(&exporter, &format!("/link/{id}"), 200), &ends);
+    assert_contains(&page(&exporter, &format!("/link/{id}"), 200), &ends);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
     let switch = wiring.fabrics[0].switches.iter().find(|switch| switch.guid == leaf).unwrap();
     assert_eq!((switch.host_congestion.roots, switch.worst.as_deref() == Some("bad")), (1, false));
-    says(&page(&exporter, "/topology", 200), &["Congestion: 1 root", "path class=\"congested\""]);
+    assert_contains(
+        &page(&exporter, "/topology", 200),
+        &["Congestion: 1 root", "path class=\"congested\""],
+    );
 }
 
 #[test]
@@ -230,11 +243,14 @@ fn missing_objects_are_explained() {
 
     // Without a history the pages say how to record one.
     for path in [format!("/link/{link}"), format!("/node/{guid}"), "/events".into()] {
-        says(&page(&exporter, &path, 200), &["--history.file"]);
+        assert_contains(&page(&exporter, &path, 200), &["--history.file"]);
     }
-    let told = page(&exporter, "/topology", 200);
-    says(&told, &["Without a switch", "&lt;script&gt;alert", &format!("/link/{link}")]);
-    says(&page(&exporter, &format!("/link/{link}"), 200), &["&lt;script&gt;alert", "host adapter"]);
+    let html = page(&exporter, "/topology", 200);
+    assert_contains(&html, &["Without a switch", "&lt;script&gt;alert", &format!("/link/{link}")]);
+    assert_contains(
+        &page(&exporter, &format!("/link/{link}"), 200),
+        &["&lt;script&gt;alert", "host adapter"],
+    );
 
     for (path, help) in [
         ("/link/what".to_owned(), "0x00aa000000000001:5-0x00aa000000000002:1"),
@@ -249,7 +265,7 @@ fn missing_objects_are_explained() {
         ("/port/0xno/1".into(), "is no GUID"),
         ("/topology?fabric=other".into(), "there are: default"),
     ] {
-        says(&page(&exporter, &path, 404), &[help]);
+        assert_contains(&page(&exporter, &path, 404), &[help]);
     }
     for (path, status, help) in [
         ("/api/v1/links/what".to_owned(), 404, "not a link's id"),

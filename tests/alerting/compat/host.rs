@@ -32,7 +32,7 @@ const WIDE: [&str; 4] = [
 type Series = BTreeMap<(String, BTreeMap<String, String>), String>;
 
 /// All `node_infiniband_…` series of a job, without the labels that a scrape adds.
-fn told(prometheus: &Prometheus, job: &str) -> Series {
+fn series_of_job(prometheus: &Prometheus, job: &str) -> Series {
     let query = format!("{{__name__=~\"node_infiniband_.+\", job=\"{job}\"}}");
     let mut series = Series::new();
     for it in prometheus.query(&query) {
@@ -69,7 +69,8 @@ fn all_node_exporter_series_are_recorded() {
         .map(|(job, address)| (job.to_owned(), vec![address.to_owned()]));
     let prometheus = prometheus(jobs.into(), &["node_exporter"]);
     let (theirs, ours) = wait_until(Duration::from_secs(60), "both to be scraped", || {
-        let (theirs, ours) = (told(&prometheus, "theirs"), told(&prometheus, "ours"));
+        let (theirs, ours) =
+            (series_of_job(&prometheus, "theirs"), series_of_job(&prometheus, "ours"));
         let is_there = |series: &Series| series.keys().any(|(name, _)| name.ends_with("_info"));
         (is_there(&theirs) && is_there(&ours)).then_some((theirs, ours))
     });

@@ -122,7 +122,7 @@ fn variables(all: &[&Served], host: &Exporter) -> BTreeMap<&'static str, String>
 }
 
 /// What all panels show when nothing changes any more, with the exporters up or down.
-fn look(
+fn panels_shown(
     prometheus: &Prometheus,
     up: bool,
     variables: &BTreeMap<&'static str, String>,
@@ -166,7 +166,7 @@ fn rows() -> Vec<Row> {
             scope.spawn(move || {
                 let prometheus = situations::prometheus(&served, host, with_rules);
                 let variables = variables(&served, host);
-                (situation, look(&prometheus, true, &variables), prometheus, variables)
+                (situation, panels_shown(&prometheus, true, &variables), prometheus, variables)
             })
         });
         for it in looked {
@@ -180,7 +180,7 @@ fn rows() -> Vec<Row> {
     let (prometheus, variables) = watching.unwrap();
     well.stop();
     host.stop();
-    seen.insert(STOPPED, look(&prometheus, false, &variables));
+    seen.insert(STOPPED, panels_shown(&prometheus, false, &variables));
 
     let boards = dashboards();
     let all = boards.iter().flat_map(|(file, board)| judging(board).map(move |it| (file, it)));

@@ -57,7 +57,7 @@ fn since_1970() -> f64 {
 
 /// The alerts of one fabric that arrived at a path, each with its time on the fabric's clock since the
 /// faults began.
-fn told<'a>(
+fn alerts_at<'a>(
     received: &'a [Received],
     watched: &Watched,
     path: &str,
@@ -206,7 +206,7 @@ fn assert_stage(stage: &Stage) {
     for it in &stage.watched {
         for path in ["page", "ticket"] {
             for status in ["firing", "resolved"] {
-                for (at, alert) in told(&received, it, path, status) {
+                for (at, alert) in alerts_at(&received, it, path, status) {
                     let summary = &alert.annotations["summary"];
                     print(&format!("{:>13} {path:>6} {status:>8} {at:>5.0} s  {summary}", it.name));
                 }
@@ -224,11 +224,11 @@ fn assert_stage(stage: &Stage) {
 
 /// Which faults page and which do not.
 fn assert_pages(stage: &Stage, received: &[Received]) {
-    let pages = |name: &str, status: &str| told(received, stage.fabric(name), "page", status);
+    let pages = |name: &str, status: &str| alerts_at(received, stage.fabric(name), "page", status);
     let tickets = |name: &str| -> BTreeSet<String> {
-        let told = told(received, stage.fabric(name), "ticket", "firing");
+        let tickets = alerts_at(received, stage.fabric(name), "ticket", "firing");
         // All of them have no standby subnet manager.
-        let names = told.iter().map(|(_, alert)| alert.label("alertname").to_owned());
+        let names = tickets.iter().map(|(_, alert)| alert.label("alertname").to_owned());
         names.filter(|name| name != "InfinibandNoStandbySubnetManager").collect()
     };
 

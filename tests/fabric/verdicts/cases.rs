@@ -8,7 +8,7 @@ use ib_health::verdict::Repair;
 use ib_health::{Reason, Verdict};
 use ib_mad::rate::Width;
 
-use crate::verdicts::watch::{label, link, told};
+use crate::verdicts::watch::{label, link, summary};
 
 /// A scenario and its expected verdicts.
 pub struct Case {
@@ -78,7 +78,7 @@ fn all_fine_but(observation: &Observation, but: &[&str]) -> Result<(), String> {
     for it in &observation.findings.links {
         let ends = [it.link.0, it.link.1].map(|port| label(fabric, port));
         let fine = it.verdict == Verdict::Ok || but.iter().any(|but| ends.contains(&(*but).into()));
-        ensure(fine, || format!("{ends:?} ends as {}", told(it)))?;
+        ensure(fine, || format!("{ends:?} ends as {}", summary(it)))?;
     }
     Ok(())
 }
@@ -107,7 +107,7 @@ fn bad_cables() -> impl Iterator<Item = Case> {
             case(factor, minutes).wants("leaf-0-1[9]", Verdict::Bad, Reason::BitErrors).then(
                 |seen| {
                     let bad = link(seen, "leaf-0-1[9]").ok_or("no link")?;
-                    ensure(matches!(bad.repair, Some(Repair::Reseat)), || told(bad))?;
+                    ensure(matches!(bad.repair, Some(Repair::Reseat)), || summary(bad))?;
                     all_fine_but(seen, &["leaf-0-1[9]"])
                 },
             )
@@ -133,12 +133,12 @@ fn of_links() -> Vec<Case> {
             .wants("leaf-0-2[3]", Verdict::Bad, Reason::Flapping)
             .then(|seen| {
                 let it = link(seen, "leaf-0-2[3]").ok_or("no link")?;
-                ensure(it.outages.flaps == 12 && it.outages.expected == [0, 0], || told(it))?;
+                ensure(it.outages.flaps == 12 && it.outages.expected == [0, 0], || summary(it))?;
                 // 174 s without a signal, and up to a second each until the link is Active again. Of four
                 // of 40 s at least 25 s are seen; the other bound is an interval wider at each side.
                 let down = it.outages.down;
-                ensure((100..=186).contains(&down.least.as_secs()), || told(it))?;
-                ensure((174..=174 + 12 * 30).contains(&down.most.as_secs()), || told(it))?;
+                ensure((100..=186).contains(&down.least.as_secs()), || summary(it))?;
+                ensure((174..=174 + 12 * 30).contains(&down.most.as_secs()), || summary(it))?;
                 all_fine_but(seen, &["leaf-0-2[3]"])
             }),
             Case::new(
@@ -187,7 +187,7 @@ fn of_rates() -> Vec<Case> {
             |seen| {
                 let it = link(seen, "host-5[1]").ok_or("no link")?;
                 let weight = it.reasons.weight(Reason::BelowCapability);
-                ensure(weight == Some(Verdict::Ok) && it.repair.is_none(), || told(it))?;
+                ensure(weight == Some(Verdict::Ok) && it.repair.is_none(), || summary(it))?;
                 let snapshot = seen.snapshot.as_ref().ok_or("no sweep")?;
                 let width = snapshot.status(it.link.0).and_then(|status| status.width);
                 ensure(width == Some(Width::X2), || format!("{width:?}"))?;
@@ -227,7 +227,7 @@ fn of_nodes() -> Vec<Case> {
             )
             .then(|seen| {
                 let it = link(seen, "host-13[1]").ok_or("no link")?;
-                ensure((it.outages.flaps, it.outages.expected) == (0, [3, 0]), || told(it))?;
+                ensure((it.outages.flaps, it.outages.expected) == (0, [3, 0]), || summary(it))?;
                 all_fine_but(seen, &[])
             }),
             Case::new(
@@ -238,7 +238,7 @@ fn of_nodes() -> Vec<Case> {
             .then(|seen| {
                 for at in ["leaf-0-2[1]", "leaf-0-2[9]"] {
                     let it = link(seen, at).ok_or("no link")?;
-                    ensure((it.outages.flaps, it.outages.expected) == (0, [1, 0]), || told(it))?;
+                    ensure((it.outages.flaps, it.outages.expected) == (0, [1, 0]), || summary(it))?;
                 }
                 all_fine_but(seen, &[])
             }),
@@ -260,7 +260,7 @@ fn of_silent_hcas() -> Vec<Case> {
             .wants("host-13[1]", Verdict::Bad, Reason::Flapping)
             .then(|seen| {
                 let it = link(seen, "host-13[1]").ok_or("no link")?;
-                ensure((it.outages.flaps, it.outages.expected) == (3, [0, 0]), || told(it))?;
+                ensure((it.outages.flaps, it.outages.expected) == (3, [0, 0]), || summary(it))?;
                 all_fine_but(seen, &["host-13[1]"])
             })
     };
@@ -313,7 +313,7 @@ fn of_counters() -> Vec<Case> {
             )
             .then(|seen| {
                 let it = link(seen, "host-5[1]").ok_or("no link")?;
-                ensure(it.reasons.weight(Reason::CounterSaturated).is_some(), || told(it))
+                ensure(it.reasons.weight(Reason::CounterSaturated).is_some(), || summary(it))
             }),
             Case::new(
                 "NDR: a bad cable until the counters of error correction are full",
@@ -326,7 +326,7 @@ fn of_counters() -> Vec<Case> {
                 let it = link(seen, "leaf-0-1[9]").ok_or("no link")?;
                 let weight = |reason| it.reasons.weight(reason);
                 let full = weight(Reason::CounterSaturated) == Some(Verdict::Ok);
-                ensure(full && weight(Reason::PreFec).is_some(), || told(it))?;
+                ensure(full && weight(Reason::PreFec).is_some(), || summary(it))?;
                 all_fine_but(seen, &["leaf-0-1[9]"])
             }),
             Case::new(
@@ -339,7 +339,7 @@ fn of_counters() -> Vec<Case> {
                 for at in ["host-5[1]", "leaf-0-1[9]"] {
                     let it = link(seen, at).ok_or("no link")?;
                     let weight = it.reasons.weight(Reason::CounterSaturated);
-                    ensure(weight == Some(Verdict::Ok), || told(it))?;
+                    ensure(weight == Some(Verdict::Ok), || summary(it))?;
                 }
                 all_fine_but(seen, &[])
             }),
@@ -386,7 +386,7 @@ fn benign() -> String {
 /// No link has a reason, not even that its counters are saturated.
 fn nothing_said(observation: &Observation) -> Result<(), String> {
     for it in &observation.findings.links {
-        ensure(it.reasons.iter().next().is_none(), || told(it))?;
+        ensure(it.reasons.iter().next().is_none(), || summary(it))?;
     }
     all_fine_but(observation, &[])
 }

@@ -21,7 +21,7 @@ fn swept(timeline: &str, interval: u64) -> Simulated {
 }
 
 /// The value of a counter of the link at a port.
-fn shown(simulated: &Simulated, metrics: &Metrics, counter: &str, at: &str) -> f64 {
+fn link_counter(simulated: &Simulated, metrics: &Metrics, counter: &str, at: &str) -> f64 {
     let observation = simulated.observation();
     let found = link(&observation, at).unwrap();
     let id = observation.snapshot.as_ref().unwrap().fabric.link_id(found.link.0).unwrap();
@@ -31,8 +31,11 @@ fn shown(simulated: &Simulated, metrics: &Metrics, counter: &str, at: &str) -> f
 /// The downtime of the link at a port, at least and at most.
 fn down(simulated: &Simulated, at: &str) -> (f64, f64) {
     let metrics = simulated.metrics();
-    let shown = |counter| shown(simulated, &metrics, counter, at);
-    (shown("infiniband_link_down_seconds_total"), shown("infiniband_link_down_max_seconds_total"))
+    let link_counter = |counter| link_counter(simulated, &metrics, counter, at);
+    (
+        link_counter("infiniband_link_down_seconds_total"),
+        link_counter("infiniband_link_down_max_seconds_total"),
+    )
 }
 
 /// The demo's flaps: five of two seconds each.
@@ -47,8 +50,11 @@ fn five_short_flaps_are_not_a_minute_of_downtime() {
         simulated.run_to(Duration::from_secs(300));
         let metrics = simulated.metrics();
         let at = "leaf-0-2[3]";
-        assert!((shown(&simulated, &metrics, "infiniband_link_flaps_total", at) - 5.0).abs() < 0.1);
-        let least = shown(&simulated, &metrics, "infiniband_link_down_seconds_total", at);
+        assert!(
+            (link_counter(&simulated, &metrics, "infiniband_link_flaps_total", at) - 5.0).abs()
+                < 0.1
+        );
+        let least = link_counter(&simulated, &metrics, "infiniband_link_down_seconds_total", at);
         assert!(least <= 15.1, "every {interval} s: down for at least {least} s");
         let (_, most) = down(&simulated, at);
         // Each is within one interval, or within two if a sweep happened during it.

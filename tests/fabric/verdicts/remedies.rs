@@ -7,7 +7,7 @@ use ib_health::verdict::Repair;
 use ib_health::{Reason, Verdict};
 use ib_sim::scenario::{Overrides, Scenario};
 
-use crate::verdicts::watch::{label, link, told};
+use crate::verdicts::watch::{label, link, summary};
 use test_rig::Simulated;
 use test_rig::simulated::BEGAN;
 
@@ -22,7 +22,7 @@ fn after(story: &str, minutes: u32) -> Simulated {
 fn repair(story: &str, minutes: u32, at: &str) -> Option<Repair> {
     let observation = after(story, minutes).observation();
     let found = link(&observation, at).unwrap();
-    assert_eq!(found.verdict, Verdict::Bad, "{}", told(found));
+    assert_eq!(found.verdict, Verdict::Bad, "{}", summary(found));
     found.repair
 }
 

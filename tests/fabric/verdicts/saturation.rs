@@ -8,7 +8,7 @@ use fabric_exporter::config::options::{HealthOptions, LimitOption, Options};
 use ib_health::{Reason, Verdict};
 use ib_sim::scenario::{Overrides, Scenario};
 
-use crate::verdicts::watch::{link, told};
+use crate::verdicts::watch::{link, summary};
 use test_rig::Simulated;
 
 /// The corrected errors are above their limit, which the site set, and the uncorrected ones are not.
@@ -33,7 +33,7 @@ fn saturated_counter_keeps_verdict_and_last_ratio() {
         let found = link(&observation, "leaf-0-1[9]").unwrap();
         let weight = |reason| found.reasons.weight(reason);
         if minute > 15 {
-            assert_eq!(found.verdict, Verdict::Watch, "{minute} min: {}", told(found));
+            assert_eq!(found.verdict, Verdict::Watch, "{minute} min: {}", summary(found));
             assert_eq!(weight(Reason::PreFec), Some(Verdict::Watch), "{minute} min");
         }
         if weight(Reason::CounterSaturated) == Some(Verdict::Ok) {

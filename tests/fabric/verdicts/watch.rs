@@ -38,7 +38,7 @@ pub fn link<'a>(observation: &'a Observation, at: &str) -> Option<&'a LinkFindin
 }
 
 /// The reasons of a link in one line.
-pub fn told(found: &LinkFindings) -> String {
+pub fn summary(found: &LinkFindings) -> String {
     let reasons: Vec<String> = (found.reasons.iter())
         .map(|(reason, weight)| format!("{} {}", weight.label(), reason.label()))
         .collect();
@@ -82,14 +82,14 @@ pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
                 let most = seen.entry(ends.join("-")).or_insert(it.verdict);
                 if it.verdict == Verdict::Bad && *most < Verdict::Bad {
                     let (name, at) = (&case.name, now.as_secs());
-                    problems.push(format!("{name}: at {at} s {ends:?} is {}", told(it)));
+                    problems.push(format!("{name}: at {at} s {ends:?} is {}", summary(it)));
                 }
                 *most = (*most).max(it.verdict);
                 continue;
             };
             let wanted = &case.wanted[nth];
             if it.verdict > wanted.verdict {
-                problems.push(format!("{}: {} is {}", case.name, wanted.link, told(it)));
+                problems.push(format!("{}: {} is {}", case.name, wanted.link, summary(it)));
             }
             let as_wanted = it.verdict == wanted.verdict;
             let why = wanted.reason.is_none_or(|reason| it.reasons.weight(reason).is_some());
@@ -98,7 +98,7 @@ pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
                 lost.remove(&nth);
             } else if found[nth].is_some() && lost.insert(nth) && !wanted.passes {
                 let (name, link) = (&case.name, wanted.link);
-                problems.push(format!("{name}: at {now:?} {link} became {}", told(it)));
+                problems.push(format!("{name}: at {now:?} {link} became {}", summary(it)));
             }
         }
         now += SWEEP;

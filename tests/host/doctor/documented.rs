@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::doctor::patient::{LIMIT, Patient};
+use crate::doctor::patient::{LIMIT, TestHost};
 use test_rig::child;
 use test_rig::program;
 use test_rig::sysfs::Device;
@@ -19,14 +19,14 @@ fn path() -> std::path::PathBuf {
 }
 
 /// Two HCAs: one has no cable and half of its lanes; their firmware differs.
-fn patient() -> Patient {
+fn patient() -> TestHost {
     let well = Device::mlx5_ndr("mlx5_0", 0);
     let ill = Device::mlx5_ndr("mlx5_1", 1)
         .file("fw_ver", "28.36.1010")
         .file("ports/1/state", "1: DOWN")
         .file("ports/1/phys_state", "2: Polling")
         .lid(1, 0, 0);
-    let patient = Patient::with([well, ill]);
+    let patient = TestHost::with([well, ill]);
     patient.tree.put("devices/pci0000:00/0000:11:00.0/current_link_width", "8\n");
     patient
 }
@@ -62,7 +62,7 @@ fn the_example_matches_the_output() {
 #[test]
 fn json_fields_and_values_are_documented() {
     let page = page();
-    let found = patient().found(&[]);
+    let found = patient().report(&[]);
     let keys = |value: &Value| -> BTreeSet<String> {
         value.as_object().unwrap().keys().cloned().collect()
     };

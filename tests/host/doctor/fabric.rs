@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::doctor::patient::Found;
+use crate::doctor::patient::Report;
 use test_rig::{Ibsim, OpenSm, run_to_exit, topology};
 
 #[test]
@@ -11,9 +11,9 @@ fn subnet_manager_is_queried_on_the_fabric_port() {
     let ibsim = Ibsim::start(&net);
     let asked = || {
         let args = ["doctor", "--json", "--web.listen-address=127.0.0.1:0"];
-        Found::of(&run_to_exit(&ibsim, &args))
+        Report::of(&run_to_exit(&ibsim, &args))
     };
-    let manager = |found: &Found| {
+    let manager = |found: &Report| {
         let all = found.of_subject("subnet_manager");
         let told = all.into_iter().find(|it| it.text("what").starts_with("fabric")).unwrap();
         ["what", "level", "found", "mend"].map(|field| told.text(field).to_owned())
@@ -37,7 +37,7 @@ fn subnet_manager_is_queried_on_the_fabric_port() {
     assert!(speed.iter().any(|it| it.text("what") == what), "{speed:?}");
 
     // It is alone so far; another one with a lower priority becomes standby.
-    let standbys = |found: &Found| {
+    let standbys = |found: &Report| {
         let all = found.of_subject("subnet_manager");
         let told = all.into_iter().find(|it| it.text("what").ends_with("standbys")).unwrap();
         ["level", "found"].map(|field| told.text(field).to_owned())

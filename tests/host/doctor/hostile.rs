@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::doctor::patient::Patient;
+use crate::doctor::patient::TestHost;
 use test_rig::program;
 use test_rig::sysfs::Device;
 
@@ -43,7 +43,7 @@ fn nonsense_files_are_findings() {
         }),
     ];
     for (name, spoil) in spoils {
-        let patient = Patient::with(devices());
+        let patient = TestHost::with(devices());
         let mut spoiled = files(patient.tree.path());
         spoiled.extend(files(&patient.path("proc")));
         assert!(spoiled.len() > 100);
@@ -62,7 +62,7 @@ fn nonsense_files_are_findings() {
 
 #[test]
 fn pipes_do_not_block() {
-    let patient = Patient::with(devices());
+    let patient = TestHost::with(devices());
     for path in files(patient.tree.path()) {
         let pipe = rustix::fs::FileType::Fifo;
         std::fs::remove_file(&path).unwrap();
@@ -76,11 +76,11 @@ fn pipes_do_not_block() {
 
 #[test]
 fn pipe_as_site_file_is_a_finding_and_does_not_block() {
-    let patient = Patient::with(devices());
+    let patient = TestHost::with(devices());
     let pipe = patient.path("names");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    let found = patient.found(&[&format!("--fabric.node-name-map={}", pipe.display())]);
+    let found = patient.report(&[&format!("--fabric.node-name-map={}", pipe.display())]);
     let says = "it is a pipe, and has to be a regular file";
     found.one("configuration", "--fabric.node-name-map").says("bad", says, "edit it");
     assert_eq!(found.code, 6);
@@ -90,7 +90,7 @@ fn pipe_as_site_file_is_a_finding_and_does_not_block() {
 
 #[test]
 fn closed_stdout_is_no_error() {
-    let patient = Patient::with(devices());
+    let patient = TestHost::with(devices());
     for format in [&[][..], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

@@ -15,7 +15,7 @@ use test_rig::sysfs::{Device, Tree};
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// A host: its sysfs, procfs and device files.
-pub struct Patient {
+pub struct TestHost {
     pub tree: Tree,
     pub dir: TempDir,
 }
@@ -40,12 +40,12 @@ ib_ipoib 135168 0 - Live 0x0000000000000000
 rdma_cm 139264 1 rdma_ucm, Live 0x0000000000000000
 ";
 
-impl Patient {
+impl TestHost {
     /// A host with these devices and no problem: each PCI function has a card of its own, each port a umad
     /// device, each device a uverbs node.
     pub fn with(devices: impl IntoIterator<Item = Device>) -> Self {
         let (tree, dir) = (Tree::new(devices), tempfile::tempdir().unwrap());
-        let patient = Patient { tree, dir };
+        let patient = TestHost { tree, dir };
         for folder in ["proc", "dev/infiniband"] {
             std::fs::create_dir_all(patient.path(folder)).unwrap();
         }
@@ -125,8 +125,8 @@ impl Patient {
     }
 
     /// The findings.
-    pub fn found(&self, flags: &[&str]) -> Found {
-        Found::of(&self.run(&[&["--json"], flags].concat()))
+    pub fn report(&self, flags: &[&str]) -> Report {
+        Report::of(&self.run(&[&["--json"], flags].concat()))
     }
 }
 
@@ -137,16 +137,16 @@ fn names(directory: &Path) -> Vec<String> {
 
 /// The output of `--json`, and the exit code.
 #[derive(Debug)]
-pub struct Found {
+pub struct Report {
     pub json: Value,
     pub code: i32,
 }
 
-impl Found {
+impl Report {
     pub fn of(output: &Output) -> Self {
         let json = serde_json::from_str(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {output:?}"));
-        let found = Found { json, code: output.status.code().unwrap() };
+        let found = Report { json, code: output.status.code().unwrap() };
         assert_eq!(found.json["exit_code"], found.code);
         found
     }

@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::doctor::patient::{Found, LIMIT, Patient};
+use crate::doctor::patient::{LIMIT, Report, TestHost};
 use test_rig::child;
 use test_rig::sysfs::Device;
 
@@ -12,7 +12,7 @@ use test_rig::sysfs::Device;
 const NOBODY: u32 = 65534;
 
 /// Runs it as a user who does not own the host's files if possible, else as the current user.
-fn as_nobody(patient: &Patient) -> Found {
+fn as_nobody(patient: &TestHost) -> Report {
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     // A path that every user can reach: the build folder may be private.
     let program = patient.path("fabric-exporter");
@@ -27,11 +27,11 @@ fn as_nobody(patient: &Patient) -> Found {
     if is_root {
         command.uid(NOBODY).gid(NOBODY);
     }
-    Found::of(&child::run("fabric-exporter", &mut command, patient.dir.path(), LIMIT))
+    Report::of(&child::run("fabric-exporter", &mut command, patient.dir.path(), LIMIT))
 }
 
-fn patient() -> Patient {
-    Patient::with([Device::mlx4("mlx4_0")])
+fn patient() -> TestHost {
+    TestHost::with([Device::mlx4("mlx4_0")])
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn missing_or_invalid_device_file_is_a_finding() {
     let patient = patient();
     std::fs::remove_file(patient.device("umad0")).unwrap();
     patient.close("umad1", 0o600);
-    let found = patient.found(&[]);
+    let found = patient.report(&[]);
     let path = |name| patient.device(name).display().to_string();
     found.one("permissions", &path("umad0")).says("bad", "missing", "udevadm trigger");
     found.one("permissions", &path("umad1")).says("bad", "no character device", "rm ");
@@ -68,6 +68,6 @@ fn missing_or_invalid_device_file_is_a_finding() {
 #[test]
 fn findings_are_the_same_without_rights() {
     let patient = patient();
-    let (by_us, by_nobody) = (patient.found(&[]), as_nobody(&patient));
+    let (by_us, by_nobody) = (patient.report(&[]), as_nobody(&patient));
     assert_eq!(by_us.json["findings"], by_nobody.json["findings"]);
 }

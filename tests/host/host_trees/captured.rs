@@ -2,7 +2,7 @@
 //! module.
 
 use crate::host_trees::files::TALLIED;
-use crate::host_trees::look;
+use crate::host_trees::read_once;
 use test_rig::Metrics;
 use test_rig::metrics::Sample;
 use test_rig::sysfs::Tree;
@@ -12,7 +12,7 @@ pub fn captured() -> Tree {
 }
 
 /// The samples about devices, one per line, as `name{labels} value`.
-fn told(metrics: &Metrics) -> Vec<String> {
+fn device_samples(metrics: &Metrics) -> Vec<String> {
     let samples = metrics.samples.iter().filter(|sample| {
         sample.labels.contains_key("device") && !TALLIED.contains(&sample.name.as_str())
     });
@@ -34,7 +34,7 @@ fn told(metrics: &Metrics) -> Vec<String> {
 /// 1X FDR10 for its 10 Gb/s veth; siw with neither. `class/net` was not captured.
 #[test]
 fn captured_tree_of_a_real_kernel_is_exported() {
-    let metrics = look(&captured());
+    let metrics = read_once(&captured());
     let count = |name: &str, device: &str| {
         let of_device = metrics.all(name).filter(|(labels, _)| labels["device"] == device);
         of_device.count()
@@ -42,11 +42,11 @@ fn captured_tree_of_a_real_kernel_is_exported() {
     assert_eq!(count("infiniband_port_symbol_errors_total", "mlx5_0"), 2);
     assert_eq!(count("infiniband_port_symbol_errors_total", "rxe0"), 0);
     assert_eq!(count("infiniband_port_state", "siw1"), 1);
-    let told = told(&metrics);
+    let samples = device_samples(&metrics);
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/sysfs-linux-6.1.metrics");
     if std::env::var_os("UPDATE_FIXTURES").is_some() {
-        std::fs::write(file, told.join("\n") + "\n").unwrap();
+        std::fs::write(file, samples.join("\n") + "\n").unwrap();
     }
     let expected = std::fs::read_to_string(file).unwrap();
-    assert_eq!(told, expected.lines().collect::<Vec<_>>());
+    assert_eq!(samples, expected.lines().collect::<Vec<_>>());
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::host_trees::captured::captured;
-use crate::host_trees::look;
+use crate::host_trees::read_once;
 use test_rig::Metrics;
 use test_rig::sysfs::{Host, Tree, every_host};
 
@@ -69,7 +69,7 @@ pub const TALLIED: [&str; 4] = [
 ];
 
 /// The exported counters of a port, by metric.
-fn told(metrics: &Metrics, device: &str, port: &str) -> BTreeMap<String, u64> {
+fn port_samples(metrics: &Metrics, device: &str, port: &str) -> BTreeMap<String, u64> {
     let of_port = metrics.samples.iter().filter(|sample| {
         sample.name.starts_with("infiniband_port_")
             && sample.name.ends_with("_total")
@@ -124,7 +124,7 @@ fn check_hw(host: &Host, metrics: &Metrics, device: &str, port: Option<&str>) {
 fn each_file_has_its_sample_and_no_other_exists() {
     let captured = Host { name: "captured on Linux 6.1", tree: captured() };
     for host in every_host().into_iter().chain([captured]) {
-        let metrics = look(&host.tree);
+        let metrics = read_once(&host.tree);
         let mut ports = 0;
         for device in host.tree.devices() {
             check_hw(&host, &metrics, &device, None);
@@ -132,7 +132,7 @@ fn each_file_has_its_sample_and_no_other_exists() {
                 ports += 1;
                 let place = format!("{}: {device} port {port}", host.name);
                 assert_eq!(
-                    told(&metrics, &device, &port),
+                    port_samples(&metrics, &device, &port),
                     filed(&host.tree, &device, &port),
                     "{place}"
                 );

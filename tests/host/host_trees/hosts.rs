@@ -1,6 +1,6 @@
 //! The complete samples of each kind of host.
 
-use crate::host_trees::{devices, look};
+use crate::host_trees::{devices, read_once};
 use test_rig::Metrics;
 use test_rig::sysfs::{Device, Tree, hgx};
 
@@ -19,7 +19,7 @@ fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn host_with_eight_ndr_hcas() {
-    let metrics = look(&hgx());
+    let metrics = read_once(&hgx());
     let eight = ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_6", "mlx5_7", "mlx5_8", "mlx5_9"];
     for (index, device) in eight.into_iter().enumerate() {
         let of = [("device", device), ("port", "1")];
@@ -96,7 +96,7 @@ fn host_with_eight_ndr_hcas() {
 
 #[test]
 fn xdr_is_200_gigabits_per_lane() {
-    let metrics = look(&Tree::new([Device::mlx5_xdr("mlx5_0")]));
+    let metrics = read_once(&Tree::new([Device::mlx5_xdr("mlx5_0")]));
     assert_eq!(metrics.get("infiniband_port_rate_bytes_per_second", &[]), Some(1e11));
     let info = labels(&metrics, "infiniband_device_port_info", &[]);
     assert!(info.contains(&("speed".to_owned(), "XDR".to_owned())), "{info:?}");
@@ -105,7 +105,7 @@ fn xdr_is_200_gigabits_per_lane() {
 #[test]
 fn wider_counters_of_old_mlx4_win() {
     let tree = Tree::new([Device::mlx4("mlx4_0")]);
-    let metrics = look(&tree);
+    let metrics = read_once(&tree);
     for (port, index) in [("1", 21), ("2", 22)] {
         let of = [("device", "mlx4_0"), ("port", port)];
         let wide = tree.numbers("mlx4_0", &format!("ports/{port}/counters_ext"));
@@ -137,7 +137,7 @@ fn wider_counters_of_old_mlx4_win() {
 
 #[test]
 fn old_kernel_without_link_layer_and_hw_counters() {
-    let metrics = look(&Tree::new([Device::mthca("mthca0")]));
+    let metrics = read_once(&Tree::new([Device::mthca("mthca0")]));
     assert_eq!(metrics.get("infiniband_port_state", &[("port", "1")]), Some(4.0));
     // A port that is down is exported as well.
     assert_eq!(metrics.get("infiniband_port_state", &[("port", "2")]), Some(1.0));
@@ -158,7 +158,7 @@ fn old_kernel_without_link_layer_and_hw_counters() {
 #[test]
 fn hfi1_counters_keep_their_names_and_device_ones_have_no_port() {
     let tree = Tree::new([Device::hfi1("hfi1_0")]);
-    let metrics = look(&tree);
+    let metrics = read_once(&tree);
     let of_port = tree.numbers("hfi1_0", "ports/1/hw_counters");
     let of_device = tree.numbers("hfi1_0", "hw_counters");
     let number = |name: &str, labels: &[(&str, &str)]| {
@@ -182,7 +182,7 @@ fn hfi1_counters_keep_their_names_and_device_ones_have_no_port() {
 
 #[test]
 fn device_without_counters_is_exported() {
-    let metrics = look(&Tree::new([Device::irdma("irdma0"), Device::siw("siw0")]));
+    let metrics = read_once(&Tree::new([Device::irdma("irdma0"), Device::siw("siw0")]));
     assert!(metrics.sample("infiniband_port_receive_bytes_total", &[]).is_none());
     assert!(metrics.sample("infiniband_port_symbol_errors_total", &[]).is_none());
     assert_eq!(devices(&metrics, "infiniband_port_state"), ["irdma0", "siw0"]);
@@ -206,7 +206,7 @@ fn driver_specific_names_map_to_one_metric() {
         Device::irdma_gen3("rocep50s0"),
         Device::efa("rdmap0s30"),
     ]);
-    let metrics = look(&tree);
+    let metrics = read_once(&tree);
     for (device, file, metric) in [
         ("mlx5_bond_0", "ports/1/hw_counters/np_cnp_sent", "np_cnp_sent"),
         ("irdma0", "ports/1/hw_counters/cnpSent", "np_cnp_sent"),
@@ -230,7 +230,7 @@ fn driver_specific_names_map_to_one_metric() {
 #[test]
 fn virtual_functions_without_guid_are_distinct() {
     let tree = Tree::new([Device::mlx5_vf("mlx5_4", 1), Device::mlx5_vf("mlx5_5", 2)]);
-    let metrics = look(&tree);
+    let metrics = read_once(&tree);
     for device in ["mlx5_4", "mlx5_5"] {
         let number = tree.numbers(device, "ports/1/counters")["port_rcv_packets"];
         assert_eq!(

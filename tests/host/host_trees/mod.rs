@@ -18,7 +18,7 @@ use rig::sysfs::Tree;
 use rig::{Exporter, Metrics};
 
 /// The metrics after one read of a tree.
-fn look(tree: &Tree) -> Metrics {
+fn read_once(tree: &Tree) -> Metrics {
     look_with(tree, &[])
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::host_trees::look;
+use crate::host_trees::read_once;
 use test_rig::sysfs::{Content, Device, Tree, hgx};
 use test_rig::{Metrics, NodeExporter};
 
@@ -111,7 +111,7 @@ fn each_node_exporter_value_has_an_equal() {
     let mut seen = BTreeSet::new();
     for tree in &trees {
         let theirs = theirs(tree).unwrap();
-        seen.append(&mut compare(&theirs, &look(tree)));
+        seen.append(&mut compare(&theirs, &read_once(tree)));
     }
     // Each row of the table was tested.
     let table: BTreeSet<String> =
@@ -149,7 +149,7 @@ fn broken_device_fails_node_exporter_but_not_us() {
         let tree = Tree::new([odd.clone(), Device::mlx5_ndr("mlx5_9", 9)]);
         let log = theirs(&tree).expect_err("node_exporter manages now");
         assert_eq!(log.contains("collector failed"), says_so, "{odd:?}: {log}");
-        let ours = look(&tree);
+        let ours = read_once(&tree);
         let sound = [("device", "mlx5_9")];
         assert_eq!(ours.get("infiniband_port_state", &sound), Some(4.0), "{odd:?}");
         assert!(ours.sample("infiniband_port_receive_bytes_total", &sound).is_some(), "{odd:?}");

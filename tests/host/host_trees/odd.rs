@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use crate::host_trees::{devices, look};
+use crate::host_trees::{devices, read_once};
 use test_rig::sysfs::{Content, Device, Tree};
 use test_rig::{Exporter, Metrics, wait_until};
 
@@ -15,8 +15,8 @@ fn sound() -> Device {
 
 /// Reads odd devices next to a healthy one, whose samples must be complete.
 fn beside_a_sound_one(odd: impl IntoIterator<Item = Device>) -> Metrics {
-    let alone = look(&Tree::new([sound()]));
-    let together = look(&Tree::new(odd.into_iter().chain([sound()])));
+    let alone = read_once(&Tree::new([sound()]));
+    let together = read_once(&Tree::new(odd.into_iter().chain([sound()])));
     let of_sound = |metrics: &Metrics| {
         let mut samples = metrics.samples.clone();
         samples.retain(|sample| sample.has(&[("device", "mlx5_9")]));
@@ -230,7 +230,7 @@ fn entries_that_are_no_devices_are_skipped() {
     );
     tree.put("class/infiniband/abi_version", "1\n");
     std::fs::create_dir(tree.path().join("class/infiniband/mlx5_6")).unwrap();
-    let metrics = look(&tree);
+    let metrics = read_once(&tree);
     for family in [
         "infiniband_port_state",
         "infiniband_device_port_info",
@@ -295,7 +295,7 @@ fn host_without_devices_is_ready() {
         if !tree.devices().is_empty() {
             std::fs::remove_dir_all(tree.path().join("class")).unwrap();
         }
-        let metrics = look(&tree);
+        let metrics = read_once(&tree);
         assert_eq!(metrics.all("infiniband_device_up").count(), 0);
         assert_eq!(metrics.all("infiniband_port_state").count(), 0);
     }
