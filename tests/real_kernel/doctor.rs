@@ -20,7 +20,7 @@ fn findings(devices: &str, flags: &[&str]) -> (i32, Vec<String>) {
 
 #[track_caller]
 fn has(findings: &[String], says: &str) {
-    assert!(findings.iter().any(|it| it.contains(says)), "{says}: {report:#?}");
+    assert!(findings.iter().any(|it| it.contains(says)), "{says}: {findings:#?}");
 }
 
 #[test]

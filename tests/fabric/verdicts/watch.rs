@@ -107,11 +107,11 @@ pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
     for (wanted, found) in case.wanted.iter().zip(&found) {
         let it = link(&observation, wanted.link);
         if found.is_none() {
-            let is = it.map(told);
+            let is = it.map(summary);
             problems.push(format!("{}: {} is only {is:?}", case.name, wanted.link));
         }
         if wanted.passes && it.is_some_and(|it| it.verdict >= Verdict::Watch) {
-            problems.push(format!("{}: {} stays {:?}", case.name, wanted.link, it.map(told)));
+            problems.push(format!("{}: {} stays {:?}", case.name, wanted.link, it.map(summary)));
         }
     }
     if let Err(problem) = (case.check)(&observation) {
