@@ -118,7 +118,7 @@ pub fn ports_of(view: FabricView<'_>, node: NodeIndex) -> Vec<Port> {
     let links: Vec<&LinkFindings> = (view.findings.links.iter())
         .filter(|findings| at_node(findings.link.0) || at_node(findings.link.1))
         .collect();
-    let watched = fabric.ports_of(node).filter(|index| fabric.is_watched(*index));
+    let watched = fabric.ports_of(node).filter(|index| fabric.is_monitored(*index));
     let ports = watched.map(|index| {
         let is_its = |link: &&&LinkFindings| link.link.0 == index || link.link.1 == index;
         port(view, index, links.iter().find(is_its).copied())

@@ -5,7 +5,7 @@ use fabric_observation::Board;
 use ib_fabric::topology::{End, LinkId};
 use ib_fabric::{NodeIndex, PortIndex, unique};
 use ib_health::evidence;
-use ib_mad::label::natural;
+use ib_mad::label::natural_key;
 use ib_mad::{Guid, Lid, PortNumber};
 
 use super::model::{Hit, Search};
@@ -179,7 +179,7 @@ impl FabricHit<'_> {
     fn order(&self, other: &Self) -> std::cmp::Ordering {
         let (own, others) = (self.name_and_end(), other.name_and_end());
         (self.quality.cmp(&other.quality))
-            .then_with(|| natural(own.0).cmp(&natural(others.0)))
+            .then_with(|| natural_key(own.0).cmp(&natural_key(others.0)))
             .then_with(|| (self.view.name, own.1).cmp(&(other.view.name, others.1)))
     }
 

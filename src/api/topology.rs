@@ -10,7 +10,7 @@ use ib_fabric::topology::Link as Cable;
 use ib_fabric::{Fabric, NodeIndex};
 use ib_health::congestion::Role;
 use ib_health::{Verdict, evidence};
-use ib_mad::label::{Piece, natural};
+use ib_mad::label::{NaturalPart, natural_key};
 use ib_mad::node::NodeKind;
 
 use super::links::with_findings;
@@ -146,7 +146,7 @@ struct PlacedSwitch {
 /// The switches in the order in which they are listed: the lowest level first, a group together, by name within
 /// it. Numbers in names compare by value.
 fn ordered_switches(fabric: &Fabric) -> Vec<PlacedSwitch> {
-    let levels = Levels::of(fabric);
+    let levels = Levels::compute(fabric);
     let nodes: Vec<NodeIndex> =
         fabric.node_indexes().filter(|index| fabric.node(*index).is_switch()).collect();
     let levels: Vec<Option<u8>> = nodes.iter().map(|node| levels.level(*node)).collect();
@@ -156,9 +156,9 @@ fn ordered_switches(fabric: &Fabric) -> Vec<PlacedSwitch> {
         a.copied().zip(b.copied()).filter(|(a, b)| a != b)
     });
     let groups = groups(&levels, &pairs.collect::<Vec<_>>());
-    let name = |place: usize| natural(&fabric.node(nodes[place]).name);
+    let name = |place: usize| natural_key(&fabric.node(nodes[place]).name);
     // A group comes where the first of its members by name does.
-    let mut first_names: HashMap<(Option<u8>, usize), Vec<Piece<'_>>> = HashMap::new();
+    let mut first_names: HashMap<(Option<u8>, usize), Vec<NaturalPart<'_>>> = HashMap::new();
     for place in 0..nodes.len() {
         let name = name(place);
         let first = first_names.entry((levels[place], groups[place]));

@@ -5,18 +5,18 @@ use maud::{Markup, html};
 use crate::api::model::port::{LinkDetail, Port};
 use crate::pages::components;
 use fabric_history::clock::Clock;
-use ib_mad::counter::{Kind, Row, TABLE};
+use ib_mad::counter::{CounterKind, CounterRow, TABLE};
 
 /// The counters of both ends except traffic, and bit error ratios with their limits.
 pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
     let ports = &detail.ports;
-    let rows = TABLE.iter().filter(|row| row.kind != Kind::Traffic);
-    let read: Vec<&Row> = rows
+    let rows = TABLE.iter().filter(|row| row.kind != CounterKind::Traffic);
+    let read: Vec<&CounterRow> = rows
         .filter(|row| ports.iter().any(|port| port.counters.contains_key(row.metric)))
         .collect();
     let is_zero =
-        |row: &&&Row| ports.iter().all(|port| of(port, row).is_none_or(|count| count == 0));
-    let (zero, nonzero): (Vec<&Row>, Vec<&Row>) = read.iter().partition(is_zero);
+        |row: &&&CounterRow| ports.iter().all(|port| of(port, row).is_none_or(|count| count == 0));
+    let (zero, nonzero): (Vec<&CounterRow>, Vec<&CounterRow>) = read.iter().partition(is_zero);
     html! {
         h2 { "Errors and waits" }
         @if read.is_empty() {
@@ -37,11 +37,11 @@ pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
 }
 
 /// A counter of a port, in the unit of its metric.
-fn of(port: &Port, row: &Row) -> Option<u64> {
+fn of(port: &Port, row: &CounterRow) -> Option<u64> {
     port.counters.get(row.metric).copied()
 }
 
-fn table(ports: &[Port; 2], rows: &[&Row]) -> Markup {
+fn table(ports: &[Port; 2], rows: &[&CounterRow]) -> Markup {
     html! {
         div .wide tabindex="0" role="group" aria-label="Counters" { table .counters {
             thead { tr {
@@ -58,7 +58,7 @@ fn table(ports: &[Port; 2], rows: &[&Row]) -> Markup {
     }
 }
 
-fn cell(port: &Port, row: &Row) -> Markup {
+fn cell(port: &Port, row: &CounterRow) -> Markup {
     let full = |names: &[crate::api::model::Label]| names.iter().any(|name| name == row.metric);
     html! {
         @match of(port, row) {

@@ -6,7 +6,7 @@ use crate::api::model::Verdicts;
 use crate::api::model::topology::{CongestionCounts, Suspect, Switch, Topology};
 use crate::pages::{address, components};
 use ib_health::Verdict;
-use ib_mad::label::shortened;
+use ib_mad::label::abbreviate;
 
 use super::layout::{Layout, Line, SwitchBox};
 
@@ -117,7 +117,7 @@ impl Picture<'_> {
                 title { (about) }
                 rect class={ "box " (class) } x=(tenth(middle - half)) y=(top) width=(tenth(half * 2.0)) height=(BOX.1) rx="4" {}
                 @for (place, line) in text.iter().enumerate() {
-                    text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (shortened(line, if place > 0 { letters * 6 / 5 } else { letters })) }
+                    text .unit[place > 0] x=(tenth(middle)) y=(first_line + place as f64 * 14.0) { (abbreviate(line, if place > 0 { letters * 6 / 5 } else { letters })) }
                 }
             }
             (congestion_counts(of, middle + half, top - 4.0))
