@@ -11,9 +11,9 @@ use axum::routing::get;
 use axum::{Router, middleware};
 
 use super::api;
-use super::pages::page::problem;
-use super::pages::{self, Desk};
-use crate::api::archive::{Archive, Said};
+use super::pages::page::Problem;
+use super::pages::{self, PageContext};
+use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
 use crate::metrics::body::{Packed, Unpacked};
 use crate::metrics::negotiate;
@@ -21,55 +21,64 @@ use crate::metrics::process::Process;
 use exporter_web::host;
 use exporter_web::refusal::{refused, wrong};
 
-/// The parameters by which other exporters choose among their collectors (node_exporter).
-const CHOICES: [&str; 2] = ["collect[]", "exclude[]"];
+/// The parameters that select collectors in other exporters (node_exporter).
+const COLLECTOR_FILTERS: [&str; 2] = ["collect[]", "exclude[]"];
 
-/// What the handlers share.
+/// The state of the handlers.
 #[derive(Clone, Debug)]
 pub struct Site {
     latest: Latest,
     process: Process,
     telemetry_path: Arc<str>,
-    archive: Archive,
+    history: HistoryService,
 }
 
 impl Site {
     /// A site that serves the latest exposition.
     pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
-        Site { latest, process, telemetry_path: telemetry_path.into(), archive: Archive::new(None) }
+        Site {
+            latest,
+            process,
+            telemetry_path: telemetry_path.into(),
+            history: HistoryService::new(None),
+        }
     }
 
-    /// The same with a history, in this file.
+    /// Adds the history in this file.
     #[must_use]
     pub fn with_history(self, file: Option<PathBuf>) -> Self {
-        Site { archive: Archive::new(file.map(Arc::from)), ..self }
+        Site { history: HistoryService::new(file.map(Arc::from)), ..self }
     }
 
     /// Its routes.
     pub fn router(self) -> Router {
-        let api = api::router(self.latest.clone(), self.archive.clone());
-        let desk = Desk::new(self.latest.clone(), self.archive.clone(), &self.telemetry_path);
+        let api = api::router(self.latest.clone(), self.history.clone());
+        let context = PageContext {
+            latest: self.latest.clone(),
+            history: self.history.clone(),
+            telemetry_path: Arc::clone(&self.telemetry_path),
+        };
         Router::new()
             .route(&Arc::clone(&self.telemetry_path), get(metrics))
             .route("/-/healthy", get(|| async { "healthy\n" }))
             .route("/-/ready", get(ready))
             .with_state(self)
             .merge(api)
-            .merge(pages::router(desk))
-            .fallback(nowhere)
-            // Of all routes above.
+            .merge(pages::router(context))
+            .fallback(not_found)
+            // For all routes above.
             .method_not_allowed_fallback(not_allowed)
             .layer(middleware::from_fn(host::require))
     }
 }
 
-/// An address at which there is nothing: a page for people, a line for programs.
-async fn nowhere(uri: Uri) -> Response {
+/// 404: a page for people, one line of text below /api/.
+async fn not_found(uri: Uri) -> Response {
     let what = format!("Nothing is at {}.", uri.path());
     if uri.path().starts_with("/api/") {
         return refused(StatusCode::NOT_FOUND, &format!("{what} What there is: {}", api::OPENAPI));
     }
-    problem(StatusCode::NOT_FOUND, "No such page", &what)
+    Problem::not_found("No such page", what).into_response()
 }
 
 /// axum adds the header Allow.
@@ -85,11 +94,12 @@ async fn ready(State(site): State<Site>) -> (StatusCode, String) {
     }
 }
 
-async fn metrics(State(site): State<Site>, said: Said, headers: HeaderMap) -> Response {
-    // Whoever asks for a part must not get the whole instead. Other parameters are ignored: a scrape
-    // configuration may have its own (`params`).
-    let pairs = said.map(|Query(pairs)| pairs).unwrap_or_default();
-    if let Some((name, value)) = pairs.iter().find(|(name, _)| CHOICES.contains(&&**name)) {
+async fn metrics(State(site): State<Site>, query: QueryResult, headers: HeaderMap) -> Response {
+    // A request for some collectors must not be answered with all metrics. Other parameters are ignored: a
+    // scrape configuration may add its own (`params`).
+    let pairs = query.map(|Query(pairs)| pairs).unwrap_or_default();
+    if let Some((name, value)) = pairs.iter().find(|(name, _)| COLLECTOR_FILTERS.contains(&&**name))
+    {
         return wrong(&format!(
             "{name}: {value:?}: there are no collectors to choose from: each scrape has all metrics"
         ));

@@ -1,7 +1,7 @@
-//! The exporter does not keep a kernel module from being removed, as an upgrade of the drivers does
-//! while it runs; and where the kernel itself keeps it, how to go about it.
+//! The exporter does not prevent the removal of a kernel module, as by a driver upgrade while it runs; and
+//! where the kernel prevents it, how to proceed.
 //!
-//! Modules are the guest's, one for all, so these tests have a guest that no others run in.
+//! Modules are shared by the whole guest, so these tests have a guest of their own.
 
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -15,13 +15,13 @@ use rig::guest::{Guest, GuestExporter};
 use rig::metrics::Metrics;
 use rig::wait_until;
 
-/// How long something that is to be seen may take.
+/// How long an expected change may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A removal takes the guest milliseconds; whoever is waited for, it would take for ever.
+/// A removal takes the guest milliseconds; one that waits for an open file would never end.
 const REMOVAL_LIMIT: u32 = 10;
 
-/// Waits until the metrics are such.
+/// Waits until the metrics fulfill a condition.
 fn wait(exporter: &GuestExporter, what: &str, found: impl Fn(&Metrics) -> bool) {
     wait_until(LIMIT, what, || found(&exporter.metrics()).then_some(()));
 }
@@ -54,17 +54,17 @@ fn unload(module: &str) {
     Guest::get().must(&format!("timeout {REMOVAL_LIMIT} rmmod {module}"));
 }
 
-/// Modules are one for all tests that take them away; and rdma_rxe, as it goes, removes all devices
-/// of its driver id, which are testhca's as well (`ib_unregister_driver`).
+/// Tests that unload modules run one at a time: they share the modules, and rdma_rxe, when unloaded, removes
+/// all devices of its driver id, which include testhca's (`ib_unregister_driver`).
 fn alone() -> MutexGuard<'static, ()> {
     static MODULES: Mutex<()> = Mutex::new(());
     MODULES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// mlx5_ib and most others are such: ib_uverbs takes their devices from who holds them open
-/// (`disassociate_ucontext`), so the removal waits for nobody.
+/// mlx5_ib and most other drivers: ib_uverbs takes their devices away from the processes that hold them open
+/// (`disassociate_ucontext`), so the removal does not wait.
 #[test]
-fn a_driver_that_can_take_its_devices_back_is_removed_at_once() {
+fn driver_with_disassociation_unloads_at_once() {
     let _alone = alone();
     let guest = Guest::get();
     let hca = guest.testhca("unload", 1, false);
@@ -84,13 +84,13 @@ fn a_driver_that_can_take_its_devices_back_is_removed_at_once() {
     drop((exporter, hca));
 }
 
-/// A driver that cannot take its devices back is pinned by the kernel for as long as anybody holds a
-/// uverbs node of it: `ib_uverbs_open` takes a reference to its module (`module_dependent`,
-/// drivers/infiniband/core/uverbs_main.c). `delete_module` refuses for that reference before it asks
-/// the driver anything, and no uevent tells of the attempt, so that nobody could let go in time. The
-/// way out is to remove the devices first, which is told of.
+/// A driver without disassociation is pinned by the kernel while a process holds a uverbs node of it open:
+/// `ib_uverbs_open` takes a reference to its module (`module_dependent`,
+/// drivers/infiniband/core/uverbs_main.c). `delete_module` fails because of that reference before it calls
+/// the driver, and no uevent announces the attempt, so no process could close the node in time. The way out is
+/// to remove the devices first, which is announced.
 #[test]
-fn a_driver_that_cannot_is_removed_once_its_devices_are() {
+fn driver_without_disassociation_unloads_after_its_devices() {
     let _alone = alone();
     let guest = Guest::get();
     let rxe = guest.rxe("pinned");
@@ -98,7 +98,7 @@ fn a_driver_that_cannot_is_removed_once_its_devices_are() {
     wait_heard(&exporter, 1);
     let refused = guest.sh(&format!("timeout {REMOVAL_LIMIT} rmmod rdma_rxe"));
     assert_ne!(refused.status, 0, "{refused:?}");
-    // EWOULDBLOCK is what the kernel says of a module in use.
+    // EWOULDBLOCK is the kernel's error for a module in use.
     assert!(refused.text.contains("Resource temporarily unavailable"), "{refused:?}");
     assert_eq!(guest.must("cat /sys/module/rdma_rxe/refcnt").trim(), "1", "the exporter's alone");
 
@@ -112,9 +112,9 @@ fn a_driver_that_cannot_is_removed_once_its_devices_are() {
     drop((exporter, rxe));
 }
 
-/// Without libibverbs nothing is held open but files of sysfs, which keep no module.
+/// Without libibverbs only files of sysfs are open, which do not hold a module.
 #[test]
-fn without_events_no_driver_is_kept() {
+fn no_driver_is_held_without_events() {
     let _alone = alone();
     let guest = Guest::get();
     let rxe = guest.rxe("unpinned");

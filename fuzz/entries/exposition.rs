@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
-use fabric_exporter::api::links;
+use fabric_exporter::api::{Filter, links};
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::{Exposition, Format};
 use fabric_observation::Board;
@@ -12,9 +12,9 @@ use flate2::read::DeflateDecoder;
 
 /// Renders a board in every form there is, and reads each as strictly as its readers do.
 pub fn check(board: Board) {
-    let ask = links::Ask::default();
-    let told = links::links(&board.fabrics, &ask);
-    let json = links::json(&board.fabrics, &ask).unwrap();
+    let filter = Filter::default();
+    let told = links::links(&board.fabrics, &filter);
+    let json = links::json(&board.fabrics, &filter).unwrap();
     assert_eq!(serde_json::to_vec(&told).unwrap(), json);
     let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert!(value["fabrics"].is_array());

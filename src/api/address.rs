@@ -1,37 +1,34 @@
-//! Where the pages are. An alert's labels are all that is needed to make one.
+//! The addresses of the pages. The labels of an alert suffice to build one.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use ib_fabric::topology::{End, LinkId};
-use ib_mad::Guid;
-
-/// The fabric at a glance.
+/// The overview of all fabrics.
 pub const OVERVIEW: &str = "/";
-/// The list of cables: `?fabric=NAME&verdict=bad`.
+/// The list of links: `?fabric=NAME&verdict=bad`.
 pub const LINKS: &str = "/links";
-/// A cable, by its id: `/link/0x…:5-0x…:1?fabric=NAME`.
+/// A link, by its id: `/link/0x…:5-0x…:1?fabric=NAME`.
 pub const LINK: &str = "/link/{link}";
 /// A node, by its GUID: `/node/0x…?fabric=NAME`.
 pub const NODE: &str = "/node/{guid}";
-/// A port, by its node's GUID and its number: leads to its cable, or to its node.
+/// A port, by its node's GUID and its number: redirects to its link, or to its node.
 pub const PORT: &str = "/port/{guid}/{port}";
-/// How the fabric is wired: `?fabric=NAME`.
+/// The topology of a fabric: `?fabric=NAME`.
 pub const TOPOLOGY: &str = "/topology";
-/// What happened lately.
+/// The latest events.
 pub const EVENTS: &str = "/events";
-/// This host's own devices.
+/// The devices of this host.
 pub const HOST: &str = "/host";
-/// What has a name, a GUID or a LID: `?q=…`.
+/// The search by name, GUID or LID: `?q=…`.
 pub const SEARCH: &str = "/search";
-/// How the pages look.
+/// The style sheet of all pages.
 pub const STYLE: &str = "/-/style.css";
 
-/// What is written otherwise in a device's name: those that the kernel gives need nothing.
-const NAMED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
+/// The characters to escape in a device's name in a fragment; the kernel's own names need no escape.
+const IN_FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'-').remove(b'.');
 
-/// A path with some pairs behind it, those left out that say nothing.
+/// A path with query parameters; empty values are left out.
 pub fn with(path: &str, pairs: &[(&str, &str)]) -> String {
     let mut address = path.to_owned();
     for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
@@ -42,32 +39,34 @@ pub fn with(path: &str, pairs: &[(&str, &str)]) -> String {
     address
 }
 
-/// A cable's page.
-pub fn link(fabric: &str, link: LinkId) -> String {
-    with(&format!("/link/{link}"), &[("fabric", fabric)])
+/// The page of a link, by its id.
+pub fn link(fabric: &str, id: impl Display) -> String {
+    with(&format!("/link/{id}"), &[("fabric", fabric)])
 }
 
-/// A node's page.
-pub fn node(fabric: &str, guid: Guid) -> String {
+/// The page of a node, by its GUID.
+pub fn node(fabric: &str, guid: impl Display) -> String {
     with(&format!("/node/{guid}"), &[("fabric", fabric)])
 }
 
-/// A port's place on its node's page.
-pub fn port_of_node(fabric: &str, (guid, number): End) -> String {
+/// A port's row on the page of its node.
+pub fn port_of_node(fabric: &str, guid: impl Display, number: u8) -> String {
     format!("{}#port-{number}", node(fabric, guid))
 }
 
-/// A device's place on the page of this host's. Whoever renames one may call it what he likes.
+/// A device's section on the page of this host. A device can be renamed to any text.
 pub fn device(name: &str) -> String {
-    format!("{HOST}#{}", utf8_percent_encode(name, NAMED))
+    format!("{HOST}#{}", utf8_percent_encode(name, IN_FRAGMENT))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ib_fabric::topology::LinkId;
+    use ib_mad::Guid;
 
     #[test]
-    fn names_cannot_break_out_of_an_address() {
+    fn names_in_addresses_are_percent_encoded() {
         assert_eq!(
             with("/links", &[("fabric", "a&b=\"c d\"#"), ("verdict", ""), ("page", "2")]),
             "/links?fabric=a%26b%3D%22c%20d%22%23&page=2"
@@ -79,9 +78,9 @@ mod tests {
         assert_eq!((&*device("mlx5_0"), &*device("a b#%")), ("/host#mlx5_0", "/host#a%20b%23%25"));
     }
 
-    /// What pages are called is not free for the metrics.
+    /// The telemetry path must not be one of these.
     #[test]
-    fn the_settings_know_which_paths_are_taken() {
+    fn page_paths_are_reserved_in_the_config() {
         for path in [LINKS, LINK, NODE, PORT, TOPOLOGY, EVENTS, HOST, SEARCH, STYLE] {
             let first = path.split('/').nth(1).unwrap();
             assert!(crate::config::RESERVED_PATHS.contains(&first), "{path}");

@@ -1,8 +1,8 @@
-//! `/api/v1/history/dump`: a copy of a window, made beside the history and given away.
+//! `/api/v1/history/dump`: a copy of a window of the history, written next to the history file and sent.
 //!
-//! One is made or given away at a time, for each is as large as the window; the disk's last bytes are left
-//! alone. The copy has no name while it is written and given away, so that nothing stays of it. It is read
-//! on threads that may wait for a disk: those that serve others do not.
+//! One copy at a time is made or sent, since it is as large as the window; the last free bytes of the disk are
+//! not used. The copy is a file without a name, so nothing is left of it. It is read on blocking threads: a slow
+//! disk does not delay other requests.
 
 use std::fs::File;
 use std::io::Read;
@@ -20,74 +20,72 @@ use tokio::task::JoinHandle;
 use fabric_history::question::read_window;
 use fabric_history::settings::LEAST_FREE;
 
-use crate::api::archive;
-use crate::api::archive::{Archive, Said, status_of};
+use crate::api::history_service::{HistoryService, QueryResult, run_query, status_of};
 use exporter_web::refusal::{busy, refused, wrong};
 
-/// How much is read at a time: from memory, mostly, for it was just written.
-const CHUNK: usize = 128 * 1024;
+/// The bytes of one read. They come from the page cache mostly, since they were just written.
+const CHUNK_BYTES: usize = 128 * 1024;
 
-pub(super) async fn dump(State(archive): State<Archive>, pairs: Said) -> Response {
-    let (file, pairs) = match archive.asked(pairs) {
-        Ok(asked) => asked,
-        Err(refusal) => return refusal,
+pub(super) async fn dump(State(history): State<HistoryService>, pairs: QueryResult) -> Response {
+    let (file, pairs) = match history.open_request(pairs) {
+        Ok(request) => request,
+        Err(response) => return response,
     };
     let window = match read_window(&pairs) {
         Ok(window) => window,
         Err(problem) => return wrong(&problem),
     };
-    let Ok(seat) = archive.copies.try_acquire_owned() else {
+    let Ok(permit) = history.dump_permits.try_acquire_owned() else {
         return busy("a copy is being made or fetched already: try again");
     };
-    let made = archive::answer(file, move |reader| {
+    let result = run_query(file, move |reader| {
         let (dumped, file) = reader.dump_unnamed(window, LEAST_FREE)?;
-        Ok(Copied::new(file, dumped.bytes, seat))
+        Ok(DumpBody::new(file, dumped.bytes, permit))
     });
-    match made.await {
-        Ok(Ok(copied)) => {
+    match result.await {
+        Ok(Ok(body)) => {
             let head = [
                 (header::CONTENT_TYPE, "application/vnd.sqlite3"),
                 (header::CONTENT_DISPOSITION, "attachment; filename=\"history.db\""),
             ];
-            (head, axum::body::Body::new(copied)).into_response()
+            (head, axum::body::Body::new(body)).into_response()
         }
         Ok(Err(error)) => refused(status_of(&error), &error.to_string()),
         Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }
 
-/// A file that is read.
-struct Source {
+/// The copy while it is sent.
+struct DumpFile {
     file: File,
-    /// Nobody else has a copy made before this is gone. It goes with the file, also to a thread that waits
-    /// for a disk: there is one such thread at most.
-    _seat: OwnedSemaphorePermit,
+    /// No other copy is made until this is dropped. It goes with the file, also to a thread that waits for the
+    /// disk: there is at most one such thread.
+    _permit: OwnedSemaphorePermit,
 }
 
-/// Who has the file at present.
-enum Reading {
-    Idle(Source),
-    /// A thread that reads from it.
-    Busy(JoinHandle<(Source, std::io::Result<Vec<u8>>)>),
-    /// Nobody: all is read, or it cannot be.
-    Over,
+/// The owner of the file.
+enum DumpState {
+    Idle(DumpFile),
+    /// A blocking thread that reads a chunk.
+    Reading(JoinHandle<(DumpFile, std::io::Result<Vec<u8>>)>),
+    /// None: all is read, or a read failed.
+    Done,
 }
 
-/// A copy on its way to who asked for it.
-struct Copied {
-    reading: Reading,
+/// The body of the response: the bytes of the copy.
+struct DumpBody {
+    state: DumpState,
     left: u64,
 }
 
-impl Copied {
-    fn new(file: File, bytes: u64, seat: OwnedSemaphorePermit) -> Self {
-        // SQLite wrote it by a descriptor of its own: this one is still at its beginning.
-        let source = Source { file, _seat: seat };
-        Copied { reading: Reading::Idle(source), left: bytes }
+impl DumpBody {
+    fn new(file: File, bytes: u64, permit: OwnedSemaphorePermit) -> Self {
+        // SQLite wrote through its own descriptor: the offset of this one is still 0.
+        DumpBody { state: DumpState::Idle(DumpFile { file, _permit: permit }), left: bytes }
     }
 }
 
-impl Body for Copied {
+impl Body for DumpBody {
     type Data = Bytes;
     type Error = std::io::Error;
 
@@ -98,26 +96,26 @@ impl Body for Copied {
         if self.left == 0 {
             return Poll::Ready(None);
         }
-        let mut thread = match std::mem::replace(&mut self.reading, Reading::Over) {
-            Reading::Over => return Poll::Ready(None),
-            Reading::Busy(thread) => thread,
-            Reading::Idle(mut source) => {
-                let bytes = CHUNK.min(usize::try_from(self.left).unwrap_or(CHUNK));
+        let mut thread = match std::mem::replace(&mut self.state, DumpState::Done) {
+            DumpState::Done => return Poll::Ready(None),
+            DumpState::Reading(thread) => thread,
+            DumpState::Idle(mut dump) => {
+                let bytes = CHUNK_BYTES.min(usize::try_from(self.left).unwrap_or(CHUNK_BYTES));
                 tokio::task::spawn_blocking(move || {
                     let mut chunk = vec![0; bytes];
-                    let read = source.file.read_exact(&mut chunk);
-                    (source, read.map(|()| chunk))
+                    let read = dump.file.read_exact(&mut chunk);
+                    (dump, read.map(|()| chunk))
                 })
             }
         };
         let Poll::Ready(read) = Pin::new(&mut thread).poll(cx) else {
-            self.reading = Reading::Busy(thread);
+            self.state = DumpState::Reading(thread);
             return Poll::Pending;
         };
-        let (source, read) = read.map_err(std::io::Error::other)?;
+        let (dump, read) = read.map_err(std::io::Error::other)?;
         let chunk = read?;
         self.left -= chunk.len() as u64;
-        self.reading = Reading::Idle(source);
+        self.state = DumpState::Idle(dump);
         Poll::Ready(Some(Ok(Frame::data(chunk.into()))))
     }
 
@@ -137,31 +135,31 @@ mod tests {
 
     use super::*;
 
-    /// A disk that hangs: a pipe into which nobody writes yet.
+    /// An empty pipe stands for a disk that hangs.
     #[test]
-    fn a_disk_that_hangs_keeps_nobody_else_waiting() {
+    fn hanging_disk_does_not_block_other_tasks() {
         let (disk, mut writes) = std::io::pipe().unwrap();
-        let seats = Arc::new(Semaphore::new(1));
-        let seat = Arc::clone(&seats).try_acquire_owned().unwrap();
-        let copied = Copied::new(std::os::fd::OwnedFd::from(disk).into(), 5, seat);
+        let permits = Arc::new(Semaphore::new(1));
+        let permit = Arc::clone(&permits).try_acquire_owned().unwrap();
+        let body = DumpBody::new(std::os::fd::OwnedFd::from(disk).into(), 5, permit);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        // Where a read holds up the only thread, the test would never end by itself.
-        let (mut also_writes, is_held_up) = (writes.try_clone().unwrap(), Arc::default());
-        let (tell, told) = std::sync::mpsc::channel::<()>();
-        let held_up: Arc<AtomicBool> = Arc::clone(&is_held_up);
+        // If a read blocked the only thread, the test would not end by itself.
+        let (mut also_writes, was_blocked) = (writes.try_clone().unwrap(), Arc::default());
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let blocked: Arc<AtomicBool> = Arc::clone(&was_blocked);
         let rescue = std::thread::spawn(move || {
-            if told.recv_timeout(Duration::from_secs(10)).is_err() {
-                held_up.store(true, Ordering::SeqCst);
+            if receiver.recv_timeout(Duration::from_secs(10)).is_err() {
+                blocked.store(true, Ordering::SeqCst);
                 also_writes.write_all(b"12345").unwrap();
             }
         });
         let read = runtime.block_on(async {
-            let body = tokio::spawn(axum::body::to_bytes(axum::body::Body::new(copied), 100));
-            // The reader is asked for its first bytes before anybody else has a turn.
+            let body = tokio::spawn(axum::body::to_bytes(axum::body::Body::new(body), 100));
+            // The first chunk is requested before the other task runs.
             tokio::task::yield_now().await;
             let other = tokio::spawn(async move {
-                // After a rescue nobody listens any more, and all is read.
-                if tell.send(()).is_ok() {
+                // After a rescue the receiver is gone, and all is read.
+                if sender.send(()).is_ok() {
                     writes.write_all(b"abcde").unwrap();
                 }
             });
@@ -169,8 +167,8 @@ mod tests {
             body.await.unwrap().unwrap()
         });
         rescue.join().unwrap();
-        assert!(!is_held_up.load(Ordering::SeqCst), "a read of the disk held up the others");
+        assert!(!was_blocked.load(Ordering::SeqCst), "a read of the disk blocked the others");
         assert_eq!(read, "abcde");
-        assert_eq!(seats.available_permits(), 1);
+        assert_eq!(permits.available_permits(), 1);
     }
 }

@@ -1,111 +1,214 @@
-//! What other programs ask: JSON.
+//! The JSON API below `/api/v1`: its routes and their query parameters.
 
 pub mod address;
-pub mod archive;
-pub mod detail;
 mod dump;
-mod history;
+pub mod history_service;
 pub mod links;
 pub mod model;
 pub mod nodes;
 #[cfg(test)]
-mod openapi;
+mod openapi_tests;
 pub mod overview;
 pub mod ports;
 pub mod ranking;
 pub mod search;
 pub mod topology;
+pub mod view;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Query, State};
+use axum::extract::{Path, Query as UrlQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use fabric_history::query;
+use fabric_history::query::Query;
+use fabric_observation::{Board, Observation};
+use ib_mad::node::NodeKind;
 
-use crate::api::archive::{Archive, Said};
+use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
 use exporter_web::refusal::{refused, wrong};
-use links::Ask;
 
-/// Where the cables are told.
+/// The links.
 pub const LINKS: &str = "/api/v1/links";
-/// Where everything is told at a glance.
+/// One link.
+pub const LINK: &str = "/api/v1/links/{id}";
+/// The nodes.
+pub const NODES: &str = "/api/v1/nodes";
+/// One node.
+pub const NODE: &str = "/api/v1/nodes/{guid}";
+/// The topology of each fabric.
+pub const TOPOLOGY: &str = "/api/v1/topology";
+/// The overview.
 pub const OVERVIEW: &str = "/api/v1/overview";
-/// Where one searches.
+/// The search.
 pub const SEARCH: &str = "/api/v1/search";
-/// What can be asked, for programs that make clients of it.
+/// The OpenAPI description.
 pub const OPENAPI: &str = "/api/v1/openapi.json";
-
-/// The routes.
-pub fn router(latest: Latest, archive: Archive) -> Router {
-    Router::new()
-        .route(LINKS, get(get_links))
-        .route(OVERVIEW, get(get_overview))
-        .route(SEARCH, get(get_search))
-        .with_state(latest.clone())
-        .route(
-            OPENAPI,
-            get(async || ([(header::CONTENT_TYPE, JSON)], include_str!("openapi.json"))),
-        )
-        .merge(detail::router(latest))
-        .merge(history::router(archive))
-}
 
 const JSON: &str = "application/json";
 
-/// What an address asks for, or the refusal of one that is wrong: a parameter that is not known is refused,
-/// for a mistyped one would widen the answer without a word.
-#[expect(clippy::result_large_err, reason = "a response, once a request")]
-fn asked<T>(
-    said: Said,
-    read: impl FnOnce(&[(String, String)]) -> Result<T, String>,
-) -> Result<T, Response> {
-    let Query(pairs) = said.map_err(|rejection| wrong(&rejection.body_text()))?;
-    read(&pairs).map_err(|problem| wrong(&problem))
+/// The query parameters of a request. A route accepts some of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only the fabric of this name.
+    pub fabric: Option<String>,
+    /// Only suspect links.
+    pub suspect: bool,
+    /// Only nodes of this kind: the label of a [`NodeKind`].
+    pub kind: Option<&'static str>,
+    /// The text to search for.
+    pub q: String,
 }
 
-async fn get_overview(State(latest): State<Latest>, said: Said) -> Response {
-    if let Err(refusal) = asked(said, |pairs| query::Query::new(pairs, &[]).map(drop)) {
-        return refusal;
-    }
-    let exposition = Arc::clone(&latest.borrow());
-    told(move || serde_json::to_vec(&overview::overview(exposition.board()))).await
-}
-
-async fn get_search(State(latest): State<Latest>, said: Said) -> Response {
-    let read = |pairs: &[(String, String)]| {
-        query::Query::new(pairs, &["q"])?.required("q").map(str::to_owned)
-    };
-    let text = match asked(said, read) {
-        Ok(text) => text,
-        Err(refusal) => return refusal,
-    };
-    let exposition = Arc::clone(&latest.borrow());
-    told(move || serde_json::to_vec(&search::search(exposition.board(), &text))).await
-}
-
-/// What takes its time is put together on a thread that serves nobody else.
-async fn told(tell: impl FnOnce() -> serde_json::Result<Vec<u8>> + Send + 'static) -> Response {
-    match tokio::task::spawn_blocking(tell).await {
-        Ok(Ok(json)) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
-        _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
+impl Filter {
+    /// Parses query parameters. One that the route does not accept is an error: if a mistyped parameter were
+    /// ignored, the response would have more than was asked for.
+    fn parse(pairs: &[(String, String)], accepted: &[&str]) -> Result<Self, String> {
+        let query = Query::new(pairs, accepted)?;
+        let kinds = nodes::KINDS.map(NodeKind::label);
+        let kind = query.read("kind", |label| {
+            let known = kinds.into_iter().find(|kind| *kind == label);
+            known.ok_or_else(|| format!("must be one of: {}", kinds.join(", ")))
+        })?;
+        let q = if accepted.contains(&"q") { query.required("q")? } else { "" };
+        Ok(Filter {
+            fabric: query.optional("fabric")?.map(str::to_owned),
+            suspect: query.flag("suspect")?,
+            kind,
+            q: q.to_owned(),
+        })
     }
 }
 
-async fn get_links(State(latest): State<Latest>, said: Said) -> Response {
-    let ask = match asked(said, Ask::read) {
-        Ok(ask) => ask,
-        Err(refusal) => return refusal,
+/// Why a route has no JSON.
+enum BuildError {
+    /// The id in the path names nothing: 404.
+    NotFound(String),
+    /// The model cannot be written as JSON: 500.
+    Unwritable,
+}
+
+impl From<serde_json::Error> for BuildError {
+    fn from(_: serde_json::Error) -> Self {
+        BuildError::Unwritable
+    }
+}
+
+/// A route whose JSON is built from the latest snapshot.
+struct Route {
+    path: &'static str,
+    /// The query parameters that it accepts.
+    accepts: &'static [&'static str],
+    /// Builds the JSON from the query parameters and the id in the path, which is empty if there is none.
+    build: fn(&Board, &Filter, &str) -> Result<Vec<u8>, BuildError>,
+}
+
+static ROUTES: [Route; 7] = [
+    Route {
+        path: OVERVIEW,
+        accepts: &[],
+        build: |board, _, _| Ok(serde_json::to_vec(&overview::overview(board))?),
+    },
+    Route {
+        path: SEARCH,
+        accepts: &["q"],
+        build: |board, filter, _| Ok(serde_json::to_vec(&search::search(board, &filter.q))?),
+    },
+    Route {
+        path: LINKS,
+        accepts: &["fabric", "suspect"],
+        build: |board, filter, _| Ok(links::json(&board.fabrics, filter)?),
+    },
+    Route { path: LINK, accepts: &["fabric"], build: link },
+    Route {
+        path: NODES,
+        accepts: &["fabric", "kind"],
+        build: |board, filter, _| Ok(serde_json::to_vec(&nodes::nodes(&board.fabrics, filter))?),
+    },
+    Route { path: NODE, accepts: &["fabric"], build: node },
+    Route {
+        path: TOPOLOGY,
+        accepts: &["fabric"],
+        build: |board, filter, _| {
+            let topologies = topology::topologies(&board.fabrics, filter.fabric.as_deref());
+            Ok(serde_json::to_vec(&topologies)?)
+        },
+    },
+];
+
+/// The router of the whole API.
+pub fn router(latest: Latest, history: HistoryService) -> Router {
+    let mut router = Router::new();
+    for route in &ROUTES {
+        let handler = move |State(latest): State<Latest>, id: Option<Path<String>>, query| {
+            respond(latest, route, id.map(|Path(id)| id).unwrap_or_default(), query)
+        };
+        router = router.route(route.path, get(handler));
+    }
+    let openapi = async || ([(header::CONTENT_TYPE, JSON)], include_str!("openapi.json"));
+    router.with_state(latest).route(OPENAPI, get(openapi)).merge(history_service::router(history))
+}
+
+async fn respond(
+    latest: Latest,
+    route: &'static Route,
+    id: String,
+    query: QueryResult,
+) -> Response {
+    let pairs = query.map_err(|rejection| rejection.body_text());
+    let filter = match pairs.and_then(|UrlQuery(pairs)| Filter::parse(&pairs, route.accepts)) {
+        Ok(filter) => filter,
+        Err(problem) => return wrong(&problem),
     };
     let exposition = Arc::clone(&latest.borrow());
-    let fabrics = &exposition.board().fabrics;
-    if let Some(problem) = detail::unknown_fabric(fabrics, ask.fabric.as_deref()) {
+    if let Some(problem) = unknown_fabric(&exposition.board().fabrics, filter.fabric.as_deref()) {
         return wrong(&format!("fabric: {problem}"));
     }
-    // 60,000 ports are half a second: too long for a thread that serves others, too.
-    told(move || links::json(&exposition.board().fabrics, &ask)).await
+    // 60,000 ports take half a second: too long for a thread that serves other requests.
+    let build = move || (route.build)(exposition.board(), &filter, &id);
+    match tokio::task::spawn_blocking(build).await {
+        Ok(Ok(json)) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
+        Ok(Err(BuildError::NotFound(problem))) => refused(StatusCode::NOT_FOUND, &problem),
+        Ok(Err(BuildError::Unwritable)) | Err(_) => {
+            refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told")
+        }
+    }
+}
+
+fn link(board: &Board, filter: &Filter, id: &str) -> Result<Vec<u8>, BuildError> {
+    let parsed = id.parse().map_err(|error| BuildError::NotFound(format!("{id:?}: {error}")))?;
+    let link = ports::link_by_id(&board.fabrics, filter.fabric.as_deref(), parsed);
+    let missing = || BuildError::NotFound(format!("no cable has the id {parsed}"));
+    Ok(serde_json::to_vec(&link.ok_or_else(missing)?)?)
+}
+
+fn node(board: &Board, filter: &Filter, id: &str) -> Result<Vec<u8>, BuildError> {
+    let guid = id
+        .parse()
+        .map_err(|_| BuildError::NotFound(format!("{id:?}: no GUID such as 0x00aa000000000001")))?;
+    let node = nodes::node_by_guid(&board.fabrics, filter.fabric.as_deref(), guid);
+    let missing = || BuildError::NotFound(format!("no node has the GUID {guid}"));
+    Ok(serde_json::to_vec(&node.ok_or_else(missing)?)?)
+}
+
+/// The fabric of this name, or all fabrics without a name.
+pub fn selected<'a>(
+    fabrics: &'a [Arc<Observation>],
+    name: Option<&str>,
+) -> impl Iterator<Item = &'a Arc<Observation>> {
+    fabrics.iter().filter(move |observation| name.is_none_or(|name| name == observation.fabric))
+}
+
+/// The problem with a fabric name that no fabric has.
+pub fn unknown_fabric(fabrics: &[Arc<Observation>], name: Option<&str>) -> Option<String> {
+    let name = name?;
+    let names: Vec<&str> = fabrics.iter().map(|observation| &*observation.fabric).collect();
+    let others = match &names[..] {
+        [] => "none is swept here".to_owned(),
+        names => format!("there are: {}", names.join(", ")),
+    };
+    (!names.contains(&name)).then(|| format!("no fabric is called {name:?}; {others}"))
 }

@@ -1,8 +1,7 @@
-//! `/api/v1/nodes`: what is there, put together from a board.
+//! `/api/v1/nodes`: the nodes, built from the latest snapshots.
 
 use std::sync::Arc;
 
-use fabric_history::query::Query;
 use fabric_observation::Observation;
 use ib_fabric::NodeIndex;
 use ib_fabric::topology::Presence;
@@ -10,89 +9,71 @@ use ib_health::Verdict;
 use ib_mad::node::NodeKind;
 use ib_mad::{Guid, device};
 
-use super::links::Of;
-use super::model::Verdicts;
+use super::links::with_findings;
 use super::model::node::{FabricNodes, Node, NodeDetail, Nodes};
-use super::ports;
+use super::model::{Verdicts, verdict_from};
+use super::view::FabricView;
+use super::{Filter, ports, selected};
 
-/// Which nodes are asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ask {
-    /// Those of this fabric.
-    pub fabric: Option<String>,
-    /// Those of this kind: `switch`, `ca`, `router` or `aggregation_node`.
-    pub kind: Option<&'static str>,
-}
-
-impl Ask {
-    /// Reads an address; the error names the parameter that is wrong.
-    pub(super) fn read(pairs: &[(String, String)]) -> Result<Self, String> {
-        let query = Query::new(pairs, &["fabric", "kind"])?;
-        let labels = KINDS.map(NodeKind::label);
-        let kind = query.read("kind", |label| {
-            let known = labels.into_iter().find(|known| *known == label);
-            known.ok_or_else(|| format!("must be one of: {}", labels.join(", ")))
-        })?;
-        Ok(Ask { fabric: query.optional("fabric")?.map(str::to_owned), kind })
-    }
-}
-
-/// Kinds of nodes, in the order in which one speaks of them.
+/// The kinds of nodes, in the order in which they are listed.
 pub(super) const KINDS: [NodeKind; 4] =
     [NodeKind::Switch, NodeKind::Ca, NodeKind::Router, NodeKind::AggregationNode];
 
-/// What is known of the nodes that are asked for. No fabric may have the name that is.
-pub fn nodes(fabrics: &[Arc<Observation>], ask: &Ask) -> Nodes {
-    let wanted = |name: &str| ask.fabric.as_deref().is_none_or(|wanted| wanted == name);
-    let fabrics = fabrics.iter().filter(|observation| wanted(&observation.fabric));
-    let told = fabrics.map(|observation| {
-        let of = Of::new(observation);
+/// The nodes that a filter selects. A fabric name that no fabric has selects nothing.
+pub fn nodes(fabrics: &[Arc<Observation>], filter: &Filter) -> Nodes {
+    let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
+        let view = FabricView::new(observation);
         FabricNodes {
             fabric: observation.fabric.clone(),
-            swept_at: of.and_then(|of| of.time(of.snapshot.ended)),
-            nodes: of.map(|of| of_kind(of, ask.kind)).unwrap_or_default(),
+            swept_at: view.and_then(FabricView::swept_at),
+            nodes: view.map(|view| of_kind(observation, view, filter.kind)).unwrap_or_default(),
         }
     });
-    Nodes { fabrics: told.collect() }
+    Nodes { fabrics: fabrics.collect() }
 }
 
-/// A node by its GUID, with its ports, in a fabric.
-pub fn node(of: Of<'_>, guid: Guid) -> Option<NodeDetail> {
-    let index = of.snapshot.fabric.node_by_guid(guid)?;
-    let ports = ports::ports_of(of, index);
-    let mut verdicts = Verdicts::default();
-    for verdict in ports.iter().filter_map(|port| port.verdict.as_deref()) {
-        let known = Verdict::ALL.into_iter().find(|known| known.label() == verdict);
-        verdicts.add(known.unwrap_or(Verdict::Unknown));
-    }
-    Some(NodeDetail {
-        fabric: of.name.to_owned(),
-        swept_at: of.time(of.snapshot.ended),
-        node: Node { verdicts, ..one(of, index) },
-        ports,
+/// The node with this GUID and its ports, from the first of the selected fabrics that has it.
+pub fn node_by_guid(
+    fabrics: &[Arc<Observation>],
+    fabric: Option<&str>,
+    guid: Guid,
+) -> Option<NodeDetail> {
+    let mut views = selected(fabrics, fabric).filter_map(|it| FabricView::new(it));
+    views.find_map(|view| {
+        let index = view.snapshot.fabric.node_by_guid(guid)?;
+        let ports = ports::ports_of(view, index);
+        let mut verdicts = Verdicts::default();
+        for verdict in ports.iter().filter_map(|port| port.verdict.as_deref()) {
+            verdicts.add(verdict_from(verdict).unwrap_or(Verdict::Unknown));
+        }
+        Some(NodeDetail {
+            fabric: view.name.to_owned(),
+            swept_at: view.swept_at(),
+            node: node(view, index, verdicts),
+            ports,
+        })
     })
 }
 
-fn of_kind(of: Of<'_>, kind: Option<&str>) -> Vec<Node> {
-    let fabric = &of.snapshot.fabric;
+fn of_kind(observation: &Observation, view: FabricView<'_>, kind: Option<&str>) -> Vec<Node> {
+    let fabric = &view.snapshot.fabric;
     let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
-    let judged = of.findings.links.iter().map(Some).chain(std::iter::repeat(None));
-    for (cable, judged) in fabric.links().zip(judged) {
+    for (cable, findings) in with_findings(observation) {
         let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
-        let verdict = judged.map_or(Verdict::Unknown, |judged| judged.verdict);
+        let verdict = findings.map_or(Verdict::Unknown, |link| link.verdict);
         for node in [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten() {
             verdicts[node.0 as usize].add(verdict);
         }
     }
-    let of_kind = |index: &NodeIndex| {
+    let is_of_kind = |index: &NodeIndex| {
         kind.is_none_or(|kind| fabric.node(*index).identity.kind.label() == kind)
     };
-    let told = fabric.node_indexes().filter(of_kind);
-    told.map(|index| Node { verdicts: verdicts[index.0 as usize], ..one(of, index) }).collect()
+    let nodes = fabric.node_indexes().filter(is_of_kind);
+    nodes.map(|index| node(view, index, verdicts[index.0 as usize])).collect()
 }
 
-fn one(of: Of<'_>, index: NodeIndex) -> Node {
-    let (snapshot, fabric) = (of.snapshot, &of.snapshot.fabric);
+fn node(view: FabricView<'_>, index: NodeIndex, verdicts: Verdicts) -> Node {
+    let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
     let node = fabric.node(index);
     let identity = &node.identity;
     let presence = match node.presence {
@@ -113,8 +94,8 @@ fn one(of: Of<'_>, index: NodeIndex) -> Node {
         lid: fabric.ports_of(index).find_map(|port| fabric.lid_of(port)).map(|lid| lid.0),
         up: snapshot.is_up(index),
         presence: presence.into(),
-        last_found: of.time(node.last_found),
+        last_found: view.time(node.last_found),
         tick: snapshot.ticks.get(index.0 as usize).copied().flatten(),
-        verdicts: Verdicts::default(),
+        verdicts,
     }
 }

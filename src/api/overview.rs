@@ -1,5 +1,5 @@
-//! `/api/v1/overview`: a board at a glance. It takes in each node and each cable once, and tells no more of
-//! them than fits on a page: 60,000 ports are milliseconds.
+//! `/api/v1/overview`: each fabric in a few numbers, and the devices of this host. It visits each node and link
+//! once and lists no more than fits on a page: 60,000 ports take milliseconds.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Board, Collector, Observation};
-use ib_fabric::{NodeIndex, Snapshot};
+use ib_fabric::Snapshot;
 use ib_health::congestion::{Cause, Region as Waiting};
 use ib_health::{Reason, Verdict};
 use ib_mad::Guid;
@@ -15,19 +15,20 @@ use ib_mad::port_state;
 use ib_umad::stats::MadOutcome;
 use rdma_host::model::{Device as HostDevice, Port as HostPort};
 
-use super::links::{Of, all, time};
+use super::links::with_findings;
 use super::model::Verdicts;
 use super::model::overview::{
-    Counted, Device, DevicePort, Fabric, Host, NodeCount, NodeName, Overview, Region, Sweep,
+    Device, DevicePort, Fabric, Host, NodeCount, NodeName, Overview, ReasonCount, Region, Sweep,
 };
 use super::nodes::KINDS;
 use super::ports::name;
-use super::ranking::{Wanted, ranked};
+use super::ranking::{ListFilter, ranked};
+use super::view::{FabricView, rfc3339};
 
-/// So many of the worst cables, the largest regions and the nodes that are not up are told.
-pub const MOST: usize = 10;
+/// The most entries of each list: the worst links, the largest regions, the nodes that are not up.
+const MAX_LISTED: usize = 10;
 
-/// A board at a glance.
+/// The overview of all fabrics and of this host.
 pub fn overview(board: &Board) -> Overview {
     Overview {
         fabrics: board.fabrics.iter().map(fabric).collect(),
@@ -37,62 +38,61 @@ pub fn overview(board: &Board) -> Overview {
 }
 
 fn fabric(observation: &Arc<Observation>) -> Fabric {
-    let blank = Fabric {
+    let unswept = Fabric {
         fabric: observation.fabric.clone(),
         interval_seconds: observation.interval.as_secs_f64(),
         ..Fabric::default()
     };
-    let Some(of) = Of::new(observation) else { return blank };
-    let Of { snapshot, findings, .. } = of;
+    let Some(view) = FabricView::new(observation) else { return unswept };
+    let FabricView { snapshot, findings, .. } = view;
     let mut verdicts = Verdicts::default();
     let mut reasons: BTreeMap<(Reason, Verdict), usize> = BTreeMap::new();
-    for (_, judged) in all(observation) {
-        let verdict = judged.map_or(Verdict::Unknown, |link| link.verdict);
+    for (_, link) in with_findings(observation) {
+        let verdict = link.map_or(Verdict::Unknown, |link| link.verdict);
         verdicts.add(verdict);
-        let gravest = judged.and_then(|link| link.reasons.gravest());
+        let gravest = link.and_then(|link| link.reasons.gravest());
         if let Some((reason, _)) = gravest.filter(|_| verdict != Verdict::Ok) {
             *reasons.entry((reason, verdict)).or_default() += 1;
         }
     }
-    let suspect = Wanted { verdicts: &[Verdict::Bad, Verdict::Watch], ..Wanted::default() };
-    let down = |node: &NodeIndex| !snapshot.is_up(*node);
+    let suspect = ListFilter { verdicts: &[Verdict::Bad, Verdict::Watch], ..ListFilter::default() };
+    let not_up = snapshot.fabric.node_indexes().filter(|node| !snapshot.is_up(*node));
+    let not_up = not_up.take(MAX_LISTED).map(|node| {
+        let node = snapshot.fabric.node(node);
+        NodeName { guid: node.identity.guid.to_string(), node: node.name.clone() }
+    });
+    let regions = findings.regions.iter().take(MAX_LISTED);
     Fabric {
-        sweep: Some(sweep(observation, of)),
+        sweep: Some(sweep(observation, view)),
         nodes: nodes(snapshot),
-        not_up: snapshot
-            .fabric
-            .node_indexes()
-            .filter(down)
-            .take(MOST)
-            .map(|node| snapshot.fabric.node(node))
-            .map(|node| NodeName { guid: node.identity.guid.to_string(), node: node.name.clone() })
-            .collect(),
+        not_up: not_up.collect(),
         verdicts,
-        reasons: counted(reasons),
-        worst: ranked(std::slice::from_ref(observation), &suspect, 0, MOST).links,
+        reasons: reason_counts(reasons),
+        worst: ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED).links,
         regions: findings.regions.len(),
-        congestion: findings.regions.iter().take(MOST).map(|waiting| region(waiting, of)).collect(),
-        ..blank
+        congestion: regions.map(|waiting| region(waiting, view)).collect(),
+        ..unswept
     }
 }
 
-fn counted(reasons: BTreeMap<(Reason, Verdict), usize>) -> Vec<Counted> {
-    let told = reasons.into_iter().map(|((reason, verdict), links)| Counted {
+fn reason_counts(reasons: BTreeMap<(Reason, Verdict), usize>) -> Vec<ReasonCount> {
+    let counts = reasons.into_iter().map(|((reason, verdict), links)| ReasonCount {
         reason: reason.label().into(),
         what: reason.help().into(),
         verdict: verdict.label().into(),
         links,
     });
-    let mut told: Vec<Counted> = told.collect();
-    told.sort_by_key(|it| Reverse(it.links));
-    told
+    let mut counts: Vec<ReasonCount> = counts.collect();
+    counts.sort_by_key(|it| Reverse(it.links));
+    counts
 }
 
-fn sweep(observation: &Observation, of: Of<'_>) -> Sweep {
-    let snapshot = of.snapshot;
+fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
+    let snapshot = view.snapshot;
     let (tally, mads) = (&observation.tally, &observation.mads);
     let failing = Collector::ALL.into_iter().filter(|collector| !tally.success(*collector));
     let discovered = tally.discovery.as_ref();
+    // Each request ends in one of these.
     let sent = [
         MadOutcome::Answered,
         MadOutcome::Busy,
@@ -102,66 +102,65 @@ fn sweep(observation: &Observation, of: Of<'_>) -> Sweep {
     ];
     let master = tally.mastership.master().and_then(|end| snapshot.fabric.find(end));
     Sweep {
-        ended_at: time(&snapshot.anchor, snapshot.ended),
+        ended_at: rfc3339(&snapshot.anchor, snapshot.ended),
         seconds: snapshot.ended.since(snapshot.began).as_secs_f64(),
         sweeps: tally.sweeps,
         ports_read: snapshot.readings.iter().flatten().count(),
         ports_failed: tally.failed_ports,
         nodes_silent: snapshot.silent.iter().filter(|silent| **silent).count(),
         failing: failing.map(|collector| collector.label().into()).collect(),
-        discovered_at: discovered.and_then(|(anchor, ended)| time(anchor, *ended)),
+        discovered_at: discovered.and_then(|(anchor, ended)| rfc3339(anchor, *ended)),
         discovery_gaps: tally.discovery_gaps,
         mads_sent: sent.into_iter().map(|outcome| mads.total(outcome)).sum(),
         mads_timed_out: mads.total(MadOutcome::TimedOut),
-        master: master.map(|port| name(of, port)),
+        master: master.map(|port| name(view, port)),
     }
 }
 
 fn nodes(snapshot: &Snapshot) -> Vec<NodeCount> {
-    let mut counts = KINDS.map(|kind| (kind, 0, 0));
-    for index in snapshot.fabric.node_indexes() {
-        let kind = snapshot.fabric.node(index).identity.kind;
-        for (_, all, down) in counts.iter_mut().filter(|(of, ..)| *of == kind) {
-            *all += 1;
-            *down += usize::from(!snapshot.is_up(index));
+    let counts = KINDS.map(|kind| {
+        let mut count = NodeCount { node_type: kind.label().into(), ..NodeCount::default() };
+        for (node, index) in snapshot.fabric.nodes.iter().zip(snapshot.fabric.node_indexes()) {
+            if node.identity.kind == kind {
+                count.nodes += 1;
+                count.not_up += usize::from(!snapshot.is_up(index));
+            }
         }
-    }
-    let there = counts.into_iter().filter(|(_, nodes, _)| *nodes > 0);
-    there
-        .map(|(kind, nodes, not_up)| NodeCount { node_type: kind.label().into(), nodes, not_up })
-        .collect()
+        count
+    });
+    counts.into_iter().filter(|count| count.nodes > 0).collect()
 }
 
-fn region(waiting: &Waiting, of: Of<'_>) -> Region {
-    let (snapshot, findings) = (of.snapshot, of.findings);
+fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
+    let (snapshot, findings) = (view.snapshot, view.findings);
     let cause = findings.ports.get(waiting.root.0 as usize).and_then(|port| port.cause);
     Region {
-        root: name(of, waiting.root),
+        root: name(view, waiting.root),
         link: snapshot.fabric.link_id(waiting.root).map(|id| id.to_string()),
         cause: cause.unwrap_or(Cause::Unknown).label().into(),
         ports: waiting.ports,
         roots: waiting.roots,
         wait_ratio: Some(waiting.share).filter(|share| share.is_finite()),
         level: waiting.level.label().into(),
-        since: time(&snapshot.anchor, waiting.since),
+        since: view.time(waiting.since),
     }
 }
 
 fn host(seen: &HostObservation, fabrics: &[Arc<Observation>]) -> Host {
     let Some(snapshot) = &seen.snapshot else { return Host::default() };
     Host {
-        read_at: time(&snapshot.anchor, snapshot.ended),
+        read_at: rfc3339(&snapshot.anchor, snapshot.ended),
         devices: devices(seen).map(|(it, guid)| device(it, guid, fabrics)).collect(),
     }
 }
 
-/// This host's devices. One that has no GUID of its own has one here that no node has.
+/// This host's devices with their node GUIDs; 0, which no node has, for a device without a GUID.
 pub(super) fn devices(seen: &HostObservation) -> impl Iterator<Item = (&HostDevice, Guid)> {
     let ids = seen.ids.iter().copied().chain(std::iter::repeat(Guid::default()));
     seen.snapshot.iter().flat_map(|snapshot| &snapshot.devices).zip(ids)
 }
 
-/// The fabric that has a device as a node; of several the first.
+/// The name of the first fabric that has a node with this GUID.
 pub(super) fn node_in(fabrics: &[Arc<Observation>], guid: Guid) -> Option<String> {
     let has_it = |observation: &&Arc<Observation>| {
         let snapshot = observation.snapshot.as_ref();
@@ -183,7 +182,7 @@ fn device(device: &HostDevice, guid: Guid, fabrics: &[Arc<Observation>]) -> Devi
 }
 
 fn device_port(port: &HostPort, guid: Guid, fabrics: &[Arc<Observation>]) -> DevicePort {
-    // Each port of a device may be in a fabric of its own.
+    // Each port of a device may be in another fabric.
     let link = fabrics.iter().find_map(|observation| {
         let fabric = &observation.snapshot.as_ref()?.fabric;
         let link = fabric.link_id(fabric.find((guid, port.number))?)?;
@@ -210,7 +209,7 @@ mod tests {
     use rdma_host::testing::{port as host_port, snapshot as host_snapshot};
 
     #[test]
-    fn a_board_at_a_glance() {
+    fn overview_lists_fabrics_and_host_devices() {
         let mut snapshot = snapshot();
         let leaf = port(&snapshot, 1, 1);
         let guid = snapshot.fabric.end(port(&snapshot, 2, 1)).0;
@@ -234,8 +233,8 @@ mod tests {
         let fabrics = vec![Arc::new(swept), Arc::new(unswept)];
         let board = Board { fabrics, host: Some(Arc::new(host)), ..Board::default() };
 
-        let told = overview(&board);
-        let [swept, unswept] = &told.fabrics[..] else { panic!("two fabrics") };
+        let overview = overview(&board);
+        let [swept, unswept] = &overview.fabrics[..] else { panic!("two fabrics") };
         assert_eq!((&unswept.sweep, unswept.nodes.len()), (&None, 0));
         let counts: Vec<_> =
             swept.nodes.iter().map(|it| (&*it.node_type, it.nodes, it.not_up)).collect();
@@ -248,14 +247,14 @@ mod tests {
         );
         let sweep = swept.sweep.as_ref().unwrap();
         assert_eq!((sweep.nodes_silent, sweep.failing.len()), (1, 3));
-        let device = &told.host.as_ref().unwrap().devices[0];
+        let device = &overview.host.as_ref().unwrap().devices[0];
         assert_eq!((device.node_in.as_deref(), &*device.ports[0].state), (Some("f"), "Active"));
         let port = &device.ports[0];
         assert_eq!(
             (port.link.as_ref(), port.link_in.as_deref()),
             (Some(&swept.worst[0].link), Some("f"))
         );
-        let text = serde_json::to_string(&told).unwrap();
-        assert_eq!(serde_json::from_str::<Overview>(&text).unwrap(), told);
+        let text = serde_json::to_string(&overview).unwrap();
+        assert_eq!(serde_json::from_str::<Overview>(&text).unwrap(), overview);
     }
 }

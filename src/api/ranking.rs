@@ -1,4 +1,4 @@
-//! Some of the cables, the worst first, found without telling all: of 30,000 a hundred are shown.
+//! The worst links, found without building all models: of 30,000 links a page shows a hundred.
 
 use std::sync::Arc;
 
@@ -6,126 +6,104 @@ use fabric_observation::Observation;
 use ib_fabric::topology::Link as Cable;
 use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
 use ib_health::bit_errors::Window;
-use ib_health::{Findings, LinkFindings, Verdict};
+use ib_health::{LinkFindings, Verdict};
 use ib_mad::Reading;
 
-use super::links::{Of, all};
+use super::links::with_findings;
 use super::model::{Link, Rank};
+use super::selected;
+use super::view::FabricView;
 
-/// Which cables are wanted. What is empty wants all.
+/// Which links to list. An empty field selects all.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted<'a> {
-    /// Those of this fabric.
+pub struct ListFilter<'a> {
+    /// Only the fabric of this name.
     pub fabric: &'a str,
-    /// Those with one of these verdicts.
+    /// Only links with one of these verdicts.
     pub verdicts: &'a [Verdict],
-    /// Those at whose ends a node has this in its name, in whatever case.
+    /// Only links with this text in the name of a node at an end, in any case.
     pub text: &'a str,
 }
 
-/// Some of the cables that are wanted.
+/// A page of a list of links.
 #[derive(Clone, Debug, Default)]
-pub struct Ranked {
-    /// How many are wanted.
+pub struct RankedLinks {
+    /// The length of the whole list.
     pub found: usize,
-    /// Those of them that were asked for, the worst first.
+    /// The links of the page, the worst first.
     pub links: Vec<Link>,
 }
 
-/// Those of the wanted cables that come after so many, and no more than some.
+/// Up to `count` of the selected links, the worst first, without the first `skip` of them.
 pub fn ranked(
     fabrics: &[Arc<Observation>],
-    wanted: &Wanted<'_>,
-    after: usize,
-    most: usize,
-) -> Ranked {
-    let mut standing = Vec::new();
-    for observation in fabrics {
-        let Some(snapshot) = &observation.snapshot else { continue };
-        if !wanted.fabric.is_empty() && wanted.fabric != observation.fabric {
-            continue;
-        }
-        let named = named(snapshot, wanted.text);
-        for (cable, judged) in all(observation) {
-            let verdict = judged.map_or(Verdict::Unknown, |link| link.verdict);
+    filter: &ListFilter<'_>,
+    skip: usize,
+    count: usize,
+) -> RankedLinks {
+    let mut ranked = Vec::new();
+    for observation in selected(fabrics, Some(filter.fabric).filter(|name| !name.is_empty())) {
+        let Some(view) = FabricView::new(observation) else { continue };
+        let named = nodes_named(view.snapshot, filter.text);
+        for (cable, findings) in with_findings(observation) {
+            let verdict = findings.map_or(Verdict::Unknown, |link| link.verdict);
             let is_named = |port: PortIndex| {
-                let NodeIndex(node) = snapshot.fabric.port(port).node;
+                let NodeIndex(node) = view.snapshot.fabric.port(port).node;
                 named.as_ref().is_none_or(|named| named[node as usize])
             };
-            let is_wanted = wanted.verdicts.is_empty() || wanted.verdicts.contains(&verdict);
-            if is_wanted && (is_named(cable.0) || is_named(cable.1)) {
-                let rank = rank(verdict, cable, snapshot, &observation.findings);
-                standing.push(Standing { rank, observation, snapshot, cable, judged });
+            let is_selected = filter.verdicts.is_empty() || filter.verdicts.contains(&verdict);
+            if is_selected && (is_named(cable.0) || is_named(cable.1)) {
+                ranked.push((rank(view, cable, findings), view, cable, findings));
             }
         }
     }
-    let found = standing.len();
-    let end = after.saturating_add(most).min(found);
-    // Nobody asks in what order the rest is.
+    let found = ranked.len();
+    let end = skip.saturating_add(count).min(found);
+    // The order of the rest does not matter.
     if end < found {
-        standing.select_nth_unstable_by(end, Standing::order);
+        ranked.select_nth_unstable_by(end, |a, b| a.0.cmp(&b.0));
     }
-    standing.truncate(end);
-    standing.sort_by(Standing::order);
-    let links = standing.iter().skip(after).filter_map(Standing::told).collect();
-    Ranked { found, links }
+    ranked.truncate(end);
+    ranked.sort_by(|a, b| a.0.cmp(&b.0));
+    let page = ranked.into_iter().skip(skip);
+    let links = page.map(|(_, view, cable, findings)| view.link(cable, findings)).collect();
+    RankedLinks { found, links }
 }
 
-/// A cable among others.
-struct Standing<'a> {
-    rank: Rank,
-    observation: &'a Observation,
-    snapshot: &'a Snapshot,
-    cable: Cable,
-    judged: Option<&'a LinkFindings>,
-}
-
-impl Standing<'_> {
-    /// The worse first; among equals by name, as `links` does.
-    fn order(&self, other: &Self) -> std::cmp::Ordering {
-        let ends = || (self.end(self.cable.0), self.end(self.cable.1));
-        let others = || (other.end(other.cable.0), other.end(other.cable.1));
-        let fabrics = || self.observation.fabric.cmp(&other.observation.fabric);
-        other.rank.cmp(&self.rank).then_with(fabrics).then_with(|| ends().cmp(&others()))
-    }
-
-    fn end(&self, port: PortIndex) -> (&str, u8) {
-        let fabric = &self.snapshot.fabric;
-        (&fabric.node_of(port).name, fabric.port(port).number)
-    }
-
-    fn told(&self) -> Option<Link> {
-        Some(Of::new(self.observation)?.link(self.cable, self.judged))
-    }
-}
-
-/// By node, whether its name has a text in it; nothing if there is no text.
-fn named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
+/// For each node whether a text is in its name; `None` without a text.
+fn nodes_named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
     let text = text.trim().to_lowercase();
     let has = |node: &Node| node.name.to_lowercase().contains(&text);
     (!text.is_empty()).then(|| snapshot.fabric.nodes.iter().map(has).collect())
 }
 
-/// The same as [`Link::rank`], from what the API's link would be made from.
-fn rank(verdict: Verdict, cable: Cable, of: &Snapshot, findings: &Findings) -> Rank {
-    let Cable(near, far) = cable;
-    let ratio = |port: PortIndex| {
-        let errors = findings.ports.get(port.0 as usize).map(|port| &port.bit_errors);
-        let windows = errors.into_iter().flat_map(|errors| {
+/// The rank of the model that would be built from this link.
+fn rank<'a>(view: FabricView<'a>, cable: Cable, findings: Option<&LinkFindings>) -> Rank<'a> {
+    let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
+    let ends = [cable.0, cable.1];
+    let ratios = ends.iter().flat_map(|port| {
+        let errors = view.findings.ports.get(port.0 as usize).map(|port| &port.bit_errors);
+        errors.into_iter().flat_map(|errors| {
             let watched = |window: &Window| !errors.windows[*window as usize].span().is_zero();
             let watched = Window::ALL.into_iter().filter(watched);
             watched.filter_map(|window| errors.ratio(window))
-        });
-        windows.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max)
-    };
-    let errors = |port| of.reading(port).map_or(0, Reading::link_errors);
-    Rank::new(verdict, ratio(near).max(ratio(far)), errors(near).saturating_add(errors(far)))
+        })
+    });
+    let errors = ends.map(|port| snapshot.reading(port).map_or(0, Reading::link_errors));
+    Rank {
+        verdict: findings.map_or(Verdict::Unknown, |link| link.verdict),
+        ratio: ratios.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max),
+        errors: errors[0].saturating_add(errors[1]),
+        fabric: view.name,
+        ends: ends.map(|port| (&*fabric.node_of(port).name, fabric.port(port).number)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::links::{Ask, links};
+    use crate::api::Filter;
+    use crate::api::links::links;
     use ib_health::testing::{count, fine, over, port, snapshot};
     use ib_mad::Counter;
 
@@ -143,40 +121,39 @@ mod tests {
         [Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })]
     }
 
-    /// What is shown in a part is in the order of what is told as a whole.
+    /// Pages rank the snapshot, clients rank the models.
     #[test]
-    fn a_rank_is_the_same_from_the_board_and_from_what_is_told() {
+    fn rank_from_snapshot_equals_rank_of_model() {
         let board = board();
-        let snapshot = board[0].snapshot.as_ref().unwrap();
-        let told = &links(&board, &Ask::default()).fabrics[0].links;
+        let view = FabricView::new(&board[0]).unwrap();
+        let models = &links(&board, &Filter::default()).fabrics[0].links;
         let mut ranks = Vec::new();
-        for ((cable, judged), link) in all(&board[0]).zip(told) {
-            let verdict = judged.unwrap().verdict;
-            let rank = rank(verdict, cable, snapshot, &board[0].findings);
-            assert_eq!(rank, link.rank());
+        for ((cable, findings), model) in with_findings(&board[0]).zip(models) {
+            let rank = rank(view, cable, findings);
+            assert_eq!(rank, model.rank());
             ranks.push(rank);
         }
-        assert_eq!((ranks[0].suspicion.0, ranks[0].errors), (Verdict::Watch, 17));
-        assert!(ranks[0].ratio > 0.0 && ranks[0] > ranks[1]);
+        assert_eq!((ranks[0].verdict, ranks[0].errors), (Verdict::Watch, 17));
+        assert!(ranks[0].ratio > 0.0 && ranks[0] < ranks[1]);
     }
 
     #[test]
-    fn what_is_wanted_is_counted_and_told_in_parts() {
+    fn selected_links_are_counted_and_paged() {
         let board = board();
-        let told = |wanted: &Wanted<'_>, after, most| {
-            let ranked = ranked(&board, wanted, after, most);
+        let page = |filter: &ListFilter<'_>, skip, count| {
+            let ranked = ranked(&board, filter, skip, count);
             let names = ranked.links.iter().map(|link| link.ends[1].node.clone());
             (ranked.found, names.collect::<Vec<_>>())
         };
-        let all = Wanted::default();
-        let names = told(&all, 0, 9).1;
-        assert_eq!(told(&all, 0, 9).0, names.len());
-        assert_eq!(told(&all, 0, 1), (2, names[..1].to_vec()));
-        assert_eq!(told(&all, 1, 1), (2, names[1..].to_vec()));
-        assert_eq!(told(&all, 7, 1), (2, vec![]));
-        assert_eq!(told(&Wanted { verdicts: &[Verdict::Watch], ..all.clone() }, 0, 9).0, 1);
-        assert_eq!(told(&Wanted { text: "HOST-A", ..all.clone() }, 0, 9).0, 1);
-        assert_eq!(told(&Wanted { text: "nobody", ..all.clone() }, 0, 9).0, 0);
-        assert_eq!(told(&Wanted { fabric: "g", ..all }, 0, 9).0, 0);
+        let all = ListFilter::default();
+        let names = page(&all, 0, 9).1;
+        assert_eq!(page(&all, 0, 9).0, names.len());
+        assert_eq!(page(&all, 0, 1), (2, names[..1].to_vec()));
+        assert_eq!(page(&all, 1, 1), (2, names[1..].to_vec()));
+        assert_eq!(page(&all, 7, 1), (2, vec![]));
+        assert_eq!(page(&ListFilter { verdicts: &[Verdict::Watch], ..all.clone() }, 0, 9).0, 1);
+        assert_eq!(page(&ListFilter { text: "HOST-A", ..all.clone() }, 0, 9).0, 1);
+        assert_eq!(page(&ListFilter { text: "nobody", ..all.clone() }, 0, 9).0, 0);
+        assert_eq!(page(&ListFilter { fabric: "g", ..all }, 0, 9).0, 0);
     }
 }

@@ -1,50 +1,49 @@
-//! `/api/v1/search`: what goes by a name, a GUID, a LID, a cable's id, or `node[port]`.
-
-use std::sync::Arc;
+//! `/api/v1/search`: nodes, ports, links and devices by name, GUID, LID, link id, or `node[port]`.
 
 use crate::api::address;
-use fabric_observation::{Board, Observation};
+use fabric_observation::Board;
 use ib_fabric::topology::{End, LinkId};
-use ib_fabric::{NodeIndex, PortIndex, Snapshot, unique};
-use ib_mad::label;
+use ib_fabric::{NodeIndex, PortIndex, unique};
+use ib_health::evidence;
 use ib_mad::label::natural_key;
 use ib_mad::{Guid, Lid, PortNumber};
 
-use super::model::search::{Hit, Search};
+use super::model::{Hit, Search};
 use super::overview;
+use super::view::FabricView;
 
-/// So many hits are told.
-pub const MOST: usize = 100;
+/// The most hits of a response.
+const MAX_HITS: usize = 100;
 
-/// How well something fits, the best first.
+/// How well a name matches, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum Match {
     Exact,
     Prefix,
     Substring,
 }
 
-impl Fit {
+impl Match {
     fn label(self) -> &'static str {
         match self {
-            Fit::Exact => "exact",
-            Fit::Prefix => "prefix",
-            Fit::Substring => "substring",
+            Match::Exact => "exact",
+            Match::Prefix => "prefix",
+            Match::Substring => "substring",
         }
     }
 
-    /// How what is sought fits to a name, both in lower case.
-    fn of(name: &str, sought: &str) -> Option<Fit> {
-        match name.find(sought)? {
-            0 if name.len() == sought.len() => Some(Fit::Exact),
-            0 => Some(Fit::Prefix),
-            _ => Some(Fit::Substring),
+    /// How a name matches the text; both must be in lower case.
+    fn find(name: &str, text: &str) -> Option<Match> {
+        match name.find(text)? {
+            0 if name.len() == text.len() => Some(Match::Exact),
+            0 => Some(Match::Prefix),
+            _ => Some(Match::Substring),
         }
     }
 }
 
-/// What can be meant by a text.
-struct Sought {
+/// The text of a search, and what it can be read as.
+struct Terms {
     text: String,
     guid: Option<Guid>,
     lid: Option<Lid>,
@@ -52,7 +51,7 @@ struct Sought {
     port: Option<(String, PortNumber)>,
 }
 
-impl Sought {
+impl Terms {
     fn new(text: &str) -> Self {
         let text = text.trim().to_lowercase();
         let hexadecimal = text.strip_prefix("0x");
@@ -60,7 +59,7 @@ impl Sought {
             Some(digits) => u16::from_str_radix(digits, 16),
             None => text.parse(),
         };
-        Sought {
+        Terms {
             guid: text.parse().ok(),
             lid: lid.ok().map(Lid).filter(|lid| lid.is_unicast()),
             link: text.parse().ok(),
@@ -70,7 +69,7 @@ impl Sought {
     }
 }
 
-/// `node[5]`, `0x…:5`, and `node port 5`, as evidence has it.
+/// Parses `node[5]`, `0x…:5`, and `node port 5`, which is how evidence names a port.
 fn port(text: &str) -> Option<(String, PortNumber)> {
     let bracketed = text.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
     let split = bracketed.or_else(|| text.rsplit_once(" port ")).or_else(|| text.rsplit_once(':'));
@@ -78,204 +77,195 @@ fn port(text: &str) -> Option<(String, PortNumber)> {
     Some((node.trim().to_owned(), number.trim().parse().ok()?))
 }
 
-/// Something that fits.
-struct Found<'a> {
-    fit: Fit,
+/// A match in a fabric.
+struct FabricHit<'a> {
+    quality: Match,
     by: &'static str,
-    observation: &'a Observation,
-    snapshot: &'a Snapshot,
-    what: What,
+    view: FabricView<'a>,
+    target: Target,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum Target {
     Node(NodeIndex),
     Port(PortIndex),
     Link(PortIndex),
 }
 
-/// What fits to a text. Of a node that fits in two ways the better one is told.
+/// Everything that matches a text. A node that matches in two ways is listed once, by the better.
 pub fn search(board: &Board, text: &str) -> Search {
-    let sought = Sought::new(text);
-    let mut told = Search { sought: text.trim().to_owned(), ..Search::default() };
-    if sought.text.is_empty() {
-        return told;
+    let terms = Terms::new(text);
+    let mut result = Search { sought: text.trim().to_owned(), ..Search::default() };
+    if terms.text.is_empty() {
+        return result;
     }
-    let mut found = Vec::new();
-    for observation in &board.fabrics {
-        if let Some(snapshot) = &observation.snapshot {
-            look(observation, snapshot, &sought, &mut found);
-        }
+    let mut in_fabrics = Vec::new();
+    for view in board.fabrics.iter().filter_map(|observation| FabricView::new(observation)) {
+        search_fabric(view, &terms, &mut in_fabrics);
     }
-    let mut devices = devices(board, &sought.text);
-    devices.sort_by_key(|(fit, _)| *fit);
-    told.found = found.len() + devices.len();
-    if found.len() > MOST {
-        found.select_nth_unstable_by(MOST, Found::order);
-        found.truncate(MOST);
+    let devices = devices(board, &terms.text);
+    result.found = in_fabrics.len() + devices.len();
+    if in_fabrics.len() > MAX_HITS {
+        in_fabrics.select_nth_unstable_by(MAX_HITS, FabricHit::order);
+        in_fabrics.truncate(MAX_HITS);
     }
-    found.sort_by(Found::order);
-    let mut hits: Vec<(Fit, Hit)> = found.iter().map(|it| (it.fit, it.told())).collect();
+    in_fabrics.sort_by(FabricHit::order);
+    let mut hits: Vec<(Match, Hit)> = in_fabrics.iter().map(|it| (it.quality, it.hit())).collect();
     hits.extend(devices);
-    hits.sort_by_key(|(fit, _)| *fit);
-    told.hits = hits.into_iter().take(MOST).map(|(_, hit)| hit).collect();
-    told
+    // A stable sort: the hits of fabrics come first among equals.
+    hits.sort_by_key(|(quality, _)| *quality);
+    result.hits = hits.into_iter().take(MAX_HITS).map(|(_, hit)| hit).collect();
+    result
 }
 
-fn look<'a>(
-    observation: &'a Arc<Observation>,
-    snapshot: &'a Snapshot,
-    sought: &Sought,
-    found: &mut Vec<Found<'a>>,
-) {
-    let fabric = &snapshot.fabric;
-    let mut take = |fit, by, what| found.push(Found { fit, by, observation, snapshot, what });
-    if let Some(port) = sought
+fn search_fabric<'a>(view: FabricView<'a>, terms: &Terms, hits: &mut Vec<FabricHit<'a>>) {
+    let fabric = &view.snapshot.fabric;
+    let mut add = |quality, by, target| hits.push(FabricHit { quality, by, view, target });
+    if let Some(port) = terms
         .link
         .and_then(|LinkId(a, b)| fabric.find(a).zip(fabric.find(b)))
         .filter(|&(a, b)| fabric.port(a).peer.is_some_and(|peer| peer.port == b))
     {
-        take(Fit::Exact, "link", What::Link(port.0));
+        add(Match::Exact, "link", Target::Link(port.0));
     }
     for index in fabric.node_indexes() {
         let node = fabric.node(index);
         let name = node.name.to_lowercase();
         let guid = node.identity.guid;
         let shared = unique::shared_name(&name, guid);
-        if let Some((of, number)) = &sought.port
+        if let Some((of, number)) = &terms.port
             && (name == *of || shared == *of || of.parse() == Ok(guid))
             && let Some(port) = fabric.find((guid, *number))
         {
-            take(Fit::Exact, "port", What::Port(port));
+            add(Match::Exact, "port", Target::Port(port));
         }
-        let mut best = Fit::of(&name, &sought.text).map(|fit| (fit, "name"));
-        if sought.guid == Some(guid) {
-            best = Some((Fit::Exact, "guid"));
-        } else if best.is_none() && is_beginning_of(guid, &sought.text) {
-            best = Some((Fit::Prefix, "guid"));
+        let mut best = Match::find(&name, &terms.text).map(|quality| (quality, "name"));
+        if terms.guid == Some(guid) {
+            best = Some((Match::Exact, "guid"));
+        } else if best.is_none() && is_prefix_of(guid, &terms.text) {
+            best = Some((Match::Prefix, "guid"));
         }
-        let exact = best.is_some_and(|(fit, _)| fit == Fit::Exact);
+        let exact = best.is_some_and(|(quality, _)| quality == Match::Exact);
         let mut of_ports = None;
         for port in fabric.ports_of(index).filter(|_| !exact) {
             let (port_guid, status) = (fabric.port(port).guid, fabric.port(port).status);
-            if sought.guid == Some(port_guid) && port_guid != Guid::default() {
+            if terms.guid == Some(port_guid) && port_guid != Guid::default() {
                 of_ports = Some((port, "port_guid"));
-            } else if status.is_some_and(|status| sought.lid == Some(status.lid))
+            } else if status.is_some_and(|status| terms.lid == Some(status.lid))
                 && of_ports.is_none()
             {
                 of_ports = Some((port, "lid"));
             }
         }
         match (of_ports, best) {
-            // A switch's port 0 is the switch.
+            // Port 0 of a switch stands for the switch.
             (Some((port, by)), _) if fabric.port(port).number == 0 => {
-                take(Fit::Exact, by, What::Node(index));
+                add(Match::Exact, by, Target::Node(index));
             }
-            (Some((port, by)), _) => take(Fit::Exact, by, What::Port(port)),
-            (None, Some((fit, by))) => take(fit, by, What::Node(index)),
+            (Some((port, by)), _) => add(Match::Exact, by, Target::Port(port)),
+            (None, Some((quality, by))) => add(quality, by, Target::Node(index)),
             (None, None) => {}
         }
     }
 }
 
-/// Whether a GUID begins with what is sought, which must look like the beginning of one.
-fn is_beginning_of(guid: Guid, text: &str) -> bool {
+/// Whether a GUID begins with the text, which must look like the beginning of one.
+fn is_prefix_of(guid: Guid, text: &str) -> bool {
     text.len() > 4 && text.starts_with("0x") && guid.to_string().starts_with(text)
 }
 
-impl Found<'_> {
-    /// The better first, then by name.
+impl FabricHit<'_> {
+    /// The better match first, then by name.
     fn order(&self, other: &Self) -> std::cmp::Ordering {
-        let fabrics = || self.observation.fabric.cmp(&other.observation.fabric);
-        (self.fit.cmp(&other.fit))
-            .then_with(|| natural_key(self.name()).cmp(&natural_key(other.name())))
-            .then_with(fabrics)
-            .then_with(|| self.end().cmp(&other.end()))
+        let (own, others) = (self.name_and_end(), other.name_and_end());
+        (self.quality.cmp(&other.quality))
+            .then_with(|| natural_key(own.0).cmp(&natural_key(others.0)))
+            .then_with(|| (self.view.name, own.1).cmp(&(other.view.name, others.1)))
     }
 
-    fn end(&self) -> End {
-        let fabric = &self.snapshot.fabric;
-        match self.what {
-            What::Node(node) => (fabric.node(node).identity.guid, 0),
-            What::Port(port) | What::Link(port) => fabric.end(port),
+    fn name_and_end(&self) -> (&str, End) {
+        let fabric = &self.view.snapshot.fabric;
+        match self.target {
+            Target::Node(node) => {
+                let node = fabric.node(node);
+                (&node.name, (node.identity.guid, 0))
+            }
+            Target::Port(port) | Target::Link(port) => {
+                (&fabric.node_of(port).name, fabric.end(port))
+            }
         }
     }
 
-    fn name(&self) -> &str {
-        let fabric = &self.snapshot.fabric;
-        match self.what {
-            What::Node(node) => &fabric.node(node).name,
-            What::Port(port) | What::Link(port) => &fabric.node_of(port).name,
-        }
-    }
-
-    fn told(&self) -> Hit {
-        let (fabric, name) = (&self.snapshot.fabric, &self.observation.fabric);
-        let label =
-            |port: PortIndex| label::port(&fabric.node_of(port).name, fabric.port(port).number);
-        let (kind, called, id, page) = match self.what {
-            What::Node(node) => {
+    fn hit(&self) -> Hit {
+        let FabricView { name, snapshot, .. } = self.view;
+        let fabric = &snapshot.fabric;
+        let port_label = |port| evidence::port_label(snapshot, port);
+        let (kind, label, id, page) = match self.target {
+            Target::Node(node) => {
                 let node = fabric.node(node);
                 let guid = node.identity.guid;
                 ("node", node.name.clone(), guid.to_string(), address::node(name, guid))
             }
-            What::Port(port) => {
+            Target::Port(port) => {
                 let end = fabric.end(port);
                 let page = match fabric.link_id(port) {
                     Some(link) => address::link(name, link),
-                    None => address::port_of_node(name, end),
+                    None => address::port_of_node(name, end.0, end.1),
                 };
-                ("port", label(port), end.0.to_string(), page)
+                ("port", port_label(port), end.0.to_string(), page)
             }
-            What::Link(port) => {
+            Target::Link(port) => {
                 let peer = fabric.port(port).peer.map_or(port, |peer| peer.port);
                 let link = LinkId::between(fabric.end(port), fabric.end(peer));
-                let called = format!("{} – {}", label(port), label(peer));
-                ("link", called, link.to_string(), address::link(name, link))
+                let label = format!("{} – {}", port_label(port), port_label(peer));
+                ("link", label, link.to_string(), address::link(name, link))
             }
         };
         Hit {
             kind: kind.into(),
-            fabric: name.clone(),
-            name: called,
+            fabric: name.to_owned(),
+            name: label,
             id,
             by: self.by.into(),
-            fits: self.fit.label().into(),
+            fits: self.quality.label().into(),
             page,
         }
     }
 }
 
-/// This host's devices that are called so, or have an interface that is.
-fn devices(board: &Board, sought: &str) -> Vec<(Fit, Hit)> {
+/// The devices of this host that match by their own name or by that of a network interface.
+fn devices(board: &Board, text: &str) -> Vec<(Match, Hit)> {
     let all = board.host.iter().flat_map(|seen| overview::devices(seen));
     let found = all.filter_map(|(device, guid)| {
         let interfaces = device.ports.iter().flat_map(|port| &port.netdevs);
         let names = std::iter::once(&device.name).chain(interfaces.map(|netdev| &netdev.name));
-        let fit = names.filter_map(|name| Fit::of(&name.to_lowercase(), sought)).min()?;
+        let quality = names.filter_map(|name| Match::find(&name.to_lowercase(), text)).min()?;
         let hit = Hit {
             kind: "device".into(),
             fabric: overview::node_in(&board.fabrics, guid).unwrap_or_default(),
             name: device.name.to_string(),
             id: device.info.guid.map(|guid| guid.to_string()).unwrap_or_default(),
             by: "name".into(),
-            fits: fit.label().into(),
+            fits: quality.label().into(),
             page: address::device(&device.name),
         };
-        Some((fit, hit))
+        Some((quality, hit))
     });
     found.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use fabric_observation::Observation;
     use fabric_observation::host::HostObservation;
     use ib_health::testing::snapshot;
     use rdma_host::testing::{port as host_port, snapshot as host_snapshot};
 
-    /// A leaf with two hosts: the LID of a node is its GUID, and a port's GUID is that of its node with its
-    /// number behind it.
+    /// A leaf with two hosts. The LID of a node is its GUID; a port's GUID is its node's, followed by the port
+    /// number.
     fn board() -> Board {
         let swept = Observation {
             fabric: "f".into(),
@@ -292,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_by_a_text_is_found_by_it() {
+    fn names_guids_lids_and_link_ids_are_found() {
         let board = board();
         let link = "/link/0x0000000000000001:1-0x0000000000000002:1?fabric=f";
         let (leaf, host) =
@@ -303,14 +293,14 @@ mod tests {
             ("st-a", "name, substring", host),
             ("0x0000000000000002", "guid, exact", host),
             ("0000000000000002", "guid, exact", host),
-            // A LID, too, and of the same node.
+            // Also a LID, of the same node.
             ("0x2", "guid, exact", host),
             ("2", "guid, exact", host),
             ("0x000000000000000", "guid, prefix", host),
             // An adapter's port by its own GUID, and by its LID.
             ("0x201", "port_guid, exact", link),
             ("0x0000000000000001:1-0x0000000000000002:1", "link, exact", link),
-            // Whichever end is named first.
+            // The ends in either order.
             ("0x2:1-0x1:1", "link, exact", link),
             ("leaf[1]", "port, exact", link),
             ("leaf port 1", "port, exact", link),
@@ -319,8 +309,8 @@ mod tests {
             ("leaf[3]", "port, exact", "/node/0x0000000000000001?fabric=f#port-3"),
             ("mlx5", "name, prefix", "/host#mlx5_0"),
         ] {
-            let told = search(&board, text);
-            let hit = told.hits.first().unwrap_or_else(|| panic!("{text}: nothing"));
+            let result = search(&board, text);
+            let hit = result.hits.first().unwrap_or_else(|| panic!("{text}: nothing"));
             assert_eq!(
                 (format!("{}, {}", hit.by, hit.fits).as_str(), &*hit.page),
                 (fits, page),
@@ -335,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_name_finds_each_of_its_nodes() {
+    fn shared_name_finds_all_its_nodes() {
         let mut board = board();
         let seen = board.fabrics.iter_mut().find(|it| it.snapshot.is_some()).unwrap();
         let snapshot = Arc::make_mut(seen).snapshot.as_mut().unwrap();
@@ -355,11 +345,11 @@ mod tests {
     }
 
     #[test]
-    fn the_better_comes_first_and_all_are_counted() {
-        let told = search(&board(), "host");
-        let names: Vec<&str> = told.hits.iter().map(|hit| &*hit.name).collect();
-        assert_eq!((told.found, names), (2, vec!["host-a", "host-b"]));
-        assert_eq!(Fit::of("host-1", "host-1"), Some(Fit::Exact));
-        assert!(Fit::Exact < Fit::Prefix && Fit::Prefix < Fit::Substring);
+    fn hits_are_counted_and_the_best_come_first() {
+        let result = search(&board(), "host");
+        let names: Vec<&str> = result.hits.iter().map(|hit| &*hit.name).collect();
+        assert_eq!((result.found, names), (2, vec!["host-a", "host-b"]));
+        assert_eq!(Match::find("host-1", "host-1"), Some(Match::Exact));
+        assert!(Match::Exact < Match::Prefix && Match::Prefix < Match::Substring);
     }
 }

@@ -1,11 +1,11 @@
-//! `/events`: what happened lately, the latest first.
+//! `/events`: the recorded events, the latest first.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::api::archive::Said;
+use crate::api::history_service::QueryResult;
 use fabric_history::Kind;
 use fabric_history::clock::Clock;
 use fabric_history::model::{Told, Window};
@@ -13,73 +13,73 @@ use fabric_history::source::Wanted;
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
-use super::ask::Asked;
-use super::page::{Page, problem};
-use super::past::{self, Choice, Past};
-use super::{Desk, address, words};
+use super::history_query::{self, HistoryAnswer, WindowChoice};
+use super::page::{Page, Problem};
+use super::query_params::QueryParams;
+use super::{PageContext, address, components};
 
 const TITLE: &str = "What happened";
 
-/// How many are on a page.
-const ON_A_PAGE: usize = 200;
+/// The events on a page.
+const PAGE_LENGTH: usize = 200;
 
-/// The window that is shown when none is chosen.
-const USUAL: Choice = Choice::DAY;
+const DEFAULT_WINDOW: WindowChoice = WindowChoice::DAY;
 
-/// How far one can leaf: what is further back is found by a narrower question.
-const MOST_PAGES: usize = 500;
+/// The last page. Older events need a narrower query.
+const MAX_PAGE: usize = 500;
 
-/// What is asked for.
+/// The query of the page.
 #[derive(Clone, Debug)]
-struct Ask {
+struct EventsQuery {
     fabric: Option<String>,
     kind: Option<Kind>,
-    sought: String,
-    window: Choice,
+    text: String,
+    window: WindowChoice,
     page: usize,
 }
 
 /// A page of events.
 #[derive(Debug)]
-struct Found {
+struct EventsPage {
     events: Vec<Told>,
     more: bool,
 }
 
-impl Ask {
-    fn read(asked: &Asked) -> Result<Self, String> {
-        let kind = asked.read("kind", |kind| {
+impl EventsQuery {
+    fn parse(query: &QueryParams) -> Result<Self, String> {
+        let kind = query.parse("kind", |kind| {
             let labels =
                 || Kind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
             Kind::from_label(kind).ok_or_else(|| format!("must be one of: {}", labels()))
         })?;
-        let page = asked.read("page", |page| {
-            let page = page.parse().ok().filter(|page| (1..=MOST_PAGES).contains(page));
-            page.ok_or_else(|| format!("must be a number from 1 to {MOST_PAGES}"))
+        let page = query.parse("page", |page| {
+            let page = page.parse().ok().filter(|page| (1..=MAX_PAGE).contains(page));
+            page.ok_or_else(|| format!("must be a number from 1 to {MAX_PAGE}"))
         })?;
-        Ok(Ask {
-            fabric: asked.fabric().map(str::to_owned),
+        Ok(EventsQuery {
+            fabric: query.fabric().map(str::to_owned),
             kind,
-            sought: asked.value("q").unwrap_or_default().to_owned(),
-            window: Choice::asked(asked, USUAL)?,
+            text: query.text("q"),
+            window: WindowChoice::parse(query, DEFAULT_WINDOW)?,
             page: page.unwrap_or(1),
         })
     }
 
-    /// The same for the history. A GUID and a cable's id mean what happened there, whatever is written of it.
-    fn wanted(&self, window: Window) -> (Wanted, bool) {
-        let mut wanted = Wanted::all(window);
-        wanted.kinds.extend(self.kind);
-        if let Ok(link) = self.sought.parse::<LinkId>() {
-            wanted.ports.extend(link.ends());
-        } else if self.sought.starts_with("0x")
-            && let Ok(guid) = self.sought.parse::<Guid>()
+    /// The filter for the history, and whether events have to contain the text as well. A GUID or a link id
+    /// selects the events of that node or link, whatever their text.
+    fn filter(&self, window: Window) -> (Wanted, bool) {
+        let mut filter = Wanted::all(window);
+        filter.kinds.extend(self.kind);
+        if let Ok(link) = self.text.parse::<LinkId>() {
+            filter.ports.extend(link.ends());
+        } else if self.text.starts_with("0x")
+            && let Ok(guid) = self.text.parse::<Guid>()
         {
-            wanted.nodes.push(guid);
+            filter.nodes.push(guid);
         } else {
-            return (wanted, true);
+            return (filter, true);
         }
-        (wanted, false)
+        (filter, false)
     }
 
     fn address(&self, page: usize) -> String {
@@ -87,7 +87,7 @@ impl Ask {
         let pairs = [
             ("fabric", self.fabric.as_deref().unwrap_or_default()),
             ("kind", self.kind.map_or("", Kind::label)),
-            ("q", &self.sought),
+            ("q", &self.text),
             ("window", self.window.name),
             ("page", &page),
         ];
@@ -95,43 +95,46 @@ impl Ask {
     }
 }
 
-pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
-    let ask = match Ask::read(&Asked::from(said)) {
-        Ok(ask) => ask,
-        Err(what) => return problem(StatusCode::BAD_REQUEST, TITLE, &what),
-    };
-    let of = ask.clone();
-    let past = past::ask(desk.archive(), move |reader| {
+pub(super) async fn get(
+    State(context): State<PageContext>,
+    query: QueryResult,
+) -> Result<Response, Problem> {
+    let query = EventsQuery::parse(&QueryParams::from(query));
+    let query = query.map_err(|text| Problem::bad_request(TITLE, text))?;
+    let of = query.clone();
+    let answer = history_query::run(&context.history, move |reader| {
         let window = of.window.until_now(reader)?;
-        let (wanted, by_text) = of.wanted(window);
-        let sought = of.sought.to_lowercase();
-        let means = |told: &Told| {
-            let of_fabric = of.fabric.as_ref().is_none_or(|fabric| *fabric == told.fabric);
-            let has = |text: &str| text.to_lowercase().contains(&sought);
-            of_fabric && (!by_text || has(&told.place) || has(&told.text))
+        let (filter, by_text) = of.filter(window);
+        let text = of.text.to_lowercase();
+        let matches = |event: &Told| {
+            let in_fabric = of.fabric.as_ref().is_none_or(|fabric| *fabric == event.fabric);
+            let has = |field: &str| field.to_lowercase().contains(&text);
+            in_fabric && (!by_text || has(&event.place) || has(&event.text))
         };
-        let skip = (of.page - 1) * ON_A_PAGE;
-        let (events, more) = reader.latest(&wanted, &means, skip, ON_A_PAGE)?;
-        Ok(Found { events, more })
+        let skip = (of.page - 1) * PAGE_LENGTH;
+        let (events, more) = reader.latest(&filter, &matches, skip, PAGE_LENGTH)?;
+        Ok(EventsPage { events, more })
     })
     .await;
     let clock = Clock::now();
-    let mut fabrics = words::recorded(desk.exposition().board());
-    // The history may know more.
-    fabrics.extend(ask.fabric.clone().filter(|asked| !fabrics.contains(asked)));
-    let of_several = ask.fabric.is_none() && fabrics.len() > 1;
+    let mut fabrics = components::event_fabrics(context.exposition().board());
+    // The history may have fabrics that are not swept now.
+    fabrics.extend(query.fabric.clone().filter(|name| !fabrics.contains(name)));
+    let several_fabrics = query.fabric.is_none() && fabrics.len() > 1;
     let main = html! {
-        @match past.told() {
+        @match answer.ready() {
             Err(why) => (why),
-            Ok(found) => { (form(&ask, &fabrics)) (listed(&ask, found, &clock, of_several)) },
+            Ok(page) => { (form(&query, &fabrics)) (list(&query, page, &clock, several_fabrics)) },
         }
     };
-    let silent = matches!(past, Past::Silent(_));
     let page = Page::new(TITLE, address::EVENTS, main);
-    if silent { page.answer_with(StatusCode::SERVICE_UNAVAILABLE) } else { page.answer() }
+    Ok(match answer {
+        HistoryAnswer::Unavailable(_) => page.respond_with(StatusCode::SERVICE_UNAVAILABLE),
+        _ => page.respond(),
+    })
 }
 
-fn form(ask: &Ask, fabrics: &[String]) -> Markup {
+fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
     html! {
         form .filter action=(address::EVENTS) {
             p {
@@ -139,51 +142,42 @@ fn form(ask: &Ask, fabrics: &[String]) -> Markup {
                 select #kind name="kind" {
                     option value="" { "everything" }
                     @for kind in Kind::ALL {
-                        option value=(kind.label()) selected[ask.kind == Some(*kind)] { (words::plain(kind.label())) }
+                        option value=(kind.label()) selected[query.kind == Some(*kind)] { (components::label_text(kind.label())) }
                     }
                 }
             }
             p {
                 label for="where" { "Where" }
-                input #where type="search" name="q" value=(ask.sought) placeholder="Name, GUID or link" autocomplete="off" spellcheck="false";
+                input #where type="search" name="q" value=(query.text) placeholder="Name, GUID or link" autocomplete="off" spellcheck="false";
             }
-            @if fabrics.len() > 1 { p {
-                label for="fabric" { "Fabric" }
-                select #fabric name="fabric" {
-                    option value="" { "all" }
-                    @for fabric in fabrics {
-                        option value=(fabric) selected[ask.fabric.as_ref() == Some(fabric)] { (fabric) }
-                    }
-                }
-            } }
+            (components::fabric_field(fabrics, query.fabric.as_deref().unwrap_or_default()))
             p {
                 label for="window" { "In the last" }
                 select #window name="window" {
-                    @for Choice { name, .. } in Choice::ALL {
-                        option value=(name) selected[name == ask.window.name] { (name) }
+                    @for WindowChoice { name, .. } in WindowChoice::ALL {
+                        option value=(name) selected[name == query.window.name] { (name) }
                     }
                 }
             }
             p { button { "Show" } }
         }
-        @if let Some(kind) = ask.kind { p .quiet { (kind.help()) } }
+        @if let Some(kind) = query.kind { p .quiet { (kind.help()) } }
     }
 }
 
-fn listed(ask: &Ask, found: &Found, clock: &Clock, of_several: bool) -> Markup {
+fn list(query: &EventsQuery, page: &EventsPage, clock: &Clock, several_fabrics: bool) -> Markup {
+    let number = query.page;
+    let previous = (number > 1).then(|| ("Later", query.address(number - 1)));
+    let next = (page.more && number < MAX_PAGE).then(|| ("Earlier", query.address(number + 1)));
     html! {
-        @if found.events.is_empty() {
-            p { @if ask.page > 1 { "That is all: there is no page " (ask.page) "." } @else { "Nothing of that kind happened, as far as is recorded." } }
+        @if page.events.is_empty() {
+            p { @if number > 1 { "That is all: there is no page " (number) "." } @else { "Nothing of that kind happened, as far as is recorded." } }
         } @else {
             p .quiet { "The latest first. Times are of " (clock.zone()) "." }
-            (words::events(clock, &found.events, of_several))
+            (components::event_table(clock, &page.events, several_fabrics))
         }
-        @if found.more || ask.page > 1 {
-            nav .leaf aria-label="Pages of events" { ul {
-                @if ask.page > 1 { li { a rel="prev" href=(ask.address(ask.page - 1)) { "Later" } } }
-                li aria-current="page" { "Page " (ask.page) }
-                @if found.more && ask.page < MOST_PAGES { li { a rel="next" href=(ask.address(ask.page + 1)) { "Earlier" } } }
-            } }
+        @if page.more || number > 1 {
+            (components::pager("Pages of events", previous, &format!("Page {number}"), next))
         }
     }
 }

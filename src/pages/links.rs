@@ -1,61 +1,62 @@
-//! `/links`: the cables, the worst first: by verdict, by fabric, by name.
+//! `/links`: the links, the worst first, filtered by verdict, fabric and node name.
 
 use std::num::NonZeroUsize;
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::api::archive::Said;
-use crate::api::model::Link;
-use crate::api::ranking::{Ranked, Wanted, ranked};
+use crate::api::history_service::QueryResult;
+use crate::api::model::{Link, verdict_from};
+use crate::api::ranking::{ListFilter, RankedLinks, ranked};
 use fabric_history::clock::Clock;
 use fabric_observation::Board;
 use ib_health::Verdict;
 
-use super::ask::{Asked, not_swept, unknown_fabric, written};
-use super::page::{Page, problem};
-use super::words::{self, cable, count, rate, several, verdict};
-use super::{Desk, address};
+use super::components::{self, count, counted, verdict};
+use super::page::{Page, Problem};
+use super::query_params::{QueryParams, check_fabric, not_swept, render};
+use super::{PageContext, address};
 
-/// So many on a page.
-const A_PAGE: usize = 100;
+/// The links on a page.
+const PAGE_LENGTH: usize = 100;
 
-/// Which are wanted.
+/// The query of the page.
 #[derive(Clone, Debug, Default)]
-struct Ask {
+struct LinksQuery {
     fabric: String,
     verdict: Option<Verdict>,
     text: String,
     page: Option<NonZeroUsize>,
 }
 
-impl Ask {
-    fn read(asked: &Asked) -> Result<Self, String> {
-        let verdict = asked.read("verdict", |label| {
-            let known = Verdict::ALL.into_iter().find(|verdict| verdict.label() == label);
+impl LinksQuery {
+    fn parse(query: &QueryParams) -> Result<Self, String> {
+        let verdict = query.parse("verdict", |label| {
             let labels = || Verdict::ALL.map(Verdict::label).join(", ");
-            known.ok_or_else(|| format!("must be one of: {}", labels()))
+            verdict_from(label).ok_or_else(|| format!("must be one of: {}", labels()))
         })?;
-        let page = asked.read("page", |page| {
+        let page = query.parse("page", |page| {
             page.parse().map_err(|_| "must be a number from 1 on".to_owned())
         })?;
-        let text = |name| asked.value(name).unwrap_or_default().to_owned();
-        Ok(Ask { fabric: text("fabric"), verdict, text: text("text"), page })
+        Ok(LinksQuery { fabric: query.text("fabric"), verdict, text: query.text("text"), page })
     }
 
     fn verdict(&self) -> &'static str {
         self.verdict.map_or("", Verdict::label)
     }
 
-    /// The fabric that it names.
     fn fabric(&self) -> Option<&str> {
         Some(&*self.fabric).filter(|name| !name.is_empty())
     }
 
     fn page(&self) -> usize {
         self.page.map_or(1, NonZeroUsize::get)
+    }
+
+    /// The number of links on the pages before this one.
+    fn skip(&self) -> usize {
+        (self.page() - 1).saturating_mul(PAGE_LENGTH)
     }
 
     /// The address of another page of the same list.
@@ -71,70 +72,63 @@ impl Ask {
     }
 }
 
-pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
+pub(super) async fn get(
+    State(context): State<PageContext>,
+    query: QueryResult,
+) -> Result<Response, Problem> {
     let title = "Links";
-    let ask = match Ask::read(&Asked::from(said)) {
-        Ok(ask) => ask,
-        Err(what) => return problem(StatusCode::BAD_REQUEST, title, &what),
-    };
-    let exposition = desk.exposition();
-    let fabrics = &exposition.board().fabrics;
-    if let Some(refusal) = unknown_fabric(fabrics, ask.fabric()) {
-        return refusal;
-    }
-    written(move || {
+    let query = LinksQuery::parse(&QueryParams::from(query));
+    let query = query.map_err(|text| Problem::bad_request(title, text))?;
+    let exposition = context.exposition();
+    check_fabric(&exposition.board().fabrics, query.fabric())?;
+    let page = move || {
         let board = exposition.board();
-        let wanted =
-            Wanted { fabric: &ask.fabric, verdicts: ask.verdict.as_slice(), text: &ask.text };
-        let after = (ask.page() - 1).saturating_mul(A_PAGE);
-        let listed = ranked(&board.fabrics, &wanted, after, A_PAGE);
-        Page::new(title, address::LINKS, page(&ask, board, &listed)).answer()
-    })
-    .await
+        let filter = ListFilter {
+            fabric: &query.fabric,
+            verdicts: query.verdict.as_slice(),
+            text: &query.text,
+        };
+        let listed = ranked(&board.fabrics, &filter, query.skip(), PAGE_LENGTH);
+        Page::new(title, address::LINKS, page(&query, board, &listed)).respond()
+    };
+    Ok(render(page).await)
 }
 
-fn page(ask: &Ask, board: &Board, listed: &Ranked) -> Markup {
+fn page(query: &LinksQuery, board: &Board, listed: &RankedLinks) -> Markup {
     let names: Vec<&str> = board.fabrics.iter().map(|it| &*it.fabric).collect();
-    let first = (ask.page() - 1).saturating_mul(A_PAGE);
     html! {
-        (form(ask, &names))
-        @if let Some(why) = not_swept(&board.fabrics, ask.fabric()) {
+        (form(query, &names))
+        @if let Some(why) = not_swept(&board.fabrics, query.fabric()) {
             p { (why) }
         } @else if listed.links.is_empty() {
             p { @if listed.found == 0 { "No cable is like that." } @else { "There are not so many cables." } }
         } @else {
             p .quiet {
-                (several(listed.found, "cable", "cables")) ", the worst first"
+                (counted(listed.found, "cable", "cables")) ", the worst first"
                 @if listed.found > listed.links.len() {
-                    ": " (count(first as u64 + 1)) " to " (count((first + listed.links.len()) as u64))
+                    ": " (count(query.skip() as u64 + 1)) " to " (count((query.skip() + listed.links.len()) as u64))
                 }
             }
-            (table(&listed.links, names.len() > 1, &words::now(board)))
+            (table(&listed.links, names.len() > 1, &components::clock(board)))
         }
-        (pages(ask, listed.found))
+        (pager(query, listed.found))
     }
 }
 
-fn form(ask: &Ask, names: &[&str]) -> Markup {
+fn form(query: &LinksQuery, names: &[&str]) -> Markup {
     let verdicts =
         [("", "any"), ("bad", "bad"), ("watch", "watch"), ("unknown", "unknown"), ("ok", "ok")];
     html! { form .filter action=(address::LINKS) {
         p {
             label for="verdict" { "Verdict" }
             select #verdict name="verdict" { @for (value, name) in verdicts {
-                option value=(value) selected[ask.verdict() == value] { (name) }
+                option value=(value) selected[query.verdict() == value] { (name) }
             } }
         }
-        @if names.len() > 1 { p {
-            label for="fabric" { "Fabric" }
-            select #fabric name="fabric" {
-                option value="" { "all" }
-                @for name in names { option value=(name) selected[ask.fabric == *name] { (name) } }
-            }
-        } }
+        (components::fabric_field(names, &query.fabric))
         p {
             label for="text" { "Node" }
-            input #text type="search" name="text" value=(ask.text) placeholder="Part of its name" autocomplete="off" spellcheck="false";
+            input #text type="search" name="text" value=(query.text) placeholder="Part of its name" autocomplete="off" spellcheck="false";
         }
         p { button { "Show" } }
     } }
@@ -149,29 +143,28 @@ fn table(links: &[Link], with_fabric: bool, clock: &Clock) -> Markup {
         } }
         tbody { @for link in links { tr {
             td data-label="Verdict" { (verdict(&link.verdict)) }
-            th scope="row" data-label="Cable" { (cable(link)) }
+            th scope="row" data-label="Cable" { (components::link(link)) }
             @if with_fabric { td data-label="Fabric" { bdi { (link.fabric) } } }
             td .why data-label="Why" { ul { @for because in &link.reasons { li { (because.evidence) } } } }
             td .n data-label="Rate" { @if let Some(bytes) = link.rate {
-                span .whole { (rate(bytes)) } " " span .whole.quiet { (runs(link)) }
+                span .whole { (components::bit_rate(bytes)) } " " span .whole.quiet { (width_and_speed(link)) }
             } }
             td .n data-label="Flaps" { (link.flaps) }
-            td .when data-label="So" { @if let Some(at) = &link.since { (words::lasting(clock, at)) } }
+            td .when data-label="So" { @if let Some(at) = &link.since { (components::lasting(clock, at)) } }
         } } }
     } }
 }
 
-/// How it runs: `4x NDR`.
-fn runs(link: &Link) -> String {
-    let how = [&link.width, &link.speed].into_iter().flatten().map(|word| &**word);
-    how.collect::<Vec<_>>().join(" ")
+/// `4x NDR`.
+fn width_and_speed(link: &Link) -> String {
+    let labels = [&link.width, &link.speed].into_iter().flatten().map(|label| &**label);
+    labels.collect::<Vec<_>>().join(" ")
 }
 
-fn pages(ask: &Ask, found: usize) -> Markup {
-    let (page, last) = (ask.page(), found.div_ceil(A_PAGE).max(1));
-    html! { @if last > 1 { nav .leaf aria-label="Pages of the list" { ul {
-        @if page > 1 { li { a rel="prev" href=(ask.address((page - 1).min(last))) { "Worse" } } }
-        li aria-current="page" { "Page " (count(page as u64)) " of " (count(last as u64)) }
-        @if page < last { li { a rel="next" href=(ask.address(page + 1)) { "Better" } } }
-    } } } }
+fn pager(query: &LinksQuery, found: usize) -> Markup {
+    let (page, last) = (query.page(), found.div_ceil(PAGE_LENGTH).max(1));
+    let previous = (page > 1).then(|| ("Worse", query.address((page - 1).min(last))));
+    let next = (page < last).then(|| ("Better", query.address(page + 1)));
+    let current = format!("Page {} of {}", count(page as u64), count(last as u64));
+    html! { @if last > 1 { (components::pager("Pages of the list", previous, &current, next)) } }
 }

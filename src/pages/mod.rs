@@ -1,63 +1,51 @@
-//! Pages for people: what the fabric is like now, from the board, and what it was like, from the
-//! recorder. Made by the server, readable without scripts; each has an address that an alert can name.
+//! HTML pages: the latest state of the fabrics, from the snapshots, and their past, from the history. They are
+//! rendered here, need no scripts, and each has an address that an alert can name.
 
-mod ask;
+mod components;
 mod events;
+mod history_query;
 mod host;
 mod link;
 mod links;
 mod node;
 mod overview;
 pub mod page;
-mod past;
+mod query_params;
 mod search;
 mod topology;
-mod words;
 
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::http::header;
+use axum::response::IntoResponse;
 use axum::routing::get;
 
 pub use crate::api::address;
 
-use crate::api::archive::Archive;
+use crate::api::history_service::HistoryService;
 use crate::metrics::{Exposition, Latest};
-use page::Style;
 
-/// What the pages are written from.
+/// What the handlers of the pages read.
 #[derive(Clone, Debug)]
-pub struct Desk {
-    latest: Latest,
-    archive: Archive,
-    telemetry_path: Arc<str>,
+pub struct PageContext {
+    /// The latest exposition with its snapshots.
+    pub latest: Latest,
+    /// The history.
+    pub history: HistoryService,
+    /// The path of the metrics.
+    pub telemetry_path: Arc<str>,
 }
 
-impl Desk {
-    /// One with the latest board, and with the history's file, if there is one.
-    pub fn new(latest: Latest, archive: Archive, telemetry_path: &str) -> Self {
-        Desk { latest, archive, telemetry_path: telemetry_path.into() }
-    }
-
-    /// What was rendered last, with its board.
+impl PageContext {
+    /// The latest exposition with its snapshots.
     pub fn exposition(&self) -> Arc<Exposition> {
         Arc::clone(&self.latest.borrow())
     }
-
-    /// The history's file, and who may ask it.
-    pub fn archive(&self) -> &Archive {
-        &self.archive
-    }
-
-    /// Where the metrics are.
-    pub fn telemetry_path(&self) -> &str {
-        &self.telemetry_path
-    }
 }
 
-/// The routes.
-pub fn router(desk: Desk) -> Router {
+/// The routes of all pages.
+pub fn router(context: PageContext) -> Router {
     Router::new()
         .route(address::OVERVIEW, get(overview::get))
         .route(address::LINKS, get(links::get))
@@ -68,21 +56,19 @@ pub fn router(desk: Desk) -> Router {
         .route(address::PORT, get(node::port))
         .route(address::TOPOLOGY, get(topology::get))
         .route(address::EVENTS, get(events::get))
-        .with_state(desk)
+        .with_state(context)
         .route(address::STYLE, get(style))
 }
 
-const LOOK: &str =
+const CSS: &str =
     concat!(include_str!("style.css"), include_str!("detail.css"), include_str!("topology.css"));
 
-async fn style() -> Style {
-    let kind = [(header::CONTENT_TYPE, "text/css"), (header::CACHE_CONTROL, "max-age=3600")];
-    (kind, LOOK)
+async fn style() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/css"), (header::CACHE_CONTROL, "max-age=3600")], CSS)
 }
 
-/// The address of the look, which is another one if that is: a browser that keeps it does not keep one of an
-/// earlier version.
-fn look() -> &'static str {
+/// The address of the style sheet with its checksum: after an update browsers do not use a cached one.
+fn style_address() -> &'static str {
     static ADDRESS: OnceLock<String> = OnceLock::new();
-    ADDRESS.get_or_init(|| format!("{}?{:08x}", address::STYLE, crc32fast::hash(LOOK.as_bytes())))
+    ADDRESS.get_or_init(|| format!("{}?{:08x}", address::STYLE, crc32fast::hash(CSS.as_bytes())))
 }

@@ -1,4 +1,4 @@
-//! `/`: the fabric at a glance.
+//! `/`: the overview of all fabrics.
 
 use std::time::Duration;
 
@@ -15,59 +15,58 @@ use fabric_history::model::Told;
 use fabric_history::source::Wanted;
 use fabric_observation::{Board, Tally};
 
-use super::ask::{self, written};
+use super::components::{self, count, counted, verdict};
+use super::history_query::{self, HistoryAnswer, WindowChoice};
 use super::page::Page;
-use super::past::{self, Choice, Past};
-use super::words::{self, cable, count, several, verdict};
-use super::{Desk, address, host};
+use super::query_params::{self, render};
+use super::{PageContext, address, host};
 
-/// So many of the latest events are told.
-const EVENTS: usize = 10;
+/// The most events shown.
+const MAX_EVENTS: usize = 10;
 
-/// From how far back.
-const LATELY: Choice = Choice::MONTH;
+/// The window of the events.
+const EVENT_WINDOW: WindowChoice = WindowChoice::MONTH;
 
-/// So many reasons of all cables are told.
-const REASONS: usize = 4;
+/// The most reasons shown.
+const MAX_REASONS: usize = 4;
 
-/// How long the page waits for them: it is looked at when something is wrong, and tells the most without.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// How long the page waits for the events. It is opened when something is wrong, and the rest matters more.
+const EVENTS_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Where the alerts are explained.
+/// The documentation of the alerts.
 const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/alerts.md");
 
-pub(super) async fn get(State(desk): State<Desk>) -> Response {
-    let past = past::soon(PATIENCE, desk.archive(), |reader| {
-        let window = LATELY.until_now(reader)?;
-        Ok(reader.latest(&Wanted::all(window), &|_| true, 0, EVENTS)?.0)
+pub(super) async fn get(State(context): State<PageContext>) -> Response {
+    let events = history_query::run_within(EVENTS_TIMEOUT, &context.history, |reader| {
+        let window = EVENT_WINDOW.until_now(reader)?;
+        Ok(reader.latest(&Wanted::all(window), &|_| true, 0, MAX_EVENTS)?.0)
     })
     .await;
-    written(move || {
-        let main = page(desk.exposition().board(), &past, desk.telemetry_path());
-        Page::new("The fabric at a glance", address::OVERVIEW, main).answer()
+    render(move || {
+        let main = page(context.exposition().board(), &events, &context.telemetry_path);
+        Page::new("The fabric at a glance", address::OVERVIEW, main).respond()
     })
     .await
 }
 
-/// The page from what is known.
-pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Markup {
-    let (told, clock) = (overview(board), words::now(board));
+fn page(board: &Board, events: &HistoryAnswer<Vec<Told>>, telemetry_path: &str) -> Markup {
+    let (overview, clock) = (overview(board), components::clock(board));
     let clock = &clock;
-    let are_several = told.fabrics.len() > 1;
+    let are_several = overview.fabrics.len() > 1;
     html! {
-        @if told.fabrics.is_empty() { @if let Some(why) = ask::not_swept(&board.fabrics, None) { p { (why) } } }
-        @if are_several { (summary(&told.fabrics, clock)) }
-        @for (place, (fabric, seen)) in told.fabrics.iter().zip(&board.fabrics).enumerate() {
+        @if overview.fabrics.is_empty() { @if let Some(why) = query_params::not_swept(&board.fabrics, None) { p { (why) } } }
+        @if are_several { (summary(&overview.fabrics, clock)) }
+        @for (place, (fabric, seen)) in overview.fabrics.iter().zip(&board.fabrics).enumerate() {
             (section(place, fabric, &seen.tally, are_several, clock))
         }
         section aria-labelledby="events" {
             h2 #events { "Latest events" }
-            (latest(past, clock, words::recorded(board).len() > 1))
+            (latest(events, clock, components::event_fabrics(board).len() > 1))
         }
-        @if let Some(seen) = &told.host {
+        @if let Some(seen) = &overview.host {
             section aria-labelledby="host" {
                 h2 #host { "This host" }
-                (host::in_short(seen))
+                (host::summary(seen))
             }
         }
         p .more {
@@ -79,34 +78,28 @@ pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Mark
     }
 }
 
-/// All fabrics in a few lines.
+/// A table of all fabrics.
 fn summary(fabrics: &[Fabric], clock: &Clock) -> Markup {
-    let columns = ["bad", "watch", "unknown", "ok"];
     html! { div .wide tabindex="0" role="group" aria-label="All fabrics" { table {
         thead { tr {
             th scope="col" { "Fabric" }
-            @for word in columns { th .n scope="col" { (verdict(word)) } }
+            @for (it, _) in Verdicts::default().worst_first() { th .n scope="col" { (verdict(it.label())) } }
             th .n scope="col" { "Nodes" } th .n scope="col" { "Not up" } th scope="col" { "Swept" }
         } }
         tbody { @for (place, it) in fabrics.iter().enumerate() { tr {
             th scope="row" { a href={ "#fabric-" (place) } { bdi { (it.fabric) } } }
-            @for (_, number) in by_verdict(&it.verdicts) { td .n { (number) } }
+            @for (_, number) in it.verdicts.worst_first() { td .n { (number) } }
             td .n { (it.nodes.iter().map(|of| of.nodes).sum::<usize>()) }
             td .n { (it.nodes.iter().map(|of| of.not_up).sum::<usize>()) }
             td { @match it.sweep.as_ref().and_then(|sweep| sweep.ended_at.as_deref()) {
-                Some(at) => (words::ago(clock, at)), None => "not yet",
+                Some(at) => (components::ago(clock, at)), None => "not yet",
             } }
         } } }
     } } }
 }
 
-/// The worst first, as on the page.
-fn by_verdict(of: &Verdicts) -> [(&'static str, usize); 4] {
-    [("bad", of.bad), ("watch", of.watch), ("unknown", of.unknown), ("ok", of.ok)]
-}
-
-/// Why most of a fabric may be missing here, and the setting that helps.
-fn missing(tally: &Tally) -> Markup {
+/// Why most of a fabric may be missing, and the setting that helps.
+fn access_problems(tally: &Tally) -> Markup {
     html! {
         @if tally.m_key_suspected { p .card {
             strong { "Nodes do not answer subnet management; likely an M_Key protects them." }
@@ -132,13 +125,13 @@ fn section(
     html! { section .fabric aria-labelledby=(id) {
         h2 #(id) .unseen[!is_one_of_several] { bdi { (it.fabric) } }
         @match &it.sweep {
-            None => p .card { (ask::NOT_YET) },
+            None => p .card { (query_params::NOT_YET) },
             Some(sweep) => {
-                (missing(tally))
+                (access_problems(tally))
                 div .glance {
                     (health(it))
                     (nodes(it, clock))
-                    (swept(it, sweep, clock))
+                    (latest_sweep(it, sweep, clock))
                 }
                 @if !it.worst.is_empty() { (worst(it, clock)) }
                 @if !it.congestion.is_empty() { (congestion(it, clock)) }
@@ -147,42 +140,43 @@ fn section(
     } }
 }
 
-/// How many cables have which verdict.
+/// The number of links with each verdict.
 fn health(it: &Fabric) -> Markup {
     let Verdicts { bad, watch, unknown, .. } = it.verdicts;
     let all = it.verdicts.count();
     let list = |word| address::with(address::LINKS, &[("fabric", &it.fabric), ("verdict", word)]);
     html! { div .card .health {
         p .lead { @match (bad, watch) {
-            // What nobody knows is not well.
+            // Unknown is not healthy.
             _ if all == 0 => { span .verdict.unknown { "No cable is known" } },
             _ if unknown == all => { span .verdict.unknown { "Nothing is known" } },
             (0, 0) => { span .verdict.ok { "No bad cable" } },
-            (0, watch) => { span .verdict.watch { (several(watch, "cable", "cables")) } " to watch" },
-            (bad, _) => { span .verdict.bad { (several(bad, "bad cable", "bad cables")) } },
-        } @if all > 0 { " " span .of { "of " (several(all, "cable", "cables")) } } }
-        (bar(&by_verdict(&it.verdicts)))
-        ul .verdicts { @for (word, number) in by_verdict(&it.verdicts) { li {
-            a href=(list(word)) class=(word) {
-                span .number { (count(number as u64)) } " " (word)
+            (0, watch) => { span .verdict.watch { (counted(watch, "cable", "cables")) } " to watch" },
+            (bad, _) => { span .verdict.bad { (counted(bad, "bad cable", "bad cables")) } },
+        } @if all > 0 { " " span .of { "of " (counted(all, "cable", "cables")) } } }
+        (bar(&it.verdicts))
+        ul .verdicts { @for (verdict, number) in it.verdicts.worst_first() { li {
+            a href=(list(verdict.label())) class=(verdict.label()) {
+                span .number { (count(number as u64)) } " " (verdict.label())
             }
         } } }
-        @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(REASONS) { li {
+        @if !it.reasons.is_empty() { ul .why { @for because in it.reasons.iter().take(MAX_REASONS) { li {
             span .number { (count(because.links as u64)) } " " (verdict(&because.verdict)) " " (because.what)
         } } } }
     } }
 }
 
-/// A bar of parts, none of those that are there too thin to be seen. What it says stands beside it.
-fn bar(parts: &[(&str, usize)]) -> Markup {
+/// A bar of the verdicts' shares, each wide enough to be seen. The numbers are next to it as text.
+fn bar(verdicts: &Verdicts) -> Markup {
     const LENGTH: f64 = 1000.0;
-    const LEAST: f64 = 12.0;
-    let there: Vec<_> = parts.iter().filter(|(_, number)| *number > 0).collect();
-    let all: usize = there.iter().map(|(_, number)| number).sum();
-    let share = |number: usize| number as f64 / all.max(1) as f64 * LENGTH;
-    let widths: Vec<f64> = there.iter().map(|(_, number)| share(*number).max(LEAST)).collect();
-    let scale = LENGTH / widths.iter().sum::<f64>().max(1.0);
-    let drawn = there.iter().zip(&widths).scan(0.0, |left, ((word, _), width)| {
+    const MIN_WIDTH: f64 = 12.0;
+    let all = verdicts.count().max(1) as f64;
+    let counts = verdicts.worst_first().into_iter().filter(|(_, number)| *number > 0);
+    let parts: Vec<_> = counts
+        .map(|(verdict, number)| (verdict.label(), (number as f64 / all * LENGTH).max(MIN_WIDTH)))
+        .collect();
+    let scale = LENGTH / parts.iter().map(|(_, width)| width).sum::<f64>().max(1.0);
+    let drawn = parts.iter().scan(0.0, |left, (word, width)| {
         let from = *left;
         *left += width * scale;
         Some((word, from, width * scale))
@@ -197,10 +191,10 @@ fn bar(parts: &[(&str, usize)]) -> Markup {
 fn nodes(it: &Fabric, clock: &Clock) -> Markup {
     let down: usize = it.nodes.iter().map(|of| of.not_up).sum();
     let kind = |word: &str, number| match word {
-        "switch" => several(number, "switch", "switches"),
-        "ca" => several(number, "adapter", "adapters"),
-        "router" => several(number, "router", "routers"),
-        _ => several(number, "aggregation node", "aggregation nodes"),
+        "switch" => counted(number, "switch", "switches"),
+        "ca" => counted(number, "adapter", "adapters"),
+        "router" => counted(number, "router", "routers"),
+        _ => counted(number, "aggregation node", "aggregation nodes"),
     };
     html! { div .card {
         h3 { "Nodes" }
@@ -209,43 +203,43 @@ fn nodes(it: &Fabric, clock: &Clock) -> Markup {
         } }
         @if it.nodes.is_empty() { p { strong { "None is found." } } }
         @else if down == 0 { p { "All are up." } } @else {
-            p { strong { (several(down, "is", "are")) " not up" } ": "
+            p { strong { (counted(down, "is", "are")) " not up" } ": "
                 @for (place, node) in it.not_up.iter().enumerate() {
                     @if place > 0 { ", " }
-                    (words::node(&it.fabric, &node.guid, &node.node))
+                    (components::node(&it.fabric, &node.guid, &node.node))
                 }
                 @if down > it.not_up.len() { " and others" } "."
             }
         }
         @if let Some(sweep) = &it.sweep { dl {
-            @if let Some(at) = &sweep.discovered_at { div { dt { "Discovered" } dd { (words::ago(clock, at)) } } }
-            @if sweep.discovery_gaps > 0 { div { dt { "Gaps" } dd { strong { (several(sweep.discovery_gaps as usize, "question", "questions")) " open" } } } }
+            @if let Some(at) = &sweep.discovered_at { div { dt { "Discovered" } dd { (components::ago(clock, at)) } } }
+            @if sweep.discovery_gaps > 0 { div { dt { "Gaps" } dd { strong { (counted(sweep.discovery_gaps as usize, "question", "questions")) " open" } } } }
             div { dt { "Subnet’s master" } dd { @match &sweep.master {
-                Some(master) => (words::node(&it.fabric, &master.guid, &master.node)),
+                Some(master) => (components::node(&it.fabric, &master.guid, &master.node)),
                 None => "not heard",
             } } }
         } }
     } }
 }
 
-fn swept(it: &Fabric, sweep: &Sweep, clock: &Clock) -> Markup {
+fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &Clock) -> Markup {
     let bad = |number: usize| html! { @if number > 0 { strong { (number) } } @else { "0" } };
     let lost = sweep.mads_timed_out as f64 / sweep.mads_sent.max(1) as f64;
     html! { div .card {
         h3 { "Latest sweep" }
-        p .big { @match &sweep.ended_at { Some(at) => (words::ago(clock, at)), None => "at an unknown time" } }
+        p .big { @match &sweep.ended_at { Some(at) => (components::ago(clock, at)), None => "at an unknown time" } }
         p { "It took " (seconds(sweep.seconds)) " of an interval of " (seconds(it.interval_seconds)) "." }
         @if !sweep.failing.is_empty() { p { strong { "Fails: " (sweep.failing.join(", ")) } } }
         dl {
             div { dt { "Ports read" } dd { (count(sweep.ports_read as u64)) } }
             div { dt { "Ports read in part" } dd { (bad(sweep.ports_failed)) } }
             div { dt { "Nodes silent" } dd { (bad(sweep.nodes_silent)) } }
-            div { dt { "MADs lost" } dd { (words::share(lost as f32)) } }
+            div { dt { "MADs lost" } dd { (components::percent(lost as f32)) } }
         }
     } }
 }
 
-/// A length of time that may be short.
+/// A duration that may be short.
 fn seconds(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
@@ -261,19 +255,19 @@ fn worst(it: &Fabric, clock: &Clock) -> Markup {
         ol .cables { @for link in &it.worst { li {
             div .stands {
                 (verdict(&link.verdict))
-                @if let Some(at) = &link.since { span .quiet { (words::lasting(clock, at)) } }
+                @if let Some(at) = &link.since { span .quiet { (components::lasting(clock, at)) } }
             }
             div {
-                p .name { (cable(link)) }
+                p .name { (components::link(link)) }
                 ul .reasons { @for because in link.reasons.iter().filter(|because| because.weight == link.verdict || because.weight == "watch") {
-                    li { span .reason { (words::plain(&because.reason)) } " " (because.evidence) }
+                    li { span .reason { (components::label_text(&because.reason)) } " " (because.evidence) }
                 } }
             }
             p .repair { @if let Some(repair) = &link.repair { span .quiet { "Try first: " } (repair.what) } }
         } } }
         @if all > it.worst.len() {
             p { a href=(address::with(address::LINKS, &[("fabric", &it.fabric)])) {
-                "All " (several(all, "cable", "cables")) " that are bad or to watch"
+                "All " (counted(all, "cable", "cables")) " that are bad or to watch"
             } }
         }
     }
@@ -284,18 +278,18 @@ fn congestion(it: &Fabric, clock: &Clock) -> Markup {
         h3 { "Congestion" }
         ul .regions { @for region in &it.congestion { li { (waits(&it.fabric, region, clock)) } } }
         @if it.regions > it.congestion.len() {
-            p .quiet { "and " (several(it.regions - it.congestion.len(), "smaller region", "smaller regions")) }
+            p .quiet { "and " (counted(it.regions - it.congestion.len(), "smaller region", "smaller regions")) }
         }
     }
 }
 
-/// The port that is waited for, and the way to its cable, where its evidence is.
-fn waited_for(fabric: &str, region: &Region) -> Markup {
-    match region.link.as_deref().and_then(|link| link.parse().ok()) {
+/// The port that is waited for; it leads to its link, whose page has the evidence.
+fn root_port(fabric: &str, region: &Region) -> Markup {
+    match &region.link {
         Some(link) => {
             html! { a href=(address::link(fabric, link)) { bdi { (region.root.label()) } } }
         }
-        None => words::port(fabric, &region.root),
+        None => components::port(fabric, &region.root),
     }
 }
 
@@ -307,18 +301,18 @@ fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
     };
     html! {
         span class={ "level " (region.level) } { (region.level) } " "
-        (several(region.ports as usize, "port waits", "ports wait")) " for " (waited_for(fabric, region)) ", " (cause)
-        @if region.roots > 1 { " (and for " (several(region.roots as usize - 1, "other", "others")) ")" }
+        (counted(region.ports as usize, "port waits", "ports wait")) " for " (root_port(fabric, region)) ", " (cause)
+        @if region.roots > 1 { " (and for " (counted(region.roots as usize - 1, "other", "others")) ")" }
         @if let Some(ratio) = region.wait_ratio { ", up to " (format!("{:.0} %", ratio * 100.0)) " of the time" }
-        @if let Some(at) = &region.since { span .quiet { ", " (words::lasting(clock, at)) } }
+        @if let Some(at) = &region.since { span .quiet { ", " (components::lasting(clock, at)) } }
     }
 }
 
-fn latest(past: &Past<Vec<Told>>, clock: &Clock, of_several: bool) -> Markup {
-    html! { @match past.told() {
-        Ok(events) if events.is_empty() => p { "Nothing happened in the last " (LATELY.name) ", as far as is recorded." },
+fn latest(events: &HistoryAnswer<Vec<Told>>, clock: &Clock, several_fabrics: bool) -> Markup {
+    html! { @match events.ready() {
+        Ok(events) if events.is_empty() => p { "Nothing happened in the last " (EVENT_WINDOW.name) ", as far as is recorded." },
         Ok(events) => {
-            (words::events(clock, events, of_several))
+            (components::event_table(clock, events, several_fabrics))
             p { a href=(address::EVENTS) { "All events" } }
         },
         Err(why) => (why),
@@ -344,29 +338,29 @@ mod tests {
         Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })
     }
 
-    fn written(fabrics: Vec<Arc<Observation>>, past: &Past<Vec<Told>>) -> String {
-        page(&fabrics.into(), past, "/m\"").into_string()
+    fn rendered(fabrics: Vec<Arc<Observation>>, events: &HistoryAnswer<Vec<Told>>) -> String {
+        page(&fabrics.into(), events, "/m\"").into_string()
     }
 
     #[test]
-    fn what_is_not_known_yet_is_said() {
+    fn unswept_fabric_and_missing_history_are_explained() {
         let blank = Observation { fabric: "f".into(), ..Observation::default() };
-        let page = written(vec![Arc::new(blank)], &Past::Unrecorded);
+        let page = rendered(vec![Arc::new(blank)], &HistoryAnswer::NotRecorded);
         assert!(page.contains("Not swept yet") && page.contains("--history.file"), "{page}");
-        assert!(written(vec![], &Past::Unrecorded).contains("No fabric is swept here"));
-        let busy = Past::Silent("The recorder is busy.".into());
+        assert!(rendered(vec![], &HistoryAnswer::NotRecorded).contains("No fabric is swept here"));
+        let busy = HistoryAnswer::Unavailable("The recorder is busy.".into());
         assert!(
-            written(vec![swept("f", [Verdict::Ok; 2])], &busy).contains("The recorder is busy.")
+            rendered(vec![swept("f", [Verdict::Ok; 2])], &busy).contains("The recorder is busy.")
         );
     }
 
     #[test]
-    fn a_suspected_m_key_or_partition_is_said_with_its_setting() {
+    fn suspected_m_key_or_partition_names_its_setting() {
         let page = |m_key_suspected, partition_suspected| {
             let mut seen = Observation::clone(&swept("f", [Verdict::Ok; 2]));
             seen.tally.m_key_suspected = m_key_suspected;
             seen.tally.partition_suspected = partition_suspected;
-            written(vec![Arc::new(seen)], &Past::Unrecorded)
+            rendered(vec![Arc::new(seen)], &HistoryAnswer::NotRecorded)
         };
         for (m_key, partition) in [(false, false), (true, false), (false, true)] {
             let page = page(m_key, partition);
@@ -376,8 +370,8 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_is_said_first() {
-        let page = |verdicts| written(vec![swept("f", verdicts)], &Past::Told(vec![]));
+    fn headline_has_the_worst_verdict() {
+        let page = |verdicts| rendered(vec![swept("f", verdicts)], &HistoryAnswer::Ready(vec![]));
         for (verdicts, says) in [
             ([Verdict::Ok; 2], "No bad cable"),
             ([Verdict::Ok, Verdict::Watch], "1 cable</span> to watch"),
@@ -394,22 +388,23 @@ mod tests {
     }
 
     #[test]
-    fn several_fabrics_are_told_in_a_line_each_first() {
+    fn several_fabrics_begin_with_a_table() {
         let fabrics = vec![swept("<script>\"&", [Verdict::Bad; 2]), swept("g", [Verdict::Ok; 2])];
-        let page = written(fabrics, &Past::Unrecorded);
+        let page = rendered(fabrics, &HistoryAnswer::NotRecorded);
         assert!(page.contains("href=\"#fabric-1\"") && page.contains("id=\"fabric-1\""), "{page}");
-        // Whoever named it cannot break out of the page.
+        // Names are escaped.
         assert!(page.contains("&lt;script&gt;&quot;&amp;") && !page.contains("<script>"));
         assert!(page.contains("fabric=%3Cscript%3E%22%26") && page.contains("href=\"/m&quot;\""));
     }
 
     #[test]
-    fn a_bar_is_full_and_shows_each_part() {
-        let drawn = bar(&[("bad", 1), ("watch", 0), ("unknown", 1), ("ok", 29_998)]).into_string();
+    fn bar_is_full_and_each_part_is_visible() {
+        let drawn = bar(&Verdicts { bad: 1, watch: 0, unknown: 1, ok: 29_998 }).into_string();
         let numbers = |key: &str| {
             let key = format!(" {key}=\"");
-            let told = drawn.split(&*key).skip(1);
-            told.map(|rest| rest.split('"').next().unwrap().parse::<f64>().unwrap())
+            let values = drawn.split(&*key).skip(1);
+            values
+                .map(|rest| rest.split('"').next().unwrap().parse::<f64>().unwrap())
                 .collect::<Vec<_>>()
         };
         let widths = numbers("width");

@@ -1,21 +1,18 @@
-//! What all pages have in common: where one is, where one can go, and how it is answered.
+//! The frame of all pages: navigation, search, headers, and error pages.
 
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::address;
 
-/// A style sheet, on its way out.
-pub type Style = ([(HeaderName, &'static str); 2], &'static str);
-
-/// What a page may do: look as it is meant to, and ask us. Names from the fabric are escaped; should one
-/// get through all the same, it can do nothing.
+/// The Content-Security-Policy of all pages. Names from the fabric are escaped; if one got through, it could
+/// still do nothing.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The ways through the pages: where, and what it is called.
-const WAYS: [(&str, &str); 5] = [
+/// The entries of the navigation: path and name.
+const NAVIGATION: [(&str, &str); 5] = [
     (address::OVERVIEW, "Fabric"),
     (address::LINKS, "Links"),
     (address::TOPOLOGY, "Topology"),
@@ -23,44 +20,44 @@ const WAYS: [(&str, &str); 5] = [
     (address::HOST, "This host"),
 ];
 
-/// A page that is to be written.
+/// A page.
 #[derive(Debug)]
 pub struct Page<'a> {
-    /// What it is about, as its heading and its window's title.
+    /// The heading, and the title of the window.
     pub title: &'a str,
-    /// Which of the ways it is one of: its path.
-    pub way: &'a str,
-    /// What was searched for, if anything was.
-    pub sought: &'a str,
-    /// What it says.
+    /// The path of the navigation entry that it belongs to.
+    pub section: &'a str,
+    /// The text of the search, which is shown in its field again.
+    pub search_text: &'a str,
+    /// The content.
     pub main: Markup,
 }
 
 impl<'a> Page<'a> {
-    /// One about something.
-    pub fn new(title: &'a str, way: &'a str, main: Markup) -> Self {
-        Page { title, way, sought: "", main }
+    /// A page with this title and content, below an entry of the navigation.
+    pub fn new(title: &'a str, section: &'a str, main: Markup) -> Self {
+        Page { title, section, search_text: "", main }
     }
 
-    /// Writes it.
-    pub fn answer(&self) -> Response {
-        self.answer_with(StatusCode::OK)
+    /// The response with status 200.
+    pub fn respond(&self) -> Response {
+        self.respond_with(StatusCode::OK)
     }
 
-    /// Writes it as something else than what was asked for.
-    pub fn answer_with(&self, status: StatusCode) -> Response {
+    /// The response with this status.
+    pub fn respond_with(&self, status: StatusCode) -> Response {
         let head = [
             (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
             (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
             (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-            // What it says is of this moment.
+            // Each load shows the latest state.
             (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
             (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
         ];
-        (status, head, self.written().into_string()).into_response()
+        (status, head, self.render().into_string()).into_response()
     }
 
-    fn written(&self) -> Markup {
+    fn render(&self) -> Markup {
         html! {
             (DOCTYPE)
             html lang="en" {
@@ -68,21 +65,21 @@ impl<'a> Page<'a> {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     title { (self.title) " · fabric-exporter" }
-                    link rel="stylesheet" href=(super::look());
-                    // Browsers ask for one at the root, otherwise.
+                    link rel="stylesheet" href=(super::style_address());
+                    // Without it browsers request /favicon.ico.
                     link rel="icon" href="data:,";
                 }
                 body {
                     a .skip href="#main" { "To the content" }
                     header {
                         nav aria-label="Pages" { ul {
-                            @for (path, name) in WAYS { li {
-                                a href=(path) aria-current=[(path == self.way).then_some("page")] { (name) }
+                            @for (path, name) in NAVIGATION { li {
+                                a href=(path) aria-current=[(path == self.section).then_some("page")] { (name) }
                             } }
                         } }
                         form action=(address::SEARCH) role="search" {
                             label .unseen for="q" { "Search by name, GUID or LID" }
-                            input #q type="search" name="q" value=(self.sought) placeholder="Name, GUID or LID" autocomplete="off" spellcheck="false";
+                            input #q type="search" name="q" value=(self.search_text) placeholder="Name, GUID or LID" autocomplete="off" spellcheck="false";
                             button { "Search" }
                         }
                     }
@@ -97,11 +94,37 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Says that something is not there, or cannot be told.
-pub fn problem(status: StatusCode, title: &str, what: &str) -> Response {
-    let main = html! {
-        p { (what) }
-        p { a href=(address::OVERVIEW) { "To the fabric at a glance" } }
-    };
-    Page::new(title, "", main).answer_with(status)
+/// An error page.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    title: &'static str,
+    text: String,
+}
+
+impl Problem {
+    /// 404.
+    pub fn not_found(title: &'static str, text: String) -> Self {
+        Problem { status: StatusCode::NOT_FOUND, title, text }
+    }
+
+    /// 400.
+    pub fn bad_request(title: &'static str, text: String) -> Self {
+        Problem { status: StatusCode::BAD_REQUEST, title, text }
+    }
+
+    /// 500.
+    pub fn internal(title: &'static str, text: String) -> Self {
+        Problem { status: StatusCode::INTERNAL_SERVER_ERROR, title, text }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let main = html! {
+            p { (self.text) }
+            p { a href=(address::OVERVIEW) { "To the fabric at a glance" } }
+        };
+        Page::new(self.title, "", main).respond_with(self.status)
+    }
 }

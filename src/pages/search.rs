@@ -1,44 +1,37 @@
-//! `/search`: what goes by a name, a GUID or a LID. If it is one thing, its page is shown at once.
+//! `/search`: nodes, ports, links and devices by name, GUID or LID. A single hit redirects to its page.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use crate::api::archive::Said;
-use crate::api::model::search::{Hit, Search};
+use crate::api::history_service::QueryResult;
+use crate::api::model::{Hit, Search};
 use crate::api::search::search;
 
-use super::ask::{Asked, not_swept, written};
+use super::components::{counted, label_text};
 use super::page::Page;
-use super::words::several;
-use super::{Desk, address};
+use super::query_params::{QueryParams, not_swept, render};
+use super::{PageContext, address};
 
-pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
-    let title = "Search";
-    let text = Asked::from(said).value("q").unwrap_or_default().to_owned();
-    written(move || {
-        let exposition = desk.exposition();
-        let told = search(exposition.board(), &text);
-        if let (1, [hit]) = (told.found, &told.hits[..]) {
+pub(super) async fn get(State(context): State<PageContext>, query: QueryResult) -> Response {
+    let text = QueryParams::from(query).text("q");
+    render(move || {
+        let exposition = context.exposition();
+        let result = search(exposition.board(), &text);
+        if let (1, [hit]) = (result.found, &result.hits[..]) {
             return Redirect::to(&hit.page).into_response();
         }
-        Page {
-            sought: &told.sought,
-            ..Page::new(
-                title,
-                address::SEARCH,
-                page(&told, not_swept(&exposition.board().fabrics, None)),
-            )
-        }
-        .answer()
+        let main = page(&result, not_swept(&exposition.board().fabrics, None));
+        let page = Page::new("Search", address::SEARCH, main);
+        Page { search_text: &result.sought, ..page }.respond()
     })
     .await
 }
 
-fn page(told: &Search, not_swept: Option<&str>) -> Markup {
+fn page(result: &Search, not_swept: Option<&str>) -> Markup {
     html! {
         @if let Some(why) = not_swept { p { (why) } }
-        @if told.sought.is_empty() {
+        @if result.sought.is_empty() {
             p { "Nodes, ports, cables and this host’s devices are found by what they are called." }
             dl .hints {
                 div { dt { code { "leaf-3" } } dd { "a part of a node’s name" } }
@@ -48,15 +41,15 @@ fn page(told: &Search, not_swept: Option<&str>) -> Markup {
                 div { dt { code { "0x…:5-0x…:1" } } dd { "a cable’s id, as metrics have it" } }
                 div { dt { code { "mlx5_0" } } dd { "a device or an interface of this host" } }
             }
-        } @else if told.found == 0 {
-            p { "Nothing is called " q { bdi { (told.sought) } } "." }
+        } @else if result.found == 0 {
+            p { "Nothing is called " q { bdi { (result.sought) } } "." }
             p { "Part of a name will do, a GUID with or without " code { "0x" } ", a LID, a cable’s id, or " code { "node[port]" } "." }
         } @else {
             p .quiet {
-                (several(told.found, "is", "are")) " called " q { bdi { (told.sought) } }
-                @if told.found > told.hits.len() { ": the best " (told.hits.len()) }
+                (counted(result.found, "is", "are")) " called " q { bdi { (result.sought) } }
+                @if result.found > result.hits.len() { ": the best " (result.hits.len()) }
             }
-            (table(&told.hits))
+            (table(&result.hits))
         }
     }
 }
@@ -71,7 +64,7 @@ fn table(hits: &[Hit]) -> Markup {
             th scope="row" data-label="Name" { a href=(hit.page) { bdi { (hit.name) } } }
             td data-label="GUID or id" { code { (hit.id) } }
             td data-label="Fabric" { bdi { (hit.fabric) } }
-            td .quiet data-label="Found by" { (hit.by.replace('_', " ")) ", " (hit.fits) }
+            td .quiet data-label="Found by" { (label_text(&hit.by)) ", " (hit.fits) }
         } } }
     } }
 }

@@ -1,5 +1,4 @@
-//! The Ansible role. No host is set up here: it is read by Ansible and its linter, and its templates
-//! are filled in.
+//! The Ansible role. No host is set up: Ansible and its linter read the role, and its templates are rendered.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,20 +10,20 @@ use test_rig::rules;
 
 const FOLDER: &str = "deploy/ansible";
 
-/// Ansible's program, with all that it keeps in a folder of its own.
+/// An Ansible program with all its files in a folder of its own.
 fn ansible(name: &str, home: &Path) -> Command {
     let mut command = program(name);
     command.env("ANSIBLE_HOME", home).env("HOME", home).env("ANSIBLE_NOCOLOR", "1");
-    // Not one that it would find by itself.
+    // Not a configuration that it would find by itself.
     command.env("ANSIBLE_PYTHON_INTERPRETER", program("python").get_program());
-    // Where neither is set Python takes text for ASCII, which Ansible refuses.
+    // Without a locale Python assumes ASCII, which Ansible refuses.
     command.env("LC_ALL", "C.UTF-8").current_dir(rules::path(FOLDER));
     command
 }
 
-/// It asks Ansible itself, too, whether it can read the playbook.
+/// Ansible itself also has to accept the playbook.
 #[test]
-fn its_linter_has_nothing_against_it() {
+fn ansible_lint_passes() {
     let home = tempfile::tempdir().unwrap();
     let mut lint = ansible("ansible-lint", home.path());
     lint.args(["--offline", "--profile", "production", "--project-dir", ".", "--nocolor"]);
@@ -35,7 +34,7 @@ fn its_linter_has_nothing_against_it() {
 }
 
 #[test]
-fn what_it_takes_from_this_repository_is_there() {
+fn files_used_by_the_role_exist() {
     let mut taken = Vec::new();
     for entry in std::fs::read_dir(rules::path(FOLDER).join("roles/fabric_exporter/tasks")).unwrap()
     {
@@ -66,7 +65,7 @@ fn what_it_takes_from_this_repository_is_there() {
     }
 }
 
-/// Templates of the role with variables besides its defaults, and what they become, in one run.
+/// Renders templates of the role in one run, with variables besides its defaults.
 fn filled<const N: usize>(cases: &[(&str, Value); N]) -> [String; N] {
     let home = tempfile::tempdir().unwrap();
     let role = rules::path(FOLDER).join("roles/fabric_exporter");
@@ -96,7 +95,7 @@ fn filled<const N: usize>(cases: &[(&str, Value); N]) -> [String; N] {
 }
 
 #[test]
-fn the_exporter_takes_what_the_role_writes() {
+fn exporter_accepts_the_role_output() {
     let sweeps = json!({
         "fabric_exporter_sweeps": true,
         "fabric_exporter_fabric": "compute",
@@ -117,7 +116,7 @@ fn the_exporter_takes_what_the_role_writes() {
     ]);
 
     let host = settings(&host);
-    // That nothing is swept the unit says, by a flag.
+    // The unit says by a flag that no fabric is swept.
     assert!(host.host.is_some() && host.history.is_none());
     let sweeps = settings(&sweeps);
     let names: Vec<&str> = sweeps.fabrics.iter().map(|it| it.name.as_str()).collect();
@@ -135,7 +134,7 @@ fn the_exporter_takes_what_the_role_writes() {
 }
 
 #[test]
-fn variables_are_the_role_s() {
+fn role_variables_are_declared() {
     let role = rules::path(FOLDER).join("roles/fabric_exporter");
     let defaults = yaml(&role.join("defaults/main.yml"));
     let word = regex_lite::Regex::new(r"\bfabric_exporter_[a-z_]+\b").unwrap();

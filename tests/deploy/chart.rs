@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::judges::{list, none, settings, text, yaml};
-use crate::objects::{self, CHART, Job, NAMESPACE, kind, name, shown};
+use crate::objects::{self, CHART, Job, NAMESPACE, kind, kind_and_name, name};
 use test_rig::rules;
 
-/// Kubernetes takes a ConfigMap and a release (a Secret) of 1 MiB.
+/// Kubernetes accepts a ConfigMap and a release (a Secret) of 1 MiB.
 const LARGEST: u64 = 1 << 20;
 
 #[test]
-fn helm_has_nothing_against_it() {
+fn helm_lint_passes() {
     for (set, made) in objects::outcomes() {
         assert_eq!(made.error, None, "{set}");
         // 1 is advice: an icon is recommended.
@@ -21,9 +21,9 @@ fn helm_has_nothing_against_it() {
     }
 }
 
-/// In the repository rules and dashboards are links to where they are.
+/// In the repository rules and dashboards are symbolic links.
 #[test]
-fn a_packed_chart_is_whole() {
+fn packed_chart_is_complete() {
     for (set, made) in objects::outcomes() {
         assert!(made.packed_is_the_same, "{set}");
         assert!(made.packed < LARGEST / 4, "{} bytes", made.packed);
@@ -31,7 +31,7 @@ fn a_packed_chart_is_whole() {
 }
 
 #[test]
-fn a_wrong_value_is_refused() {
+fn invalid_values_are_rejected() {
     let wrong = [
         (json!({"host": {"enabled": true}}), "host"),
         (json!({"hosts": {"enabled": "yes"}}), "/hosts/enabled"),
@@ -57,7 +57,7 @@ fn a_wrong_value_is_refused() {
 
 /// Each section of the values has the keys of its schema, and the other way round.
 #[test]
-fn the_schema_knows_all_values_and_no_others() {
+fn schema_has_exactly_the_values() {
     let values = yaml(&rules::path(CHART).join("values.yaml"));
     let schema = yaml(&rules::path(CHART).join("values.schema.json"));
     let keys = |it: &Value| -> BTreeSet<String> {
@@ -67,7 +67,7 @@ fn the_schema_knows_all_values_and_no_others() {
     known.remove("global"); // Helm's own, for a chart in which this one is
     assert_eq!(keys(&values), known);
     for (section, rule) in schema["properties"].as_object().unwrap() {
-        // What is free, or Kubernetes' own, is a mapping without keys of ours.
+        // A free or Kubernetes-defined value is a mapping without keys of ours.
         if rule.get("properties").is_some() {
             assert_eq!(keys(&values[section]), keys(&rule["properties"]), "{section}");
         }
@@ -80,7 +80,7 @@ fn the_schema_knows_all_values_and_no_others() {
 }
 
 #[test]
-fn versions_are_the_program_s() {
+fn chart_versions_match_the_program() {
     let chart = yaml(&rules::path(CHART).join("Chart.yaml"));
     assert_eq!(text(&chart, "/appVersion"), env!("CARGO_PKG_VERSION"));
     let compose = yaml(&rules::path("deploy/compose/compose.yml"));
@@ -89,12 +89,12 @@ fn versions_are_the_program_s() {
 }
 
 #[test]
-fn objects_are_named_as_kubernetes_and_helm_want_it() {
+fn object_names_follow_kubernetes_and_helm() {
     let mut problems = Vec::new();
     for set in objects::outcomes().keys() {
         let mut seen = BTreeSet::new();
         for object in objects::of_set(set) {
-            let shown = shown(&object);
+            let shown = kind_and_name(&object);
             if !seen.insert(shown.clone()) {
                 problems.push(format!("{set}: twice: {shown}"));
             }
@@ -112,9 +112,9 @@ fn objects_are_named_as_kubernetes_and_helm_want_it() {
     none(&problems);
 }
 
-/// The longest names that Helm and the schema let through.
+/// The longest names that Helm and the schema accept.
 #[test]
-fn long_names_are_cut() {
+fn long_names_are_truncated() {
     let release = "a-release-with-a-name-of-fifty-three-letters-all-told";
     assert_eq!(release.len(), 53);
     let fabric = "a-fabric-of-23-letters-";
@@ -122,12 +122,12 @@ fn long_names_are_cut() {
     values["fabrics"][0]["name"] = json!(format!("{}x", &fabric[..22]));
     let jobs = [Job { release, ..Job::new(values) }];
     for object in objects::render(&jobs)[0].objects() {
-        assert!(name(&object).len() <= 63, "{}: {}", shown(&object), name(&object).len());
+        assert!(name(&object).len() <= 63, "{}: {}", kind_and_name(&object), name(&object).len());
     }
 }
 
 #[test]
-fn rules_and_dashboards_are_this_repository_s() {
+fn rules_and_dashboards_match_the_repository() {
     let objects = objects::of_set("all");
     let mut rules_left: Vec<Value> =
         rules::files("alerts", ".rules.yml").iter().map(|it| yaml(it)).collect();
@@ -137,24 +137,26 @@ fn rules_and_dashboards_are_this_repository_s() {
     for object in &objects {
         if kind(object) == "PrometheusRule" {
             let place = rules_left.iter().position(|it| *it == object["spec"]);
-            rules_left.remove(place.unwrap_or_else(|| panic!("nobody's rules: {}", shown(object))));
+            rules_left.remove(
+                place.unwrap_or_else(|| panic!("nobody's rules: {}", kind_and_name(object))),
+            );
         }
         if object.pointer("/metadata/labels/grafana_dashboard").is_some() {
             let data = object["data"].as_object().unwrap();
-            assert!((object.to_string().len() as u64) < LARGEST, "{}", shown(object));
+            assert!((object.to_string().len() as u64) < LARGEST, "{}", kind_and_name(object));
             for board in data.values() {
                 let board: Value = serde_json::from_str(board.as_str().unwrap()).unwrap();
                 let place = boards_left.iter().position(|it| *it == board);
-                boards_left.remove(place.unwrap_or_else(|| panic!("{}", shown(object))));
+                boards_left.remove(place.unwrap_or_else(|| panic!("{}", kind_and_name(object))));
             }
         }
     }
     assert!(rules_left.is_empty() && boards_left.is_empty());
 }
 
-/// Rules join what hosts say to what the sweep says by the label `fabric`.
+/// Rules join the metrics of hosts and of the sweep by the label `fabric`.
 #[test]
-fn hosts_and_sweep_call_the_fabric_the_same() {
+fn hosts_and_sweeper_use_the_same_fabric_name() {
     let values = json!({"fabrics": [{"name": "a", "fabric": "compute"}, {"name": "b", "fabric": "compute"}]});
     let made = objects::render(&[Job::new(values)]);
     let configs: Vec<Value> = made[0]
@@ -167,7 +169,7 @@ fn hosts_and_sweep_call_the_fabric_the_same() {
     for config in &configs {
         assert_eq!(text(config, "/fabric/name"), "compute", "{config}");
     }
-    // Of several the chart cannot know which HCA is in which, and says so.
+    // With several fabrics the chart cannot know which HCA is in which, and says so.
     let values = json!({"fabrics": [{"name": "rail0"}, {"name": "rail1"}]});
     let made = objects::render(&[Job::new(values)]);
     let notes = &made[0].files["fabric-exporter/templates/NOTES.txt"];
@@ -175,7 +177,7 @@ fn hosts_and_sweep_call_the_fabric_the_same() {
 }
 
 #[test]
-fn the_exporter_takes_each_configuration() {
+fn exporter_accepts_each_configuration() {
     let mut found = 0;
     for (set, object) in objects::all() {
         let config = text(&object, "/data/config.yml");
@@ -196,12 +198,12 @@ fn the_exporter_takes_each_configuration() {
 }
 
 pub fn of(set: &str, what: &str) -> Value {
-    let found = objects::of_set(set).into_iter().find(|it| shown(it) == what);
+    let found = objects::of_set(set).into_iter().find(|it| kind_and_name(it) == what);
     found.unwrap_or_else(|| panic!("no {what} in {set}"))
 }
 
 #[test]
-fn who_asks_is_let_in_and_nothing_goes_out() {
+fn network_policy_allows_scrapes_and_no_egress() {
     let policy = of("all", "NetworkPolicy ib-fabric-exporter");
     assert_eq!(list(&policy, "/spec/policyTypes"), [json!("Ingress"), json!("Egress")]);
     assert!(list(&policy, "/spec/egress").is_empty());

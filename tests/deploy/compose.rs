@@ -1,4 +1,4 @@
-//! The stack on one machine.
+//! The Compose stack for one machine.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ fn read(name: &str) -> Value {
     yaml(&rules::path(FOLDER).join(name))
 }
 
-/// What a service mounts from this repository: the file or folder, and where.
+/// What a service mounts from this repository: the file or folder, and the mount point.
 fn mounts(service: &Value) -> Vec<(PathBuf, String)> {
     texts(service, "/volumes")
         .iter()
@@ -33,7 +33,7 @@ fn schema_says(file: &Path) -> (Option<i32>, String) {
 }
 
 #[test]
-fn they_are_compose_files() {
+fn compose_files_are_valid() {
     for name in ["compose.yml", "compose.fabric.yml"] {
         let (code, said) = schema_says(&rules::path(FOLDER).join(name));
         assert_eq!(code, Some(0), "{name}: {said}");
@@ -46,7 +46,7 @@ fn they_are_compose_files() {
 }
 
 #[test]
-fn each_service_is_pinned_held_and_watched() {
+fn services_are_pinned_limited_and_checked() {
     let compose = read("compose.yml");
     let mut problems = Vec::new();
     for (name, service) in compose["services"].as_object().unwrap() {
@@ -86,7 +86,7 @@ fn each_service_is_pinned_held_and_watched() {
 }
 
 #[test]
-fn the_exporter_takes_its_command_lines() {
+fn exporter_accepts_compose_command_lines() {
     for name in ["compose.yml", "compose.fabric.yml"] {
         let service = &read(name)["services"]["fabric-exporter"];
         assert_eq!(refused(&texts(service, "/command")), None, "{name}");
@@ -97,9 +97,9 @@ fn the_exporter_takes_its_command_lines() {
     assert_eq!(refused(&health[2..]), None);
 }
 
-/// As they lie in the containers.
+/// As mounted in the containers.
 #[test]
-fn prometheus_and_alertmanager_take_what_is_mounted() {
+fn prometheus_and_alertmanager_accept_mounted_files() {
     let services = &read("compose.yml")["services"];
     let mounted = mounts(&services["prometheus"]);
     let names: Vec<(&str, PathBuf)> = mounted
@@ -116,14 +116,14 @@ fn prometheus_and_alertmanager_take_what_is_mounted() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// The port of a service in its own network, from what it publishes.
+/// The port of a service in its own network, from the published one.
 fn port(services: &Value, name: &str) -> String {
     let ports = texts(&services[name], "/ports");
     format!("{name}:{}", ports[0].rsplit_once(':').unwrap().1)
 }
 
 #[test]
-fn who_asks_whom_is_as_they_are_called() {
+fn scrape_targets_match_service_names() {
     let services = &read("compose.yml")["services"];
     let prometheus = read("prometheus.yml");
     let target = |pointer: &str| text(&prometheus, pointer).to_owned();
@@ -145,7 +145,7 @@ fn who_asks_whom_is_as_they_are_called() {
 }
 
 #[test]
-fn grafana_finds_the_dashboards() {
+fn grafana_has_the_dashboards() {
     let services = &read("compose.yml")["services"];
     let mounted = mounts(&services["grafana"]);
     let at = |end: &str| &mounted.iter().find(|(from, _)| from.ends_with(end)).unwrap().1;

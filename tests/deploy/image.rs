@@ -1,4 +1,4 @@
-//! The container image. Nobody builds it here: its file is read.
+//! The container image. It is not built here: its Dockerfile is checked.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use test_rig::rules;
 
 const FILE: &str = "deploy/docker/Dockerfile";
 
-/// The instructions, each on one line.
+/// The instructions, one per line.
 fn instructions() -> Vec<String> {
     let text = rules::text(&rules::path(FILE));
     let lines: Vec<&str> = text.lines().filter(|it| !it.starts_with('#')).collect();
@@ -16,7 +16,7 @@ fn instructions() -> Vec<String> {
     joined.lines().map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect()
 }
 
-/// The stages that are shipped: those that start something.
+/// The stages that are shipped: those with an entry point.
 fn shipped() -> Vec<Vec<String>> {
     let mut stages: Vec<Vec<String>> = Vec::new();
     for line in instructions() {
@@ -32,10 +32,10 @@ fn shipped() -> Vec<Vec<String>> {
 }
 
 #[test]
-fn hadolint_has_nothing_against_it() {
+fn hadolint_passes() {
     let (code, said) = verdict(program("hadolint").arg(rules::path(FILE)));
     assert_eq!((code, said.as_str()), (Some(0), ""), "{said}");
-    // It does find what is wrong.
+    // It does find mistakes.
     let dir = tempfile::tempdir().unwrap();
     let wrong = dir.path().join("Dockerfile");
     std::fs::write(&wrong, rules::text(&rules::path(FILE)).replace("--no-install-recommends", ""))
@@ -44,23 +44,23 @@ fn hadolint_has_nothing_against_it() {
 }
 
 #[test]
-fn what_is_shipped_is_nobody_s_root() {
+fn images_run_as_an_unprivileged_user() {
     let shipped = shipped();
     assert_eq!(shipped.len(), 2);
     for stage in &shipped {
         let has = |line: &str| stage.iter().any(|it| it == line);
-        // Kubernetes' runAsNonRoot understands numbers alone.
+        // Kubernetes' runAsNonRoot needs a numeric user.
         assert!(has("USER 65532:65532"), "{stage:?}");
         assert!(has("EXPOSE 10315"), "{stage:?}");
         assert!(has("ENTRYPOINT [\"/usr/bin/fabric-exporter\"]"), "{stage:?}");
         assert!(has("CMD [\"serve\"]"), "{stage:?}");
     }
-    // Whoever names no stage gets the last.
+    // Without `--target` the last stage is built.
     assert!(shipped[1][0].contains("distroless"), "{:?}", shipped[1]);
 }
 
 #[test]
-fn it_is_built_with_a_compiler_that_is_new_enough() {
+fn build_image_has_the_required_compiler() {
     let version =
         |text: &str| -> Vec<u32> { text.split('.').map(|it| it.parse().unwrap()).collect() };
     let all = instructions();
@@ -81,9 +81,9 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What the build copies is what its .dockerignore lets through, and is all that cargo needs.
+/// The files that the build copies pass its .dockerignore, and are all that cargo needs.
 #[test]
-fn what_is_copied_is_all_that_is_needed() {
+fn all_needed_files_are_copied() {
     let ignored = rules::text(&rules::path(FILE).with_extension("dockerignore"));
     let mut let_through: Vec<&str> =
         ignored.lines().filter_map(|it| it.strip_prefix('!')).collect();
@@ -104,7 +104,7 @@ fn what_is_copied_is_all_that_is_needed() {
     cargo.args(["metadata", "--format-version=1", "--no-deps", "--offline", "--locked"]);
     let (code, said) = verdict(cargo.current_dir(dir.path()));
     assert_eq!(code, Some(0), "{said}");
-    // No file of the program's takes in another from elsewhere.
+    // No source file includes a file from elsewhere.
     let outside =
         regex_lite::Regex::new(r#"include_(str|bytes)!\(\s*(concat!\(|"(\.\./|/))"#).unwrap();
     let mut folders = vec![rules::path("src"), rules::path("crates")];

@@ -1,4 +1,4 @@
-//! The programs that judge, and small things that all of the tests need.
+//! The programs that check the files, and helpers of all tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use test_rig::{rules, tools};
 
-/// The program of this name, with Python's or in its environment.
+/// The path of a program, with Python's or in its environment.
 pub fn program(name: &str) -> Command {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     let folder = MADE.get_or_init(|| tools::python("tests/deploy/requirements.txt"));
@@ -22,14 +22,14 @@ pub fn program(name: &str) -> Command {
     command
 }
 
-/// A script beside this file, run by Python.
+/// A script next to this file, run by Python.
 pub fn script(name: &str) -> Command {
     let mut command = program("python");
     command.arg(rules::path("tests/deploy").join(name));
     command
 }
 
-/// A judge's exit code, and all that it says.
+/// The exit code of a checker, and its output.
 pub fn verdict(command: &mut Command) -> (Option<i32>, String) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let said = [output.stdout, output.stderr].concat();
@@ -53,18 +53,18 @@ pub fn texts(value: &Value, pointer: &str) -> Vec<String> {
     list(value, pointer).iter().map(|it| it.as_str().unwrap().to_owned()).collect()
 }
 
-/// Panics with all of them, if there are any.
+/// Panics with all problems, if there are any.
 pub fn none(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
 
-/// What the exporter has against such a command line, if anything.
+/// The exporter's error message for a command line, if any.
 pub fn refused(args: &[String]) -> Option<String> {
     let words = std::iter::once("fabric-exporter").chain(args.iter().map(String::as_str));
     Cli::try_parse_from(words).err().map(|error| error.to_string())
 }
 
-/// The settings that a config file of this text makes.
+/// The settings of a config file with this text.
 pub fn settings(config: &str) -> Settings {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config.yml");
@@ -72,7 +72,7 @@ pub fn settings(config: &str) -> Settings {
     Settings::load(Options::default(), Some(&file)).unwrap_or_else(|e| panic!("{e}\n{config}"))
 }
 
-/// A folder in which Prometheus finds what a configuration in deploy/ expects beside it.
+/// A folder in which Prometheus finds the files that a configuration in deploy/ expects next to it.
 pub fn beside(configs: &[(&str, PathBuf)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (name, target) in configs {

@@ -1,8 +1,8 @@
-//! What deploy/ holds is what Docker, Helm, Kubernetes, Prometheus and Ansible take, and says of the
-//! exporter what is true.
+//! The files in deploy/ are valid for Docker, Helm, Kubernetes, Prometheus and Ansible, and match the
+//! exporter.
 //!
-//! No engine runs here: there is no cluster and no container. The judges are the tools themselves where
-//! there is one to be had (Helm, promtool, amtool, ansible-lint, hadolint), else the published schemas.
+//! Nothing is deployed: there is no cluster and no container. The tools themselves check the files where
+//! possible (Helm, promtool, amtool, ansible-lint, hadolint), else the published schemas.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ansible;

@@ -1,4 +1,4 @@
-//! deploy/kubernetes, which is made from the chart.
+//! deploy/kubernetes, which is generated from the chart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,7 +14,7 @@ const FOLDER: &str = "deploy/kubernetes";
 const HEAD: &str =
     "# Made from deploy/helm/fabric-exporter by `make docs`; what is changed here is lost.\n";
 
-/// What is rendered for those without Helm.
+/// The rendered sets for users without Helm.
 fn values() -> Value {
     json!({
         "fabrics": [{"name": "fabric", "fabric": "default", "history": {"enabled": true, "keep": false}}],
@@ -24,7 +24,7 @@ fn values() -> Value {
     })
 }
 
-/// Which file an object is for.
+/// The file of an object.
 fn file(object: &Value) -> String {
     let component = text(object, "/metadata/labels/app.kubernetes.io~1component");
     match objects::kind(object) {
@@ -35,7 +35,7 @@ fn file(object: &Value) -> String {
     }
 }
 
-/// The files with what is to be in them.
+/// The files with their expected content.
 fn files() -> BTreeMap<String, String> {
     let job = Job { values: values(), release: "fabric-exporter", namespace: "fabric-exporter" };
     let made = objects::render(&[job]).remove(0);
@@ -46,7 +46,7 @@ fn files() -> BTreeMap<String, String> {
                 serde_saphyr::from_str(one).unwrap_or_else(|error| panic!("{name}: {error}"));
             let file = files.entry(file(&object)).or_insert_with(|| HEAD.to_owned());
             file.push_str("---\n");
-            // What Helm says of itself is not so here.
+            // Labels that name Helm would be wrong here.
             let own = one.trim().lines().filter(|line| {
                 !line.contains("helm.sh/chart:") && !line.contains("managed-by: Helm")
             });
@@ -76,7 +76,7 @@ fn manifests_are_made_from_the_chart() {
     none(&problems);
 }
 
-/// The objects of a folder, by its kustomization, with those of the folders that it names.
+/// The objects of a kustomization, with those of the folders that it includes.
 fn built(folder: &Path) -> Vec<Value> {
     let kustomization = yaml(&folder.join("kustomization.yaml"));
     assert_eq!(text(&kustomization, "/kind"), "Kustomization");
@@ -101,9 +101,9 @@ fn built(folder: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn each_kustomization_is_whole() {
+fn kustomizations_are_complete() {
     let all = built(&rules::path(FOLDER));
-    let names: BTreeSet<String> = all.iter().map(objects::shown).collect();
+    let names: BTreeSet<String> = all.iter().map(objects::kind_and_name).collect();
     assert_eq!(names.len(), all.len(), "twice: {names:?}");
     let wanted = [
         "DaemonSet fabric-exporter-hosts",
@@ -121,6 +121,6 @@ fn each_kustomization_is_whole() {
     for object in folders.concat().iter().chain(&monitoring) {
         let namespace = text(object, "/metadata/namespace");
         assert!(namespace == "fabric-exporter" || objects::kind(object) == "Namespace", "{object}");
-        assert!(!object.to_string().contains("helm.sh"), "{}", objects::shown(object));
+        assert!(!object.to_string().contains("helm.sh"), "{}", objects::kind_and_name(object));
     }
 }

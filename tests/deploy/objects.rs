@@ -1,4 +1,4 @@
-//! The chart as Helm renders it, for each set of values.
+//! The chart as rendered by Helm, for each set of values.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use test_rig::{rules, tools};
 pub const CHART: &str = "deploy/helm/fabric-exporter";
 pub const NAMESPACE: &str = "watching";
 
-/// What is to be rendered.
+/// The set of values.
 pub struct Job {
     pub values: Value,
     pub release: &'static str,
@@ -25,17 +25,17 @@ impl Job {
     }
 }
 
-/// What Helm says.
+/// The output of Helm.
 #[derive(Deserialize)]
 pub struct Outcome {
-    /// Why it refuses.
+    /// The error message.
     pub error: Option<String>,
-    /// What came of each template.
+    /// The result of each template.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
     #[serde(default)]
     pub lint: Vec<Value>,
-    /// Bytes of the chart as an archive.
+    /// The bytes of the chart as an archive.
     #[serde(default)]
     pub packed: u64,
     #[serde(default)]
@@ -43,13 +43,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// What came of each template but the notes.
+    /// The result of each template but the notes.
     pub fn manifests(&self) -> impl Iterator<Item = (&String, &String)> {
         assert_eq!(self.error, None);
         self.files.iter().filter(|(name, _)| !name.contains("NOTES"))
     }
 
-    /// The objects that Kubernetes would get.
+    /// The objects for Kubernetes.
     pub fn objects(&self) -> Vec<Value> {
         let mut found = Vec::new();
         for (name, text) in self.manifests() {
@@ -71,7 +71,7 @@ pub fn render(jobs: &[Job]) -> Vec<Outcome> {
     serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
 
-/// The sets of values: none, and those in the chart's ci/, by their names.
+/// The value sets: the defaults, and the files in the chart's ci/, by name.
 pub fn sets() -> BTreeMap<String, Value> {
     let files = rules::files(&format!("{CHART}/ci"), "-values.yaml");
     let named = files.iter().map(|path| {
@@ -81,7 +81,7 @@ pub fn sets() -> BTreeMap<String, Value> {
     std::iter::once(("default".to_owned(), json!({}))).chain(named).collect()
 }
 
-/// What Helm says of each of them.
+/// The output of Helm for each of them.
 pub fn outcomes() -> &'static BTreeMap<String, Outcome> {
     static MADE: OnceLock<BTreeMap<String, Outcome>> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -110,7 +110,7 @@ pub fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }
 
-pub fn shown(object: &Value) -> String {
+pub fn kind_and_name(object: &Value) -> String {
     format!("{} {}", kind(object), name(object))
 }
 

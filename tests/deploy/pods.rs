@@ -1,4 +1,4 @@
-//! The pods: what they may do, what they run, and that all that they name is there.
+//! The pods: their privileges, their command lines, and that all objects they name exist.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::chart::of;
 use crate::judges::{list, none, refused, text, texts};
-use crate::objects::{self, Job, kind, name, shown};
+use crate::objects::{self, Job, kind, kind_and_name, name};
 
-/// The workloads of all sets.
+/// The workloads of all value sets.
 fn workloads() -> Vec<(&'static str, Value)> {
     let found: Vec<_> = objects::all()
         .into_iter()
@@ -27,9 +27,9 @@ fn container(workload: &Value) -> &Value {
     only
 }
 
-/// What a pod needs not, it has not. The one exception is what `device.mode: privileged` asks for.
+/// A pod has no privilege that it does not need. The one exception is requested by `device.mode: privileged`.
 #[test]
-fn pods_may_do_little() {
+fn pods_have_few_privileges() {
     let mut problems = Vec::new();
     for (set, workload) in workloads() {
         let (pod, container) = (pod(&workload), container(&workload));
@@ -37,7 +37,7 @@ fn pods_may_do_little() {
         let own = &container["securityContext"];
         let mut must = |what: &str, holds: bool| {
             if !holds {
-                problems.push(format!("{set}: {}: {what}", shown(&workload)));
+                problems.push(format!("{set}: {}: {what}", kind_and_name(&workload)));
             }
         };
         must("not root", pod["securityContext"]["runAsNonRoot"] == json!(!asked));
@@ -77,9 +77,9 @@ fn pods_may_do_little() {
     none(&problems);
 }
 
-/// On the host's network one port is one pod's: those of `hosts` and a fabric may share a node.
+/// On the host network a port belongs to one pod: `hosts` and a fabric may share a node.
 #[test]
-fn who_is_on_the_host_s_network_has_a_reason() {
+fn host_network_is_used_only_where_needed() {
     let on = |set: &str, what: &str| pod(&of(set, what)).get("hostNetwork").is_some();
     assert!(on("default", "DaemonSet ib-fabric-exporter-hosts"));
     assert!(!on("privileged", "DaemonSet ib-fabric-exporter-hosts"));
@@ -89,9 +89,9 @@ fn who_is_on_the_host_s_network_has_a_reason() {
     assert_eq!(service["spec"]["ports"][0]["port"], 10316);
 }
 
-/// Everything else about the device stands in the way that was asked for.
+/// No other way to the device is configured than the requested one.
 #[test]
-fn the_device_gets_in() {
+fn pods_have_access_to_the_device() {
     let plugin = of("all", "Deployment ib-fabric-exporter-storage");
     for part in ["requests", "limits"] {
         assert_eq!(container(&plugin)["resources"][part]["rdma/hca_shared_devices_a"], 1);
@@ -105,12 +105,12 @@ fn the_device_gets_in() {
 }
 
 #[test]
-fn what_a_pod_names_is_there() {
-    // Not the release's: what the values say is there already.
+fn objects_named_by_pods_exist() {
+    // Not part of the release: the values name it as existing.
     let foreign = ["storage-history", "fabric-exporter-tls"];
     let mut problems = Vec::new();
     for (set, workload) in workloads() {
-        let made: BTreeSet<String> = objects::of_set(set).iter().map(shown).collect();
+        let made: BTreeSet<String> = objects::of_set(set).iter().map(kind_and_name).collect();
         let (pod, container) = (pod(&workload), container(&workload));
         let mut needs = Vec::new();
         let account = text(pod, "/serviceAccountName");
@@ -132,13 +132,13 @@ fn what_a_pod_names_is_there() {
             needs.into_iter().filter(|(_, name)| !name.is_empty() && !foreign.contains(name))
         {
             if !made.contains(&format!("{kind} {name}")) {
-                problems.push(format!("{set}: {} needs {kind} {name}", shown(&workload)));
+                problems.push(format!("{set}: {} needs {kind} {name}", kind_and_name(&workload)));
             }
         }
         let mounted: BTreeSet<&str> =
             list(container, "/volumeMounts").iter().map(|it| text(it, "/name")).collect();
-        assert_eq!(mounted, volumes, "{set}: {}", shown(&workload));
-        // A volume that is not the group's is root's, and these pods are not.
+        assert_eq!(mounted, volumes, "{set}: {}", kind_and_name(&workload));
+        // A volume without the group belongs to root, and these pods do not run as root.
         let secret = list(pod, "/volumes").iter().any(|it| it.get("secret").is_some());
         let kept = list(pod, "/volumes").iter().any(|it| it.get("persistentVolumeClaim").is_some());
         assert_eq!(pod["securityContext"].get("fsGroup").is_some(), secret || kept, "{set}");
@@ -146,9 +146,9 @@ fn what_a_pod_names_is_there() {
     none(&problems);
 }
 
-/// Services, monitors and the network policy mean just the pods that they are meant for.
+/// Services, monitors and the network policy select exactly the pods that they are meant for.
 #[test]
-fn selectors_find_their_pods() {
+fn selectors_match_their_pods() {
     let fits = |labels: &Value, selector: &Value| {
         selector.as_object().unwrap().iter().all(|(key, value)| labels[key] == *value)
     };
@@ -183,15 +183,15 @@ fn selectors_find_their_pods() {
                 }
                 _ => continue,
             };
-            assert_eq!(found, [name(object)], "{set}: {}", shown(object));
+            assert_eq!(found, [name(object)], "{set}: {}", kind_and_name(object));
         }
     }
 }
 
 #[test]
-fn the_exporter_takes_each_command_line() {
+fn exporter_accepts_pod_command_lines() {
     let mut values = objects::sets().remove("all").unwrap();
-    // What --web.config.file names is a matter of its own.
+    // The file of --web.config.file is a separate matter.
     values.as_object_mut().unwrap().remove("webConfig");
     let plain = objects::render(&[Job::new(values)]).remove(0).objects();
     let others = workloads().into_iter().filter(|(set, _)| *set != "all").map(|(_, it)| it);
@@ -203,7 +203,7 @@ fn the_exporter_takes_each_command_line() {
                 refused(&texts(container(&workload), "/args")),
                 None,
                 "{}",
-                shown(&workload)
+                kind_and_name(&workload)
             );
         }
     }
@@ -212,9 +212,9 @@ fn the_exporter_takes_each_command_line() {
     assert!(args.contains(&"--web.config.file=/etc/fabric-exporter-web/web-config.yml".to_owned()));
 }
 
-/// The kubelet can neither log in nor make sense of a certificate.
+/// The kubelet can neither log in nor check a certificate.
 #[test]
-fn probes_ask_what_they_can() {
+fn probes_use_existing_endpoints() {
     let open = of("default", "DaemonSet ib-fabric-exporter-hosts");
     let probes =
         |it: &Value| ["livenessProbe", "readinessProbe"].map(|probe| container(it)[probe].clone());

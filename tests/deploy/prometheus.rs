@@ -1,4 +1,4 @@
-//! The samples for Prometheus.
+//! The sample configurations for Prometheus.
 
 use crate::judges::{beside, text, yaml};
 use test_rig::promtool::fed;
@@ -7,7 +7,7 @@ use test_rig::rules;
 const FOLDER: &str = "deploy/prometheus";
 
 #[test]
-fn prometheus_takes_each_sample() {
+fn prometheus_accepts_each_sample_config() {
     let readme = rules::text(&rules::path(FOLDER).join("README.md"));
     let samples = rules::files(FOLDER, ".yml");
     assert_eq!(samples.len(), 3);
@@ -30,9 +30,9 @@ fn prometheus_takes_each_sample() {
     }
 }
 
-/// Rules know the exporter's `up` by its job.
+/// Rules identify the exporter's `up` by its job.
 #[test]
-fn jobs_are_called_as_rules_know_them() {
+fn job_names_match_the_rules() {
     for sample in rules::files(FOLDER, ".yml") {
         let config = yaml(&sample);
         for job in config["scrape_configs"].as_array().unwrap() {

@@ -1,4 +1,4 @@
-//! What Kubernetes and the Prometheus operator take.
+//! The objects against the schemas of Kubernetes and the Prometheus operator.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use crate::judges::{none, script, text, verdict, yaml};
-use crate::objects::{self, CHART, shown};
+use crate::objects::{self, CHART, kind_and_name};
 use test_rig::{require, rules, tools};
 
-/// What is wrong with objects of Kubernetes' own, in the oldest release that the chart is for, and the
-/// newest that is known.
+/// The errors in objects of Kubernetes itself, by the oldest release that the chart supports and the newest
+/// known one.
 pub fn kubernetes(objects: &[Value]) -> Vec<String> {
     let chart = yaml(&rules::path(CHART).join("Chart.yaml"));
     let oldest = text(&chart, "/kubeVersion").trim_start_matches(">=").trim_end_matches(".0-0");
@@ -26,14 +26,14 @@ fn workshop() -> &'static Path {
     MADE.get_or_init(|| tools::npm("tests/deploy"))
 }
 
-/// What is wrong with objects of the Prometheus operator: values by its schemas, keys by its types.
+/// The errors in objects of the Prometheus operator: values by its schemas, keys by its types.
 fn operator(name: &str, objects: &[Value]) -> Vec<String> {
     let workshop = workshop();
     let mut judge = Command::new(require("node"));
     let said =
         tools::answer(judge.arg("operator.mjs").current_dir(workshop), &json!(objects).to_string());
     let mut problems: Vec<String> = serde_json::from_str(&said).unwrap();
-    // An array in one piece would be of a type so large that the compiler gives up.
+    // An array in one piece would have a type too large for the compiler.
     let mut text = "import type { Monitoring } from './operator.js';\n".to_owned();
     for (n, it) in objects.iter().enumerate() {
         writeln!(text, "export const object{n}: Monitoring = {it:#};").unwrap();
@@ -52,7 +52,7 @@ fn operator(name: &str, objects: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn kubernetes_takes_each_object() {
+fn objects_match_kubernetes_schemas() {
     let (_, objects): (Vec<_>, Vec<_>) =
         objects::all().into_iter().filter(|(_, it)| !objects::is_monitoring(it)).unzip();
     assert!(objects.len() > 30, "{}", objects.len());
@@ -60,16 +60,17 @@ fn kubernetes_takes_each_object() {
 }
 
 #[test]
-fn the_prometheus_operator_takes_each_object() {
+fn objects_match_prometheus_operator_schemas() {
     let (_, objects): (Vec<_>, Vec<_>) =
         objects::all().into_iter().filter(|(_, it)| objects::is_monitoring(it)).unzip();
     assert!(objects.len() > 10, "{}", objects.len());
     none(&operator("ours", &objects));
 }
 
-/// An object of a set, with another value somewhere, or with a key more.
+/// An object of a value set, with one value changed or one key added.
 fn broken(what: &str, pointer: &str, value: Value) -> Value {
-    let mut object = objects::of_set("all").into_iter().find(|it| shown(it) == what).unwrap();
+    let mut object =
+        objects::of_set("all").into_iter().find(|it| kind_and_name(it) == what).unwrap();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     match object.pointer_mut(parent).unwrap() {
         Value::Array(items) => items[key.parse::<usize>().unwrap()] = value,
@@ -78,9 +79,9 @@ fn broken(what: &str, pointer: &str, value: Value) -> Value {
     object
 }
 
-/// The judges do see what is wrong.
+/// The checkers do find mistakes.
 #[test]
-fn what_is_wrong_is_found() {
+fn schemas_reject_mistakes() {
     let pod = "/spec/template/spec/containers/0";
     let hosts = "DaemonSet ib-fabric-exporter-hosts";
     let wrong = [

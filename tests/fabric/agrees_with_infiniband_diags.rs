@@ -1,4 +1,4 @@
-//! What the exporter finds is what infiniband-diags find, node by node and counter by counter.
+//! The exporter finds the same nodes, links and counters as infiniband-diags.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;
@@ -17,8 +17,8 @@ fn hex(guid: u64) -> String {
 /// A node's GUID, type and name.
 type Node = (u64, String, String);
 
-/// The nodes and links as the metrics tell them.
-fn told(metrics: &Metrics) -> (BTreeSet<Node>, BTreeSet<(End, End)>) {
+/// The nodes and links in the metrics.
+fn nodes_and_links(metrics: &Metrics) -> (BTreeSet<Node>, BTreeSet<(End, End)>) {
     let guid = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
     let nodes = metrics
         .all("infiniband_node_info")
@@ -40,8 +40,8 @@ fn told(metrics: &Metrics) -> (BTreeSet<Node>, BTreeSet<(End, End)>) {
 
 type Ports = BTreeMap<(u64, u8), BTreeMap<String, u64>>;
 
-/// What perfquery says of every port.
-fn asked(ibsim: &Ibsim, found: &Discovery) -> Ports {
+/// The counters of every port by perfquery.
+fn counters_by_perfquery(ibsim: &Ibsim, found: &Discovery) -> Ports {
     let mut ports = Ports::new();
     for node in &found.nodes {
         let numbers: Vec<u8> = match node.kind {
@@ -73,9 +73,9 @@ fn sample(metrics: &Metrics, guid: u64, port: u8, of: &Counter) -> u64 {
         .unwrap_or_else(|| panic!("no {name} of {guid} port {port}"))
 }
 
-/// The nodes and cables are those of ibnetdiscover.
+/// The nodes and links are those of ibnetdiscover.
 fn finds_the_same(metrics: &Metrics, found: &Discovery) {
-    let (nodes, links) = told(metrics);
+    let (nodes, links) = nodes_and_links(metrics);
     let kind = |kind| match kind {
         Kind::Ca => "ca",
         Kind::Switch => "switch",
@@ -100,11 +100,11 @@ fn agrees(net: &str) {
 
     finds_the_same(&exporter.metrics(), &found);
 
-    // The sweep that is compared begins after the first perfquery of all, and ends before the last.
-    let before = asked(&ibsim, &found);
+    // The compared sweep begins after the first perfquery of all ports, and ends before the last.
+    let before = counters_by_perfquery(&ibsim, &found);
     exporter.wait_sweeps(2);
     let metrics = exporter.metrics();
-    let after = asked(&ibsim, &found);
+    let after = counters_by_perfquery(&ibsim, &found);
     let mut compared = 0;
     for (&(guid, port), after) in &after {
         let before = &before[&(guid, port)];
@@ -125,7 +125,7 @@ fn agrees(net: &str) {
             compared += 1;
         }
     }
-    // As many samples as perfquery told, and none that it did not: ibsim keeps no QP1Dropped.
+    // As many samples as perfquery has, and no others: ibsim keeps no QP1Dropped.
     // And perfquery does not know how often a port was cleared.
     let ours = metrics.samples.iter().filter(|sample| {
         sample.name.starts_with("infiniband_port_")
@@ -138,24 +138,24 @@ fn agrees(net: &str) {
 }
 
 #[test]
-fn on_two_levels() {
+fn agrees_on_a_two_level_fat_tree() {
     agrees(&topology::fat_tree_2(8, 10, 4, 3));
 }
 
 #[test]
-fn on_three_levels() {
+fn agrees_on_a_three_level_fat_tree() {
     agrees(&topology::fat_tree_3(4, 8, 2, 2));
 }
 
 #[test]
-fn on_ibsims_own_examples() {
+fn agrees_on_ibsim_examples() {
     for name in topology::EXAMPLES {
         agrees(&topology::example(name));
     }
 }
 
 #[test]
-fn from_a_switch_as_from_a_host() {
+fn agrees_from_a_switch() {
     let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
     let opensm = OpenSm::start(&ibsim);
     let found = Discovery::parse(&ibsim.tool("ibnetdiscover", &[]));
@@ -167,8 +167,8 @@ fn from_a_switch_as_from_a_host() {
     drop(opensm);
 }
 
-/// What sminfo says of the managers at these LIDs, and that we say the same in a sweep between two of
-/// its answers.
+/// The managers at these LIDs by sminfo; our values have to be the same in a sweep between two of its
+/// responses.
 fn manages_the_same(ibsim: &Ibsim, exporter: &Exporter, found: &Discovery, hosts: &[&str]) {
     let ask = |host: &str| sminfo(&ibsim.tool("sminfo", &[&found.lid(host, 1).to_string()]));
     let before: Vec<_> = hosts.iter().map(|host| ask(host)).collect();
@@ -197,7 +197,7 @@ fn manages_the_same(ibsim: &Ibsim, exporter: &Exporter, found: &Discovery, hosts
 }
 
 #[test]
-fn on_who_manages_the_subnet() {
+fn agrees_on_subnet_managers() {
     let net = topology::fat_tree_2(8, 10, 4, 3);
     let ibsim = Ibsim::start(&net);
     let hosts = topology::usable_hosts(&net);
@@ -209,7 +209,7 @@ fn on_who_manages_the_subnet() {
     exporter.wait_ready();
     manages_the_same(&ibsim, &exporter, &found, &[master, standby]);
 
-    // One that hangs is heard no more, and is no reason to think that its host is gone.
+    // One that hangs is no longer reachable, which does not mean that its host is gone.
     first.pause();
     exporter.wait_sweeps(2);
     let metrics = exporter.metrics();
@@ -228,7 +228,7 @@ fn on_who_manages_the_subnet() {
 }
 
 #[test]
-fn on_who_takes_over() {
+fn agrees_on_subnet_manager_failover() {
     let net = topology::fat_tree_2(8, 10, 4, 3);
     let ibsim = Ibsim::start(&net);
     let hosts = topology::usable_hosts(&net);
@@ -240,8 +240,8 @@ fn on_who_takes_over() {
     let mut exporter = Exporter::start(&ibsim, &["--fabric.interval=1s"]);
     exporter.wait_ready();
     manages_the_same(&ibsim, &exporter, &found, &[master, standby]);
-    // Ended, not paused: the other one would wait for its answer for ever, for ibsim tells nobody of
-    // time-outs.
+    // Stopped, not paused: the other one would wait for its response for ever, since ibsim reports no
+    // timeouts.
     first.stop();
     wait_until(Duration::from_secs(60), "the other one to be the master", || {
         let changes = exporter.metrics().get("infiniband_subnet_manager_changes_total", &[]);

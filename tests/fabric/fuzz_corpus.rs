@@ -1,5 +1,5 @@
-//! What fuzzing has found of interest is looked at again, without a fuzzer: each kept input goes through
-//! the entry that it was kept for, which must not panic, and its assertions hold.
+//! The fuzz corpus without a fuzzer: each kept input is run through its entry, which must not panic, and whose
+//! assertions must hold.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../../fuzz/entries/mod.rs"]
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What one kept input may take, and all of them together: they are in everybody's clone.
+/// The size limits of one kept input and of all together: they are part of every clone.
 const MOST_BYTES: u64 = 4 << 10;
 const MOST_BYTES_OF_ALL: u64 = 1 << 20;
 
@@ -25,7 +25,7 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Runs the entries of one half, so that two processors have something to do.
+/// Runs the entries of one half, so that two CPUs are used.
 fn replay(half: usize) {
     for (name, _) in entries::ENTRIES.iter().skip(half).step_by(2) {
         let began = std::time::Instant::now();
@@ -41,17 +41,17 @@ fn replay(half: usize) {
 }
 
 #[test]
-fn one_half_of_what_was_kept_finds_nothing() {
+fn first_half_of_the_corpus_passes() {
     replay(0);
 }
 
 #[test]
-fn nor_does_the_other() {
+fn second_half_of_the_corpus_passes() {
     replay(1);
 }
 
 #[test]
-fn each_entry_has_a_target_and_a_small_corpus_and_nothing_else_is_kept() {
+fn each_fuzz_target_has_a_small_corpus() {
     let names: BTreeSet<String> =
         entries::ENTRIES.iter().map(|(name, _)| (*name).to_owned()).collect();
     let stems = |folder: &str| -> BTreeSet<String> {

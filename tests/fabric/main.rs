@@ -1,4 +1,4 @@
-//! The exporter against fabrics: ibsim with OpenSM and infiniband-diags, and the simulated fabric.
+//! The exporter on fabrics: ibsim with OpenSM and infiniband-diags, and the simulated fabric.
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! The rig proves itself: what the other tests stand on does what they take it to do.
+//! Tests of the rig: its parts behave as the other tests assume.
 
 #![allow(clippy::expect_used)] // a test stops by panicking
 
@@ -29,7 +29,7 @@ fn discover(ibsim: &Ibsim) -> Discovery {
     Discovery::parse(&ibsim.tool("ibnetdiscover", &[]))
 }
 
-/// What ibnetdiscover must find of a net.
+/// The numbers that ibnetdiscover must find for a net.
 fn assert_whole(net: &str, found: &Discovery) {
     let sizes = topology::sizes(net);
     let switches = found.nodes.iter().filter(|node| node.kind == Kind::Switch).count();
@@ -46,7 +46,7 @@ fn assert_whole(net: &str, found: &Discovery) {
 }
 
 #[test]
-fn a_counter_set_on_the_console_shows_in_perfquery() {
+fn counter_set_on_the_console_shows_in_perfquery() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     ibsim.console(r#"PerformanceSet "leaf-0-0"[5] PortCounters.SymbolErrorCounter=4242"#);
@@ -64,7 +64,7 @@ fn a_counter_set_on_the_console_shows_in_perfquery() {
 }
 
 #[test]
-fn many_commands_go_at_once() {
+fn many_commands_run_at_once() {
     let net = small();
     let ibsim = Ibsim::start(&net);
     let _sm = OpenSm::start(&ibsim);
@@ -86,12 +86,12 @@ fn many_commands_go_at_once() {
 
 #[test]
 #[should_panic(expected = "ibsim refused")]
-fn a_command_that_ibsim_refuses_is_noticed() {
+fn command_refused_by_ibsim_fails() {
     Ibsim::start(&small()).console(r#"Unlink "no-such-node"[1]"#);
 }
 
 #[test]
-fn an_unlinked_cable_is_gone_and_a_relinked_one_is_back() {
+fn unlinked_cable_disappears_and_relinked_one_returns() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     let before = discover(&ibsim);
@@ -121,10 +121,10 @@ fn fat_trees_are_discovered() {
     }
 }
 
-/// An end of a cable: the node's GUID, the port's number and GUID.
+/// An end of a link: the node's GUID, the port's number and GUID.
 type End = (Guid, u8, Guid);
 
-/// What two readers of a net must agree on: its nodes, and its cables with what they run at.
+/// What two readers of a net must agree on: its nodes, and its links with width and speed.
 type Gist = (BTreeMap<Guid, (NodeKind, u16, String)>, BTreeMap<End, (End, u8, String)>);
 
 fn gist(net: &Net) -> Gist {
@@ -163,14 +163,14 @@ fn ibsim_reads_a_net_as_we_do() {
         let there = Ibsim::start(&text).tool("ibnetdiscover", &[]);
         let found = parse(&there).unwrap_or_else(|e| panic!("{e}: {there}"));
         assert_eq!(gist(&found), gist(&parse(&text).expect("it is ours")), "{text}");
-        // What was found is a net itself, for ibsim as for us.
+        // The discovered net can be read again, by ibsim and by us.
         let again = Ibsim::start(&write(&found)).tool("ibnetdiscover", &[]);
         assert_eq!(gist(&parse(&again).expect("it is like the first")), gist(&found));
     }
 }
 
 #[test]
-fn the_fabric_for_measurements_has_its_size() {
+fn measurement_fabric_has_its_size() {
     let net = topology::five_thousand_hosts();
     let sizes = topology::sizes(&net);
     assert_eq!((sizes.nodes, sizes.switches), (5507, 507));
@@ -182,7 +182,7 @@ fn the_fabric_for_measurements_has_its_size() {
 }
 
 #[test]
-fn a_proxy_shows_the_same_fabric_later() {
+fn proxy_delays_the_same_fabric() {
     let net = small();
     let ibsim = Ibsim::start(&net);
     let _sm = OpenSm::start(&ibsim);
@@ -196,16 +196,16 @@ fn a_proxy_shows_the_same_fabric_later() {
 }
 
 #[test]
-fn a_proxy_hands_on_what_others_answer() {
+fn proxy_forwards_other_responses() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 0);
-    // OpenSM's answers pass ibsim and then the proxy.
+    // OpenSM's responses pass ibsim and then the proxy.
     assert!(proxy.tool("sminfo", &[]).contains("SMINFO_MASTER"));
 }
 
 #[test]
-fn a_proxy_that_loses_all_answers_nothing() {
+fn proxy_that_drops_all_gives_no_response() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 1000);
@@ -216,22 +216,22 @@ fn a_proxy_that_loses_all_answers_nothing() {
 }
 
 #[test]
-fn a_proxy_loses_some() {
+fn proxy_drops_some() {
     let ibsim = Ibsim::start(&small());
     let _sm = OpenSm::start(&ibsim);
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 300);
     let lid = discover(&ibsim).lid("leaf-0-0", 1).to_string();
     let ask = || proxy.try_tool("perfquery", &["--timeout", "200", &lid, "1"]).status.success();
-    // The losses are the same in every run of this test, so it cannot pass today and fail tomorrow.
+    // The losses are the same in every run, so the result of the test does not vary.
     let answered = (0..6).filter(|_| ask()).count();
     assert!((1..6).contains(&answered), "{answered} of 6");
 }
 
 #[test]
-fn clients_give_their_places_back() {
+fn clients_release_their_slots() {
     let ibsim = Ibsim::start(&small());
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 0);
-    // More than ibsim has places for, were one of them kept.
+    // More than ibsim has slots, if one of them were kept.
     for _ in 0..12 {
         proxy.tool("ibnetdiscover", &[]);
         ibsim.tool("ibnetdiscover", &[]);
@@ -240,10 +240,10 @@ fn clients_give_their_places_back() {
 }
 
 #[test]
-fn killed_clients_behind_a_proxy_keep_no_places() {
+fn killed_clients_behind_a_proxy_release_their_slots() {
     let ibsim = Ibsim::start(&small());
     let proxy = Proxy::between(&ibsim, Duration::ZERO, 1000);
-    // More than ibsim has places for; each asks in vain until it is killed.
+    // More than ibsim has slots; each waits for a response until it is killed.
     for _ in 0..12 {
         let mut command = proxy.seat().command("ibnetdiscover");
         command.args(["--timeout", "60000"]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -259,7 +259,7 @@ fn killed_clients_behind_a_proxy_keep_no_places() {
 }
 
 #[test]
-fn a_paused_opensm_does_not_answer() {
+fn paused_opensm_does_not_respond() {
     let ibsim = Ibsim::start(&small());
     let mut sm = OpenSm::start(&ibsim);
     let ask = || ibsim.try_tool("sminfo", &["--timeout", "200"]).status.success();
@@ -267,12 +267,12 @@ fn a_paused_opensm_does_not_answer() {
     sm.pause();
     assert!(!ask());
     sm.resume();
-    // It answers the old questions first.
+    // It responds to the old requests first.
     rig::wait_until(Duration::from_secs(30), "OpenSM to answer again", || ask().then_some(()));
 }
 
 #[test]
-fn metrics_keep_what_was_written() {
+fn metrics_parser_keeps_names_labels_and_values() {
     let metrics = Metrics::parse(concat!(
         "# HELP a_total Words sent.\n",
         "# TYPE a_total counter\n",
@@ -298,7 +298,7 @@ fn metrics_keep_what_was_written() {
 
 #[test]
 #[should_panic(expected = "several samples")]
-fn an_ambiguous_metric_is_noticed() {
+fn ambiguous_metric_fails() {
     Metrics::parse("a{x=\"1\"} 1\na{x=\"2\"} 1\n").get("a", &[]);
 }
 
@@ -319,7 +319,7 @@ fn capture_of(method: u8) -> tempfile::NamedTempFile {
 }
 
 #[test]
-fn a_capture_of_a_reader_passes() {
+fn capture_of_reads_passes() {
     let file = capture_of(0x81);
     capture::assert_read_only(file.path());
     assert_eq!(capture::read(file.path())[0][3], 0x81);
@@ -327,6 +327,6 @@ fn a_capture_of_a_reader_passes() {
 
 #[test]
 #[should_panic(expected = "record 0 has method 0x02")]
-fn a_capture_of_a_writer_is_noticed() {
+fn capture_of_a_write_fails() {
     capture::assert_read_only(capture_of(0x02).path());
 }

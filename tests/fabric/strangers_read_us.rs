@@ -1,4 +1,4 @@
-//! Strangers that read what we write: promtool and Prometheus the metrics, tshark the capture.
+//! External readers of our output: promtool and Prometheus read the metrics, tshark the capture.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;
@@ -43,7 +43,7 @@ fn scene() -> (Ibsim, OpenSm, Exporter) {
 }
 
 #[test]
-fn promtool_finds_nothing_to_complain_of() {
+fn promtool_check_metrics_passes() {
     let (_ibsim, _opensm, mut exporter) = scene();
     rig::promtool::assert_accepts(&exporter);
     assert!(exporter.stop().success());
@@ -67,7 +67,7 @@ fn gzip_and_plain_are_the_same_text() {
     };
     assert_eq!(ports(&text), ports(plain.text()));
     assert!(!ports(&text).is_empty());
-    // And to a program that is not ours.
+    // Also by a program that is not ours.
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &packed.body).unwrap();
     let unpacked = Command::new("gzip")
@@ -80,7 +80,7 @@ fn gzip_and_plain_are_the_same_text() {
 }
 
 #[test]
-fn a_prometheus_scrapes_it() {
+fn prometheus_scrapes_the_exporter() {
     let (_ibsim, _opensm, mut exporter) = scene();
     let prometheus = Prometheus::start(&prometheus::Setup {
         jobs: vec![("fabric".into(), vec![exporter.address().into()])],
@@ -101,7 +101,7 @@ fn a_prometheus_scrapes_it() {
     let sum = prometheus.number("sum(infiniband_port_symbol_errors_total)");
     assert_eq!(sum, Some(f64::from(expected)));
     assert_eq!(prometheus.number("sum(up)"), Some(1.0));
-    // What the metrics are and what they are called came over, too: the negotiated format is OpenMetrics.
+    // Types and help texts arrived as well: the negotiated format is OpenMetrics.
     let name = "infiniband_port_symbol_errors";
     let metadata = prometheus.ask("metadata", &[("metric", name)]);
     assert_eq!(metadata[name][0]["type"], "counter", "{metadata}");
@@ -109,7 +109,7 @@ fn a_prometheus_scrapes_it() {
     assert!(exporter.stop().success());
 }
 
-/// What tshark makes of a capture: for each MAD in its order, the fields that it has.
+/// The fields of each MAD of a capture, in its order, as tshark decodes them.
 fn dissected(file: &Path, fields: &[&str]) -> Vec<BTreeMap<String, u64>> {
     let mut command = Command::new(require("tshark"));
     command.args(["-n", "-r"]).arg(file).args([
@@ -143,7 +143,7 @@ fn number(text: &str) -> u64 {
     parsed.unwrap_or_else(|error| panic!("tshark wrote {text:?}: {error}"))
 }
 
-/// The fields of an answer by our own decoders, under tshark's names.
+/// The fields of a response by our own decoders, under tshark's names.
 fn decoded(mad: &Mad) -> Vec<(&'static str, u64)> {
     let mut fields = vec![
         ("mad.mgmtclass", mad.class().into()),
@@ -351,7 +351,7 @@ fn names_of(mads: &[Vec<(&'static str, u64)>]) -> Vec<&'static str> {
     names
 }
 
-/// Holds what we made of each MAD of a capture against what tshark makes of it.
+/// Compares our decoding of each MAD of a capture with tshark's.
 fn assert_dissected(file: &Path, ours: &[Vec<(&'static str, u64)>]) {
     let theirs = dissected(file, &names_of(ours));
     assert_eq!(ours.len(), theirs.len(), "tshark sees every MAD");
@@ -366,7 +366,7 @@ fn assert_dissected(file: &Path, ours: &[Vec<(&'static str, u64)>]) {
     }
 }
 
-/// A wire from which these MADs come, so that a capture can be made of them.
+/// A transport that receives these MADs, to make a capture of them.
 struct Letters(std::vec::IntoIter<Mad>);
 
 impl MadTransport for Letters {
@@ -388,8 +388,8 @@ impl MadTransport for Letters {
 }
 
 #[test]
-fn tshark_reads_what_we_encode() {
-    // Numbers in which no two fields are alike, and each bit is on and off in turns.
+fn tshark_decodes_what_we_encode() {
+    // Numbers with no two equal fields, in which each bit is on and off in turns.
     let noise = |seed: u32| {
         let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
         Mad(std::array::from_fn(|_| {
@@ -430,7 +430,7 @@ fn tshark_reads_what_we_encode() {
             mads.push(mad);
         }
     }
-    // A capture leaves M_Keys out.
+    // A capture has no M_Keys.
     let ours: Vec<_> = mads.iter().map(|mad| decoded(&mad.without_m_key())).collect();
     assert!(names_of(&ours).len() > 110, "every attribute with all of its fields");
     let directory = tempfile::tempdir().unwrap();
@@ -443,8 +443,8 @@ fn tshark_reads_what_we_encode() {
     assert_dissected(&file, &ours);
 }
 
-/// Holds what we made of a whole capture against what tshark makes of it, names of nodes too, and
-/// that tshark finds nothing malformed in it. Gives what we made of it.
+/// Compares our decoding of a whole capture with tshark's, also the names of nodes, and checks that tshark
+/// finds no malformed MAD. Returns our decoding.
 fn assert_capture_dissected(exporter: &Exporter) -> Vec<Vec<(&'static str, u64)>> {
     let file = exporter.dir().join("capture.pcap");
     let mads: Vec<Mad> = exporter.capture_mads().into_iter().map(Mad).collect();
@@ -457,7 +457,7 @@ fn assert_capture_dissected(exporter: &Exporter) -> Vec<Vec<(&'static str, u64)>
         String::from_utf8(output.stdout).unwrap()
     };
     assert_eq!(tshark(&["-Y", "_ws.malformed"]), "");
-    // NodeDescription is text: there the names are held against each other.
+    // NodeDescription is text: there the names are compared.
     let described: Vec<String> = mads
         .iter()
         .filter(|mad| (mad.class(), mad.method(), mad.attribute()) == (0x81, 0x81, 0x10))
@@ -475,7 +475,7 @@ fn assert_capture_dissected(exporter: &Exporter) -> Vec<Vec<(&'static str, u64)>
     ]);
     assert_eq!(described, names.lines().collect::<Vec<_>>());
     assert!(described.len() >= 15, "{described:?}");
-    // The attributes that both know were among them.
+    // The attributes that both decode were in the capture.
     let names = names_of(&ours);
     for prefix in ["nodeinfo.", "switchinfo.", "portinfo.", "classportinfo.", "portcounters_ext."] {
         assert!(names.iter().any(|name| name.starts_with(prefix)), "no {prefix} in the capture");
@@ -483,7 +483,7 @@ fn assert_capture_dissected(exporter: &Exporter) -> Vec<Vec<(&'static str, u64)>
     ours
 }
 
-/// The values that a field has in a capture.
+/// The values of a field in a capture.
 fn values(mads: &[Vec<(&'static str, u64)>], field: &str) -> BTreeSet<u64> {
     mads.iter().flatten().filter(|(name, _)| *name == field).map(|(_, value)| *value).collect()
 }
@@ -498,7 +498,7 @@ fn tshark_decodes_a_capture_to_the_same_values() {
     assert!(errors.len() > 30, "{errors:?}");
 }
 
-/// The demo on this net, each port with a number of its own of symbol errors.
+/// The demo with this net; each port has its own number of symbol errors.
 fn demo_with_errors(net: &str) -> (tempfile::TempDir, Exporter) {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("net"), net).unwrap();
@@ -519,20 +519,20 @@ fn demo_with_errors(net: &str) -> (tempfile::TempDir, Exporter) {
 }
 
 #[test]
-fn strangers_read_the_simulator_as_they_read_ibsim() {
+fn external_tools_read_the_simulator_like_ibsim() {
     let known = topology::fat_tree_2(8, 10, 4, 3);
-    // The same of a generation that has the narrow counters alone, which stick.
+    // The same with a generation that has only narrow counters, which saturate.
     let old = known.replace("devid=4123", "devid=25218");
     assert_ne!(old, known);
     for net in [known, old] {
         let (_directory, mut exporter) = demo_with_errors(&net);
         let text = exporter.get("/metrics", &[]).text().to_owned();
         assert_eq!(complaints(&text), (Some(0), String::new()));
-        // Which looks at each MAD of the capture, too: nothing but Get and its answers.
+        // This also checks each MAD of the capture: only Get and its responses.
         assert!(exporter.stop().success());
         let mads = assert_capture_dissected(&exporter);
-        // The ten hosts are asked for the narrow counters, too: an HCA may leave 64-bit ones at 0. A switch
-        // that keeps its errors in 64 bits is not.
+        // The narrow counters are read from the ten hosts as well: an HCA may leave 64-bit ones at 0. A switch with
+        // 64-bit error counters is not asked for them.
         let errors = values(&mads, "portcounters.symbolerrorcounter");
         assert_eq!(errors, (100..110).collect());
         assert_eq!(values(&mads, "nodeinfo.nodeguid").len(), 15);

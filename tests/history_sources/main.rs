@@ -6,5 +6,3 @@ mod api;
 mod hostile;
 mod stored;
 mod taped;
-
-use test_rig as rig;

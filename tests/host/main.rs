@@ -1,4 +1,4 @@
-//! The exporter and its doctor on hosts: trees of sysfs files, and what is missing on them.
+//! The exporter and its doctor on hosts: trees of sysfs files, and problems of hosts.
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

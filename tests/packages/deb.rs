@@ -1,5 +1,5 @@
-//! The Debian package: made by cargo-deb of the program that cargo built for the tests, and lived with
-//! in a guest that has a systemd of its own.
+//! The Debian package: made by cargo-deb from the test build, and installed in a guest with its own
+//! systemd.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,7 +45,7 @@ pub fn contents() -> Vec<String> {
     names.filter(|name| !name.is_empty() && !name.ends_with('/')).map(str::to_owned).collect()
 }
 
-/// A script of the guest's, told of in the test's output with the time that it took.
+/// Runs a script in the guest; its name and duration are in the test's output.
 fn step(guest: &Guest, what: &str, script: &str) -> String {
     let begun = std::time::Instant::now();
     let told = guest.must(&format!("set -e\n{FUNCTIONS}\n{script}"));
@@ -53,7 +53,7 @@ fn step(guest: &Guest, what: &str, script: &str) -> String {
     told
 }
 
-/// `until_so` waits, some time, for a command to succeed; `scrape` gets the metrics.
+/// `until_so` waits for a command to succeed, within a limit; `scrape` gets the metrics.
 const FUNCTIONS: &str = "
 until_so() { left=200; until \"$@\"; do left=$((left - 1)); [ $left -gt 0 ]; sleep 0.1; done; }
 scrape() {
@@ -65,7 +65,7 @@ is() { [ \"$1\" = \"$2\" ] || { echo \"$3: is $1, is to be $2\"; exit 1; }; }
 ";
 
 #[test]
-fn its_life_on_a_host_with_systemd() {
+fn deb_installs_upgrades_and_purges_under_systemd() {
     let guest = Guest::debian();
     for file in &BUILT.files {
         let name = Path::new(file.file_name().unwrap());
@@ -159,7 +159,7 @@ UNIT
         is \"$left\" '' 'left behind'");
 }
 
-/// systemd ends a program that gives no sign of life, and starts it again.
+/// systemd kills a program that stops its watchdog pings, and restarts it.
 fn what_hangs_is_started_anew(guest: &Guest) {
     step(
         guest,

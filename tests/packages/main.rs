@@ -1,5 +1,5 @@
-//! The program as its users install it: units, a Debian package and an RPM, the first in a guest with
-//! a systemd of its own.
+//! The installed program: units, a Debian package and an RPM, the first in a guest with its own
+//! systemd.
 
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -17,14 +17,14 @@ use std::time::Duration;
 
 use rig::child;
 
-/// How long a tool may take to pack the program, or to look at a file.
+/// How long a tool may take to pack the program or to check a file.
 const TOOL_LIMIT: Duration = Duration::from_secs(180);
 
-/// The project's own folder.
+/// The repository.
 const TREE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Runs a tool to its end, which must be a good one, and gives what it printed: standard output, then
-/// standard error.
+/// Runs a tool, which must succeed, and returns its output: standard output, then standard
+/// error.
 fn tool(command: &mut Command) -> String {
     let dir = tempfile::tempdir().unwrap();
     let name = command.get_program().to_string_lossy().into_owned();
@@ -33,7 +33,7 @@ fn tool(command: &mut Command) -> String {
     output.stdout + &output.stderr
 }
 
-/// The program's file, as cargo built it for the tests.
+/// The path of the program that cargo built for the tests.
 fn program() -> &'static Path {
     Path::new(rig::program())
 }

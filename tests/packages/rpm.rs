@@ -1,4 +1,4 @@
-//! The RPM: made of the program that cargo built for the tests, and laid out in a folder.
+//! The RPM, made from the test build of the program and unpacked into a folder.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn build(dir: &Path) -> PathBuf {
         define("tree", TREE),
         define("binary", &program().display().to_string()),
         define("release_version", "0.1.0"),
-        // Nobody downloads this one.
+        // Nothing downloads this one.
         define("_binary_payload", "w0.gzdio"),
         format!("{TREE}/deploy/rpm/fabric-exporter.spec"),
     ]));
@@ -24,12 +24,12 @@ fn build(dir: &Path) -> PathBuf {
 }
 
 #[test]
-fn it_installs_what_the_debian_package_does() {
+fn rpm_installs_the_same_files_as_deb() {
     let dir = tempfile::tempdir().unwrap();
     let package = build(dir.path());
     let root = dir.path().join("root");
     let mut rpm = Command::new(require("rpm"));
-    // Debian's rpm knows of no other package, and its scripts would be run here.
+    // Debian's rpm knows no other packages, and would run the scripts here.
     rpm.args(["--nodeps", "--noscripts", "-i", "--root"]).arg(&root).arg(&package);
     tool(&mut rpm);
     let mut find = Command::new(require("find"));
@@ -50,7 +50,7 @@ fn it_installs_what_the_debian_package_does() {
     assert!(differing.is_empty(), "one has what the other has not: {differing:#?}");
 }
 
-/// Where the distributions differ: documents, zsh, udev, and man pages that one packs.
+/// Differences between the distributions: documents, zsh, udev, and compressed man pages.
 fn same_place(file: &str) -> String {
     let file = file.trim_end_matches(".gz");
     let file = if file.starts_with("lib/") { format!("usr/{file}") } else { file.to_owned() };
@@ -59,7 +59,7 @@ fn same_place(file: &str) -> String {
 }
 
 #[test]
-fn its_scripts_are_shell() {
+fn rpm_scripts_are_valid_shell() {
     let dir = tempfile::tempdir().unwrap();
     let package = build(dir.path());
     for (script, does) in [

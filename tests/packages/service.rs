@@ -1,4 +1,4 @@
-//! What passes between the program and a service manager, without one: the tests take its part.
+//! The protocol between the program and a service manager; the tests take the part of systemd.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ fn demo(dir: &Path) -> Command {
 }
 
 #[test]
-fn the_manager_is_told_that_it_is_ready_lives_and_ends() {
+fn systemd_gets_ready_watchdog_and_stopping() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -53,7 +53,7 @@ fn the_manager_is_told_that_it_is_ready_lives_and_ends() {
     assert!(running.stop().success());
 }
 
-/// As `systemd-socket-activate` hands a socket over, with what comes in there.
+/// Hands a listening socket over, like `systemd-socket-activate`, and connects to it.
 fn activated(dir: &Path, address: &str) -> Running {
     let mut command = Command::new(require("systemd-socket-activate"));
     command.arg("--listen").arg(address).arg(crate::program());
@@ -63,11 +63,11 @@ fn activated(dir: &Path, address: &str) -> Running {
 }
 
 #[test]
-fn a_socket_that_is_handed_over_is_served() {
+fn activated_socket_is_served() {
     let dir = tempfile::tempdir().unwrap();
     let address = format!("127.0.0.1:{}", free_port());
     let mut running = activated(dir.path(), &address);
-    // This connection starts it, and waits meanwhile.
+    // This connection starts the service, and waits meanwhile.
     let mut stream = wait_until(LIMIT, "the socket", || TcpStream::connect(&address).ok());
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     stream.write_all(b"GET /-/healthy HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
@@ -80,7 +80,7 @@ fn a_socket_that_is_handed_over_is_served() {
 }
 
 #[test]
-fn what_is_no_tcp_socket_is_refused() {
+fn non_tcp_socket_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("socket");
     let mut running = activated(dir.path(), path.to_str().unwrap());
@@ -92,7 +92,7 @@ fn what_is_no_tcp_socket_is_refused() {
 }
 
 #[test]
-fn without_a_socket_it_does_not_start() {
+fn start_fails_without_the_requested_socket() {
     let dir = tempfile::tempdir().unwrap();
     let output = child::run(
         "fabric-exporter",

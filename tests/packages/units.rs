@@ -1,4 +1,4 @@
-//! The units, as systemd reads them.
+//! The systemd units.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,18 +6,18 @@ use std::process::Command;
 use crate::{TREE, tool};
 use test_rig::require;
 
-/// How exposed a service may be, of 10, by `systemd-analyze security`.
+/// The highest exposure of a service, of 10, by `systemd-analyze security`.
 const MOST_EXPOSED: f64 = 2.0;
 
 const SERVICES: [&str; 2] = ["fabric-exporter", "fabric-exporter-host"];
 
-/// A unit's file in the tree.
+/// The unit's file in the tree.
 fn file(unit: &str) -> String {
     format!("{TREE}/deploy/systemd/{unit}")
 }
 
 #[test]
-fn services_are_shut_in() {
+fn units_are_sandboxed() {
     for service in SERVICES {
         let mut analyze = Command::new(require("systemd-analyze"));
         analyze.args(["security", "--offline=true", "--no-pager"]);
@@ -30,16 +30,16 @@ fn services_are_shut_in() {
     }
 }
 
-/// In a file system of their own, where the program is where the packages put it.
+/// In a root folder of their own, with the program at its installed path.
 #[test]
-fn systemd_finds_nothing_wrong_with_them() {
+fn systemd_analyze_verify_passes() {
     let root = tempfile::tempdir().unwrap();
     let units = root.path().join("usr/lib/systemd/system");
     std::fs::create_dir_all(&units).unwrap();
     std::fs::create_dir_all(root.path().join("usr/bin")).unwrap();
     // Any program will do.
     std::fs::copy("/bin/true", root.path().join("usr/bin/fabric-exporter")).unwrap();
-    // What they lean on, of systemd's own.
+    // The units of systemd that they depend on.
     let theirs = ["/usr/lib/systemd/system", "/lib/systemd/system"];
     let theirs =
         theirs.map(Path::new).into_iter().find(|dir| dir.is_dir()).expect("systemd's units");

@@ -1,5 +1,5 @@
-//! What the process gives up, with root's rights to begin with: shown on the guest's kernel, for that
-//! of the machine that the tests run on may be without Landlock.
+//! What the process gives up after starting as root: tested on the guest's kernel, since that of the machine
+//! that runs the tests may be without Landlock.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use test_rig::wait_until;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A demo with two hosts whose names are taken from /tmp/DIR/names/map, which is read each second.
+/// A demo with two hosts whose names come from /tmp/DIR/names/map, which is read every second.
 struct Named {
     exporter: GuestExporter,
     dir: String,
@@ -32,8 +32,8 @@ impl Named {
         Self { exporter, dir, guid }
     }
 
-    /// Makes a map with a name for the node, and puts it in the place of the one before: as a file, or
-    /// as a link to one in another folder.
+    /// Writes a map with a name for the node in place of the previous one: as a file, or as a link to one in
+    /// another folder.
     fn name(&self, name: &str, elsewhere: bool) {
         let Self { dir, guid, .. } = self;
         let entry = format!("echo '{guid} \"{name}\"'");
@@ -49,7 +49,7 @@ impl Named {
         self.exporter.metrics().get("infiniband_node_info", &labels).is_some()
     }
 
-    /// What each of its threads has of what makes it mighty, by /proc: once each.
+    /// The distinct privileges of its threads, by /proc.
     fn rights(&self) -> String {
         Guest::get().must(&format!(
             "cat /proc/{}/task/*/status | grep -E '^(NoNewPrivs|Cap)' | sort -u",
@@ -59,7 +59,7 @@ impl Named {
 }
 
 #[test]
-fn it_gives_up_capabilities_and_the_files_of_others() {
+fn sandbox_drops_capabilities_and_foreign_files() {
     let named = Named::start("confined", &[]);
     let rights = named.rights();
     for nothing in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
@@ -68,15 +68,15 @@ fn it_gives_up_capabilities_and_the_files_of_others() {
     assert_eq!(rights.lines().count(), 6, "all threads have the same: {rights}");
     assert!(rights.contains("NoNewPrivs:\t1"), "{rights}");
 
-    // What it is to read again it reads, also in another file of that name.
+    // A file that it has to read again it can read, also another file with that name.
     named.name("renamed", false);
     wait_until(LIMIT, "the new name", || named.is_called("renamed").then_some(()));
-    // And it records.
+    // And the history is recorded.
     let path = "/api/v1/history/dump?from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z";
     let dump = named.exporter.get(path, &[]);
     assert_eq!(dump.status, 200, "GET {path}: {}", String::from_utf8_lossy(&dump.body));
 
-    // The same file's name leads out of its folder: root might read it, this process may not.
+    // The same name leads out of its folder: root could read it, this process may not.
     named.name("stolen", true);
     wait_until(LIMIT, "the refusal", || {
         named.exporter.log().contains("Permission denied").then_some(())
@@ -85,7 +85,7 @@ fn it_gives_up_capabilities_and_the_files_of_others() {
 }
 
 #[test]
-fn it_goes_on_to_read_what_another_user_keeps_for_himself() {
+fn sandbox_keeps_reading_private_files_of_other_users() {
     let mut named = Named::start("others", &[]);
     named.exporter.stop();
     let (dir, guid) = (named.dir.clone(), named.guid.clone());
@@ -110,7 +110,7 @@ fn it_goes_on_to_read_what_another_user_keeps_for_himself() {
 }
 
 #[test]
-fn it_keeps_all_that_if_it_is_told_to() {
+fn sandbox_can_be_disabled() {
     let named = Named::start("free", &["--process.confine=false"]);
     let rights = named.rights();
     assert!(rights.contains("NoNewPrivs:\t0"), "{rights}");

@@ -1,35 +1,35 @@
-//! `doctor` on a real kernel: what it says of devices that work, and of one that does not any more.
+//! `doctor` on a real kernel: its findings about working devices, and about one that has failed.
 
 use serde_json::Value;
 
 use test_rig::guest::{self, Guest};
 
-/// What it finds of these devices alone, for others come and go; each as `subject: what: level: found`.
-fn found(devices: &str, flags: &[&str]) -> (i32, Vec<String>) {
+/// Its findings about these devices alone, since others come and go; each as `subject: what: level: found`.
+fn findings(devices: &str, flags: &[&str]) -> (i32, Vec<String>) {
     let include = format!("--host.device-include={devices}");
     let listen = "--web.listen-address=127.0.0.1:0";
     let output = guest::run_to_exit(&[&["doctor", "--json", &include, listen], flags].concat());
     let json: Value = serde_json::from_str(&output.text)
         .unwrap_or_else(|error| panic!("{error}: {}", output.text));
-    let told = json["findings"].as_array().unwrap().iter().map(|finding| {
+    let findings = json["findings"].as_array().unwrap().iter().map(|finding| {
         let text = |field: &str| finding[field].as_str().unwrap().to_owned();
         ["subject", "what", "level", "found"].map(text).join(": ")
     });
-    (output.status, told.collect())
+    (output.status, findings.collect())
 }
 
 #[track_caller]
-fn has(told: &[String], says: &str) {
-    assert!(told.iter().any(|it| it.contains(says)), "{says}: {told:#?}");
+fn has(findings: &[String], says: &str) {
+    assert!(findings.iter().any(|it| it.contains(says)), "{says}: {findings:#?}");
 }
 
 #[test]
-fn the_doctor_knows_a_real_kernels_devices() {
+fn doctor_recognizes_devices_of_a_real_kernel() {
     let guest = Guest::get();
     let hca = guest.testhca("docib", 2, false);
     let _soft = guest.rxe("docrxe");
-    let (status, told) = found("docib|docrxe", &["--offline"]);
-    println!("{status}: {told:#?}");
+    let (status, report) = findings("docib|docrxe", &["--offline"]);
+    println!("{status}: {report:#?}");
     for says in [
         "modules: ib_umad: ok: there",
         "modules: ib_uverbs: ok: there",
@@ -41,25 +41,25 @@ fn the_doctor_knows_a_real_kernels_devices() {
         "subnet_manager: docib port 1: ok: LID ",
         "listener: 127.0.0.1:0: ok: free",
     ] {
-        has(&told, says);
+        has(&report, says);
     }
 
     hca.set(1, "state", 1);
     hca.set(1, "phys", 2);
     hca.set(2, "state", 2);
     hca.set(2, "lid", 0);
-    let (status, told) = found("docib", &["--offline"]);
-    assert_eq!(status, 6, "{told:#?}");
-    has(&told, "ports: docib port 1: bad: InfiniBand, Down, physical state Polling");
-    has(&told, "subnet_manager: docib port 2: bad: a link, and no LID");
+    let (status, report) = findings("docib", &["--offline"]);
+    assert_eq!(status, 6, "{report:#?}");
+    has(&report, "ports: docib port 1: bad: InfiniBand, Down, physical state Polling");
+    has(&report, "subnet_manager: docib port 2: bad: a link, and no LID");
 }
 
 #[test]
-fn soft_roce_alone_is_a_sound_host() {
+fn host_with_only_soft_roce_is_healthy() {
     let _soft = Guest::get().rxe("docalone");
-    let (status, told) = found("docalone", &["--no-collector.fabric"]);
-    let worse = told.iter().filter(|it| it.contains(": warn: ") || it.contains(": bad: "));
-    assert_eq!(worse.collect::<Vec<_>>(), [""; 0], "{told:#?}");
-    assert_eq!(status, 0, "{told:#?}");
-    has(&told, "modules: ib_ipoib: ok: not loaded, and not needed");
+    let (status, report) = findings("docalone", &["--no-collector.fabric"]);
+    let worse = report.iter().filter(|it| it.contains(": warn: ") || it.contains(": bad: "));
+    assert_eq!(worse.collect::<Vec<_>>(), [""; 0], "{report:#?}");
+    assert_eq!(status, 0, "{report:#?}");
+    has(&report, "modules: ib_ipoib: ok: not loaded, and not needed");
 }

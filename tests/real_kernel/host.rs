@@ -1,4 +1,4 @@
-//! The exporter in the guest, watching the guest's own devices, and asked from outside.
+//! The exporter in the guest with the guest's own devices, scraped from outside.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use test_rig::guest::{Guest, GuestExporter, Rxe, TestHca};
 use test_rig::metrics::Metrics;
 use test_rig::wait_until;
 
-/// How long something that is to be seen may take: the guest is slow, and looks are a second apart.
+/// How long an expected change may take: the guest is slow, and reads are a second apart.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Numbers of events, from `<infiniband/verbs.h>`.
@@ -14,19 +14,19 @@ const PORT_ACTIVE: u32 = 9;
 const PORT_ERROR: u32 = 10;
 const LID_CHANGE: u32 = 11;
 
-/// An exporter that looks at one device alone.
+/// An exporter that reads one device alone.
 struct Watch {
     exporter: GuestExporter,
     device: String,
 }
 
 impl Watch {
-    /// Looks each second, and whenever something is heard.
+    /// Reads every second and after each event.
     fn start(device: &str, flags: &[&str]) -> Self {
         Self::each("1s", device, flags)
     }
 
-    /// Looks only when something is heard.
+    /// Reads only after an event.
     fn by_events_alone(device: &str) -> Self {
         let watch = Self::each("1h", device, &[]);
         watch.wait_heard();
@@ -43,7 +43,7 @@ impl Watch {
         watch
     }
 
-    /// Waits until all devices are heard.
+    /// Waits until the events of all devices are monitored.
     fn wait_heard(&self) {
         self.wait("the devices to be heard", |now| {
             let heard: Vec<f64> =
@@ -52,7 +52,7 @@ impl Watch {
         });
     }
 
-    /// Waits until the metrics have what is looked for.
+    /// Waits until the metrics fulfill a condition.
     fn wait<T>(&self, what: &str, found: impl Fn(&Metrics) -> Option<T>) -> T {
         wait_until(LIMIT, what, || found(&self.exporter.metrics()))
     }
@@ -72,20 +72,20 @@ impl Watch {
 const STATE: &str = "infiniband_port_state";
 const LOSSES: &str = "infiniband_port_link_losses_total";
 
-/// A device of testhca and an exporter that looks at it.
+/// A device of testhca and an exporter that reads it.
 fn watched(name: &str, ports: u32, eth: bool) -> (Watch, TestHca) {
     let hca = Guest::get().testhca(name, ports, eth);
     (Watch::start(name, &[]), hca)
 }
 
-/// Soft RoCE and an exporter that looks at it when it is told to.
-fn heard(name: &str) -> (Watch, Rxe) {
+/// Soft RoCE and an exporter that reads it on events.
+fn start_on_events(name: &str) -> (Watch, Rxe) {
     let rxe = Guest::get().rxe(name);
     (Watch::by_events_alone(name), rxe)
 }
 
 #[test]
-fn counters_are_told_at_the_widths_that_they_have() {
+fn counters_are_read_at_their_widths() {
     let (watch, hca) = watched("hostwide", 2, false);
     hca.hw(2, "out_of_sequence", 1 << 40);
     let counters = [
@@ -97,7 +97,7 @@ fn counters_are_told_at_the_widths_that_they_have() {
         ("port_xmit_wait", "transmit_wait_ticks", 4_294_967_295),
         ("VL15_dropped", "vl15_dropped", 65_535),
         ("unicast_rcv_packets", "unicast_receive_packets", u64::MAX),
-        // Words of four bytes: the metric stays at the largest number where the bytes do not fit.
+        // Words of four bytes: the metric saturates where the bytes do not fit.
         ("port_rcv_data", "receive_bytes", u64::MAX),
     ];
     for (file, ..) in counters {
@@ -114,7 +114,7 @@ fn counters_are_told_at_the_widths_that_they_have() {
 #[test]
 fn states_and_rates_of_all_generations() {
     let (watch, hca) = watched("hostrates", 4, false);
-    // As many at once as there are ports; looks are a second apart.
+    // As many at once as there are ports; reads are a second apart.
     for some in [
         (1, 2, 10),     // 4x SDR
         (2, 2, 20),     // DDR
@@ -138,7 +138,7 @@ fn states_and_rates_of_all_generations() {
             watch.wait_value("infiniband_port_rate_bytes_per_second", &[("port", &port)], rate);
         }
     }
-    // A width that there is not: the kernel answers EINVAL to `rate`, and to nothing else.
+    // An invalid width: reading `rate` fails with EINVAL, and nothing else does.
     hca.set(1, "width", 3);
     watch.wait("the rate to go", |now| {
         let rate = now.get("infiniband_port_rate_bytes_per_second", &[("port", "1")]);
@@ -157,7 +157,7 @@ fn states_and_rates_of_all_generations() {
 }
 
 #[test]
-fn a_pma_that_fails_takes_its_counters_alone_and_brings_them_back() {
+fn failing_pma_loses_only_its_counters_until_it_recovers() {
     let hca = Guest::get().testhca("hostpma", 2, false);
     let watch = Watch::start("hostpma", &["--host.retry-refused=1s"]);
     let symbol_errors = "infiniband_port_symbol_errors_total";
@@ -178,7 +178,7 @@ fn a_pma_that_fails_takes_its_counters_alone_and_brings_them_back() {
 }
 
 #[test]
-fn each_event_is_counted_with_its_time() {
+fn port_events_are_counted_with_their_time() {
     let (watch, hca) = watched("hostevents", 2, false);
     watch.wait_heard();
     for (code, event) in [
@@ -205,8 +205,8 @@ fn each_event_is_counted_with_its_time() {
 }
 
 #[test]
-fn an_interface_that_goes_down_takes_the_port_along() {
-    let (watch, rxe) = heard("hostdown");
+fn interface_down_takes_the_port_down() {
+    let (watch, rxe) = start_on_events("hostdown");
     let guest = Guest::get();
     watch.wait_value(STATE, &[], 4);
     guest.must(&format!("ip link set {} down", rxe.netdev()));
@@ -215,7 +215,7 @@ fn an_interface_that_goes_down_takes_the_port_along() {
     watch.wait_value("infiniband_netdev_up", &[], 0);
     guest.must(&format!("ip link set {} up", rxe.netdev()));
     watch.wait_value(STATE, &[], 4);
-    // The far end of the cable: the interface stays up, and loses its carrier.
+    // The other end of the cable: the interface stays up, and loses its carrier.
     guest.must(&format!("ip link set {} down", rxe.peer()));
     watch.wait_value(STATE, &[], 1);
     watch.wait_value(LOSSES, &[], 2);
@@ -223,13 +223,13 @@ fn an_interface_that_goes_down_takes_the_port_along() {
 }
 
 #[test]
-fn a_flap_of_a_tenth_of_a_second_is_counted_once() {
-    let (watch, rxe) = heard("hostflap");
+fn flap_of_100_ms_is_counted_once() {
+    let (watch, rxe) = start_on_events("hostflap");
     let netdev = rxe.netdev();
     Guest::get().must(&format!("ip link set {netdev} down; sleep 0.1; ip link set {netdev} up"));
     watch.wait_value(LOSSES, &[], 1);
     watch.wait_value(STATE, &[], 4);
-    // One more event, to be sure that all of the flap's own have been heard.
+    // One more event, to be sure that all events of the flap have arrived.
     let before = watch.events("gid_change");
     Guest::get().must(&format!("ip addr add 192.0.2.1/24 dev {netdev}"));
     watch.wait("a new address", |now| {
@@ -242,10 +242,10 @@ fn a_flap_of_a_tenth_of_a_second_is_counted_once() {
 }
 
 #[test]
-fn the_history_has_losses_at_the_moments_that_ports_told() {
+fn history_has_losses_at_the_time_of_the_port_event() {
     let guest = Guest::get();
     let rxe = guest.rxe("hostpast");
-    // A recorder leaves a disk alone that is nearly full, and the guest's own is small.
+    // The recorder does not fill a disk, and the guest's own is small.
     guest.must("mkdir -p /tmp/past && mount -t tmpfs -o size=1g past /tmp/past");
     let watch = Watch::each("1h", "hostpast", &["--history.file=/tmp/past/history.db"]);
     watch.wait_heard();
@@ -274,7 +274,7 @@ fn the_history_has_losses_at_the_moments_that_ports_told() {
     let now = watch.exporter.metrics();
     let told =
         |event| now.get("infiniband_port_event_timestamp_seconds", &[("event", event)]).unwrap();
-    // The looks that find it begin later: at least a second after those before.
+    // The reads that find it begin later: at least a second after the previous ones.
     for (kind, event) in
         [("link_down", "port_error"), ("flap", "port_error"), ("link_up", "port_active")]
     {
@@ -284,17 +284,17 @@ fn the_history_has_losses_at_the_moments_that_ports_told() {
     assert_eq!(flaps.count(), 2, "{events:?}");
 }
 
-/// Removing a device takes the guest milliseconds; whoever is waited for, it would take for ever.
+/// Removing a device takes the guest milliseconds; one that waits for an open file would never end.
 const REMOVAL_LIMIT: u32 = 10;
 
 #[test]
-fn soft_roce_is_let_go_when_it_is_removed_and_heard_again_when_it_is_back() {
-    let (watch, rxe) = heard("hostgone");
+fn removed_soft_roce_is_released_and_monitored_again() {
+    let (watch, rxe) = start_on_events("hostgone");
     let (guest, netdev) = (Guest::get(), rxe.netdev());
     for removals in 1..=2 {
         guest.must(&format!("timeout {REMOVAL_LIMIT} rdma link del hostgone"));
         watch.wait_value("infiniband_device_up", &[], 0);
-        // No event tells of it.
+        // No event reports it.
         watch.wait_value(LOSSES, &[], removals);
         guest.must(&format!("rdma link add hostgone type rxe netdev {netdev}"));
         watch.wait_heard();
@@ -304,7 +304,7 @@ fn soft_roce_is_let_go_when_it_is_removed_and_heard_again_when_it_is_back() {
 }
 
 #[test]
-fn a_driver_that_goes_says_so_and_is_not_held_up() {
+fn driver_unload_is_reported_and_not_blocked() {
     let (watch, hca) = watched("hostfatal", 1, false);
     watch.wait_heard();
     let guest = Guest::get();
@@ -322,7 +322,7 @@ fn a_driver_that_goes_says_so_and_is_not_held_up() {
 }
 
 #[test]
-fn a_device_that_hangs_costs_the_others_nothing() {
+fn hanging_device_does_not_delay_others() {
     let guest = Guest::get();
     let (sick, well) = (guest.testhca("hostsick", 1, false), guest.testhca("hostwell", 1, false));
     let watch = Watch::start("hostsick|hostwell", &[]);
@@ -340,7 +340,7 @@ fn a_device_that_hangs_costs_the_others_nothing() {
 }
 
 #[test]
-fn a_device_that_is_excluded_is_not_held() {
+fn excluded_device_is_not_opened() {
     let guest = Guest::get();
     let (_left, _seen) = (guest.testhca("hostleft", 1, false), guest.testhca("hostseen", 1, false));
     let watch = Watch::start("hostleft|hostseen", &["--host.device-exclude=hostleft"]);
@@ -357,7 +357,7 @@ fn a_device_that_is_excluded_is_not_held() {
 }
 
 #[test]
-fn interfaces_are_told_with_their_ports() {
+fn interfaces_are_exported_with_their_ports() {
     let guest = Guest::get();
     let (ib, eth) = (guest.testhca("hostipoib", 2, false), guest.testhca("hostroce", 1, true));
     let watch = Watch::start("hostipoib|hostroce", &[]);
@@ -375,7 +375,7 @@ fn interfaces_are_told_with_their_ports() {
     guest.must(&format!("ip link set {name} mtu 2044; echo connected >/sys/class/net/{name}/mode"));
     watch.wait_value("infiniband_netdev_mtu_bytes", &second, 2044);
     watch.wait_value(datagram, &second, 0);
-    // Ethernet has no such mode, and statistics of its own.
+    // Ethernet has no such mode, and has its own statistics.
     assert_eq!(watch.exporter.metrics().get(datagram, &roce), None);
     eth.ethtool(1, "rx_prio3_pause", 5);
     eth.ethtool(1, "rx_corrected_bits_phy", 1 << 33);

@@ -1,6 +1,6 @@
-//! What a real kernel tells of RDMA devices, and what the exporter makes of it.
+//! The attributes of RDMA devices on a real kernel, and the exporter's metrics of them.
 //!
-//! The first of these tests hold the rig to the field: they say what the devices of the others are.
+//! The first of these tests check the rig itself: how the devices of the other tests behave.
 
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -18,7 +18,7 @@ use rig::guest::{self, Guest, GuestExporter};
 use rig::wait_until;
 
 #[test]
-fn counters_stick_at_the_widths_of_their_fields() {
+fn counters_saturate_at_their_field_widths() {
     let hca = Guest::get().testhca("widths", 2, false);
     for (name, most) in [
         ("symbol_error", "65535"),
@@ -40,7 +40,7 @@ fn counters_stick_at_the_widths_of_their_fields() {
 }
 
 #[test]
-fn a_pma_that_fails_makes_the_counters_unreadable_and_nothing_else() {
+fn failing_pma_makes_only_counters_unreadable() {
     let hca = Guest::get().testhca("pmafail", 1, false);
     hca.set(1, "pmafail", 1);
     let output = hca.read(1, "counters/symbol_error");
@@ -57,7 +57,7 @@ fn a_pma_that_fails_makes_the_counters_unreadable_and_nothing_else() {
 }
 
 #[test]
-fn a_port_tells_what_it_is_told() {
+fn port_attributes_follow_the_rig() {
     let hca = Guest::get().testhca("port", 1, false);
     assert_eq!(hca.read(1, "rate").text, "200 Gb/sec (4X HDR)");
     assert_eq!(hca.read(1, "link_layer").text, "InfiniBand");
@@ -77,7 +77,7 @@ fn a_port_tells_what_it_is_told() {
 }
 
 #[test]
-fn a_roce_port_has_an_interface_with_the_statistics_of_its_driver() {
+fn roce_port_has_an_interface_with_driver_statistics() {
     let guest = Guest::get();
     let hca = guest.testhca("roce", 1, true);
     let netdev = hca.netdev(1);
@@ -93,7 +93,7 @@ fn a_roce_port_has_an_interface_with_the_statistics_of_its_driver() {
 }
 
 #[test]
-fn an_infiniband_port_has_an_interface_like_ipoib() {
+fn infiniband_port_has_an_ipoib_interface() {
     let guest = Guest::get();
     let hca = guest.testhca("ipoib", 2, false);
     let netdev = hca.netdev(2);
@@ -105,7 +105,7 @@ fn an_infiniband_port_has_an_interface_like_ipoib() {
 }
 
 #[test]
-fn devices_come_and_go() {
+fn devices_appear_and_disappear() {
     let guest = Guest::get();
     let list = || guest.must("ls /sys/class/infiniband /sys/class/net");
     let hca = guest.testhca("guest", 4, true);
@@ -122,10 +122,10 @@ fn devices_come_and_go() {
 
 /// The events are those of the kernel's ib_uverbs, read by libibverbs and the provider of rxe.
 #[test]
-fn a_program_is_told_events_and_the_removal_of_what_it_holds_open() {
+fn open_device_delivers_events_and_its_removal() {
     let guest = Guest::get();
     let hca = guest.testhca("events", 1, false);
-    // To the console, for it keeps to itself what it prints to a file.
+    // To the console, since its output to a file is buffered.
     guest.must("ibv_asyncwatch -d events >/dev/ttyS0 2>&1 &");
     let wait = |line: &str| {
         wait_until(Duration::from_secs(30), line, || guest.console().contains(line).then_some(()));
@@ -139,7 +139,7 @@ fn a_program_is_told_events_and_the_removal_of_what_it_holds_open() {
 }
 
 #[test]
-fn what_the_rig_cannot_do_it_says() {
+fn unsupported_rig_commands_fail() {
     let guest = Guest::get();
     let output = guest.sh("testhca nobody port 1 state 4");
     assert_ne!(output.status, 0);
@@ -148,14 +148,14 @@ fn what_the_rig_cannot_do_it_says() {
 }
 
 #[test]
-fn the_exporter_runs_in_the_guest() {
+fn exporter_runs_in_the_guest() {
     let output = guest::run_to_exit(&["serve"]);
     assert_eq!(output.status, 3, "{output:?}");
     assert_eq!(output.text.lines().count(), 1, "{output:?}");
 }
 
 #[test]
-fn an_exporter_in_the_guest_is_asked_from_outside() {
+fn exporter_in_the_guest_is_scraped_from_outside() {
     let mut exporter = GuestExporter::demo(&[]);
     let metrics = exporter.metrics();
     assert!(metrics.types.contains_key("fabric_exporter_build_info"), "{:?}", metrics.types);

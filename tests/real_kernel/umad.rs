@@ -1,9 +1,9 @@
-//! MADs through the kernel's umad: between two devices of soft RoCE on one cable, the exporter's own
+//! MADs through the kernel's umad: between two soft RoCE devices on one cable, with the exporter's own
 //! transport at one and an agent that shares no code with it at the other (`crates/test-rig/umad_peer`).
 //!
-//! They have each other's GIDs of link-local form, which need no address and no route. IPv4 ones
-//! would not do: the kernel gives an answer to whoever asked only if its GRH has the asker's GID, and
-//! where an IPv4 header stands in place of that the two never compare equal (`rcv_has_same_gid` of
+//! They use link-local GIDs, which need no address and no route. IPv4 ones would not do: the kernel hands a
+//! response to a client only if its GRH has the client's GID, and where an IPv4 header is in its place
+//! the two never compare equal (`rcv_has_same_gid` of
 //! drivers/infiniband/core/mad.c, Linux 6.1).
 
 use std::process::Command;
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use test_rig::guest::{Guest, Rxe};
 use test_rig::require;
 
-/// What `umad_peer/responder.rs` puts into its answers: PortCountersExtended has the first eight.
+/// The counters in the responses of `umad_peer/responder.rs`: PortCountersExtended has the first eight.
 const COUNTERS: [(&str, u64); 22] = [
     ("PortXmitData", 0x0101_0101_0101_01f1),
     ("PortRcvData", 0x0202_0202_0202_02f2),
@@ -45,7 +45,7 @@ const CLIENT_LIMIT: u32 = 120;
 struct Peers {
     asking: Rxe,
     answering: String,
-    /// Of the two, as sysfs writes them.
+    /// The GIDs of both, as sysfs writes them.
     gids: [String; 2],
 }
 
@@ -81,12 +81,12 @@ impl Peers {
         format!("timeout -s KILL {CLIENT_LIMIT} umad-peer client {sysfs} {hca} {gid} 0 {what}")
     }
 
-    /// Has a client do something, and gives what it printed.
-    fn ask(&self, what: &str) -> String {
+    /// Runs a client command, and returns its output.
+    fn run_client(&self, what: &str) -> String {
         Guest::get().must(&self.client("/sys", what))
     }
 
-    /// What the responder says it was sent.
+    /// The requests that the responder received.
     fn log(&self) -> String {
         Guest::get().must(&format!("cat /tmp/{}.log", self.answering))
     }
@@ -94,12 +94,12 @@ impl Peers {
 
 impl Drop for Peers {
     fn drop(&mut self) {
-        // Its device goes with the cable, once nobody has it open.
+        // Its device goes with the cable, once no process has it open.
         Guest::get().sh(&format!("kill $(cat /tmp/{}.pid)", self.answering));
     }
 }
 
-/// Builds umad-peer, which cargo does not do by itself for a single test, and takes it to the guest.
+/// Builds umad-peer, which cargo does not do by itself for a single test, and copies it to the guest.
 fn bring_umad_peer() {
     static IN_GUEST: OnceLock<()> = OnceLock::new();
     IN_GUEST.get_or_init(|| {
@@ -119,7 +119,7 @@ fn bring_umad_peer() {
             .status();
         assert!(built.expect("cargo").success(), "umad-peer does not build");
         let guest = Guest::get();
-        // Debug information makes nine tenths of it.
+        // Debug information is nine tenths of it.
         let stripped = Command::new(require("strip"))
             .arg("-o")
             .arg(guest.share().join("umad-peer"))
@@ -130,7 +130,7 @@ fn bring_umad_peer() {
     });
 }
 
-/// The rest of a line that begins so.
+/// The rest of a line with this beginning.
 #[track_caller]
 fn line<'a>(text: &'a str, beginning: &str) -> &'a str {
     text.lines()
@@ -148,70 +148,73 @@ fn number(text: &str, beginning: &str, key: &str) -> u64 {
 }
 
 #[track_caller]
-fn assert_counters(told: &str) {
-    assert_eq!(line(told, "capabilities "), "mask=0x9200 mask2=0x0");
-    let counters: Vec<(&str, u64)> = told
+fn assert_counters(output: &str) {
+    assert_eq!(line(output, "capabilities "), "mask=0x9200 mask2=0x0");
+    let counters: Vec<(&str, u64)> = output
         .lines()
         .filter_map(|line| line.strip_prefix("counter ")?.split_once(" 0x"))
         .map(|(name, value)| (name, u64::from_str_radix(value, 16).unwrap()))
         .collect();
     let mut missing = COUNTERS.to_vec();
     missing.retain(|expected| !counters.contains(expected));
-    assert_eq!((counters.len(), missing), (COUNTERS.len(), vec![]), "{told}");
+    assert_eq!((counters.len(), missing), (COUNTERS.len(), vec![]), "{output}");
 }
 
 #[test]
-fn both_headers_carry_requests_and_answers() {
+fn both_umad_headers_carry_requests_and_responses() {
     let peers = Peers::new("umadhdr");
-    let told = peers.ask("counters");
-    assert!(told.contains("header=64"), "{told}");
-    assert_counters(&told);
+    let output = peers.run_client("counters");
+    assert!(output.contains("header=64"), "{output}");
+    assert_counters(&output);
 
-    // The responder was sent what was meant, from where it was meant to be sent.
+    // The responder received the intended requests, from the intended sender.
     let log = peers.log();
     let asker: std::net::Ipv6Addr = peers.gids[0].parse().unwrap();
     let requests: Vec<&str> = log.lines().filter_map(|it| it.strip_prefix("request ")).collect();
     assert_eq!(requests.len(), 3, "{log}");
     let mut transactions = Vec::new();
     for request in requests {
-        // The kernel tells the length with its own header.
+        // The kernel reports the length with its own header.
         let expected =
             format!("bytes=320 length=320 qpn=1 lid=0 grh=1 gid={asker} method=0x1 tid=0x");
         let rest = request.strip_prefix(&expected).unwrap_or_else(|| panic!("{request}"));
         transactions.push(u64::from_str_radix(&rest[..16], 16).unwrap());
     }
-    // The kernel has put its own number for the asker into the upper half, and by it the answers have
-    // found their way; the lower half is ours.
+    // The kernel has put its own number for the client into the upper half, by which responses are matched; the
+    // lower half is ours.
     let upper = transactions[0] >> 32;
     assert_ne!(upper, 0);
     assert!(transactions.iter().all(|it| it >> 32 == upper), "{transactions:x?}");
-    assert!(line(&told, "wire counters: ").ends_with(&format!("upper={{{upper:x}}}")), "{told}");
+    assert!(
+        line(&output, "wire counters: ").ends_with(&format!("upper={{{upper:x}}}")),
+        "{output}"
+    );
     let mut lower: Vec<u32> = transactions.iter().map(|it| *it as u32).collect();
     lower.dedup();
     assert_eq!(lower.len(), 3, "{transactions:x?}");
 
-    // A kernel that does not know REGISTER_AGENT2 speaks with the short header, time-outs too.
-    let told = peers.ask("counters-of-old");
-    assert!(told.contains("header=56") && !told.contains("header=64"), "{told}");
-    assert_counters(&told);
-    assert_eq!(number(&told, "wire port 2:", "expired"), 2, "{told}");
-    assert_eq!(number(&told, "wire port 2:", "expired_unknown"), 0, "{told}");
+    // A kernel without REGISTER_AGENT2 uses the short header, also for timeouts.
+    let output = peers.run_client("counters-of-old");
+    assert!(output.contains("header=56") && !output.contains("header=64"), "{output}");
+    assert_counters(&output);
+    assert_eq!(number(&output, "wire port 2:", "expired"), 2, "{output}");
+    assert_eq!(number(&output, "wire port 2:", "expired_unknown"), 0, "{output}");
 }
 
 #[test]
-fn a_port_without_qp0_is_refused_by_name_or_by_the_kernel() {
+fn port_without_qp0_is_rejected() {
     let peers = Peers::new("umadqp0");
-    assert!(peers.ask("subnet").contains("umadqp0 port 1 is an Ethernet (RoCE) port"));
-    // To our own eyes an InfiniBand port, as virtual functions are: only registering shows it.
+    assert!(peers.run_client("subnet").contains("umadqp0 port 1 is an Ethernet (RoCE) port"));
+    // By sysfs an InfiniBand port, as virtual functions are: only registering shows that it has no QP0.
     let sysfs = "/tmp/umadqp0/class/infiniband_mad";
-    let told = Guest::get().must(&format!(
+    let output = Guest::get().must(&format!(
         "mkdir -p {sysfs}; umad=$(dirname $(grep -lx umadqp0 /sys/class/infiniband_mad/umad*/ibdev))
         mkdir {sysfs}/$(basename $umad); cp $umad/ibdev $umad/port {sysfs}/$(basename $umad)
         {}",
         peers.client("/tmp/umadqp0", "subnet")
     ));
-    assert!(told.contains("umadqp0 port 1 cannot send subnet management"), "{told}");
-    // And so says one who is not us.
+    assert!(output.contains("umadqp0 port 1 cannot send subnet management"), "{output}");
+    // The independent responder agrees.
     assert_eq!(
         line(&peers.log(), "no subnet management: "),
         "Protocol not supported (os error 93)"
@@ -219,54 +222,54 @@ fn a_port_without_qp0_is_refused_by_name_or_by_the_kernel() {
 }
 
 #[test]
-fn what_is_not_answered_comes_back_from_the_kernel() {
+fn unanswered_request_is_returned_by_the_kernel() {
     let peers = Peers::new("umadout");
-    let told = peers.ask("silent");
-    let (once, often) = told.split_at(told.rfind("DEBUG").expect("two sessions"));
-    // Asked once. How long the kernel takes to tell is not for a busy machine to show.
-    assert_eq!(number(once, "outcomes port 2:", "timed_out"), 1, "{told}");
-    assert!(number(once, "outcomes port 2:", "ms") >= 500, "{told}");
-    assert_eq!(number(once, "wire port 2:", "expired"), 1, "{told}");
-    assert_eq!(number(once, "stats port 2:", "timed_out"), 1, "{told}");
-    // Four questions, and retries until that is silence enough. Each MAD comes to the same end.
+    let output = peers.run_client("silent");
+    let (once, often) = output.split_at(output.rfind("DEBUG").expect("two sessions"));
+    // One request. How long the kernel takes to return it is not checked on a busy machine.
+    assert_eq!(number(once, "outcomes port 2:", "timed_out"), 1, "{output}");
+    assert!(number(once, "outcomes port 2:", "ms") >= 500, "{output}");
+    assert_eq!(number(once, "wire port 2:", "expired"), 1, "{output}");
+    assert_eq!(number(once, "stats port 2:", "timed_out"), 1, "{output}");
+    // Four requests, and retries until the timeout. Each MAD is returned.
     let sent = number(often, "stats port 2:", "timed_out");
-    assert!(sent > 4, "{told}");
-    assert_eq!(number(often, "wire port 2:", "expired"), sent, "{told}");
-    for told in [once, often] {
-        assert_eq!(number(told, "stats port 2:", "stray"), 0, "{told}");
-        assert_eq!(number(told, "wire port 2:", "expired_unknown"), 0, "{told}");
-        assert_eq!(number(told, "wire port 2:", "open"), 0, "{told}");
-        assert_eq!(number(told, "outcomes port 2:", "answered"), 0, "{told}");
+    assert!(sent > 4, "{output}");
+    assert_eq!(number(often, "wire port 2:", "expired"), sent, "{output}");
+    for output in [once, often] {
+        assert_eq!(number(output, "stats port 2:", "stray"), 0, "{output}");
+        assert_eq!(number(output, "wire port 2:", "expired_unknown"), 0, "{output}");
+        assert_eq!(number(output, "wire port 2:", "open"), 0, "{output}");
+        assert_eq!(number(output, "outcomes port 2:", "answered"), 0, "{output}");
     }
 
-    // What comes after its time, or again, the kernel keeps to itself: nobody waits for it there.
-    let told = peers.ask("late");
-    assert_eq!(number(&told, "outcomes port 5:", "timed_out"), 1, "{told}");
-    assert_eq!(number(&told, "wire port 5:", "expired"), 3, "{told}");
-    assert_eq!(number(&told, "wire port 5:", "answers"), 0, "{told}");
-    let told = peers.ask("twice");
-    assert_eq!(number(&told, "outcomes port 3:", "answered"), 10, "{told}");
-    assert_eq!(number(&told, "wire port 3:", "answers"), 10, "{told}");
-    assert_eq!(number(&told, "stats port 3:", "stray"), 0, "{told}");
+    // The kernel drops late and repeated responses: no client waits for them.
+    let output = peers.run_client("late");
+    assert_eq!(number(&output, "outcomes port 5:", "timed_out"), 1, "{output}");
+    assert_eq!(number(&output, "wire port 5:", "expired"), 3, "{output}");
+    assert_eq!(number(&output, "wire port 5:", "answers"), 0, "{output}");
+    let output = peers.run_client("twice");
+    assert_eq!(number(&output, "outcomes port 3:", "answered"), 10, "{output}");
+    assert_eq!(number(&output, "wire port 3:", "answers"), 10, "{output}");
+    assert_eq!(number(&output, "stats port 3:", "stray"), 0, "{output}");
 }
 
 #[test]
-fn two_hundred_requests_are_in_flight_and_each_finds_its_answer() {
+fn two_hundred_requests_in_flight_match_their_responses() {
     let peers = Peers::new("umadmany");
-    let told = peers.ask("many");
+    let output = peers.run_client("many");
     for (port, most_open) in [(1, 4), (4, 200)] {
-        let of = |line: &str, key| number(&told, &format!("{line} port {port}:"), key);
-        assert_eq!(of("outcomes", "answered"), 200, "{told}");
-        assert_eq!(of("wire", "most_open"), most_open, "{told}");
-        assert_eq!(of("wire", "expired"), 0, "{told}");
-        assert_eq!((of("stats", "answered"), of("stats", "stray")), (200, 0), "{told}");
+        let of = |line: &str, key| number(&output, &format!("{line} port {port}:"), key);
+        assert_eq!(of("outcomes", "answered"), 200, "{output}");
+        assert_eq!(of("wire", "most_open"), most_open, "{output}");
+        assert_eq!(of("wire", "expired"), 0, "{output}");
+        assert_eq!((of("stats", "answered"), of("stats", "stray")), (200, 0), "{output}");
     }
 }
 
 #[test]
-fn a_device_that_goes_away_is_told_and_not_waited_for() {
+fn removed_device_is_reported_without_waiting() {
     let peers = Peers::new("umadgone");
-    let told = Guest::get().must(&format!(
+    let output = Guest::get().must(&format!(
         "{client} >/tmp/umadgone.client 2>&1 & client=$!
         left=600
         until grep -qs ^answered /tmp/umadgone.client || [ $left -eq 0 ]; do
@@ -277,11 +280,11 @@ fn a_device_that_goes_away_is_told_and_not_waited_for() {
         wait $client; echo status $?; cat /tmp/umadgone.client",
         client = peers.client("/sys", "until-gone"),
     ));
-    assert_eq!(line(&told, "status "), "0", "{told}");
+    assert_eq!(line(&output, "status "), "0", "{output}");
     for word in ["broken ", "again "] {
         let (begins, says) = ("umadgone port 1 (/dev/infiniband/umad", "): the device is gone (");
-        let line = line(&told, word);
-        assert!(line.starts_with(begins) && line.contains(says), "{told}");
+        let line = line(&output, word);
+        assert!(line.starts_with(begins) && line.contains(says), "{output}");
     }
-    assert!(!told.contains("cannot be removed"), "{told}");
+    assert!(!output.contains("cannot be removed"), "{output}");
 }

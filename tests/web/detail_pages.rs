@@ -1,4 +1,4 @@
-//! The pages of a link, of a node, of the wiring and of what happened, and the API that tells the same.
+//! The pages of links, nodes, topology and events, and the API routes with the same content.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What goes wrong with four leaves and two spines.
+/// Faults among four leaves and two spines.
 const STORY: &str = "
 about: All that a page may have to tell
 fabric:
@@ -34,7 +34,7 @@ fn json<T: DeserializeOwned>(exporter: &Exporter, path: &str) -> T {
     serde_json::from_str(response.text()).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// A page, with its status.
+/// The HTML of a page, after a check of its status and headers.
 fn page(exporter: &Exporter, path: &str, status: u16) -> String {
     let response = exporter.get(path, &[]);
     let text = response.text().to_owned();
@@ -45,14 +45,14 @@ fn page(exporter: &Exporter, path: &str, status: u16) -> String {
     text
 }
 
-fn says(page: &str, what: &[&str]) {
+fn assert_contains(page: &str, what: &[&str]) {
     for what in what {
         assert!(page.contains(what), "{what}: {page}");
     }
 }
 
-/// A page once it says all of this: what was seen is recorded, and read again, a little later.
-fn shown(exporter: &Exporter, path: &str, status: u16, what: &[&str]) -> String {
+/// A page once it has all of these texts. Events are recorded and read back with a delay.
+fn wait_for_page(exporter: &Exporter, path: &str, status: u16, what: &[&str]) -> String {
     wait_until(LIMIT, &format!("{path} to say {what:?}"), || {
         let page = page(exporter, path, status);
         what.iter().all(|what| page.contains(what)).then_some(page)
@@ -63,14 +63,14 @@ fn nodes(exporter: &Exporter) -> Vec<Node> {
     json::<Nodes>(exporter, "/api/v1/nodes").fabrics.remove(0).nodes
 }
 
-/// A node by its name, with its ports.
+/// The node with this name, with its ports.
 fn node(exporter: &Exporter, name: &str) -> NodeDetail {
     let nodes = nodes(exporter);
     let node = nodes.iter().find(|node| node.node == name).unwrap_or_else(|| panic!("no {name}"));
     json(exporter, &format!("/api/v1/nodes/{}", node.guid))
 }
 
-/// The id of the cable at a port.
+/// The id of the link at a port.
 fn link_at(exporter: &Exporter, name: &str, port: u8) -> String {
     let node = node(exporter, name);
     let port = node.ports.into_iter().find(|it| it.name.port == port).unwrap();
@@ -84,14 +84,14 @@ fn scenario(exporter_dir: &Path, text: &str) -> String {
 }
 
 #[test]
-fn what_goes_wrong_is_on_the_pages_and_in_the_api() {
+fn faults_are_on_the_pages_and_in_the_api() {
     let dir = tempfile::tempdir().unwrap();
     let story = scenario(dir.path(), STORY);
     let file = format!("--history.file={}", dir.path().join("history.db").display());
     let mut exporter = Exporter::demo_uncaptured(&[&story, &file, "--clock=30"]);
     exporter.wait_ready();
 
-    // From the leaf's first port the cable led to the first of its nine hosts.
+    // The first port of the leaf was connected to the first of its nine hosts.
     let (leaf, host) =
         (node(&exporter, "leaf-0-3").node.guid, node(&exporter, "host-27").node.guid);
     let moved_from = format!("{leaf}:1-{host}:1");
@@ -101,9 +101,9 @@ fn what_goes_wrong_is_on_the_pages_and_in_the_api() {
     });
     let way = format!("/link/{moved}");
     let now = ["No such link now", "leaf-0-3 port 1", "leads to", &way];
-    // What is remembered of it is told all the same.
+    // The history still has it.
     let then = ["port moved", "<svg class=\"plot\""];
-    shown(&exporter, &format!("/link/{moved_from}"), 404, &[&now[..], &then].concat());
+    wait_for_page(&exporter, &format!("/link/{moved_from}"), 404, &[&now[..], &then].concat());
     let refusal = exporter.get(&format!("/api/v1/links/{moved_from}"), &[]);
     assert_eq!((refusal.status, refusal.text().lines().count()), (404, 1), "{}", refusal.text());
 
@@ -120,9 +120,14 @@ fn what_goes_wrong_is_on_the_pages_and_in_the_api() {
     assert_eq!(near.supported_rate, Some(50_000_000_000));
     let path = format!("/link/{bad}?window=1h");
     let heading = "leaf-0-1 port 10 – spine-0 port 4";
-    shown(&exporter, &path, 200, &[heading, "bit errors", "bit error ratio", "To try first"]);
+    wait_for_page(
+        &exporter,
+        &path,
+        200,
+        &[heading, "bit errors", "bit error ratio", "To try first"],
+    );
     let counted = ["SymbolErrorCounter", "Minor link errors", "<svg class=\"plot\"", "window=24h"];
-    shown(&exporter, &path, 200, &counted);
+    wait_for_page(&exporter, &path, 200, &counted);
 
     let flapping = link_at(&exporter, "leaf-0-2", 3);
     wait_until(LIMIT, "the link to have flapped", || {
@@ -130,45 +135,49 @@ fn what_goes_wrong_is_on_the_pages_and_in_the_api() {
         (link.link.flaps > 0).then_some(())
     });
     let path = format!("/link/{flapping}");
-    shown(&exporter, &path, 200, &["flapping", "went down", "flap</td>"]);
+    wait_for_page(&exporter, &path, 200, &["flapping", "went down", "flap</td>"]);
 
-    // The switch that is off: itself, what its neighbour's face says, and the picture.
+    // The switch that is off: its page, its row on a neighbor's page, and the picture.
     let dead = node(&exporter, "spine-1").node.guid;
-    shown(&exporter, &format!("/node/{dead}"), 200, &["spine-1", "is gone", "Events", "node gone"]);
+    wait_for_page(
+        &exporter,
+        &format!("/node/{dead}"),
+        200,
+        &["spine-1", "is gone", "Events", "node gone"],
+    );
     let leaf = node(&exporter, "leaf-0-1").node.guid;
-    let face = [
+    let rows = [
         "Quantum-2",
-        "socket bad v-bad",
-        "aria-label=\"port 10: to spine-0 port 4, bad: bit errors",
-        "socket down",
-        "to spine-1 port 4, no link now",
+        "spine-0 port 4</a>",
+        "<span class=\"verdict bad\">bad</span></a><span class=\"quiet\"> bit errors",
+        "spine-1 port 4</a><span class=\"quiet\"> (no link now)",
         "id=\"port-16\"",
-        "port 16: no cable",
+        "no cable",
     ];
-    shown(&exporter, &format!("/node/{leaf}"), 200, &face);
+    wait_for_page(&exporter, &format!("/node/{leaf}"), 200, &rows);
     let picture = ["6 switches", "spine-1, does not answer", "leaf-0-1 port 10 – spine-0 port 4"];
-    shown(&exporter, "/topology", 200, &picture);
+    wait_for_page(&exporter, "/topology", 200, &picture);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
     assert_eq!(wiring.fabrics[0].switches.len(), 6, "what is gone is remembered");
 
-    // Ways to ports: to the cable, or else to the port on its node's page.
+    // `/port/…` redirects to the link, or else to the port on the page of its node.
     for (port, heading) in [(10, "leaf-0-1 port 10 – spine-0 port 4"), (16, "leaf-0-1")] {
-        let told = page(&exporter, &format!("/port/{leaf}/{port}"), 200);
-        says(&told, &[&format!("<h1>{heading}</h1>")]);
+        let html = page(&exporter, &format!("/port/{leaf}/{port}"), 200);
+        assert_contains(&html, &[&format!("<h1>{heading}</h1>")]);
     }
 
-    shown(&exporter, "/events", 200, &["link down", "node gone", "spine-1", "port moved"]);
-    let told = page(&exporter, "/events?kind=node_gone&q=SPINE-1&window=1h", 200);
-    says(&told, &["node gone</td>", "selected"]);
-    assert!(!told.contains("link down</td>") && !told.contains("port moved</td>"), "{told}");
-    let told = page(&exporter, &format!("/events?q={flapping}"), 200);
-    says(&told, &["leaf-0-2 port 3"]);
-    assert!(!told.contains("leaf-0-3 port 1"), "{told}");
-    says(&page(&exporter, "/events?page=400", 200), &["there is no page 400"]);
+    wait_for_page(&exporter, "/events", 200, &["link down", "node gone", "spine-1", "port moved"]);
+    let html = page(&exporter, "/events?kind=node_gone&q=SPINE-1&window=1h", 200);
+    assert_contains(&html, &["node gone</td>", "selected"]);
+    assert!(!html.contains("link down</td>") && !html.contains("port moved</td>"), "{html}");
+    let html = page(&exporter, &format!("/events?q={flapping}"), 200);
+    assert_contains(&html, &["leaf-0-2 port 3"]);
+    assert!(!html.contains("leaf-0-3 port 1"), "{html}");
+    assert_contains(&page(&exporter, "/events?page=400", 200), &["there is no page 400"]);
     assert!(exporter.stop().success());
 }
 
-/// Most hosts send to one that takes in a third: its leaf discards what waits for too long, and all cables are sound.
+/// Most hosts send to one that receives at a third of the rate: its leaf discards packets, and all cables are sound.
 const INCAST: &str = "
 about: One host takes in too little
 fabric: {fat-tree: {hosts: 32, radix: 16}}
@@ -179,7 +188,7 @@ timeline:
 ";
 
 #[test]
-fn a_port_has_the_same_errors_and_discards_on_each_page_and_congestion_shows_on_all() {
+fn pages_agree_on_errors_discards_and_congestion() {
     let dir = tempfile::tempdir().unwrap();
     let story = scenario(dir.path(), INCAST);
     let mut exporter = Exporter::demo_uncaptured(&[&story, "--clock=30"]);
@@ -192,7 +201,7 @@ fn a_port_has_the_same_errors_and_discards_on_each_page_and_congestion_shows_on_
         root.discards.is_some_and(|discards| discards > 0).then_some(root)
     });
     let (id, number) = (root.link.clone().unwrap(), root.name.port);
-    // Counters grow: both answers have to be of one sweep.
+    // Counters grow: both responses have to be of the same sweep.
     let (node, link) = wait_until(LIMIT, "both answers from one sweep", || {
         let node: NodeDetail = json(&exporter, &format!("/api/v1/nodes/{leaf}"));
         let link: LinkDetail = json(&exporter, &format!("/api/v1/links/{id}"));
@@ -204,24 +213,21 @@ fn a_port_has_the_same_errors_and_discards_on_each_page_and_congestion_shows_on_
     let end = link.link.ends.iter().find(|end| end.guid == leaf).unwrap();
     assert_eq!(end.counters.get("transmit_discards").copied(), of_link.discards);
 
-    let face = [
-        "congestion root",
-        "packets discarded",
-        "Link errors</abbr>",
-        "Discards</th>",
-        "root: slow receiver",
-    ];
-    says(&page(&exporter, &format!("/node/{leaf}"), 200), &face);
+    let rows = ["Link errors</abbr>", "Discards</th>", "root: slow receiver"];
+    assert_contains(&page(&exporter, &format!("/node/{leaf}"), 200), &rows);
     let ends = ["Link errors", "Discards", "transmit discards", "root: slow receiver"];
-    says(&page(&exporter, &format!("/link/{id}"), 200), &ends);
+    assert_contains(&page(&exporter, &format!("/link/{id}"), 200), &ends);
     let wiring: Topologies = json(&exporter, "/api/v1/topology");
     let switch = wiring.fabrics[0].switches.iter().find(|switch| switch.guid == leaf).unwrap();
     assert_eq!((switch.host_congestion.roots, switch.worst.as_deref() == Some("bad")), (1, false));
-    says(&page(&exporter, "/topology", 200), &["Congestion: 1 root", "path class=\"congested\""]);
+    assert_contains(
+        &page(&exporter, "/topology", 200),
+        &["Congestion: 1 root", "path class=\"congested\""],
+    );
 }
 
 #[test]
-fn what_is_not_there_is_said_in_a_way_that_helps() {
+fn missing_objects_are_explained() {
     let dir = tempfile::tempdir().unwrap();
     let story = scenario(dir.path(), "fabric: {back-to-back: {}}");
     let names = dir.path().join("names");
@@ -235,13 +241,16 @@ fn what_is_not_there_is_said_in_a_way_that_helps() {
     let link = link_at(&exporter, "host-1", 1);
     let nobody = "0x00000000000000aa";
 
-    // Nothing is recorded: the pages are there, and say what would have to be done.
+    // Without a history the pages say how to record one.
     for path in [format!("/link/{link}"), format!("/node/{guid}"), "/events".into()] {
-        says(&page(&exporter, &path, 200), &["--history.file"]);
+        assert_contains(&page(&exporter, &path, 200), &["--history.file"]);
     }
-    let told = page(&exporter, "/topology", 200);
-    says(&told, &["Without a switch", "&lt;script&gt;alert", &format!("/link/{link}")]);
-    says(&page(&exporter, &format!("/link/{link}"), 200), &["&lt;script&gt;alert", "host adapter"]);
+    let html = page(&exporter, "/topology", 200);
+    assert_contains(&html, &["Without a switch", "&lt;script&gt;alert", &format!("/link/{link}")]);
+    assert_contains(
+        &page(&exporter, &format!("/link/{link}"), 200),
+        &["&lt;script&gt;alert", "host adapter"],
+    );
 
     for (path, help) in [
         ("/link/what".to_owned(), "0x00aa000000000001:5-0x00aa000000000002:1"),
@@ -256,7 +265,7 @@ fn what_is_not_there_is_said_in_a_way_that_helps() {
         ("/port/0xno/1".into(), "is no GUID"),
         ("/topology?fabric=other".into(), "there are: default"),
     ] {
-        says(&page(&exporter, &path, 404), &[help]);
+        assert_contains(&page(&exporter, &path, 404), &[help]);
     }
     for (path, status, help) in [
         ("/api/v1/links/what".to_owned(), 404, "not a link's id"),
@@ -279,7 +288,7 @@ fn what_is_not_there_is_said_in_a_way_that_helps() {
     assert!(exporter.stop().success());
 }
 
-/// How a scenario's fabric is wired, as it is seen after some sweeps.
+/// The topology of a scenario's fabric after some sweeps.
 fn wired(fabric: &str) -> Topology {
     let simulated = Simulated::text(&format!("fabric: {{{fabric}}}\ntraffic: {{pattern: none}}"));
     simulated.run_to(Duration::from_secs(40));
@@ -287,14 +296,14 @@ fn wired(fabric: &str) -> Topology {
 }
 
 #[test]
-fn levels_and_groups_are_those_that_were_built() {
+fn topology_has_the_levels_and_groups_that_were_built() {
     for (fabric, of_levels, groups, cables) in [
         ("back-to-back: {}", &[][..], 0, 0),
         ("fat-tree: {levels: 2, hosts: 4, radix: 8, down: 4, up: 2}", &[1, 1], 2, 2),
         ("fat-tree: {levels: 2, hosts: 36, radix: 16, down: 9, up: 6}", &[4, 2], 2, 24),
-        // Two pods of four leaves and four aggregations; four planes of one core each.
+        // Two pods of four leaves and four aggregation switches; four planes of one core each.
         ("fat-tree: {levels: 3, hosts: 32, radix: 8, down: 4, up: 4}", &[8, 8, 4], 8, 64),
-        // Each group's leaves, and its spines.
+        // The leaves and the spines of each group.
         ("dragonfly-plus: {groups: 3, leaves: 2, spines: 2}", &[6, 6], 6, 15),
     ] {
         let topology = wired(fabric);

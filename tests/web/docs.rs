@@ -1,4 +1,4 @@
-//! The documents say what the program does.
+//! The documentation matches the program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -13,7 +13,7 @@ fn document(name: &str) -> String {
 }
 
 #[test]
-fn the_metrics_page_is_made_from_the_tables() {
+fn metrics_page_is_made_from_the_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, reference::page()).unwrap();
@@ -24,9 +24,9 @@ fn the_metrics_page_is_made_from_the_tables() {
     );
 }
 
-/// The table of kinds of events stands between two lines that say so.
+/// The table of event kinds is between two marker lines.
 #[test]
-fn the_kinds_of_events_are_made_from_the_table() {
+fn event_kinds_are_made_from_the_table() {
     let rows = Kind::ALL.iter().map(|kind| format!("| `{}` | {} |\n", kind.label(), kind.help()));
     let table = format!("| kind | what it says |\n|---|---|\n{}", rows.collect::<String>());
     let page = document("docs/history.md");
@@ -41,7 +41,7 @@ fn the_kinds_of_events_are_made_from_the_table() {
     assert!(document("docs/history.md") == made, "docs/history.md is out of date: make docs");
 }
 
-/// The flags that a verb's help lists, with the defaults that it tells.
+/// The flags in a command's help, with their defaults.
 fn flags(verb: &[&str]) -> Vec<(String, String)> {
     let output = Command::new(test_rig::program())
         .args(verb)
@@ -67,7 +67,7 @@ fn flags(verb: &[&str]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_flag_is_in_the_configuration_page() {
+fn configuration_page_has_every_flag() {
     let page = document("docs/configuration.md");
     let verbs: [(&[&str], usize); 12] = [
         (&["serve"], 20),
@@ -93,7 +93,7 @@ fn every_flag_is_in_the_configuration_page() {
 }
 
 #[test]
-fn the_example_config_is_one_and_says_the_defaults() {
+fn example_config_is_valid_and_has_the_defaults() {
     use fabric_exporter::config::{Settings, options::Options};
     let page = document("docs/configuration.md");
     let example = page.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
@@ -116,9 +116,9 @@ fn the_example_config_is_one_and_says_the_defaults() {
     );
 }
 
-/// Files of the project that a page links to are there.
+/// Files of the project that documents link to exist.
 #[test]
-fn links_between_documents_lead_somewhere() {
+fn links_between_documents_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let documents = std::fs::read_dir(root.join("docs")).unwrap();
     let documents = documents.map(|entry| format!("docs/{}", entry.unwrap().file_name().display()));
@@ -136,8 +136,8 @@ fn links_between_documents_lead_somewhere() {
     }
 }
 
-/// Man pages and completions are made from the flags. What stands there and is not made any more,
-/// such as the page of a verb that is gone, is out of date, too.
+/// Man pages and completions are generated from the flags. A file that is no longer generated, such as the
+/// page of a removed command, is out of date as well.
 #[test]
 fn man_pages_and_completions_are_made_from_the_flags() {
     use clap::CommandFactory;

@@ -1,4 +1,4 @@
-//! The exporter over HTTP: its server, API and pages, and what the documents say of them.
+//! The exporter over HTTP: server, API and pages, and what the documentation says about them.
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! The API's description is one, and answers are as it says.
+//! The OpenAPI description is valid, and real responses match it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use test_rig as rig;
@@ -10,7 +10,7 @@ use rig::{Exporter, require, tools};
 use serde_json::{Value, json};
 
 #[test]
-fn answers_are_as_the_description_says() {
+fn responses_match_the_openapi_description() {
     let mut exporter =
         Exporter::demo(&["--clock=30", "--fabric.interval=15s", "--fabric.timeout=5s"]);
     exporter.wait_ready();

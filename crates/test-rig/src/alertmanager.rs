@@ -1,4 +1,4 @@
-//! Alertmanager, and the receiver that its notifications go to.
+//! Alertmanager, and a receiver for its notifications.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub struct Alertmanager {
 }
 
 impl Alertmanager {
-    /// Starts it with a configuration, and waits until it answers.
+    /// Starts it with a configuration, and waits until it responds.
     pub fn start(config: &str) -> Self {
         let dir = tempfile::Builder::new().prefix("alertmanager-").tempdir().unwrap();
         let file = dir.path().join("alertmanager.yml");
@@ -33,7 +33,7 @@ impl Alertmanager {
                 .arg(format!("--config.file={}", file.display()))
                 .arg(format!("--storage.path={}", dir.path().join("data").display()))
                 .arg(format!("--web.listen-address={address}"))
-                // One alone has no cluster to gossip with.
+                // A single instance has no cluster to gossip with.
                 .arg("--cluster.listen-address=");
             command
         });
@@ -46,7 +46,7 @@ impl Alertmanager {
     }
 }
 
-/// An alert as a receiver is told of it.
+/// An alert as a receiver gets it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Alert {
     /// `firing` or `resolved`.
@@ -69,21 +69,21 @@ impl Alert {
 pub struct Notification {
     /// `firing` while any of its alerts is.
     pub status: String,
-    /// What is told together has the same key.
+    /// The group key.
     #[serde(rename = "groupKey")]
     pub group: String,
     /// The alerts.
     pub alerts: Vec<Alert>,
 }
 
-/// A notification, when it came, and at which path.
+/// A notification, with its time and its path.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// Where: `page` or `ticket`.
+    /// The path: `page` or `ticket`.
     pub path: String,
-    /// What.
+    /// The notification.
     pub told: Notification,
 }
 
@@ -117,7 +117,7 @@ impl Webhook {
         &self.address
     }
 
-    /// Waits until what was received fulfills a condition, or until the timeout; the caller asserts which.
+    /// Waits until the received notifications fulfill a condition, or until the timeout; the caller asserts which.
     pub fn wait_for(&self, timeout: Duration, is_met: impl Fn(&[Received]) -> bool) {
         let deadline = Instant::now() + timeout;
         while !is_met(&self.received()) && Instant::now() < deadline {
@@ -125,7 +125,7 @@ impl Webhook {
         }
     }
 
-    /// All that came so far.
+    /// All notifications so far.
     pub fn received(&self) -> Vec<Received> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -141,7 +141,7 @@ impl Drop for Webhook {
 
 async fn receive(State(inbox): State<Inbox>, UrlPath(path): UrlPath<String>, body: String) {
     let at = Instant::now();
-    // What is no notification is kept as one that no test expects.
+    // An invalid notification is kept as one that no test expects.
     let told = serde_json::from_str(&body).unwrap_or_else(|error| Notification {
         status: format!("{error}: {body}"),
         group: String::new(),

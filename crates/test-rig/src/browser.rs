@@ -1,5 +1,5 @@
-//! A browser that does what a person would: Chromium without a screen, asked by the W3C's WebDriver
-//! protocol through Debian's ChromeDriver. Each has a profile of its own, and is gone with its value.
+//! A headless Chromium, driven by the W3C's WebDriver protocol through Debian's ChromeDriver. Each has a profile
+//! of its own, and ends when its value is dropped.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -32,7 +32,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts one that looks at the server at this address, in a window of this size.
+    /// Starts one for the server at this address, in a window of this size.
     pub fn at(address: &str, (width, height): (u32, u32)) -> Self {
         let keeps = tempfile::Builder::new().prefix("browser-").tempdir().unwrap();
         let log = keeps.path().join("driver");
@@ -50,11 +50,11 @@ impl Browser {
         let profile = keeps.path().join("profile");
         let arguments = [
             "--headless".to_owned(),
-            // The tests may be run by root, for whom there is no sandbox. What is shown is ours.
+            // Root, who may run the tests, has no sandbox. Only our own pages are shown.
             "--no-sandbox".into(),
             "--disable-gpu".into(),
             "--disable-dev-shm-usage".into(),
-            // Nothing but the page is fetched.
+            // Only the page is fetched.
             "--disable-background-networking".into(),
             "--disable-component-update".into(),
             "--disable-sync".into(),
@@ -90,19 +90,19 @@ impl Browser {
         self.ask("POST", path, body)
     }
 
-    /// Asks for what the protocol has no words for, by Chromium's own.
+    /// Sends a command of Chromium's own protocol.
     fn command(&self, name: &str, parameters: &Value) -> Value {
         self.post("/goog/cdp/execute", &json!({"cmd": name, "params": parameters}))
     }
 
-    /// What is seen of a page has this size.
+    /// Sets the size of the visible area.
     pub fn resize(&self, width: u32, height: u32) {
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.command("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// Whoever looks likes pages `light` or `dark`.
+    /// Sets the preferred color scheme, `light` or `dark`.
     pub fn prefer(&self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.command("Emulation.setEmulatedMedia", &json!({"features": features}));
@@ -113,7 +113,7 @@ impl Browser {
         self.post("/url", &json!({"url": format!("{}{path}", self.site)}));
     }
 
-    /// Where it is, without the site.
+    /// The current address, without the site.
     pub fn path(&self) -> String {
         let url = self.get("/url");
         let url = url.as_str().unwrap();
@@ -125,19 +125,19 @@ impl Browser {
         found[ELEMENT].as_str().unwrap_or_else(|| panic!("{selector}: {found}")).to_owned()
     }
 
-    /// Clicks at the first element that a CSS selector finds, and waits for the page.
+    /// Clicks the first element that matches a CSS selector, and waits for the page.
     pub fn click(&self, selector: &str) {
         let element = self.element(selector);
         self.post(&format!("/element/{element}/click"), &json!({}));
     }
 
-    /// What one can read in the first element that a CSS selector finds.
+    /// The visible text of the first element that matches a CSS selector.
     pub fn text(&self, selector: &str) -> String {
         let text = self.get(&format!("/element/{}/text", self.element(selector)));
         text.as_str().unwrap().to_owned()
     }
 
-    /// Presses keys, one after the other, wherever the focus is.
+    /// Presses keys, one after the other, at the focused element.
     pub fn press(&self, keys: &str) {
         let strokes: Vec<Value> = keys
             .chars()
@@ -147,25 +147,25 @@ impl Browser {
         self.post("/actions", &json!({"actions": actions}));
     }
 
-    /// What a function's body returns in the page.
+    /// The result of a function's body, run in the page.
     pub fn run(&self, script: &str) -> Value {
         self.post("/execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// What one that hands its result to the last of its arguments gives.
+    /// The result of a function's body that passes it to the last of its arguments.
     pub fn run_until_done(&self, script: &str) -> Value {
         self.post("/execute/async", &json!({"script": script, "args": []}))
     }
 
-    /// What the console said since this was last asked: errors of scripts, what the page's policy held
-    /// back, and what could not be fetched.
+    /// The console messages since the last call: errors of scripts, violations of the page's policy, and failed
+    /// requests.
     pub fn complaints(&self) -> Vec<String> {
         let log = self.post("/se/log", &json!({"type": "browser"}));
         let said = log.as_array().unwrap().iter();
         said.map(|line| format!("{} {}", line["level"], line["message"])).collect()
     }
 
-    /// Takes a picture of what is seen, as PNG.
+    /// Takes a screenshot of the visible area, as PNG.
     pub fn picture(&self, file: &Path) {
         let picture = self.get("/screenshot");
         std::fs::write(file, from_base64(picture.as_str().unwrap())).unwrap();
@@ -174,12 +174,12 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The driver ends its browser; a test that has failed already need not hear that it cannot.
+        // The driver ends its browser; in a test that has failed already an error here does not matter.
         let _ = send(&self.agent, "DELETE", &self.session, &Value::Null);
     }
 }
 
-/// One question to the driver.
+/// One request to the driver.
 fn send(agent: &ureq::Agent, method: &str, url: &str, body: &Value) -> Result<Value, String> {
     let text = |error: ureq::Error| format!("{method} {url}: {error}");
     let answer = match method {
@@ -196,7 +196,7 @@ fn send(agent: &ureq::Agent, method: &str, url: &str, body: &Value) -> Result<Va
     }
 }
 
-/// What base64 (RFC 4648) stands for.
+/// Decodes base64 (RFC 4648).
 fn from_base64(text: &str) -> Vec<u8> {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let worth = |byte| DIGITS.iter().position(|digit| *digit == byte).map(|at| at as u32);

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-/// A management datagram.
+/// A MAD.
 pub type Mad = [u8; 256];
 
 /// The pcap link type of Endace's ERF, whose InfiniBand records Wireshark decodes.
 const LINKTYPE_ERF: u32 = 197;
 
-/// What stands before the MAD in a packet: ERF header, LRH, BTH, DETH.
+/// The bytes before the MAD in a packet: ERF header, LRH, BTH, DETH.
 const BEFORE_MAD: usize = 16 + 8 + 12 + 8;
 
 /// The methods of a program that only reads: `Get` and `GetTable`, and their responses.
 const READING_METHODS: [u8; 4] = [0x01, 0x12, 0x81, 0x92];
 
-/// Reads all MADs of a pcap file; panics when the file is not whole.
+/// Reads all MADs of a pcap file; panics when the file is incomplete.
 pub fn read(path: &Path) -> Vec<Mad> {
     let file = path.display();
     let bytes =
@@ -22,7 +22,7 @@ pub fn read(path: &Path) -> Vec<Mad> {
     let (header, mut rest) = bytes
         .split_at_checked(24)
         .unwrap_or_else(|| panic!("{file}: no pcap header in {} bytes", bytes.len()));
-    // The magic number, for times in micro- or nanoseconds, tells the order of all numbers.
+    // The magic number, for times in micro- or nanoseconds, gives the byte order.
     let number: fn(&[u8]) -> u32 = match header[..4] {
         [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1] => {
             |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])
@@ -49,7 +49,7 @@ pub fn read(path: &Path) -> Vec<Mad> {
     mads
 }
 
-/// Panics unless each MAD in the file, and there is one at least, only reads.
+/// Panics unless there is a MAD in the file, and all MADs only read.
 pub fn assert_read_only(path: &Path) {
     let mads = read(path);
     assert!(!mads.is_empty(), "{}: no MADs at all, so nothing is proved", path.display());

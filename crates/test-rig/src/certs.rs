@@ -1,4 +1,4 @@
-//! Certificates: an authority made for a test, and what it signs.
+//! Certificates: an authority made for a test, and the certificates that it signs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,9 @@ use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 /// A certificate and its key, as PEM.
 #[derive(Clone, Debug)]
 pub struct Pair {
+    /// The certificate.
     pub cert: String,
+    /// The private key.
     pub key: String,
 }
 
@@ -25,11 +27,15 @@ impl Pair {
     }
 }
 
-/// Whom a client's certificate is to name.
+/// The name in a client's certificate.
 pub enum San<'a> {
+    /// A DNS name.
     Dns(&'a str),
+    /// An IP address.
     Ip(&'a str),
+    /// An e-mail address.
     Mail(&'a str),
+    /// A URI.
     Uri(&'a str),
 }
 
@@ -112,7 +118,7 @@ pub fn login(user: &str, password: &str) -> String {
     format!("Basic {}", base64::prelude::BASE64_STANDARD.encode(format!("{user}:{password}")))
 }
 
-/// A bcrypt hash that is quickly made.
+/// A bcrypt hash with the lowest cost.
 pub fn hash(password: &str) -> String {
     bcrypt::hash(password, 4).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Child processes: signals, bounded waits, and an end for each when its owner is dropped.
+//! Child processes: signals, bounded waits, and termination when their owner is dropped.
 
 use std::fs::File;
 use std::io;
@@ -50,7 +50,7 @@ impl Running {
         let sent = Command::new("/bin/sh")
             .args(["-c", &format!("kill -{signal} {}", self.pid())])
             .status();
-        // A zombie can still be signalled, so a failure here is the rig's own mistake.
+        // A zombie can still be signalled, so a failure here is a bug in the rig.
         assert!(
             sent.as_ref().is_ok_and(ExitStatus::success),
             "cannot send SIG{signal} to {}: {sent:?}",
@@ -72,7 +72,7 @@ impl Running {
         }
     }
 
-    /// Ends the program by SIGTERM and gives its exit status; panics when it does not go.
+    /// Ends the program by SIGTERM and returns its exit status; panics if it does not end.
     pub fn stop(&mut self) -> ExitStatus {
         self.end_within(STOP_LIMIT)
             .unwrap_or_else(|| panic!("{} did not end within {STOP_LIMIT:?} of SIGTERM", self.name))
@@ -80,7 +80,7 @@ impl Running {
 
     /// Ends the program by SIGTERM, or by SIGKILL at the limit, and then gives `None`.
     ///
-    /// SIGKILL is the last resort: a client of ibsim that is killed leaves its place there taken.
+    /// SIGKILL is the last resort: a killed client of ibsim keeps its slot there.
     pub fn end_within(&mut self, limit: Duration) -> Option<ExitStatus> {
         self.signal("TERM");
         self.signal("CONT"); // a paused program acts on SIGTERM only when it goes on
@@ -91,7 +91,7 @@ impl Running {
         status
     }
 
-    /// Ends the program by SIGKILL. It is reaped, whatever happens.
+    /// Ends the program by SIGKILL, and reaps it.
     pub fn kill(&mut self) {
         if self.try_wait().is_none() {
             let _ = self.child.kill();
@@ -106,10 +106,10 @@ impl Drop for Running {
     }
 }
 
-/// What a program that ran to its end left behind.
+/// The result of a program that ran to its end.
 #[derive(Debug)]
 pub struct Output {
-    /// How it ended.
+    /// The exit status.
     pub status: ExitStatus,
     /// Its standard output.
     pub stdout: String,
@@ -119,7 +119,7 @@ pub struct Output {
 
 /// Runs `command` to its end in `dir`, which keeps its output as files.
 ///
-/// Files rather than pipes: nobody need read while the program runs, however much it prints.
+/// Files rather than pipes: nothing has to read while the program runs, however much it prints.
 pub fn run(name: &str, command: &mut Command, dir: &Path, limit: Duration) -> Output {
     let (out, err) = (dir.join("stdout"), dir.join("stderr"));
     command.stdin(Stdio::null()).stdout(create(&out)).stderr(create(&err));
@@ -136,7 +136,7 @@ pub fn create(path: &Path) -> File {
     File::create(path).unwrap_or_else(|e| panic!("cannot create {}: {e}", path.display()))
 }
 
-/// A file's text; an absent file reads as empty, for a log nobody has written to yet.
+/// The text of a file; an absent file reads as empty, for a log that does not exist yet.
 pub fn read_lossy(path: &Path) -> String {
     match std::fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -1,17 +1,22 @@
-//! The counters as strangers name them, written down anew and not taken from the program's own
-//! table: that is what is tested.
+//! The counters by the names of other programs, written independently of the program's own table, which is
+//! under test.
 
 use super::topology;
 
-/// A counter as ibsim's console, perfquery and we name it.
+/// A counter by its names on ibsim's console, in perfquery, and in our metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
+    /// The attribute that has it, such as PortCounters.
     pub attribute: &'static str,
+    /// Its name on ibsim's console.
     pub console: &'static str,
+    /// Its name in perfquery's output.
     pub perfquery: &'static str,
+    /// The part of its metric's name between `infiniband_port_` and `_total`.
     pub metric: &'static str,
+    /// The metric's value of one count.
     pub scale: u64,
-    /// The largest value that ibsim is given: the counter's width, or what its console takes.
+    /// The largest value to set in ibsim: the counter's width, or the limit of its console.
     pub most: u64,
 }
 
@@ -37,7 +42,7 @@ const PCX: &str = "PortCountersExtended";
 const RED: &str = "PortRcvErrorDetails";
 const XDD: &str = "PortXmitDiscardDetails";
 
-/// Counters that only what goes wrong moves, and those that nothing here moves.
+/// Counters that only faults increase, and counters that nothing here increases.
 pub const STILL: [Counter; 24] = [
     counter(PC, "SymbolErrorCounter", "symbol_errors", 0xffff),
     counter(PC, "LinkErrorRecoveryCounter", "link_error_recoveries", 0xff),
@@ -68,7 +73,7 @@ pub const STILL: [Counter; 24] = [
     counter(PCX, "PortUnicastXmitPkts", "unicast_transmit_packets", 0xffff_ffff_ffff),
 ];
 
-/// Counters that the questions themselves move: what we say lies between two perfqueries.
+/// Counters that the requests themselves increase: our value lies between two perfqueries.
 pub const MOVING: [Counter; 7] = [
     words(counter(PCX, "PortXmitData", "transmit_bytes", 0x1234_5678_9abc)),
     words(counter(PCX, "PortRcvData", "receive_bytes", 0x1234_5678_9abc)),
@@ -85,7 +90,7 @@ pub const MOVING: [Counter; 7] = [
     ),
 ];
 
-/// A counter of a port, and what it is to be.
+/// The counter of a port, and the value to set.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The node's id.
@@ -104,13 +109,13 @@ pub fn of_metric(metric: &str) -> Counter {
     *found.unwrap_or_else(|| panic!("no counter is told as {metric}"))
 }
 
-/// Another value for each counter of each port.
+/// A different value for each counter of each port.
 fn value(port: usize, counter: usize, most: u64) -> u64 {
     let mixed = (port as u64 * 31 + counter as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 8;
     1 + mixed % most
 }
 
-/// A value of its own for each counter of each port with a cable.
+/// A different value for each counter of each port with a cable.
 pub fn all_distinct(net: &str) -> Vec<Setting> {
     let mut settings = Vec::new();
     for (index, (node, port)) in topology::all_connected_ports(net).into_iter().enumerate() {

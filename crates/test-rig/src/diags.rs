@@ -1,8 +1,8 @@
-//! What infiniband-diags prints, as values to compare with.
+//! The output of infiniband-diags, parsed for comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The kinds of a node.
+/// The node types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A host's adapter.
@@ -18,11 +18,11 @@ pub enum Kind {
 pub struct Node {
     /// Its node GUID.
     pub guid: u64,
-    /// What it is.
+    /// Its type.
     pub kind: Kind,
     /// Its `NodeDescription`.
     pub description: String,
-    /// How many ports it has, a switch's port 0 not counted.
+    /// The number of its ports, without a switch's port 0.
     pub ports: u8,
 }
 
@@ -46,8 +46,8 @@ impl Discovery {
         let mut discovery = Self::default();
         let mut guid = 0;
         for line in text.lines() {
-            // A port's line, `[1](2c903000001)  "S-0002..."[5]  # ...`; the port's GUID stands in an
-            // adapter's only.
+            // A port's line, `[1](2c903000001)  "S-0002..."[5]  # ...`; only adapters have the port's
+            // GUID.
             if let Some(rest) = line.strip_prefix('[') {
                 discovery
                     .add_port(guid, rest)
@@ -75,7 +75,7 @@ impl Discovery {
         }
     }
 
-    /// The LID to ask about a port of the node with this description.
+    /// The LID under which a port of the node with this description is queried.
     pub fn lid(&self, description: &str, port: u8) -> u16 {
         let node = self.node(description);
         let at = (node.guid, if node.kind == Kind::Switch { 0 } else { port });
@@ -96,7 +96,7 @@ impl Discovery {
         };
         let ports = words.next()?.parse().ok()?;
         let guid = guid(words.next()?.trim_matches('"'))?;
-        // A description may hold quotes of its own; what follows it holds none.
+        // A description may contain quotes; the text after it contains none.
         let (_, comment) = line.split_once("# \"")?;
         let (description, rest) = comment.rsplit_once('"')?;
         if kind == Kind::Switch {
@@ -106,7 +106,7 @@ impl Discovery {
         Some(guid)
     }
 
-    /// What follows the bracket in `[2](100005)  "S-0000000000200000"[2]  # lid 4 lmc 0 "Switch1" ...`
+    /// The text after the bracket in `[2](100005)  "S-0000000000200000"[2]  # lid 4 lmc 0 "Switch1" ...`
     fn add_port(&mut self, node: u64, rest: &str) -> Option<()> {
         let (port, rest) = rest.split_once(']')?;
         let end = (node, port.parse().ok()?);
@@ -136,11 +136,11 @@ fn after<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 /// A subnet manager as `sminfo` prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmInfo {
-    /// The LID that was asked.
+    /// The requested LID.
     pub lid: u16,
     /// The GUID of the manager's port.
     pub guid: u64,
-    /// How much it has done.
+    /// Its activity count.
     pub activity: u64,
     /// Its priority.
     pub priority: u64,

@@ -15,21 +15,19 @@ use super::seat::Seat;
 use super::sysfs::Tree;
 use super::wait_until;
 
-/// The program under test.
-
 /// How long the exporter may take to listen.
 const LISTEN_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long it may take to have seen the whole fabric once.
+/// How long the first sweep may take.
 const READY_LIMIT: Duration = Duration::from_secs(120);
 
-/// How long one answer may take.
+/// How long one response may take.
 const HTTP_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long a start may take to fail.
 const EXIT_LIMIT: Duration = Duration::from_secs(60);
 
-/// An answer as it came over the wire: a compressed body stays compressed.
+/// A response as it was received: a compressed body stays compressed.
 #[derive(Debug)]
 pub struct Response {
     /// The status code.
@@ -58,7 +56,7 @@ pub struct Exporter {
     dir: PathBuf,
     address: String,
     agent: ureq::Agent,
-    // So that what is left there can be read once the fabric is gone.
+    // Kept so that its files can be read when the fabric is gone.
     _keeps: Arc<TempDir>,
 }
 
@@ -149,7 +147,7 @@ impl Exporter {
         Self { running, dir, address, agent: agent(HTTP_LIMIT), _keeps: keeps }
     }
 
-    /// Waits until it says that it is ready.
+    /// Waits until it is ready.
     pub fn wait_ready(&mut self) {
         wait_until(READY_LIMIT, "the exporter to be ready", || {
             if let Some(status) = self.running.try_wait() {
@@ -165,7 +163,7 @@ impl Exporter {
             .unwrap_or_else(|e| panic!("GET {path}: {e}; the exporter's log:\n{}", self.log()))
     }
 
-    /// Gets a path, for the case that it cannot answer.
+    /// Gets a path; the exporter may fail to respond.
     pub fn try_get(&self, path: &str, headers: &[(&str, &str)]) -> Result<Response, ureq::Error> {
         get(&self.agent, &self.address, path, headers)
     }
@@ -177,15 +175,15 @@ impl Exporter {
         Metrics::parse(response.text())
     }
 
-    /// Waits until so many more sweeps are told of than at the call. The last of two began after it.
+    /// Waits until the metrics count this many more sweeps than at the call. The last of two began after it.
     pub fn wait_sweeps(&self, count: u64) {
         let sweeps = || self.metrics().get_u64("infiniband_sweeps_total", &[]).unwrap_or(0);
         let goal = sweeps() + count;
         wait_until(READY_LIMIT, "the next sweeps", || (sweeps() >= goal).then_some(()));
     }
 
-    /// Waits until so many more looks at the host are told of than at the call, and scrapes. The last
-    /// of two began after it.
+    /// Waits until the metrics count this many more reads of the host than at the call, and scrapes. The last of
+    /// two began after it.
     pub fn wait_reads(&self, count: u64) -> Metrics {
         let reads = |metrics: &Metrics| metrics.get_u64("infiniband_host_reads_total", &[]);
         let goal = reads(&self.metrics()).unwrap_or(0) + count;
@@ -219,10 +217,10 @@ impl Exporter {
         self.running.signal(signal);
     }
 
-    /// Ends it in good order, as dropping it does, and looks at what it sent.
+    /// Stops it, as dropping it does, and checks the MADs that it sent.
     pub fn stop(&mut self) -> ExitStatus {
         let status = self.running.stop();
-        // Whatever a test is about: nothing that it sent may change a fabric.
+        // In every test: no MAD that it sent may change a fabric.
         let capture = capture_file(&self.dir);
         if status.success() && capture.exists() {
             capture::assert_read_only(&capture);
@@ -243,15 +241,15 @@ impl Exporter {
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        // An exporter that does not end is a failure of its test, unless that has failed already.
+        // An exporter that does not stop fails its test, unless that has failed already.
         if !std::thread::panicking() {
             self.stop();
         }
     }
 }
 
-/// Runs the program with these arguments to its end, for starts that fail and for commands that
-/// are no server.
+/// Runs the program with these arguments to its end, for starts that fail and for commands other than
+/// servers.
 pub fn run_to_exit(seat: impl Into<Seat>, args: &[&str]) -> Output {
     let seat = seat.into();
     let dir = seat.new_dir("exporter");
@@ -267,7 +265,7 @@ pub fn run_on_host_to_exit(tree: &Tree, flags: &[&str]) -> Output {
     child::run("fabric-exporter", command.arg(tree.flag()).args(flags), &dir, EXIT_LIMIT)
 }
 
-/// A client to which every status is an answer, and each answer takes `limit` at most.
+/// A client that returns every status, with a time limit for each response.
 pub fn agent(limit: Duration) -> ureq::Agent {
     ureq::Agent::config_builder()
         .http_status_as_error(false)
@@ -289,7 +287,7 @@ pub fn get(
     response(request.call()?)
 }
 
-/// The whole of an answer.
+/// The whole response.
 pub fn response(answer: ureq::http::Response<ureq::Body>) -> Result<Response, ureq::Error> {
     let (parts, mut body) = answer.into_parts();
     let headers = parts.headers.iter().map(|(name, value)| {

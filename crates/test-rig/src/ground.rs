@@ -1,6 +1,6 @@
-//! One fabric to test on, two kinds of ground below it: ibsim with OpenSM and the exporter itself,
-//! or the simulator with the exporter's monitor in virtual time. What a test does and asserts is
-//! written once.
+//! One test for two kinds of fabric: ibsim with OpenSM and the exporter itself, or the simulator with the
+//! exporter's monitor in virtual time. The steps and assertions of a test are written
+//! once.
 
 use std::time::Duration;
 
@@ -15,66 +15,66 @@ use super::counters::{Setting, of_metric};
 use super::diags::{Discovery, Kind};
 use super::{Exporter, Ibsim, Metrics, OpenSm, Proxy, Simulated, topology, wait_until};
 
-/// A subnet manager needs its time to bring a link up again; the exporter then needs a sweep.
+/// A subnet manager needs time to bring a link up again; the exporter then needs a sweep.
 const HEALS: Duration = Duration::from_secs(30);
 
-/// What is to be tested on.
+/// The configuration of a test fabric.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The net file.
     pub net: String,
     /// The exporter's `--fabric.` flags.
     pub flags: &'static [&'static str],
-    /// From a request to its answer, more than it takes anyway.
+    /// The additional delay of each response.
     pub round_trip: Duration,
-    /// So many of a thousand MADs are lost.
+    /// The number of lost MADs of a thousand.
     pub loss_permille: u32,
 }
 
 impl Site {
-    /// A sound fabric, swept each second.
+    /// A healthy fabric, swept every second.
     pub fn of(net: String) -> Self {
         let flags = &["--fabric.interval=1s"];
         Site { net, flags, round_trip: Duration::ZERO, loss_permille: 0 }
     }
 }
 
-/// A node's id, its GUID as metrics tell it, and whether it is a switch.
+/// A node's id, its GUID as in metrics, and whether it is a switch.
 pub type Known = (String, String, bool);
 
-/// A fabric, what can be done to it, and the exporter that watches it.
+/// A fabric, the faults that can be caused in it, and the exporter that watches it.
 pub trait Ground {
-    /// What a scrape tells.
+    /// The metrics.
     fn metrics(&self) -> Metrics;
 
-    /// Waits until so many more sweeps are told of. The last of two began after the call.
+    /// Waits until the metrics count this many more sweeps. The last of two began after the call.
     fn wait_sweeps(&self, count: u64);
 
-    /// Waits until the metrics are so.
+    /// Waits until the metrics fulfill a condition.
     fn wait_for(&self, what: &str, is: impl Fn(&Metrics) -> bool);
 
     /// All nodes.
     fn nodes(&self) -> &[Known];
 
-    /// The far end of a port's cable.
+    /// The peer of a port.
     fn peer(&self, node: &str, port: u8) -> (String, u8);
 
     /// Sets counters.
     fn set(&self, settings: &[Setting]);
 
-    /// Pulls a cable.
+    /// Unplugs a cable.
     fn unlink(&self, node: &str, port: u8);
 
     /// Plugs it in again.
     fn relink(&self, node: &str, port: u8);
 
-    /// The node forwards, and answers nothing.
+    /// The node forwards, and does not respond.
     fn silence(&self, node: &str);
 
-    /// It answers again.
+    /// It responds again.
     fn unsilence(&self, node: &str);
 
-    /// The subnet manager goes, and another one comes at this host, which knows nothing of its LIDs.
+    /// The subnet manager stops, and another one starts on this host without knowledge of its LIDs.
     fn another_master(&mut self, host: &str);
 
     /// Sets the counter of this metric.
@@ -83,13 +83,13 @@ pub trait Ground {
         self.set(&[Setting { node, port, counter, value }]);
     }
 
-    /// The metrics two sweeps after something was done.
+    /// The metrics two sweeps after a change.
     fn two_sweeps_later(&self) -> Metrics {
         self.wait_sweeps(2);
         self.metrics()
     }
 
-    /// A node's GUID, as metrics tell it.
+    /// A node's GUID, as in metrics.
     fn guid(&self, node: &str) -> &str {
         let found = self.nodes().iter().find(|(name, ..)| name == node);
         &found.unwrap_or_else(|| panic!("no node {node}")).1
@@ -101,12 +101,12 @@ pub trait Ground {
         metrics.get_u64(&format!("infiniband_port_{name}"), &labels)
     }
 
-    /// Whether a node is there and answers.
+    /// Whether a node is up.
     fn is_up(&self, metrics: &Metrics, node: &str) -> bool {
         metrics.get("infiniband_node_up", &[("guid", self.guid(node))]) == Some(1.0)
     }
 
-    /// All that can be read of a fabric without faults is read.
+    /// All attributes of a fabric without faults are read.
     fn is_whole(&self, metrics: &Metrics) -> bool {
         metrics.get("infiniband_nodes_failed", &[]) == Some(0.0)
             && metrics.get("infiniband_ports_failed", &[]) == Some(0.0)
@@ -119,7 +119,7 @@ pub trait Ground {
     }
 }
 
-/// On ibsim. What comes first ends first.
+/// On ibsim. The fields are dropped in this order.
 pub struct OnIbsim {
     /// The program under test.
     pub exporter: Exporter,
@@ -134,7 +134,7 @@ pub struct OnIbsim {
 }
 
 impl OnIbsim {
-    /// Starts all of it; the subnet manager sits on the net's first host, the exporter on its second.
+    /// Starts all of it; the subnet manager runs on the net's first host, the exporter on its second.
     pub fn new(site: &Site) -> Self {
         let ibsim = Ibsim::start(&site.net);
         let opensm = Some(OpenSm::start(&ibsim));
@@ -160,18 +160,18 @@ impl OnIbsim {
         exporter
     }
 
-    /// Starts the exporter again: it takes the counters as they are, whatever they were before.
+    /// Restarts the exporter: its totals begin with the present counters.
     pub fn restart(&mut self, site: &Site) {
         assert!(self.exporter.stop().success());
         self.exporter = Self::start_exporter(&self.ibsim, self.proxy.as_ref(), site);
     }
 
-    /// Ends it, and looks at what the exporter sent.
+    /// Stops it, and checks the MADs that the exporter sent.
     pub fn end(mut self) {
         assert!(self.exporter.stop().success());
     }
 
-    /// ibsim asks for the port at which answers are to be dropped: a switch's is 0.
+    /// ibsim needs the port at which responses are to be dropped: a switch's is 0.
     fn drop_answers(&self, node: &str, percent: u8) {
         let is_switch = self.nodes.iter().any(|(name, _, is_switch)| name == node && *is_switch);
         let port = u8::from(!is_switch);
@@ -237,30 +237,30 @@ impl Ground for OnIbsim {
 
 /// In the simulator.
 pub struct InSimulator {
-    /// The monitor and its world.
+    /// The monitor and its simulated fabric.
     pub simulated: Simulated,
-    /// How far time goes at once; no part of the interval, so that it stops within sweeps, too.
+    /// How far time advances at once; not a divisor of the interval, so that it also stops within sweeps.
     step: Duration,
     nodes: Vec<Known>,
 }
 
-/// A net at rest: nothing flows, nothing happens, everybody sits where they do on ibsim.
+/// An idle net: no traffic, no events, and all programs on the same nodes as on ibsim.
 pub fn at_rest(net: &str) -> Story {
     let hosts = topology::usable_hosts(net);
     let master = hosts.first().expect("a host with a cable on its first port");
     at_rest_from(topology::net(net), hosts.get(1).unwrap_or(master), master)
 }
 
-/// The same with these seats, by their hosts' ids.
+/// The same with these nodes for the programs, by their hosts' ids.
 pub fn at_rest_from(net: Net, seat: &str, master: &str) -> Story {
-    // Rust's quotes are YAML's.
+    // Rust's quotes are valid in YAML.
     let text = format!("traffic: {{pattern: none}}\nseat: {seat:?}\nmaster: {master:?}\n");
     let story = Scenario::parse("at rest", &text)
         .and_then(|scenario| scenario.story_on(net, &Overrides::default()));
     story.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The options that these flags give.
+/// The options of these flags.
 #[derive(Parser)]
 struct Flags {
     #[command(flatten)]
@@ -287,24 +287,24 @@ fn port_in(net: &Net, node: &str, port: u8) -> PortId {
 }
 
 impl InSimulator {
-    /// The site in the simulator, from when its first sweep is told of.
+    /// The site in the simulator after its first sweep.
     pub fn new(site: &Site) -> Self {
         Self::with_counters(site, &[])
     }
 
-    /// The same, with counters that stand so before the first sweep.
+    /// The same, with these counters set before the first sweep.
     pub fn with_counters(site: &Site, settings: &[Setting]) -> Self {
         let mut story = at_rest(&site.net);
         let loss = f64::from(site.loss_permille) / 1000.0;
         story.way = Way { round_trip: story.way.round_trip + site.round_trip, loss, ..story.way };
-        // In the story: the first sweep may be over at moment 0, before a test can act.
+        // By the scenario: the first sweep may be over at moment 0, before a test can act.
         let set = settings.iter().map(|setting| setting.action(&story.net));
         let set: Vec<Step> = set.map(|action| Step { at: Duration::ZERO, action }).collect();
         story.steps.splice(0..0, set);
         Self::of(story, site.flags)
     }
 
-    /// A story, watched with these flags.
+    /// A scenario, watched with these flags.
     pub fn of(story: Story, flags: &[&str]) -> Self {
         let flags = Flags::parse_from([&["test"], flags].concat());
         let interval = flags.fabric.interval.map_or(Duration::from_secs(15), Duration::from);
@@ -320,13 +320,13 @@ impl InSimulator {
         ground
     }
 
-    /// Ends it.
+    /// Stops it.
     pub fn end(self) {
         drop(self);
     }
 
     fn step_until(&self, what: &str, is: impl Fn() -> bool) {
-        // Virtual seconds cost little: as many as the slowest sweeps may need.
+        // Virtual seconds are cheap: as many as the slowest sweeps may need.
         let mut left = 10 * HEALS;
         while !is() {
             left = left.checked_sub(self.step).unwrap_or_else(|| panic!("in vain for {what}"));
@@ -404,7 +404,7 @@ impl Ground for InSimulator {
     }
 }
 
-/// Each of these tests on either ground: a function of the ground, and the site it is to have.
+/// Runs each of these tests on both kinds of fabric: a function, and its site.
 #[macro_export]
 macro_rules! on_either_ground {
     ($($name:ident: $site:expr),+ $(,)?) => {

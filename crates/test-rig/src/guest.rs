@@ -1,10 +1,10 @@
-//! A Linux kernel of its own, in QEMU, with RDMA devices that a test makes and breaks as it likes.
+//! A Linux kernel in QEMU with RDMA devices that a test creates and breaks.
 //!
-//! Devices, interfaces and kernel modules belong to a whole machine, and a test cannot have those of
-//! the machine it runs on. So there is one guest a test process, booted when the first test asks for
-//! it, in which every test has devices of its own. `tests/kernel` is what it is made of.
+//! Devices, interfaces and kernel modules belong to a whole machine, and a test cannot use those of
+//! the machine that it runs on. So each test process has one guest, booted when the first test needs
+//! it, in which every test has its own devices. `tests/kernel` builds it.
 //!
-//! A script goes in by HTTP and its output comes back the same way. Programs in the guest are reached
+//! A script is sent by HTTP and its output comes back the same way. Programs in the guest are reached
 //! by forwarded ports; QEMU takes free ones of the host's loopback for them.
 
 mod exporter;
@@ -26,23 +26,23 @@ use qemu::Qemu;
 /// How long a script may run.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
 
-/// How long what must be made anew after a change of its sources may take.
+/// How long a rebuild after a change of sources may take.
 const PREPARE_LIMIT: Duration = Duration::from_secs(300);
 
 /// The running guest.
 pub struct Guest {
     qemu: Qemu,
     agent: ureq::Agent,
-    /// Those ports that nobody has at present.
+    /// The unused ones of these ports.
     free: Mutex<Vec<(u16, String)>>,
 }
 
-/// What a script left behind.
+/// The result of a script.
 #[derive(Debug)]
 pub struct Output {
     /// Its exit status.
     pub status: i32,
-    /// What it printed, standard error among it.
+    /// Its output, standard error included.
     pub text: String,
 }
 
@@ -55,9 +55,9 @@ pub struct Forward {
 }
 
 impl Guest {
-    /// The guest of this process, booted by the first who asks.
+    /// The guest of this process, booted by the first call.
     pub fn get() -> &'static Self {
-        // Never dropped. `Qemu` sees to its end. A boot that failed is told to every test.
+        // Never dropped. `Qemu` ends it. Every test gets the error of a failed boot.
         static GUEST: LazyLock<Result<Guest, String>> = LazyLock::new(|| {
             std::panic::catch_unwind(Guest::boot)
                 .map_err(|panic| *panic.downcast().unwrap_or_else(|_| Box::default()))
@@ -65,8 +65,8 @@ impl Guest {
         GUEST.as_ref().unwrap_or_else(|e| panic!("no guest: {e}"))
     }
 
-    /// The same kernel under a Debian with systemd, for a process that has no other guest. Programs of
-    /// tests run there by its packages.
+    /// The same kernel under a Debian with systemd, for a process that has no other guest. Programs
+    /// are installed there by their packages.
     pub fn debian() -> Self {
         let rig = prepared();
         prepare("prepare-debian", &[]);
@@ -89,14 +89,14 @@ impl Guest {
         })
     }
 
-    /// Runs a shell script that must succeed, and gives what it printed.
+    /// Runs a shell script that must succeed, and returns its output.
     pub fn must(&self, script: &str) -> String {
         let output = self.sh(script);
         assert_eq!(output.status, 0, "in the guest, {script:?} printed:\n{}", output.text);
         output.text
     }
 
-    /// For where a panic would be one too many.
+    /// For use where a second panic would abort.
     fn try_sh(&self, script: &str) -> Result<Output, String> {
         let url = format!("http://{}/cgi-bin/sh", self.qemu.control);
         let answer = self.agent.post(url).send(script).and_then(response);
@@ -133,17 +133,17 @@ impl Drop for Forward {
     }
 }
 
-/// One word of a shell script, whatever it is made of.
+/// Quotes a word for a shell script.
 pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The directory of the kernel and its initial file system, made anew if their sources have changed.
+/// The directory of the kernel and its initial file system, rebuilt if their sources have changed.
 fn prepared() -> PathBuf {
     prepare("prepare", &["--offline"])
 }
 
-/// Runs a script of tests/kernel, and tells where it puts what it makes.
+/// Runs a script of tests/kernel, and returns the path of its output.
 fn prepare(script: &str, args: &[&str]) -> PathBuf {
     let target = crate::paths::target();
     let dir = tempfile::tempdir().expect("a temporary directory");

@@ -1,9 +1,9 @@
-//! Rules and routes made for a time that goes by faster, so that nobody has to wait for it: the
-//! exporter's clock runs so many times as fast (`demo --clock`), and so must every length of time that
-//! Prometheus and Alertmanager were told.
+//! Rules and routes for an accelerated clock, to keep tests short: the exporter's clock runs faster
+//! (`demo --clock`), and so must every duration in the configuration of
+//! Prometheus and Alertmanager.
 
-/// A text of rules or of routes in which every length of time is shorter, every rate a rate by the
-/// faster clock, and `time()` what that clock says; it began with ours, at `began`.
+/// A text of rules or routes in which every duration is divided, every rate is one of the faster
+/// clock, and `time()` is the time of that clock, which began with the real one at `began`.
 pub fn hurried(text: &str, pace: u32, began: f64) -> String {
     let lines = text.lines().map(|line| {
         let key = line.trim_start().split(':').next().unwrap_or_default();
@@ -12,7 +12,7 @@ pub fn hurried(text: &str, pace: u32, began: f64) -> String {
                 let (key, value) = line.split_once(':').unwrap_or_default();
                 format!("{key}: {}", shorter(value.trim(), pace))
             }
-            // Sentences stay as they are.
+            // Texts stay as they are.
             _ if line.trim_start().starts_with('#') => line.to_owned(),
             _ => expression(line, pace),
         }
@@ -22,7 +22,7 @@ pub fn hurried(text: &str, pace: u32, began: f64) -> String {
     text.replace("time()", &format!("({began:.3} + (time() - {began:.3}) * {pace})"))
 }
 
-/// `5m` as milliseconds of the slower clock.
+/// `5m` as milliseconds of the real clock.
 fn shorter(length: &str, pace: u32) -> String {
     let time = humantime::parse_duration(length)
         .unwrap_or_else(|error| panic!("{length:?} is no length of time: {error}"));
@@ -48,7 +48,7 @@ fn expression(line: &str, pace: u32) -> String {
     out + rest
 }
 
-/// `rate(x[5m])` counts by our seconds, of which there are fewer.
+/// `rate(x[5m])` counts by real seconds, of which there are fewer.
 fn rates(text: &str, pace: u32) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -69,7 +69,7 @@ fn rates(text: &str, pace: u32) -> String {
     out + rest
 }
 
-/// Where what was opened just before a text is closed.
+/// The position of the closing bracket for one that was opened just before a text.
 fn closing(text: &str) -> usize {
     let mut depth = 1;
     for (at, letter) in text.char_indices() {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_of_time_is_shorter() {
+    fn all_durations_are_shortened() {
         for (slow, fast) in [
             ("    for: 5m\n", "    for: 30000ms\n"),
             (

@@ -20,7 +20,7 @@ const CONSOLE_LIMIT: Duration = Duration::from_secs(60);
 /// The longest line that ibsim's console takes in one piece.
 const CONSOLE_LINE: usize = 126;
 
-/// A running ibsim. Ten clients can sit on it at a time, `OpenSM` included.
+/// A running ibsim. It has slots for ten clients, `OpenSM` included.
 pub struct Ibsim {
     // Before the directory, so that ibsim ends first.
     running: Running,
@@ -29,7 +29,7 @@ pub struct Ibsim {
     sm_host: String,
 }
 
-/// The writing end of ibsim's console and where its answers go.
+/// The writing end of ibsim's console, and the file with its output.
 struct Console {
     input: File,
     log: PathBuf,
@@ -88,8 +88,8 @@ impl Ibsim {
         ibsim
     }
 
-    /// Gives ibsim a command, waits until it has been carried out and gives what ibsim printed.
-    /// Panics when ibsim says that it cannot do it.
+    /// Runs an ibsim command, waits until it is done and returns its output.
+    /// Panics if ibsim reports an error.
     pub fn console(&self, command: &str) -> String {
         assert!(command.len() <= CONSOLE_LINE, "too long for ibsim's console: {command}");
         let answer = self.console.lock().expect("an earlier command failed").run(command);
@@ -103,7 +103,7 @@ impl Ibsim {
         answer
     }
 
-    /// Gives ibsim many commands at once, by way of a file.
+    /// Runs many ibsim commands at once, by way of a file.
     pub fn console_many(&self, commands: &[String]) -> String {
         let file = self.seat.new_dir("commands").join("all");
         let mut text = commands.join("\n");
@@ -125,17 +125,17 @@ impl Ibsim {
         self.console_many(&commands);
     }
 
-    /// The place of this fabric's clients: the second host of the net, unless set otherwise.
+    /// The node of this fabric's clients: the second host of the net, unless set otherwise.
     pub fn seat(&self) -> Seat {
         self.seat.clone()
     }
 
-    /// The place of the subnet manager: the first host of the net.
+    /// The node of the subnet manager: the first host of the net.
     pub fn sm_seat(&self) -> Seat {
         self.seat.at(&self.sm_host)
     }
 
-    /// Moves the place of the clients that start from now on.
+    /// Sets the node of the clients that start from now on.
     pub fn set_host(&mut self, host: &str) {
         self.seat = self.seat.at(host);
     }
@@ -145,17 +145,17 @@ impl Ibsim {
         self.seat.socket_name()
     }
 
-    /// [`Seat::tool`] at the clients' place.
+    /// [`Seat::tool`] at the clients' node.
     pub fn tool(&self, program: &str, args: &[&str]) -> String {
         self.seat.tool(program, args)
     }
 
-    /// [`Seat::try_tool`] at the clients' place.
+    /// [`Seat::try_tool`] at the clients' node.
     pub fn try_tool(&self, program: &str, args: &[&str]) -> Output {
         self.seat.try_tool(program, args)
     }
 
-    /// [`Seat::command`] at the clients' place.
+    /// [`Seat::command`] at the clients' node.
     pub fn command(&self, program: &str) -> Command {
         self.seat.command(program)
     }
@@ -173,7 +173,7 @@ impl From<&Ibsim> for Seat {
 }
 
 impl Console {
-    /// A comment follows the command, which ibsim repeats once it has done what came before.
+    /// A comment follows the command; ibsim repeats it once the command is done.
     fn run(&mut self, command: &str) -> String {
         self.commands += 1;
         let marker = format!("#done-{}.", self.commands);

@@ -1,5 +1,5 @@
-//! The test rig: a simulated fabric, the foreign programs that live on it, and the exporter under
-//! test, each started fresh for one test and gone when its value is dropped.
+//! The test rig: a simulated fabric, the foreign programs that run on it, and the exporter under
+//! test, each started for one test and stopped when its value is dropped.
 //!
 //! Every piece keeps its files in a temporary directory of its own and its sockets under a name of
 //! its own, so tests run side by side in threads and in processes. Hold the values in locals: a
@@ -11,7 +11,7 @@
 
 // The rig stops a test by panicking, with a message that says which program or file is at fault.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-// Where a function panics is said once, above, not in a section for each.
+// Panics are described once, above, not in a section of each function.
 #![allow(clippy::missing_panics_doc)]
 
 pub mod alertmanager;
@@ -108,9 +108,9 @@ pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Polls until `probe` gives a value, and panics naming `what` when `limit` has passed.
+/// Polls until `probe` returns a value, and panics with `what` when `limit` has passed.
 ///
-/// This stands in for every fixed sleep: it ends as soon as the thing waited for is there, and a
+/// It replaces every fixed sleep: it ends as soon as the condition is met, and a
 /// slow machine only makes it take longer.
 pub fn wait_until<T>(limit: Duration, what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + limit;

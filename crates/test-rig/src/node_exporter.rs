@@ -1,4 +1,4 @@
-//! Debian's node_exporter, for what it says of the same sysfs.
+//! Debian's node_exporter, for its samples of the same sysfs.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -50,7 +50,7 @@ impl NodeExporter {
         NodeExporter { running, address, agent, log, _keeps: keeps }
     }
 
-    /// What a scrape brings.
+    /// Scrapes it.
     pub fn metrics(&self) -> Metrics {
         let response = exporter::get(&self.agent, &self.address, "/metrics", &[])
             .unwrap_or_else(|e| panic!("node_exporter: {e}"));

@@ -1,4 +1,4 @@
-//! Where the repository, its build directory and the program under test are.
+//! The paths of the repository, its build directory and the program under test.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -10,6 +10,7 @@ use promql_parser::util::{ExprVisitor, walk_expr};
 /// The series that an expression asks for: a metric, and the labels that it is chosen by.
 #[derive(Debug, PartialEq)]
 pub struct Selector {
+    /// The metric.
     pub metric: String,
     /// Label, operator (`=`, `!=`, `=~`, `!~`) and value.
     pub matchers: Vec<(String, String, String)>,

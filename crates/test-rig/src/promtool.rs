@@ -1,14 +1,14 @@
-//! promtool, Prometheus's own judge of what it scrapes.
+//! promtool, Prometheus' checker of exposition formats and rules.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use super::{Exporter, require};
 
-/// What asks for the newer format.
+/// The Accept header of the newer format.
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0";
 
-/// Runs a program with a text on its standard input; its exit code and all that it printed.
+/// Runs a program with a text on its standard input; returns its exit code and all its output.
 pub fn fed(program: &str, args: &[&str], text: &str) -> (Option<i32>, String) {
     let mut child = Command::new(require(program))
         .args(args)
@@ -23,8 +23,8 @@ pub fn fed(program: &str, args: &[&str], text: &str) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&said).into_owned())
 }
 
-/// Names that promtool's linter takes for ones with a type in them, and that are meant to be so: they
-/// speak of counters.
+/// Names for which promtool's linter reports a type in the name; they are meant so, since they are about
+/// counters.
 const MEANT: [&str; 4] = [
     "infiniband_hw_counter_total",
     "infiniband_port_counter_saturated",
@@ -32,7 +32,7 @@ const MEANT: [&str; 4] = [
     "infiniband_port_counter_reset_timestamp_seconds",
 ];
 
-/// What promtool has against a text, but for the names that are [`MEANT`].
+/// promtool's complaints about a text, except for the names in [`MEANT`].
 pub fn complaints(text: &str) -> (Option<i32>, String) {
     let (code, said) = fed("promtool", &["check", "metrics"], text);
     let is_meant = |line: &&str| {
@@ -41,19 +41,19 @@ pub fn complaints(text: &str) -> (Option<i32>, String) {
     };
     let rest: Vec<&str> = said.lines().filter(|line| !is_meant(line)).collect();
     match code {
-        // Its code for a text that is right, and not to its taste.
+        // Its exit code for a valid text with warnings.
         Some(3) if rest.is_empty() => (Some(0), String::new()),
         code => (code, rest.join("\n")),
     }
 }
 
-/// Panics unless promtool has nothing to say against a scrape in either format.
+/// Panics unless promtool accepts a scrape in both formats.
 pub fn assert_accepts(exporter: &Exporter) {
     let text = exporter.get("/metrics", &[]).text().to_owned();
     assert_eq!(complaints(&text), (Some(0), String::new()), "0.0.4");
 
-    // promtool's linter knows 0.0.4 alone, where a counter's family is called as its samples are.
-    // So it gets the samples of the other format with its families so named, ...
+    // promtool's linter knows only 0.0.4, where a counter's family has the name of its samples.
+    // So it gets the samples of the other format with their families renamed, ...
     let response = exporter.get("/metrics", &[("Accept", OPEN_METRICS)]);
     assert!(response.header("content-type").unwrap().starts_with(OPEN_METRICS));
     let open = response.text();
@@ -78,7 +78,7 @@ pub fn assert_accepts(exporter: &Exporter) {
         .collect();
     assert_eq!(complaints(&linted), (Some(0), String::new()), "OpenMetrics");
 
-    // ... and its OpenMetrics parser, which wants a time on each sample, the text as it is.
+    // ... and its OpenMetrics parser, which needs a timestamp on each sample, the text as it is.
     let directory = tempfile::tempdir().unwrap();
     let timed: String = open
         .lines()

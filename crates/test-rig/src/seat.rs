@@ -1,4 +1,4 @@
-//! A seat: where on which simulated fabric a program runs.
+//! A seat: a node of a simulated fabric on which a program runs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,7 +54,7 @@ impl Seat {
         self.dir.path()
     }
 
-    /// The same, to be kept.
+    /// A copy.
     pub(super) fn shared_dir(&self) -> Arc<TempDir> {
         Arc::clone(&self.dir)
     }
@@ -80,7 +80,7 @@ impl Seat {
             .env("LD_PRELOAD", preload_library())
             .env("IBSIM_SOCKNAME", &self.socket_name)
             .env("SIM_HOST", &self.host)
-            // These, left over in someone's shell, would send the program elsewhere.
+            // Left over in a user's shell, these would send the program elsewhere.
             .env_remove("IBSIM_SERVER_NAME")
             .env_remove("IBSIM_SERVER_PORT")
             .env_remove("SIM_SET_ISSM");
@@ -107,9 +107,9 @@ impl Seat {
 
     /// Runs a diagnostic to its end, whatever comes of it.
     ///
-    /// With a proxy that loses MADs, mind two things. The diagnostics leave it to the kernel to send
-    /// again, which ibsim does not stand in for: they fail at the first loss. And a reply that comes
-    /// while one exits can lock it up in the preload library: give it a timeout far above the delay.
+    /// With a proxy that drops MADs note two things. The diagnostics leave retries to the kernel, which
+    /// ibsim does not replace: they fail at the first loss. And a response that arrives
+    /// while one exits can block it in the preload library: give it a timeout far above the delay.
     pub fn try_tool(&self, program: &str, args: &[&str]) -> Output {
         let dir = self.new_dir(program);
         let mut command = self.command_in(require(program), &dir);
@@ -123,7 +123,7 @@ impl From<&Seat> for Seat {
     }
 }
 
-/// The library that puts a program's umad calls onto ibsim, wherever this architecture keeps it.
+/// The library that redirects a program's umad calls to ibsim, wherever this architecture keeps it.
 fn preload_library() -> PathBuf {
     std::fs::read_dir("/usr/lib")
         .expect("/usr/lib cannot be listed")

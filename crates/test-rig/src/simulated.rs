@@ -1,5 +1,5 @@
-//! The exporter's own monitor on the simulated fabric, in this process and in virtual time: it lives
-//! until the moment that a test names, and waits there.
+//! The exporter's own monitor on the simulated fabric, in this process and in virtual time: it runs until the
+//! moment that a test sets, and waits there.
 
 use std::convert::Infallible;
 use std::io::Read;
@@ -45,7 +45,7 @@ impl Gate {
         self.state.lock().unwrap().until
     }
 
-    /// Called by the monitor: waits until it may go on.
+    /// Called by the monitor: waits until it may continue.
     fn wait(&self) {
         let mut state = self.state.lock().unwrap();
         let at = state.until;
@@ -54,11 +54,11 @@ impl Gate {
         drop(self.changed.wait_while(state, |state| state.until == at).unwrap());
     }
 
-    /// Called by the test: lets the monitor go on to a moment.
+    /// Called by the test: lets the monitor continue to a moment.
     fn raise(&self, until: Moment) {
-        // A test that has failed while it held this is still to end the monitor.
+        // A test that failed with the lock held still has to stop the monitor.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // The monitor that waits there already stays there.
+        // A monitor that waits at this moment stays there.
         if state.until != until {
             *state = GateState { until, reached: false };
             self.changed.notify_all();
@@ -76,11 +76,11 @@ impl Gate {
     }
 }
 
-/// A wire on which time ends at a gate.
+/// A transport whose time stops at a gate.
 struct Gated {
     wire: SimWire,
     gate: Arc<Gate>,
-    /// How many MADs that went out were no questions.
+    /// The number of sent MADs that were not Gets.
     sets: Arc<AtomicUsize>,
 }
 
@@ -126,11 +126,11 @@ pub struct Simulated {
     began: SystemTime,
 }
 
-/// What the wall says when virtual time begins.
+/// The wall time when virtual time begins.
 pub const BEGAN: Duration = Duration::from_secs(1_700_000_000);
 
 impl Simulated {
-    /// A scenario of the library in tests/scenarios, swept each 15 s with details.
+    /// A scenario of the library in tests/scenarios, swept every 15 s with details.
     pub fn library(name: &str) -> Self {
         let path = crate::paths::root().join("tests/scenarios").join(format!("{name}.yml"));
         Self::of(&Scenario::read(&path).unwrap_or_else(|error| panic!("{error}")))
@@ -141,17 +141,17 @@ impl Simulated {
         Self::of(&Scenario::parse("test", yaml).unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// A scenario that was read.
+    /// A parsed scenario.
     pub fn of(scenario: &Scenario) -> Self {
         Self::new(scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// A story, watched as `serve` would with these options besides.
+    /// A scenario, watched as by `serve` with these options.
     pub fn new(story: Story) -> Self {
         Self::with(story, FabricOptions { details: Some(true), ..FabricOptions::default() })
     }
 
-    /// A story, watched with these settings.
+    /// A scenario, watched with these settings.
     pub fn with(story: Story, fabric: FabricOptions) -> Self {
         Self::set(story, Options { fabric, ..Options::default() })
     }
@@ -164,7 +164,7 @@ impl Simulated {
         Self::begun(story, Options { fabric, ..Options::default() }, began)
     }
 
-    /// A story, watched with all of these settings.
+    /// A scenario, watched with all of these settings.
     pub fn set(story: Story, options: Options) -> Self {
         Self::begun(story, options, SystemTime::UNIX_EPOCH + BEGAN)
     }
@@ -192,40 +192,40 @@ impl Simulated {
         Simulated { world, seen, gate, sets, stop, thread: Some(thread), story, began }
     }
 
-    /// Lets time go on to so long after the beginning.
+    /// Advances time to this long after the beginning.
     pub fn run_to(&self, at: Duration) {
         self.gate.raise(Moment::default() + at);
         self.gate.wait_reached();
     }
 
-    /// Lets so much time go by.
+    /// Advances time by this much.
     pub fn run_for(&self, rest: Duration) {
         let until = self.gate.until() + rest;
         self.gate.raise(until);
         self.gate.wait_reached();
     }
 
-    /// What the monitor published last.
+    /// The latest published observation.
     pub fn observation(&self) -> Arc<Observation> {
         Arc::clone(&self.seen.borrow().fabrics[0])
     }
 
-    /// How many MADs it has sent that set something.
+    /// The number of sent MADs that set something.
     pub fn sets(&self) -> usize {
         self.sets.load(Ordering::Relaxed)
     }
 
-    /// The same as a scrape would tell it.
+    /// The same as a scrape has it.
     pub fn metrics(&self) -> Metrics {
         Metrics::parse(&self.scrape())
     }
 
-    /// What a scrape at the present virtual time is answered with.
+    /// The response to a scrape at the present virtual time.
     pub fn scrape(&self) -> String {
         self.scrape_at(self.began + (self.gate.until() - Moment::default()))
     }
 
-    /// What a scrape at a time of day is answered with, wherever virtual time stands.
+    /// The response to a scrape at a time of day, whatever the virtual time is.
     pub fn scrape_at(&self, now: SystemTime) -> String {
         let exposition = Exposition::render(self.seen.borrow().clone());
         let process = Process::new(Path::new("/proc"));
@@ -237,19 +237,19 @@ impl Simulated {
         text
     }
 
-    /// The world as it is now, while its time stands still.
+    /// The simulated fabric as it is now, while its time stops.
     pub fn world(&self) -> MutexGuard<'_, World> {
         let mut world = look(&self.world);
         world.advance(self.gate.until());
         world
     }
 
-    /// Something happens now.
+    /// Applies an event now.
     pub fn act(&self, action: Action) {
         look(&self.world).act(self.gate.until(), action);
     }
 
-    /// What the scenario became.
+    /// The scenario as it was built.
     pub fn story(&self) -> &Story {
         &self.story
     }

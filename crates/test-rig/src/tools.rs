@@ -1,5 +1,5 @@
-//! Judges that come from npm and PyPI: each set of them is pinned with its hashes in a folder of the
-//! tests, and installed once, below the target directory.
+//! Checkers from npm and PyPI: each set is pinned with hashes in a folder of the tests, and installed once, below
+//! the target directory.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -16,14 +16,14 @@ fn done(what: &str, output: &Output) {
     assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&said));
 }
 
-/// Whether a folder was made of just this; if not, it is gone.
+/// Whether a folder was made from exactly this; otherwise it is deleted.
 fn is_made_of(stamp: &Path, pinned: &[u8]) -> bool {
     std::fs::read(stamp).is_ok_and(|made_of| made_of == pinned)
 }
 
-/// A copy of a folder of the tests that has a `package-lock.json`, with its packages installed.
+/// Copies a folder of the tests that has a `package-lock.json`, and installs its packages.
 pub fn npm(source: &str) -> PathBuf {
-    // Tests of one program ask at the same time.
+    // Tests of one process may call this at the same time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = crate::paths::target_tmp().join(source.replace('/', "-"));
@@ -48,7 +48,7 @@ pub fn npm(source: &str) -> PathBuf {
     folder
 }
 
-/// The folder of programs of a virtual environment with what a `requirements.txt` of the tests names.
+/// The `bin` folder of a virtual environment with the packages of a `requirements.txt` of the tests.
 pub fn python(requirements: &str) -> PathBuf {
     let requirements = rooted(requirements);
     let pinned = std::fs::read(&requirements).unwrap();
@@ -61,7 +61,7 @@ pub fn python(requirements: &str) -> PathBuf {
         done("python3 -m venv (apt-get install python3-venv)", &made.unwrap());
         let installed = Command::new(programs.join("python"))
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-            // What is compiled as it is first needed is a fraction of all that there is.
+            // Compiling modules on first use is faster than compiling all.
             .args(["--no-compile", "--only-binary", ":all:", "--require-hashes", "--requirement"])
             .arg(requirements)
             .output();
@@ -71,7 +71,7 @@ pub fn python(requirements: &str) -> PathBuf {
     programs
 }
 
-/// What a program writes, that is fed a text; panics with all that it says if it fails.
+/// The output of a program that reads a text; panics with all its output if it fails.
 pub fn answer(command: &mut Command, text: &str) -> String {
     let name = format!("{command:?}");
     let mut child = command
@@ -82,7 +82,7 @@ pub fn answer(command: &mut Command, text: &str) -> String {
         .unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut input = child.stdin.take().unwrap();
     let text = text.to_owned();
-    // Both ways at once: neither side waits for the other with its pipe full.
+    // Writes and reads at once: neither side waits for the other with a full pipe.
     let feeder = std::thread::spawn(move || std::io::Write::write_all(&mut input, text.as_bytes()));
     let output = child.wait_with_output().unwrap();
     feeder.join().unwrap().unwrap_or_else(|error| panic!("{name}: {error}"));

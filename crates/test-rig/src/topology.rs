@@ -54,7 +54,7 @@ pub fn example(name: &str) -> String {
     })
 }
 
-/// A net that was read.
+/// A parsed net.
 pub fn net(text: &str) -> Net {
     parse(text).unwrap_or_else(|e| panic!("the net cannot be read: {e}"))
 }
@@ -68,7 +68,7 @@ pub fn all_connected_ports(net_text: &str) -> Vec<(String, u8)> {
         .collect()
 }
 
-/// The hosts whose first port has a cable, in file order: the places where a client can sit.
+/// The hosts whose first port has a cable, in file order: the nodes on which a client can run.
 ///
 /// ibsim puts a client on its host's first port, cable or not.
 pub fn usable_hosts(net_text: &str) -> Vec<String> {
@@ -80,7 +80,7 @@ pub fn usable_hosts(net_text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What ibsim must reserve for a net; it stops at a net larger than its limits.
+/// What ibsim must reserve for a net; it exits at a net larger than its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// Switches and hosts, for `-N`.

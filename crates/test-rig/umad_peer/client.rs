@@ -1,4 +1,4 @@
-//! The exporter's transport, asked to do what it does for the collectors.
+//! The exporter's transport, used as the collectors use it.
 
 use std::net::Ipv6Addr;
 use std::path::Path;
@@ -19,7 +19,7 @@ use ib_umad::{Address, GlobalRoute, MadTransport, QueuePair, Request, RequestErr
 use super::watched::Watched;
 use super::{kernel, port};
 
-/// Who asks whom.
+/// Source and destination.
 pub struct Args<'a> {
     pub sysfs: &'a Path,
     pub hca: &'a str,
@@ -27,15 +27,15 @@ pub struct Args<'a> {
     pub index: u8,
 }
 
-/// Time enough for an emulated machine that is busy with something else.
+/// Long enough for an emulated machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One try each, so that every outcome is the first one's.
+/// One try each, so that every outcome is that of the first request.
 fn once(timeout: Duration) -> SendConfig {
     SendConfig { timeout, retries: 0, ..SendConfig::default() }
 }
 
-/// Does what is asked for, and prints what came of it.
+/// Runs a command, and prints the results.
 pub fn run(args: &Args, what: &str) {
     tracing_subscriber::fmt()
         .with_writer(std::io::stdout)
@@ -71,7 +71,7 @@ pub fn run(args: &Args, what: &str) {
     }
 }
 
-/// Asks what the agent can do, then for the counters by which that is told best.
+/// Reads what the agent supports, then the counters by which that is checked best.
 fn counters(session: &mut Session) {
     let ask = |session: &mut Session, query| {
         let answers = session.run(vec![query]).expect("the device is there");
@@ -93,7 +93,7 @@ fn counters(session: &mut Session) {
     session.report("counters");
 }
 
-/// Asks on and on, with requests open that are never answered.
+/// Sends requests without end, with some open that are never answered.
 fn until_gone(session: &mut Session) {
     println!("asking");
     let questions = || {
@@ -108,7 +108,7 @@ fn until_gone(session: &mut Session) {
         }
     };
     println!("broken {broken}");
-    // A caller that does not give up at once comes to no harm either.
+    // A caller that retries is not harmed either.
     let again = session.run(questions()).expect_err("the device is back");
     println!("again {again}");
 }
@@ -136,7 +136,7 @@ impl Session {
         Session { wire: Watched::new(umad), client: MadClient::new(pace), to }
     }
 
-    /// Asks for the classic counters of a port so many times, and reports.
+    /// Reads the classic counters of a port this many times, and prints the results.
     fn ask(mut self, port: u8, times: usize) {
         let began = self.wire.now();
         let query = pma::counters(counter::Attribute::PortCounters, port);
@@ -152,7 +152,7 @@ impl Session {
             took.as_millis(),
             self.wire.expired_at.since(began).as_millis(),
         );
-        // What is late, or comes twice, comes in now if it comes in at all.
+        // Late and repeated responses would arrive now.
         let until = self.wire.now() + port::LATE_BY + Duration::from_millis(500);
         query::drain_until(until, &mut self.client, &mut self.wire, &AtomicBool::new(false))
             .expect("the device is there");

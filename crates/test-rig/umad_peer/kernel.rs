@@ -1,4 +1,4 @@
-//! The kernel's umad interface as it is documented, once more and apart from the exporter's own.
+//! The kernel's umad interface as documented, independent of the exporter's own code.
 // Neither the standard library nor rustix has these calls.
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// `_IOWR(0x1b, 4, struct ib_user_mad_reg_req2)`.
 pub const REGISTER_AGENT2: u32 = 0xc028_1b04;
 
-/// Registers for a class of management, to be sent the requests with these methods; gives the
+/// Registers for a management class and the requests with these methods; returns the
 /// agent's number.
 pub fn register(umad: &File, qpn: u32, class: u8, methods: u64) -> io::Result<u32> {
     let mut request = [0u8; 40];
@@ -27,7 +27,7 @@ pub fn register(umad: &File, qpn: u32, class: u8, methods: u64) -> io::Result<u3
     Ok(u32::from_ne_bytes([request[0], request[1], request[2], request[3]]))
 }
 
-/// Waits for something to read, for as long as that; for ever if it is not said.
+/// Waits until there is something to read, or for this time; without limit if there is none.
 pub fn wait(umad: &File, limit: Option<Duration>) {
     let mut poll = libc::pollfd { fd: umad.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let millis = limit.map_or(-1, |limit| limit.as_micros().div_ceil(1000).try_into().unwrap());
@@ -35,8 +35,8 @@ pub fn wait(umad: &File, limit: Option<Duration>) {
     unsafe { libc::poll(&raw mut poll, 1, millis) };
 }
 
-/// Makes the kernel one that does not know REGISTER_AGENT2, for this process: those before 3.18
-/// answer EINVAL to it.
+/// For this process, makes the kernel one without REGISTER_AGENT2: those before 3.18
+/// return EINVAL for it.
 pub fn forget_register_agent2() {
     // Instructions of the classic BPF: load a word of struct seccomp_data, jump if equal, return.
     let (load, jump_if_equal, ret) = (0x20, 0x15, 0x06);

@@ -1,11 +1,11 @@
-//! Both ends of a conversation by umad, for the tests that hold it on a real kernel.
+//! Both ends of a umad conversation, for the tests on a real kernel.
 //!
 //!   umad-peer responder DEVICE                 answers performance management requests
 //!   umad-peer client SYSFS HCA GID INDEX WHAT  asks them of the GID, by the exporter's own transport
 //!
-//! The responder is a witness, and so shares no code with the exporter: what it says of its requests
-//! and puts into its answers it has from the kernel's and the specification's offsets. Both print
-//! what they see, a line each, for the test to judge.
+//! The responder is a witness, and shares no code with the exporter: it takes offsets from the kernel and the
+//! specification for the requests that it prints and the responses that it writes. Both print what they
+//! see, one line each, for the test to judge.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod client;
@@ -13,7 +13,7 @@ mod kernel;
 mod responder;
 mod watched;
 
-/// What the responder does depends on the port that it is asked for.
+/// The responder's behavior depends on the requested port.
 mod port {
     /// Answered at once.
     pub const QUICK: u8 = 1;
@@ -28,9 +28,9 @@ mod port {
 
     use std::time::Duration;
 
-    /// Long enough for hundreds of requests to be waiting together.
+    /// Long enough for hundreds of requests to be open together.
     pub const SLOW_BY: Duration = Duration::from_secs(2);
-    /// Later than the client waits.
+    /// Longer than the client waits.
     pub const LATE_BY: Duration = Duration::from_secs(2);
 }
 

@@ -17,7 +17,7 @@ const GET: u8 = 0x01;
 const GET_RESPONSE: u8 = 0x81;
 const QKEY: u32 = 0x8001_0000;
 
-/// Registers, and answers until it is killed.
+/// Registers, and responds until it is killed.
 pub fn run(device: &str) {
     let mut umad = OpenOptions::new()
         .read(true)
@@ -58,11 +58,11 @@ fn send(umad: &mut File, answer: &[u8; PACKET]) {
     assert_eq!(umad.write(answer).expect("write"), PACKET);
 }
 
-/// When a request for a port is answered, each time that it is.
+/// When a request for a port is answered, once for each response.
 fn manner(of: u8) -> Vec<Duration> {
     match of {
         port::SILENT => vec![],
-        // The kernel refuses the second while it is not done with the first.
+        // The kernel refuses the second while the first is in progress.
         port::TWICE => vec![Duration::ZERO, Duration::from_millis(200)],
         port::SLOW => vec![port::SLOW_BY],
         port::LATE => vec![port::LATE_BY],
@@ -91,7 +91,7 @@ fn report(packet: &[u8; PACKET], length: usize) {
     );
 }
 
-/// The answer goes back the way that the request came, as the kernel told it.
+/// The response goes back to the request's sender, as the kernel reported it.
 fn answer(request: &[u8; PACKET], agent: u32) -> [u8; PACKET] {
     let mut packet = *request;
     packet[0..4].copy_from_slice(&agent.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! The exporter's wire, with an eye on what passes.
+//! The exporter's transport with a record of its traffic.
 
 use std::collections::HashSet;
 
@@ -7,21 +7,21 @@ use ib_mad::moment::Anchor;
 use ib_umad::umad::Umad;
 use ib_umad::{MadTransport, OutgoingMad, Received, SendError, TransportError};
 
-/// What passed.
+/// The traffic.
 pub struct Watched {
     wire: Umad,
-    /// Sent and not heard of again, with when it was sent.
+    /// Requests without a response so far, with their send times.
     pub open: HashSet<u32>,
     /// The most of them at any time.
     pub most_open: usize,
     /// The upper halves of the transaction ids that came back. All are sent as 0.
     pub upper: HashSet<u32>,
-    /// How many MADs came in.
+    /// The number of received MADs.
     pub answers: usize,
-    /// How many of what the kernel gave up had been sent and was open, and how many had not.
+    /// The MADs that the kernel returned: those that were sent and open, and others.
     pub expired: usize,
     pub expired_unknown: usize,
-    /// When the kernel gave one up last.
+    /// When the kernel returned one last.
     pub expired_at: Moment,
 }
 

@@ -1,9 +1,9 @@
-//! A node, as `/api/v1/nodes` and `/api/v1/nodes/{guid}` tell it.
+//! The models of `/api/v1/nodes` and `/api/v1/nodes/{guid}`.
 
 use serde::{Deserialize, Serialize};
 
 use super::port::Port;
-use super::{Verdicts, Word};
+use super::{Label, Verdicts};
 
 /// The nodes of all fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,13 +38,13 @@ pub struct Node {
     /// The description it tells, made readable.
     pub description: String,
     /// `ca`, `switch`, `router` or `aggregation_node`.
-    pub node_type: Word,
+    pub node_type: Label,
     /// The vendor's id: `0x0002c9`.
     pub vendor_id: String,
     /// The vendor's id of the device.
     pub device_id: u16,
     /// What the device is called, if that is known: `Quantum-2`.
-    pub device: Option<Word>,
+    pub device: Option<Label>,
     /// How many physical ports it has.
     pub port_count: u8,
     /// Its LID; of several ports' LIDs the first.
@@ -53,7 +53,7 @@ pub struct Node {
     pub up: bool,
     /// Whether the latest discovery found it: `found`; `hidden` behind something that did not answer; or
     /// `absent`.
-    pub presence: Word,
+    pub presence: Label,
     /// When a discovery last found it (RFC 3339).
     pub last_found: Option<String>,
     /// Tick of PortSamplesControl: a tick of waiting is this + 1 symbol times; null where it does not tell.

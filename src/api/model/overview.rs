@@ -1,9 +1,9 @@
-//! What `/api/v1/overview` says: each fabric at a glance, and this host's own devices.
+//! The model of `/api/v1/overview`.
 
 use serde::{Deserialize, Serialize};
 
 use super::port::PortName;
-use super::{Link, Verdicts, Word};
+use super::{Label, Link, Verdicts};
 
 /// Everything at a glance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct Fabric {
     /// How many of its cables have which verdict.
     pub verdicts: Verdicts,
     /// What keeps cables from being ok, by the gravest reason of each, the most frequent first.
-    pub reasons: Vec<Counted>,
+    pub reasons: Vec<ReasonCount>,
     /// Some of those that are bad or to be watched, the worst first.
     pub worst: Vec<Link>,
     /// How many regions of it are congested.
@@ -45,14 +45,14 @@ pub struct Fabric {
 
 /// A reason, and how often it is the gravest of a cable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Counted {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Counted"))]
+pub struct ReasonCount {
     /// The reason, as metrics have it.
-    pub reason: Word,
+    pub reason: Label,
     /// What it means, in a sentence.
-    pub what: Word,
+    pub what: Label,
     /// The verdict that it brings them.
-    pub verdict: Word,
+    pub verdict: Label,
     /// How many cables have it.
     pub links: usize,
 }
@@ -74,7 +74,7 @@ pub struct Sweep {
     /// Nodes that were asked and did not answer.
     pub nodes_silent: usize,
     /// Parts of the work that failed the last time: `discovery`, `perfmgt`, `subnet`.
-    pub failing: Vec<Word>,
+    pub failing: Vec<Label>,
     /// When the latest discovery ended (RFC 3339).
     pub discovered_at: Option<String>,
     /// Questions of it that stayed open.
@@ -92,7 +92,7 @@ pub struct Sweep {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeCount {
     /// `ca`, `switch`, `router` or `aggregation_node`.
-    pub node_type: Word,
+    pub node_type: Label,
     /// How many there are.
     pub nodes: usize,
     /// How many of them are gone or do not answer.
@@ -118,7 +118,7 @@ pub struct Region {
     /// The id of its cable, if it has one.
     pub link: Option<String>,
     /// What makes it one: `slow_receiver`, `full_link` or `unknown`.
-    pub cause: Word,
+    pub cause: Label,
     /// How many ports wait.
     pub ports: u32,
     /// How many roots there are.
@@ -126,7 +126,7 @@ pub struct Region {
     /// The greatest share of time that one of them waits.
     pub wait_ratio: Option<f32>,
     /// `low`, `medium` or `high`.
-    pub level: Word,
+    pub level: Label,
     /// Since when (RFC 3339).
     pub since: Option<String>,
 }
@@ -170,7 +170,7 @@ pub struct DevicePort {
     /// `InfiniBand` or `Ethernet`.
     pub link_layer: String,
     /// Its state.
-    pub state: Word,
+    pub state: Label,
     /// What it carries, in bytes a second.
     pub rate: Option<u64>,
     /// Its LID, once it has one.

@@ -1,4 +1,4 @@
-//! A port, as `/api/v1/links/{id}` and `/api/v1/nodes/{guid}` tell it.
+//! The model of a port, in `/api/v1/links/{id}` and `/api/v1/nodes/{guid}`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use ib_mad::label;
 
-use super::{BitErrors, Link, Word};
+use super::{BitErrors, Label, Link};
 
 /// A cable with all that is known of its ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,13 +38,13 @@ pub struct PortName {
     /// What people call the node.
     pub node: String,
     /// `ca`, `switch`, `router` or `aggregation_node`.
-    pub node_type: Word,
+    pub node_type: Label,
     /// Its number.
     pub port: u8,
 }
 
 impl PortName {
-    /// As people call the port.
+    /// The node's name and the port's number.
     pub fn label(&self) -> String {
         label::port(&self.node, self.port)
     }
@@ -60,38 +60,38 @@ pub struct Port {
     /// Whether its node is there and answers.
     pub up: bool,
     /// PortState: `Active`; null where that is not known.
-    pub state: Option<Word>,
+    pub state: Option<Label>,
     /// PortPhysicalState: `LinkUp`; null where that is not known.
-    pub physical_state: Option<Word>,
+    pub physical_state: Option<Label>,
     /// The speed of a lane: `NDR`.
-    pub speed: Option<Word>,
+    pub speed: Option<Label>,
     /// The lanes: `4x`.
-    pub width: Option<Word>,
+    pub width: Option<Label>,
     /// What it carries, in bytes a second, while it has a link.
     pub rate: Option<u64>,
     /// The best that both ends can do, in bytes a second.
     pub supported_rate: Option<u64>,
     /// The error correction that it runs with, as far as it tells.
-    pub fec: Option<Word>,
+    pub fec: Option<Label>,
     /// The other end of its cable, if it ever had one.
     pub peer: Option<Peer>,
     /// The cable's id.
     pub link: Option<String>,
     /// What the cable comes to; null for a port without one.
-    pub verdict: Option<Word>,
+    pub verdict: Option<Label>,
     /// Why, the gravest first.
-    pub reasons: Vec<Word>,
+    pub reasons: Vec<Label>,
     /// When its counters were read (RFC 3339); null where they were not.
     pub read_at: Option<String>,
     /// All counters that were read, by their metrics' names and in their units.
-    pub counters: BTreeMap<Word, u64>,
+    pub counters: BTreeMap<Label, u64>,
     /// Counters whose fields were full at least once: their totals are lower bounds.
-    pub saturated: Vec<Word>,
+    pub saturated: Vec<Label>,
     /// Those of them that are full now, and count no further.
-    pub stuck: Vec<Word>,
+    pub stuck: Vec<Label>,
     /// Counters whose latest value is impossible, and is no reading.
     #[serde(default)]
-    pub impossible: Vec<Word>,
+    pub impossible: Vec<Label>,
     /// How many impossible values there were, of all counters.
     #[serde(default)]
     pub impossible_readings: u32,
@@ -108,7 +108,7 @@ pub struct Port {
     /// The bits that came in here.
     pub bit_errors: BitErrors,
     /// What error correction had to correct, if it tells.
-    pub mended: Option<Mended>,
+    pub mended: Option<PreFecBer>,
     /// The share of time in which the port had data and no credit to send it with.
     pub wait_ratio: Option<f32>,
     /// Whether the device tells how long its tick is; else the usual one was assumed.
@@ -130,8 +130,8 @@ pub struct Peer {
 
 /// The ratio of bits that error correction had to correct.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Mended {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Mended"))]
+pub struct PreFecBer {
     /// As it was measured.
     pub ratio: f32,
     /// The ratio that is too much.
@@ -149,9 +149,9 @@ pub struct Mended {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Congestion {
     /// `root` or `victim`.
-    pub role: Word,
+    pub role: Label,
     /// Of a victim: the root that it waits for.
     pub of: Option<PortName>,
     /// Of a root, what makes it one: `slow_receiver`, `full_link` or `unknown`.
-    pub cause: Option<Word>,
+    pub cause: Option<Label>,
 }

@@ -1,8 +1,8 @@
-//! How a fabric is wired, as `/api/v1/topology` tells it.
+//! The model of `/api/v1/topology`.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Verdicts, Word};
+use super::{Label, Verdicts};
 
 /// How all fabrics are wired.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Topology {
     /// The cables between two switches, as one; `a` is the lower switch, or the earlier.
     pub bundles: Vec<Bundle>,
     /// Hosts and routers that no switch is between.
-    pub apart: Vec<Apart>,
+    pub apart: Vec<SwitchlessPair>,
 }
 
 /// A switch.
@@ -55,21 +55,21 @@ pub struct Switch {
     /// How many lead to switches of a lower level.
     pub down_links: usize,
     /// The worst of all its cables; null if it has none.
-    pub worst: Option<Word>,
+    pub worst: Option<Label>,
     /// The cables to hosts that are `watch` or `bad`, at most eight, the worst first.
     pub host_suspects: Vec<Suspect>,
     /// Congestion on the cables to its hosts.
     #[serde(default)]
-    pub host_congestion: Congested,
+    pub host_congestion: CongestionCounts,
     /// Congestion on all of its cables.
     #[serde(default)]
-    pub congestion: Congested,
+    pub congestion: CongestionCounts,
 }
 
 /// How congested some cables are: their ports that wait to send for at least 5 % of the time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Congested {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Congested"))]
+pub struct CongestionCounts {
     /// Cables with a congestion root at one of their ends: where a congestion starts.
     pub roots: usize,
     /// Cables with a victim at one of their ends, which waits for a root elsewhere, and no root.
@@ -78,19 +78,19 @@ pub struct Congested {
     pub most_wait: Option<f32>,
 }
 
-impl Congested {
-    /// That of several cables together.
+impl CongestionCounts {
+    /// The sum of both.
     #[must_use]
-    pub fn and(&self, other: &Congested) -> Congested {
+    pub fn and(&self, other: &CongestionCounts) -> CongestionCounts {
         let waits = [self.most_wait, other.most_wait];
-        Congested {
+        CongestionCounts {
             roots: self.roots + other.roots,
             victims: self.victims + other.victims,
             most_wait: waits.into_iter().flatten().reduce(f32::max),
         }
     }
 
-    /// Whether one of them is congested.
+    /// Whether any link is congested.
     pub fn is_any(&self) -> bool {
         self.roots + self.victims > 0
     }
@@ -110,7 +110,7 @@ pub struct Bundle {
     pub suspects: Vec<Suspect>,
     /// Congestion on them.
     #[serde(default)]
-    pub congestion: Congested,
+    pub congestion: CongestionCounts,
 }
 
 /// A cable that is `watch` or `bad`.
@@ -122,17 +122,17 @@ pub struct Suspect {
     /// As people call it.
     pub place: String,
     /// What it comes to.
-    pub verdict: Word,
+    pub verdict: Label,
 }
 
 /// Two nodes with a cable, and no switch between them; or one without any cable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Apart {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Apart"))]
+pub struct SwitchlessPair {
     /// The nodes' GUIDs and names.
     pub nodes: Vec<(String, String)>,
     /// The cable's id.
     pub link: Option<String>,
     /// What the cable comes to.
-    pub verdict: Option<Word>,
+    pub verdict: Option<Label>,
 }

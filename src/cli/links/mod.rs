@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::api::links::{Ask, links};
+use crate::api::Filter;
+use crate::api::links::links;
 use crate::api::model::{Links, Verdicts};
 use crate::config::Settings;
 use crate::config::options::{
@@ -58,14 +59,15 @@ pub struct LinksArgs {
 
 /// Tells what is known of the links, and ends.
 pub fn run(args: LinksArgs) -> Result<(), Fatal> {
-    let ask = Ask { suspect: args.suspect, fabric: args.of_fabric.clone() };
+    let filter =
+        Filter { suspect: args.suspect, fabric: args.of_fabric.clone(), ..Filter::default() };
     let json = args.json;
     let watch_for = args.watch_for.map(Duration::from);
     let is_glimpse = args.url.is_none() && watch_for.is_none();
     let told = if let Some(url) = &args.url {
-        remote::links(url, &ask, &args.access.with(Vec::new()))?
+        remote::links(url, &filter, &args.access.with(Vec::new()))?
     } else {
-        links(&sweep::sweep(&settings(args)?, watch_for.unwrap_or_default())?, &ask)
+        links(&sweep::sweep(&settings(args)?, watch_for.unwrap_or_default())?, &filter)
     };
     match write(&told, json) {
         // Whoever reads has enough.
@@ -80,7 +82,7 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
     }
     if !json {
         // Whatever becomes of it, what was asked for is written.
-        let _ = writeln!(std::io::stderr(), "{}", summary(&told, &ask, is_glimpse));
+        let _ = writeln!(std::io::stderr(), "{}", summary(&told, &filter, is_glimpse));
     }
     Ok(())
 }
@@ -143,20 +145,15 @@ impl Style {
 }
 
 /// The last line: how many there are of what, and what more there is to do.
-fn summary(told: &Links, ask: &Ask, is_glimpse: bool) -> String {
+fn summary(told: &Links, filter: &Filter, is_glimpse: bool) -> String {
     if told.fabrics.is_empty() {
         return "no links: this exporter watches no fabric".into();
     }
-    let mut all = Verdicts::default();
-    for fabric in &told.fabrics {
-        all.ok += fabric.verdicts.ok;
-        all.unknown += fabric.verdicts.unknown;
-        all.watch += fabric.verdicts.watch;
-        all.bad += fabric.verdicts.bad;
-    }
+    let verdicts = told.fabrics.iter().map(|fabric| fabric.verdicts);
+    let all = verdicts.fold(Verdicts::default(), Verdicts::and);
     let unswept = told.fabrics.iter().filter(|fabric| fabric.swept_at.is_none());
     let unswept: Vec<&str> = unswept.map(|fabric| &*fabric.fabric).collect();
-    let found = all.ok + all.unknown + all.watch + all.bad;
+    let found = all.count();
     let shown: usize = told.fabrics.iter().map(|fabric| fabric.links.len()).sum();
     let mut parts = Vec::new();
     if !unswept.is_empty() {
@@ -165,10 +162,10 @@ fn summary(told: &Links, ask: &Ask, is_glimpse: bool) -> String {
     if found == 0 {
         parts.push("no links found".into());
     } else {
-        let counts =
-            [(all.bad, "bad"), (all.watch, "watch"), (all.unknown, "unknown"), (all.ok, "ok")];
-        let counts = counts.map(|(count, verdict)| format!("{} {verdict}", grouped(count as u64)));
-        let none = if ask.suspect && shown == 0 { "nothing suspect: " } else { "" };
+        let counts = all
+            .worst_first()
+            .map(|(verdict, count)| format!("{} {}", grouped(count as u64), verdict.label()));
+        let none = if filter.suspect && shown == 0 { "nothing suspect: " } else { "" };
         parts.push(format!("{none}{}", counts.join(", ")));
         if is_glimpse {
             parts.push(
@@ -213,8 +210,8 @@ mod tests {
                  --url of a running exporter",
             ),
         ] {
-            let ask = Ask { suspect, fabric: None };
-            assert_eq!(summary(&Links { fabrics }, &ask, is_glimpse), says);
+            let filter = Filter { suspect, ..Filter::default() };
+            assert_eq!(summary(&Links { fabrics }, &filter, is_glimpse), says);
         }
     }
 }

@@ -1,29 +1,18 @@
 //! Which links come first.
 
-use std::cmp::Ordering;
-
 use crate::api::model::{Link, Links};
 
 /// All links, the worst first: by verdict, then by what was measured and counted, then by name.
 pub fn worst_first(told: &Links) -> Vec<&Link> {
-    let links = told.fabrics.iter().flat_map(|fabric| &fabric.links);
-    let mut links: Vec<_> = links.map(|link| (link.rank(), link)).collect();
-    links.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| by_name(a.1, b.1)));
-    links.into_iter().map(|(_, link)| link).collect()
-}
-
-fn by_name(a: &Link, b: &Link) -> Ordering {
-    let name = |link: &Link| {
-        let ends = [0, 1].map(|end: usize| (link.ends[end].node.clone(), link.ends[end].port));
-        (link.fabric.clone(), ends)
-    };
-    name(a).cmp(&name(b))
+    let mut links: Vec<&Link> = told.fabrics.iter().flat_map(|fabric| &fabric.links).collect();
+    links.sort_by_cached_key(|link| link.rank());
+    links
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::{End, FabricLinks, InWindow};
+    use crate::api::model::{End, FabricLinks, WindowErrors};
 
     fn link(verdict: &'static str, errors: u64, ratio: Option<f64>, node: &str, port: u8) -> Link {
         let mut end = End { node: node.into(), port, ..End::default() };
@@ -31,7 +20,7 @@ mod tests {
             end.counters.insert("symbol_errors".into(), errors);
         }
         end.bit_errors.windows =
-            vec![InWindow { window: "12m".into(), errors: 0, seconds: 1.0, ratio }];
+            vec![WindowErrors { window: "12m".into(), errors: 0, seconds: 1.0, ratio }];
         Link { verdict: verdict.into(), ends: [end, End::default()], ..Link::default() }
     }
 

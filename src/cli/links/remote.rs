@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::api::Filter;
 use crate::api::LINKS;
-use crate::api::links::Ask;
 use crate::api::model::Links;
 use crate::cli::{Exit, Fatal};
 use crate::remote::{Access, Remote};
@@ -15,11 +15,11 @@ const LIMIT: Duration = Duration::from_secs(10);
 const MOST: u64 = 1 << 30;
 
 /// Asks the exporter at an address.
-pub fn links(url: &str, ask: &Ask, access: &Access) -> Result<Links, Fatal> {
+pub fn links(url: &str, filter: &Filter, access: &Access) -> Result<Links, Fatal> {
     let wrong = |problem: String| Fatal::new(Exit::Usage, format!("--url: {problem}"));
     let remote = Remote::new(url, access, LIMIT, LIMIT).map_err(wrong)?;
     let url = format!("{}{LINKS}", remote.name());
-    let (status, body) = get(&remote, ask).map_err(|error| {
+    let (status, body) = get(&remote, filter).map_err(|error| {
         let problem = format!("{url} does not answer: {error}; is an exporter running there?");
         Fatal::new(Exit::Failed, problem)
     })?;
@@ -38,12 +38,12 @@ pub fn links(url: &str, ask: &Ask, access: &Access) -> Result<Links, Fatal> {
     }
 }
 
-fn get(remote: &Remote, ask: &Ask) -> Result<(u16, Vec<u8>), ureq::Error> {
+fn get(remote: &Remote, filter: &Filter) -> Result<(u16, Vec<u8>), ureq::Error> {
     let mut request = remote.get(LINKS);
-    if ask.suspect {
+    if filter.suspect {
         request = request.query("suspect", "true");
     }
-    if let Some(fabric) = &ask.fabric {
+    if let Some(fabric) = &filter.fabric {
         request = request.query("fabric", fabric);
     }
     let mut answer = request.call()?;

@@ -157,7 +157,7 @@ fn counts_of(end: &End) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::model::Because;
+    use crate::api::model::LinkReason;
 
     fn bad() -> Link {
         let end = |node: &str, port, counters: &[(&'static str, u64)]| End {
@@ -171,7 +171,7 @@ mod tests {
         Link {
             fabric: "f".into(),
             verdict: "bad".into(),
-            reasons: vec![Because {
+            reasons: vec![LinkReason {
                 reason: "flapping".into(),
                 weight: "bad".into(),
                 evidence: "went down 3 times, for 44 s in all".into(),

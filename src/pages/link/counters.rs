@@ -1,44 +1,42 @@
-//! What both ends of a cable counted, and the bits that came in wrong.
+//! The counters of both ends of a link, and their bit errors.
 
 use maud::{Markup, html};
 
 use crate::api::model::port::{LinkDetail, Port};
-use crate::pages::words;
+use crate::pages::components;
 use fabric_history::clock::Clock;
 use ib_mad::counter::{CounterKind, CounterRow, TABLE};
 
-/// Errors at both ends, and bit errors against their limits.
+/// The counters of both ends except traffic, and bit error ratios with their limits.
 pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
     let ports = &detail.ports;
-    let counted: Vec<&CounterRow> = TABLE
-        .iter()
-        .filter(|row| row.kind != CounterKind::Traffic)
+    let rows = TABLE.iter().filter(|row| row.kind != CounterKind::Traffic);
+    let read: Vec<&CounterRow> = rows
         .filter(|row| ports.iter().any(|port| port.counters.contains_key(row.metric)))
         .collect();
-    let is_still =
+    let is_zero =
         |row: &&&CounterRow| ports.iter().all(|port| of(port, row).is_none_or(|count| count == 0));
-    let (still, moved): (Vec<&CounterRow>, Vec<&CounterRow>) =
-        counted.iter().partition(|row| is_still(row));
+    let (zero, nonzero): (Vec<&CounterRow>, Vec<&CounterRow>) = read.iter().partition(is_zero);
     html! {
         h2 { "Errors and waits" }
-        @if counted.is_empty() {
+        @if read.is_empty() {
             p .quiet { "Neither end's counters were read." }
-        } @else if moved.is_empty() {
+        } @else if nonzero.is_empty() {
             p { "Nothing was counted at either end." }
         } @else {
-            (table(ports, &moved))
+            (table(ports, &nonzero))
         }
-        @if !still.is_empty() {
+        @if !zero.is_empty() {
             details {
-                summary { (still.len()) " counters stand at zero" }
-                (table(ports, &still))
+                summary { (zero.len()) " counters stand at zero" }
+                (table(ports, &zero))
             }
         }
         (bits(ports, clock, detail.swept_at.as_deref()))
     }
 }
 
-/// A counter of an end, in its metric's unit.
+/// A counter of a port, in the unit of its metric.
 fn of(port: &Port, row: &CounterRow) -> Option<u64> {
     port.counters.get(row.metric).copied()
 }
@@ -52,7 +50,7 @@ fn table(ports: &[Port; 2], rows: &[&CounterRow]) -> Markup {
                 th scope="col" { "What it counts" }
             } }
             tbody { @for row in rows { tr {
-                th scope="row" { abbr title=(row.ibta) { (words::plain(row.metric)) } }
+                th scope="row" { abbr title=(row.ibta) { (components::label_text(row.metric)) } }
                 @for port in ports { td .n { (cell(port, row)) } }
                 td .quiet { (row.help) }
             } } }
@@ -61,14 +59,14 @@ fn table(ports: &[Port; 2], rows: &[&CounterRow]) -> Markup {
 }
 
 fn cell(port: &Port, row: &CounterRow) -> Markup {
-    let full = |names: &[crate::api::model::Word]| names.iter().any(|name| name == row.metric);
+    let full = |names: &[crate::api::model::Label]| names.iter().any(|name| name == row.metric);
     html! {
         @match of(port, row) {
             None => span .quiet { "not read" },
             Some(0) => span .quiet { "0" },
             Some(count) => {
                 @if full(&port.saturated) { abbr title="The field was full at least once: the total is a lower bound." { "≥ " } }
-                (words::count(count))
+                (components::count(count))
                 @if full(&port.stuck) { " " span .verdict.watch { "full" } }
             }
         }
@@ -90,12 +88,12 @@ fn bits(ports: &[Port; 2], clock: &Clock, swept_at: Option<&str>) -> Markup {
                     @let all = port.bit_errors.windows.len();
                     @if nth == 0 { th scope="rowgroup" rowspan=(all) { (port.name.label()) } }
                     td { (window.window) }
-                    td .n { (words::count(window.errors.into())) }
+                    td .n { (components::count(window.errors.into())) }
                     td .n { (format!("{:.0} s", window.seconds)) }
                     td .n { (ratio(port, window.ratio)) }
                     @if nth == 0 {
                         td .n rowspan=(all) { @if let Some(limit) = port.bit_errors.limit { (format!("{limit:.0e}")) } @else { "none" } }
-                        td rowspan=(all) { (judged(&port.bit_errors.judgement)) }
+                        td rowspan=(all) { (judgement(&port.bit_errors.judgement)) }
                     }
                 } } } }
             } }
@@ -106,7 +104,7 @@ fn bits(ports: &[Port; 2], clock: &Clock, swept_at: Option<&str>) -> Markup {
                 "; the limit is " (format!("{:.0e}", mended.limit)) "."
                 @if mended.stale {
                     " The counter is full: this is the last ratio that is known"
-                    @if let Some(at) = &mended.measured_at { ", measured " (words::since(clock, at, swept_at)) }
+                    @if let Some(at) = &mended.measured_at { ", measured " (components::timestamp_and_age(clock, at, swept_at)) }
                     "."
                 }
             }
@@ -126,13 +124,13 @@ fn ratio(port: &Port, ratio: Option<f64>) -> Markup {
     }
 }
 
-/// What all windows of a direction come to together.
-fn judged(judgement: &str) -> Markup {
-    let class = match judgement {
+/// The judgement of all windows of a port together.
+fn judgement(label: &str) -> Markup {
+    let class = match label {
         "over" => "bad",
         "raised" => "watch",
         "fine" => "ok",
         _ => "unknown",
     };
-    html! { span class={ "verdict " (class) } { (judgement) } }
+    html! { span class={ "verdict " (class) } { (label) } }
 }

@@ -1,26 +1,26 @@
-//! Both ends of a cable, side by side.
+//! A table of both ends of a link.
 
 use std::time::Duration;
 
 use maud::{Markup, html};
 
 use crate::api::model::port::{LinkDetail, Port};
-use crate::pages::words;
+use crate::pages::components;
 use fabric_history::clock::Clock;
 use ib_health::evidence;
 use ib_health::outage::Downtime;
 use ib_mad::Counter;
 use ib_mad::counter::LINK_ERRORS;
 
-/// A line of the table: what it says, and what of an end.
-type Line = (&'static str, fn(&Port, &str) -> Option<Markup>);
+/// A row of the table: its heading, and the cell of a port in the fabric of this name.
+type Row = (&'static str, fn(&Port, &str) -> Option<Markup>);
 
-/// The table; lines that say nothing of either end are left out.
-const LINES: [Line; 12] = [
+/// The rows. One without a cell for either end is left out.
+const ROWS: [Row; 12] = [
     ("Port", |port, fabric| {
         Some(html! {
-            (words::node(fabric, &port.name.guid, &port.name.node)) ", " (words::kind(&port.name.node_type))
-            ", " (words::port_number(fabric, &port.name))
+            (components::node(fabric, &port.name.guid, &port.name.node)) ", " (components::node_kind(&port.name.node_type))
+            ", " (components::port_number(fabric, &port.name))
         })
     }),
     ("Node answers", |port, _| Some(html! { @if port.up { "yes" } @else { strong { "no" } } })),
@@ -31,13 +31,13 @@ const LINES: [Line; 12] = [
     ("Runs at", |port, _| {
         let (width, speed) = (port.width.as_deref()?, port.speed.as_deref()?);
         Some(
-            html! { (width) " " (speed) @if let Some(rate) = port.rate { ", " (words::rate(rate)) } },
+            html! { (width) " " (speed) @if let Some(rate) = port.rate { ", " (components::bit_rate(rate)) } },
         )
     }),
     ("Both ends can do", |port, _| {
         let best = port.supported_rate?;
         Some(html! {
-            (words::rate(best))
+            (components::bit_rate(best))
             @if port.rate.is_some_and(|rate| rate < best) {
                 @let is_fault = port.reasons.iter().any(|reason| reason == "width" || reason == "speed");
                 " " span .quiet[!is_fault] .verdict[is_fault] .watch[is_fault] { "runs slower" }
@@ -46,19 +46,22 @@ const LINES: [Line; 12] = [
     }),
     ("Error correction", |port, _| port.fec.as_deref().map(|fec| html! { (fec) })),
     ("Link errors", |port, _| {
-        port.read_at.as_ref().map(|_| words::summed(port, &LINK_ERRORS, Some(port.errors)))
+        port.read_at
+            .as_ref()
+            .map(|_| components::counter_sum(port, &LINK_ERRORS, Some(port.errors)))
     }),
     ("Discards", |port, _| {
-        port.discards.map(|_| words::summed(port, &[Counter::XmitDiscards], port.discards))
+        port.discards
+            .map(|_| components::counter_sum(port, &[Counter::XmitDiscards], port.discards))
     }),
     ("Waits to send", |port, _| {
         port.wait_ratio.map(|ratio| html! {
-            (words::share(ratio)) " of the time"
+            (components::percent(ratio)) " of the time"
             @if !port.tick_told { " " span .quiet { "(the device does not tell how long its tick is)" } }
         })
     }),
     ("Congestion", |port, fabric| match &port.congestion {
-        Some(part) => Some(words::congestion(part, fabric)),
+        Some(part) => Some(components::congestion(part, fabric)),
         None => port.wait_ratio.map(|_| html! { "none" }),
     }),
     ("Impossible values", |port, _| {
@@ -69,7 +72,7 @@ const LINES: [Line; 12] = [
                     "; now: "
                     @for (nth, counter) in port.impossible.iter().enumerate() {
                         @if nth > 0 { ", " }
-                        (words::plain(counter))
+                        (components::label_text(counter))
                     }
                 }
             }
@@ -81,7 +84,7 @@ const LINES: [Line; 12] = [
     }),
 ];
 
-/// Both ends, and what the link went through.
+/// The table, and the outages of the link.
 pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
     let (ports, fabric) = (&detail.ports, &*detail.link.fabric);
     html! {
@@ -91,8 +94,8 @@ pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
                 td {}
                 @for port in ports { th scope="col" { (port.name.label()) } }
             } }
-            tbody { @for (name, tell) in LINES {
-                @let cells = [0, 1].map(|end| tell(&ports[end], fabric));
+            tbody { @for (name, cell) in ROWS {
+                @let cells = ports.each_ref().map(|port| cell(port, fabric));
                 @if cells.iter().any(Option::is_some) { tr {
                     th scope="row" { (name) }
                     @for cell in cells { td { @if let Some(cell) = cell { (cell) } @else { span .quiet { "not known" } } } }
@@ -118,7 +121,7 @@ fn outages(detail: &LinkDetail, clock: &Clock) -> Markup {
             div { dt { "Retrained by itself" } dd { (detail.recoveries) } }
             div { dt { "Went down or came up last" } dd {
                 @match &link.last_change {
-                    Some(last) => (words::since(clock, last, detail.swept_at.as_deref())),
+                    Some(last) => (components::timestamp_and_age(clock, last, detail.swept_at.as_deref())),
                     None => "never, as far as is known",
                 }
             } }

@@ -1,75 +1,74 @@
-//! `/link/{id}`: a cable, both of its ends side by side, and what it went through.
+//! `/link/{id}`: a link, its evidence, both of its ends, and its past.
 
 mod counters;
-mod course;
 mod ends;
-mod gone;
+mod history;
+
+use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::api::archive::Said;
-use crate::api::detail::in_fabrics;
-use crate::api::model::port::LinkDetail;
-use crate::api::ports;
+use crate::api::history_service::QueryResult;
+use crate::api::model::port::{LinkDetail, Port};
+use crate::api::ports::{link_by_id, ports_of};
+use crate::api::selected;
+use crate::api::view::FabricView;
 use fabric_history::clock::Clock;
-use ib_fabric::topology::LinkId;
+use fabric_observation::Observation;
+use ib_fabric::topology::{End, LinkId};
 
-use super::ask::{self, Asked};
-use super::page::{Page, problem};
-use super::past::{self, Choice};
-use super::{Desk, address, words};
+use super::history_query::{self, WindowChoice};
+use super::page::{Page, Problem};
+use super::query_params::{QueryParams, check_fabric, not_swept};
+use super::{PageContext, address, components};
 
-pub(super) async fn get(State(desk): State<Desk>, Path(id): Path<String>, said: Said) -> Response {
-    let Ok(id) = id.parse::<LinkId>() else {
-        let what = format!(
+pub(super) async fn get(
+    State(context): State<PageContext>,
+    Path(id): Path<String>,
+    query: QueryResult,
+) -> Result<Response, Problem> {
+    let id = id.parse::<LinkId>().map_err(|_| {
+        let text = format!(
             "{id:?} is not the id of a cable. One is written as both of its ends, each a GUID and a port: \
              0x00aa000000000001:5-0x00aa000000000002:1."
         );
-        return problem(StatusCode::NOT_FOUND, "No such link", &what);
-    };
-    let asked = Asked::from(said);
-    let exposition = desk.exposition();
+        Problem::not_found("No such link", text)
+    })?;
+    let query = QueryParams::from(query);
+    let exposition = context.exposition();
     let fabrics = &exposition.board().fabrics;
-    if let Some(refusal) = ask::unknown_fabric(fabrics, asked.fabric()) {
-        return refusal;
-    }
-    let now = in_fabrics(fabrics, asked.fabric(), |of| {
-        ports::find(of, id).map(|cable| ports::link(of, cable))
-    });
-    let fabric = now.as_ref().map(|now| now.link.fabric.clone());
-    let fabric = fabric.or_else(|| asked.fabric().map(str::to_owned));
-    let window = match Choice::asked(&asked, course::USUAL) {
-        Ok(window) => window,
-        Err(what) => return problem(StatusCode::BAD_REQUEST, "No such window", &what),
-    };
-    let of = fabric.clone();
-    let past = past::ask(desk.archive(), move |reader| {
-        course::Trend::read(reader, id, of.as_deref(), window)
+    check_fabric(fabrics, query.fabric())?;
+    let link = link_by_id(fabrics, query.fabric(), id);
+    let fabric = link.as_ref().map(|link| &*link.link.fabric).or(query.fabric());
+    let window = WindowChoice::parse(&query, history::DEFAULT_WINDOW)
+        .map_err(|text| Problem::bad_request("No such window", text))?;
+    let wanted_fabric = fabric.map(str::to_owned);
+    let past = history_query::run(&context.history, move |reader| {
+        history::LinkPast::read(reader, id, wanted_fabric.as_deref(), window)
     })
     .await;
     let clock = Clock::now();
-    let history = course::section(&past, id, fabric.as_deref(), window, &clock);
-    let Some(link) = now else {
-        let known = gone::known(fabrics, asked.fabric(), id);
-        let main = html! { (known) (history) };
-        return Page::new("No such link now", address::LINKS, main)
-            .answer_with(StatusCode::NOT_FOUND);
+    let past = history::section(&past, id, fabric, window, &clock);
+    let Some(link) = link else {
+        let main = html! { (missing_link(fabrics, query.fabric(), id)) (past) };
+        let page = Page::new("No such link now", address::LINKS, main);
+        return Ok(page.respond_with(StatusCode::NOT_FOUND));
     };
     let title = format!("{} – {}", link.ports[0].name.label(), link.ports[1].name.label());
     let main = html! {
         (gist(&link, &clock))
-        (why(&link))
-        (history)
+        (reasons(&link))
+        (past)
         (ends::section(&link, &clock))
         (counters::section(&link, &clock))
     };
-    Page::new(&title, address::LINKS, main).answer()
+    Ok(Page::new(&title, address::LINKS, main).respond())
 }
 
-/// What it comes to, in two lines.
+/// The verdict and the state of the link in two lines.
 fn gist(detail: &LinkDetail, clock: &Clock) -> Markup {
     let link = &detail.link;
     let now = detail.swept_at.as_deref();
@@ -80,34 +79,79 @@ fn gist(detail: &LinkDetail, clock: &Clock) -> Markup {
     };
     html! {
         p .gist {
-            (words::verdict(&link.verdict))
-            @if let Some(since) = &link.since { " since " (words::since(clock, since, now)) }
+            (components::verdict(&link.verdict))
+            @if let Some(since) = &link.since { " since " (components::timestamp_and_age(clock, since, now)) }
             " · " (carries)
             @if let (Some(width), Some(speed)) = (&link.width, &link.speed) {
                 " · " (width) " " (speed)
-                @if let Some(rate) = link.rate { ", " (words::rate(rate)) }
+                @if let Some(rate) = link.rate { ", " (components::bit_rate(rate)) }
             }
         }
         p .quiet {
             "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &link.fabric)])) { (link.fabric) }
             " · link " code { (link.link) }
-            @if let Some(now) = now { " · as of " (words::since(clock, now, None)) }
+            @if let Some(now) = now { " · as of " (components::timestamp_and_age(clock, now, None)) }
         }
     }
 }
 
-fn why(detail: &LinkDetail) -> Markup {
+/// The reasons of the verdict, and the suggested repair.
+fn reasons(detail: &LinkDetail) -> Markup {
     let link = &detail.link;
     html! {
         @if !link.reasons.is_empty() {
             h2 { "Why" }
             ul .reasons { @for because in &link.reasons { li {
-                span class={ "verdict " (because.weight) } { (words::plain(&because.reason)) }
+                span class={ "verdict " (because.weight) } { (components::label_text(&because.reason)) }
                 " " (because.evidence) "."
             } } }
         }
         @if let Some(repair) = &link.repair {
             p .repair { strong { "To try first: " } (repair.what) }
+        }
+    }
+}
+
+/// The state of both ends now, in each of the selected fabrics.
+fn missing_link(fabrics: &[Arc<Observation>], fabric: Option<&str>, id: LinkId) -> Markup {
+    html! {
+        p { "No cable leads from one of these ports to the other now: " code { (id) } "." }
+        @if let Some(why) = not_swept(fabrics, fabric) { p { (why) } }
+        @for observation in selected(fabrics, fabric) {
+            @if let Some(view) = FabricView::new(observation) {
+                @if fabrics.len() > 1 { h2 { "In fabric " (view.name) } }
+                ul { @for end in id.ends() { li { (end_now(view, end)) } } }
+            }
+        }
+    }
+}
+
+fn end_now(view: FabricView<'_>, end: End) -> Markup {
+    let (guid, number) = end;
+    let Some(node) = view.snapshot.fabric.node_by_guid(guid) else {
+        return html! { "No node has the GUID " code { (guid) } "." };
+    };
+    let name = &view.snapshot.fabric.node(node).name;
+    let ports = ports_of(view, node);
+    let Some(port) = ports.iter().find(|port| port.name.port == number) else {
+        return html! {
+            a href=(address::node(view.name, guid)) { (name) } " has no port " (number) "."
+        };
+    };
+    html! { (components::port(view.name, &port.name)) " " (link_now(view, port)) }
+}
+
+fn link_now(view: FabricView<'_>, port: &Port) -> Markup {
+    html! {
+        @match (&port.peer, &port.link) {
+            (Some(peer), Some(link)) => {
+                @if peer.connected { "leads to " } @else { "has no link now; its cable led to " }
+                (peer.name.label()) ": "
+                a href=(address::link(view.name, link)) { "that link" }
+                @if let Some(verdict) = &port.verdict { " (" (components::verdict(verdict)) ")" }
+                "."
+            }
+            _ => "has no cable now.",
         }
     }
 }

@@ -1,75 +1,69 @@
-//! Where the switches of a picture stand: in rows by their level, and where they are too many, several in
-//! one box.
+//! The layout of the topology picture: a row of boxes for each level, and lines between them. In a row that would
+//! be too wide to read, several switches share a box.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use crate::api::model::Verdicts;
-use crate::api::model::topology::{Congested, Suspect, Switch, Topology};
+use crate::api::model::topology::{CongestionCounts, Suspect, Switch, Topology};
+use crate::api::model::{Verdicts, verdict_from};
 use ib_health::Verdict;
 
-/// How many boxes a row has at the most: names beneath one another's neighbours can be read so.
-pub(super) const WIDEST: usize = 20;
+/// The most boxes in a row: their names can still be read.
+pub(super) const MAX_BOXES: usize = 20;
 
-/// The rows, the highest level first, and what is between their boxes.
+/// The rows, the highest level first, and the lines between their boxes.
 #[derive(Debug, Default)]
 pub(super) struct Layout<'a> {
     pub(super) rows: Vec<Row>,
     pub(super) lines: Vec<Line<'a>>,
-    /// Whether a box stands for several switches.
-    pub(super) is_shrunk: bool,
 }
 
-/// A level's boxes.
+/// The boxes of a level.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) level: Option<u8>,
-    pub(super) boxes: Vec<Cell>,
+    pub(super) boxes: Vec<SwitchBox>,
 }
 
-/// A switch, or several.
+/// One switch or several.
 #[derive(Debug)]
-pub(super) struct Cell {
+pub(super) struct SwitchBox {
     /// Their places in the list of switches.
-    pub(super) members: std::ops::Range<usize>,
-    /// How many hosts they have.
+    pub(super) members: Range<usize>,
+    /// The number of their hosts.
     pub(super) hosts: usize,
-    /// What the cables to those come to.
+    /// The verdicts of the links to these.
     pub(super) to_hosts: Verdicts,
-    /// The worst of all their cables.
+    /// The worst verdict of all their links.
     pub(super) worst: Option<Verdict>,
 }
 
-/// The cables between two boxes.
+/// The links between two boxes.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
-    /// Row and place in it of each box; the first is in the higher row, or left of the other.
+    /// The row of each box and its place in the row; the first is in the higher row, or left of the other.
     pub(super) ends: [(usize, usize); 2],
     pub(super) verdicts: Verdicts,
-    /// Some of those that want a look, the worst first.
+    /// Some of the links that are watch or bad, the worst first.
     pub(super) suspects: Vec<&'a Suspect>,
-    pub(super) congestion: Congested,
-}
-
-/// The worst of a switch's cables, read back.
-pub(super) fn worst(label: Option<&str>) -> Option<Verdict> {
-    Verdict::ALL.into_iter().find(|verdict| Some(verdict.label()) == label)
+    pub(super) congestion: CongestionCounts,
 }
 
 impl<'a> Layout<'a> {
-    pub(super) fn of(topology: &'a Topology) -> Self {
+    pub(super) fn new(topology: &'a Topology) -> Self {
         let switches = &topology.switches;
-        let mut rows = Vec::new();
-        // They are in the order of levels.
-        for of_level in runs(0..switches.len(), |place| switches[place].level) {
-            let level = switches[of_level.start].level;
-            let boxes = boxes(switches, of_level);
-            rows.push(Row { level, boxes });
-        }
-        rows.reverse();
+        // The switches are in the order of levels.
+        let levels = runs(0..switches.len(), |place| switches[place].level).into_iter().rev();
+        let rows: Vec<Row> = levels
+            .map(|members| Row {
+                level: switches[members.start].level,
+                boxes: boxes(switches, members),
+            })
+            .collect();
         let mut box_of = vec![(0, 0); switches.len()];
         for (row, of_row) in rows.iter().enumerate() {
-            for (place, cell) in of_row.boxes.iter().enumerate() {
-                box_of[cell.members.clone()].fill((row, place));
+            for (place, it) in of_row.boxes.iter().enumerate() {
+                box_of[it.members.clone()].fill((row, place));
             }
         }
         let mut lines: BTreeMap<[(usize, usize); 2], Line<'a>> = BTreeMap::new();
@@ -77,16 +71,16 @@ impl<'a> Layout<'a> {
             let (Some(&a), Some(&b)) = (box_of.get(bundle.a), box_of.get(bundle.b)) else {
                 continue;
             };
-            let ends = [a.min(b), a.max(b)];
-            // What is within a box is told by its colour.
+            // The color of a box shows the links within it.
             if a == b {
                 continue;
             }
+            let ends = [a.min(b), a.max(b)];
             let line = lines.entry(ends).or_insert_with(|| Line {
                 ends,
                 verdicts: Verdicts::default(),
                 suspects: Vec::new(),
-                congestion: Congested::default(),
+                congestion: CongestionCounts::default(),
             });
             line.congestion = line.congestion.and(&bundle.congestion);
             line.verdicts = line.verdicts.and(bundle.verdicts);
@@ -94,26 +88,22 @@ impl<'a> Layout<'a> {
         }
         let mut lines: Vec<Line<'a>> = lines.into_values().collect();
         for line in &mut lines {
-            line.suspects.sort_by_key(|suspect| std::cmp::Reverse(worst(Some(&suspect.verdict))));
+            line.suspects.sort_by_key(|suspect| std::cmp::Reverse(verdict_from(&suspect.verdict)));
         }
         // The worst are drawn last, above the others.
         lines.sort_by_key(|line| line.verdicts.worst());
-        let is_shrunk = rows.iter().flat_map(|row| &row.boxes).any(|cell| cell.members.len() > 1);
-        Layout { rows, lines, is_shrunk }
+        Layout { rows, lines }
     }
 
-    /// Whether any cable leads from a row to itself.
+    /// Whether a line leads from a row to itself.
     pub(super) fn has_arcs(&self, row: usize) -> bool {
         self.lines.iter().any(|line| line.ends.iter().all(|end| end.0 == row))
     }
 }
 
-/// Spans of neighbours that have something in common.
-fn runs<K: PartialEq>(
-    all: std::ops::Range<usize>,
-    key: impl Fn(usize) -> K,
-) -> Vec<std::ops::Range<usize>> {
-    let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
+/// Splits a range into runs of neighbors with the same key.
+fn runs<K: PartialEq>(all: Range<usize>, key: impl Fn(usize) -> K) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
     for place in all {
         match runs.last_mut() {
             Some(run) if key(run.start) == key(place) => run.end = place + 1,
@@ -123,24 +113,23 @@ fn runs<K: PartialEq>(
     runs
 }
 
-/// A level's switches: each by itself, else group by group, else so many neighbours together as must be.
-fn boxes(switches: &[Switch], of_level: std::ops::Range<usize>) -> Vec<Cell> {
+/// The boxes of a level: one for each switch, or for each group, or for as many neighbors as needed.
+fn boxes(switches: &[Switch], of_level: Range<usize>) -> Vec<SwitchBox> {
     let single: Vec<_> = of_level.clone().map(|place| place..place + 1).collect();
     let groups = runs(of_level, |place| switches[place].group);
-    let units = if single.len() > WIDEST && groups.len() > 1 { groups } else { single };
-    let together = units.len().div_ceil(WIDEST).max(1);
-    let cells = units.chunks(together).filter_map(|units| {
+    let units = if single.len() > MAX_BOXES && groups.len() > 1 { groups } else { single };
+    let per_box = units.len().div_ceil(MAX_BOXES).max(1);
+    let boxes = units.chunks(per_box).filter_map(|units| {
         let members = units.first()?.start..units.last()?.end;
         let of = &switches[members.clone()];
-        let to_hosts = of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.to_hosts));
-        Some(Cell {
+        Some(SwitchBox {
             members,
             hosts: of.iter().map(|switch| switch.hosts).sum(),
-            to_hosts,
-            worst: of.iter().filter_map(|switch| worst(switch.worst.as_deref())).max(),
+            to_hosts: of.iter().fold(Verdicts::default(), |sum, it| sum.and(it.to_hosts)),
+            worst: of.iter().filter_map(|it| verdict_from(it.worst.as_deref()?)).max(),
         })
     });
-    cells.collect()
+    boxes.collect()
 }
 
 #[cfg(test)]
@@ -162,29 +151,30 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_never_wider_than_can_be_read() {
-        for (levels, rows, shrunk) in [
+    fn wide_rows_put_several_switches_in_a_box() {
+        for (levels, rows, shares) in [
             (&[(1, 4, 9), (2, 2, 9)][..], &[2, 4][..], false),
             (&[(1, 20, 99), (2, 20, 99)], &[20, 20], false),
-            // No groups: neighbours stand together.
+            // No groups: neighbors share a box.
             (&[(1, 200, 999), (2, 16, 99)], &[16, 20], true),
-            // Pods of 32, planes of 3: of the planes, two stand together.
+            // Pods of 32, planes of 3: two planes share a box.
             (&[(1, 224, 32), (2, 224, 32), (3, 96, 3)], &[16, 7, 7], true),
             (&[(1, 500, 999)], &[20], true),
             (&[], &[], false),
         ] {
             let topology = Topology { switches: switches(levels), ..Topology::default() };
-            let layout = Layout::of(&topology);
+            let layout = Layout::new(&topology);
             let wide: Vec<usize> = layout.rows.iter().map(|row| row.boxes.len()).collect();
-            assert_eq!((wide.as_slice(), layout.is_shrunk), (rows, shrunk), "{levels:?}");
-            let all: usize =
-                layout.rows.iter().flat_map(|row| &row.boxes).map(|cell| cell.members.len()).sum();
-            assert_eq!(all, topology.switches.len());
+            let boxes = layout.rows.iter().flat_map(|row| &row.boxes);
+            let members: Vec<usize> = boxes.map(|it| it.members.len()).collect();
+            let is_shared = members.iter().any(|members| *members > 1);
+            assert_eq!((wide.as_slice(), is_shared), (rows, shares), "{levels:?}");
+            assert_eq!(members.iter().sum::<usize>(), topology.switches.len());
         }
     }
 
     #[test]
-    fn cables_between_boxes_are_one_line_with_the_worst_of_them() {
+    fn links_between_two_boxes_are_one_line() {
         let suspect = Suspect { verdict: "bad".into(), ..Suspect::default() };
         let bundle = |a, b, bad| Bundle {
             a,
@@ -198,14 +188,14 @@ mod tests {
             bundles: vec![bundle(0, 40, 0), bundle(1, 40, 1), bundle(0, 1, 0), bundle(0, 25, 0)],
             ..Topology::default()
         };
-        let layout = Layout::of(&topology);
-        let told: Vec<_> = layout
+        let layout = Layout::new(&topology);
+        let lines: Vec<_> = layout
             .lines
             .iter()
             .map(|line| (line.ends, line.verdicts.count(), line.suspects.len()))
             .collect();
-        // Within the group of the first 20 nothing is drawn; the worst comes last.
-        assert_eq!(told, [([(1, 0), (1, 1)], 2, 0), ([(0, 0), (1, 0)], 5, 1)]);
+        // No line within the box of the first 20; the worst line comes last.
+        assert_eq!(lines, [([(1, 0), (1, 1)], 2, 0), ([(0, 0), (1, 0)], 5, 1)]);
         assert!(layout.has_arcs(1) && !layout.has_arcs(0));
     }
 }

@@ -1,4 +1,4 @@
-//! The rules below alerts/: promtool tests them, and each alert has what whoever is woken by it needs.
+//! The rules in alerts/: promtool runs their unit tests, and each alert has what an on-call engineer needs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod proofs;
@@ -16,12 +16,12 @@ use rig::{Alertmanager, promql, rules};
 
 const RUNBOOKS: &str =
     "https://github.com/fabric-exporter/fabric-exporter/blob/main/alerts/runbooks/";
-/// What each runbook says of an alert, in this order.
+/// The sections of each runbook, in this order.
 const PARTS: [&str; 4] =
     ["**What it means**", "**How to confirm**", "**What to do**", "**What it is not**"];
-/// Metrics that are not the exporter's.
+/// Metrics of other programs.
 const FOREIGN: [&str; 1] = ["up"];
-/// Runs a program on files, and panics with what it says unless it likes them.
+/// Runs a program on files, and panics with its output if it fails.
 fn accepts(program: &str, verb: &[&str], files: &[PathBuf]) -> String {
     let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
     let (code, said) = fed(program, &[verb, &files].concat(), "");
@@ -29,19 +29,19 @@ fn accepts(program: &str, verb: &[&str], files: &[PathBuf]) -> String {
     said
 }
 
-/// Panics with all of them, if there are any.
+/// Panics with all problems, if there are any.
 fn none(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
 
 #[test]
-fn prometheus_takes_the_rules_and_their_tests_pass() {
+fn promtool_accepts_rules_and_rule_tests_pass() {
     accepts("promtool", &["check", "rules"], &rules::files("alerts", ".rules.yml"));
     accepts("promtool", &["test", "rules"], &rules::files("alerts/tests", ".test.yml"));
 }
 
 #[test]
-fn each_alert_is_shown_to_fire_and_to_be_silent() {
+fn each_alert_has_a_firing_and_a_silent_test() {
     let looks = proofs::looks();
     let problems: Vec<String> = rules::alerts()
         .iter()
@@ -59,9 +59,9 @@ fn each_alert_is_shown_to_fire_and_to_be_silent() {
     none(&problems);
 }
 
-/// A name twice in one view would be two alerts that Alertmanager takes for one.
+/// Two alerts with the same name in one view would be one for Alertmanager.
 #[test]
-fn an_alert_is_defined_once_for_each_view() {
+fn alerts_are_defined_once_for_each_view() {
     let mut seen = BTreeSet::new();
     for alert in rules::alerts() {
         assert!(seen.insert((alert.name.clone(), alert.view.clone())), "twice: {}", alert.shown());
@@ -69,7 +69,7 @@ fn an_alert_is_defined_once_for_each_view() {
 }
 
 #[test]
-fn each_alert_says_who_is_told_and_what() {
+fn alerts_have_severity_and_texts() {
     let mut problems = Vec::new();
     for alert in rules::alerts() {
         let severity = alert.rule.labels.get("severity").map(String::as_str);
@@ -86,7 +86,7 @@ fn each_alert_says_who_is_told_and_what() {
 }
 
 #[test]
-fn each_alert_has_a_runbook() {
+fn alerts_have_runbooks() {
     let mut problems = Vec::new();
     let alerts = rules::alerts();
     for alert in &alerts {
@@ -123,16 +123,16 @@ fn each_alert_has_a_runbook() {
     none(&problems);
 }
 
-/// Where a fabric is swept, each alert of a cable, a node and a congestion says where the exporter has
-/// its page.
+/// For a swept fabric, each alert about a link, a node or a congestion has the address of its page in the
+/// exporter.
 #[test]
-fn alerts_of_a_fabric_lead_to_their_pages() {
+fn fabric_alerts_have_page_addresses() {
     use fabric_exporter::api::address;
     let (link, guid) = ("0x0002c903000000a1:7-0x0002c903000000b2:1", "0x0002c903000000a1");
     let alerts = rules::alerts();
     for (file, least, page) in [
-        ("cables.rules.yml", 5, address::link("a", link.parse().unwrap())),
-        ("nodes.rules.yml", 2, address::node("a", guid.parse().unwrap())),
+        ("cables.rules.yml", 5, address::link("a", link)),
+        ("nodes.rules.yml", 2, address::node("a", guid)),
         (
             "congestion.rules.yml",
             1,
@@ -157,7 +157,7 @@ fn alerts_of_a_fabric_lead_to_their_pages() {
 }
 
 #[test]
-fn what_rules_ask_for_is_there() {
+fn rules_use_existing_metrics() {
     let rules = rules::all();
     let mut known = promql::exported();
     assert!(known.len() > 300, "{known:?}");
@@ -185,7 +185,7 @@ fn what_rules_ask_for_is_there() {
 }
 
 #[test]
-fn alertmanager_tells_whom_it_should() {
+fn alertmanager_routes_to_the_right_receiver() {
     let config = rules::path("alerts/alertmanager.yml");
     accepts("amtool", &["check-config"], std::slice::from_ref(&config));
     let flag = format!("--config.file={}", config.display());
@@ -201,16 +201,16 @@ fn alertmanager_tells_whom_it_should() {
     }
 }
 
-/// A rule of inhibition that names an alert that is no more says nothing, and nobody would know.
+/// An inhibition rule with the name of a removed alert has no effect, without any message.
 #[test]
-fn alertmanager_knows_the_alerts_by_their_names() {
+fn alertmanager_config_uses_existing_alert_names() {
     let alerts = rules::alerts();
     let text = rules::text(&rules::path("alerts/alertmanager.yml"));
     let matcher = Regex::new(r#"alertname=(~?)"([^"]+)""#).unwrap();
     let mut found = 0;
     for captures in matcher.captures_iter(&text) {
         found += 1;
-        // Of a regular expression each alternative must be one's, whether in or out of parentheses.
+        // Each alternative of a regular expression must be an alert, with or without parentheses.
         let (head, names) = match captures[2].split_once('(') {
             Some((head, rest)) => (head, rest.strip_suffix(')').unwrap()),
             None => ("", &captures[2]),
@@ -223,9 +223,9 @@ fn alertmanager_knows_the_alerts_by_their_names() {
     assert!(found > 5, "{found}");
 }
 
-/// Alerts that are kept for a while after their end overlap with what comes next on the same cable.
+/// Alerts with `keep_firing_for` overlap with the next alert on the same link.
 #[test]
-fn of_one_cable_one_page_goes_out() {
+fn one_cable_sends_one_page() {
     let config = rules::text(&rules::path("alerts/alertmanager.yml"));
     let alertmanager = Alertmanager::start(&config);
     let url = format!("--alertmanager.url=http://{}", alertmanager.address());
@@ -234,7 +234,7 @@ fn of_one_cable_one_page_goes_out() {
         assert_eq!(code, Some(0), "{said}");
         said
     };
-    // From what tells a technician most to what tells least.
+    // From the most specific to the least.
     let pages = [
         "InfinibandCableBad",
         "InfinibandLinkDown",
@@ -254,7 +254,7 @@ fn of_one_cable_one_page_goes_out() {
     amtool(&[&watch, &swept[..]].concat());
     let alone = ["alert", "add", "alertname=InfinibandLinkWidthReduced", "severity=page"];
     amtool(&[&alone, &other[..]].concat());
-    // Of each cable the first in the list is active, and of the other cable the only one.
+    // For each link the first in the list is active, and for the other link the only one.
     let wanted = BTreeSet::from([
         r#"alertname="InfinibandCableBad" device="mlx5_0" fabric="hosts""#,
         r#"alertname="InfinibandCableBad" fabric="swept""#,
@@ -275,6 +275,6 @@ fn of_one_cable_one_page_goes_out() {
 }
 
 #[test]
-fn the_table_of_alerts_is_made_from_the_rules() {
+fn alert_table_is_made_from_the_rules() {
     table::agrees(&rules::alerts());
 }

@@ -1,4 +1,4 @@
-//! What the unit tests of the rules show of each alert.
+//! The alerts that the rules' unit tests check.
 
 use std::collections::BTreeMap;
 
@@ -31,12 +31,12 @@ struct Expected {
     exp_labels: BTreeMap<String, String>,
 }
 
-/// A look at an alert at some time of some test.
+/// A check of an alert at a time in a test.
 pub struct Look {
-    /// The rules that are loaded.
+    /// The loaded rule files.
     files: Vec<String>,
     alert: String,
-    /// The views of those that fire; empty if none does.
+    /// The views of the firing alerts; empty if none fires.
     firing: Vec<Option<String>>,
 }
 

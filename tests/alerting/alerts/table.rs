@@ -1,4 +1,4 @@
-//! The table of docs/alerts.md, made from the rules.
+//! The table in docs/alerts.md, generated from the rules.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,8 @@ const PAGE: &str = "docs/alerts.md";
 const BEGIN: &str = "<!-- made by tests/alerting/alerts: begin -->\n";
 const END: &str = "<!-- made by tests/alerting/alerts: end -->\n";
 
-/// A summary without its templates: `{{ $labels.node }}` is *node*, and of what depends on a label the
-/// first is told.
+/// A summary without its templates: `{{ $labels.node }}` becomes *node*, and of text that depends on a label
+/// the first variant is used.
 fn in_words(template: &str) -> String {
     let mut words = String::new();
     let mut is_told = true;
@@ -36,7 +36,7 @@ fn in_words(template: &str) -> String {
 fn made(alerts: &[Alert]) -> String {
     let mut table =
         "| alert | severity | when | for | runbook |\n|---|---|---|---|---|\n".to_owned();
-    // What pages comes first.
+    // Paging alerts come first.
     let mut alerts: Vec<&Alert> = alerts.iter().collect();
     alerts.sort_by_key(|alert| {
         let rank = |alert: &Alert| alert.rule.labels["severity"] != "page";

@@ -1,5 +1,5 @@
-//! The names of the exporters of fabrics, recorded from a simulated fabric that two of ours watch, with a
-//! host on it that tells of its own port, too, and from a host whose fabric nobody sweeps.
+//! The metric names of other fabric exporters, recorded from a simulated fabric with two of our exporters and a
+//! host that exports its own port as well, and from a host whose fabric is not swept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,26 +11,26 @@ use crate::compat::{assert_healthy, prometheus, written};
 use test_rig::sysfs::{Device, Tree};
 use test_rig::{Exporter, Metrics, Prometheus, wait_until};
 
-/// What both fabrics of the test are called.
+/// The name of both fabrics in the test.
 const SWEPT: &str = "default";
 const ALONE: &str = "alone";
 
-/// Traffic to count, and nothing that happens: no link is to go down meanwhile. Quantum and ConnectX-6 answer all
-/// causes of errors; Quantum-2 and ConnectX-7 announce that they lack some.
+/// Traffic to count and no events: no link may go down meanwhile. Quantum and ConnectX-6 report all causes of errors;
+/// Quantum-2 and ConnectX-7 announce that they lack some.
 const STORY: &str = "\
 fabric:
   fat-tree: {levels: 2, hosts: 36, radix: 16, down: 9, up: 6, switch: quantum, hca: connectx-6}
 traffic: {load: 25%}
 ";
 
-/// The first host's HCA in it.
+/// The HCA of its first host.
 const FIRST_HCA: u64 = 0x0002_c903_0000_0000;
 
-/// GUID and number.
+/// GUID and port number.
 type Port = (String, String);
 type Labels = BTreeMap<String, String>;
 
-/// All that watches, and what it watches.
+/// All exporters, and what they watch.
 struct Stage {
     exporters: Vec<Exporter>,
     prometheus: Prometheus,
@@ -71,7 +71,7 @@ fn stage() -> Stage {
     let targets = exporters.iter().map(|it| it.address().to_owned()).collect();
     let prometheus =
         prometheus(vec![("fabric-exporter".into(), targets)], &["treydock", "guilbaults"]);
-    // The last rules of each file, and what comes from the host alone.
+    // The last rules of each file, and those that depend on the host alone.
     wait_until(Duration::from_secs(60), "the rules to have recorded", || {
         let is = |query: &str, number: f64| prometheus.number(query) == Some(number);
         let all = is("sum(up)", 4.0)
@@ -93,7 +93,7 @@ fn all(metrics: &Metrics, name: &str) -> impl Iterator<Item = Labels> {
     metrics.all(name).map(|(labels, _)| labels.clone())
 }
 
-/// What a query comes to: labels without the name, and values.
+/// The result of a query: labels without the name, and values.
 fn series(prometheus: &Prometheus, query: &str) -> Vec<(Labels, f64)> {
     let of = |it: &Value| {
         let mut labels: Labels = serde_json::from_value(it["metric"].clone()).unwrap();
@@ -104,7 +104,7 @@ fn series(prometheus: &Prometheus, query: &str) -> Vec<(Labels, f64)> {
 }
 
 impl Stage {
-    /// What a rule records of a fabric, by what makes it one of many.
+    /// The samples that a rule records for a fabric, by their distinguishing labels.
     fn recorded(&self, rule: &Rule, fabric: &str) -> Vec<(Labels, f64)> {
         let query = format!("{}{{fabric=\"{fabric}\"}}", rule.record);
         let mut told = series(&self.prometheus, &query);
@@ -114,7 +114,7 @@ impl Stage {
         told
     }
 
-    /// The bits of all values that ours had in the latest minute, by the sweeps of both.
+    /// The bits of all values that our metric had in the last minute, by the sweeps of both exporters.
     fn had(&self, ours: &str) -> BTreeMap<Port, BTreeSet<u64>> {
         let query = format!("{ours}{{fabric=\"{SWEPT}\", device=\"\"}}[1m]");
         let mut had: BTreeMap<Port, BTreeSet<u64>> = BTreeMap::new();
@@ -127,13 +127,13 @@ impl Stage {
         had
     }
 
-    /// The fabric's ports of nodes of a type.
+    /// The ports of nodes of a type in the fabric.
     fn ports_of(&self, node_type: &str) -> BTreeSet<Port> {
         let of_type = self.ports.iter().filter(|(_, labels)| labels["node_type"] == node_type);
         of_type.map(|(port, _)| port.clone()).collect()
     }
 
-    /// Each sample of a rule is one that ours had, at the port that its labels name.
+    /// Each sample of a rule equals one of ours, at the port that its labels name.
     fn assert_values(
         &self,
         row: &Row,
@@ -160,12 +160,12 @@ fn padded(guid: &str) -> String {
 }
 
 #[test]
-fn the_fabrics_exporters_names_are_recorded() {
+fn fabric_exporter_names_are_recorded() {
     let mut stage = stage();
     treydock(&stage);
     guilbaults(&stage);
     costs(&stage);
-    // A sweep that ends is a gap, and not the host's lesser number, which would be a reset to rate().
+    // When sweeps end there is a gap, not the host's smaller number, which `rate()` would take for a reset.
     for exporter in &mut stage.exporters[..2] {
         assert!(exporter.stop().success());
     }
@@ -173,7 +173,7 @@ fn the_fabrics_exporters_names_are_recorded() {
     wait_until(Duration::from_secs(60), "the sweeps to be gone", || {
         let gone = number(&format!("sum(infiniband_ports_seen{{fabric=\"{SWEPT}\"}})")).is_none();
         let info = format!("fabric_guid_port:infiniband_port_info:topk1{{fabric=\"{SWEPT}\"}}");
-        // The host's two ports.
+        // The two ports of the host.
         (gone && number(&format!("count({info})")) == Some(2.0)).then_some(())
     });
     let hcas = |fabric: &str| {
@@ -201,18 +201,18 @@ fn treydock(stage: &Stage) {
             let ports = stage.assert_values(row, rule, |labels| {
                 (labels["guid"].clone(), labels["port"].clone())
             });
-            // None is missing, and none is of the other side or of the host's Ethernet.
+            // None is missing, and none belongs to the other node type or to the host's Ethernet.
             assert_eq!(ports, stage.ports_of(side), "{}", rule.record);
             if rule.record.ends_with("transmit_data_bytes_total") {
                 carried += stage.recorded(rule, SWEPT).iter().map(|(_, value)| value).sum::<f64>();
             }
-            // Of a host whose fabric nobody sweeps, what its kernel counts; no switch, no Ethernet.
+            // Of a host whose fabric is not swept, the kernel's counters; no switch, no Ethernet.
             let count = stage.recorded(rule, ALONE).len();
             let is_kernels = stage
                 .prometheus
                 .number(&format!("count({}{{fabric=\"{ALONE}\", device=\"mlx4_0\"}})", row.ours));
             let expected = match (side, is_kernels) {
-                // These are not in the mlx4's old kernel.
+                // The old kernel of the mlx4 does not have these.
                 ("ca", Some(_)) => 3,
                 ("ca", None) if row.ours.contains("qp1") => 0,
                 ("ca", None) if row.per == Per::DetailedPort => 0,
@@ -226,7 +226,7 @@ fn treydock(stage: &Stage) {
 
     let gigabits = |lane: f64| 4.0 * lane * 1e9 / 8.0;
     for (name, alone) in [
-        // NDR, and FDR on the mlx4's faster port.
+        // NDR, and FDR on the faster port of the mlx4.
         ("rate_bytes_per_second", [gigabits(13.64), gigabits(100.0)]),
         ("raw_rate_bytes_per_second", [gigabits(14.0625), gigabits(100.0)]),
     ] {
@@ -251,13 +251,13 @@ fn treydock(stage: &Stage) {
     infos(stage, table.rows.iter().flat_map(|row| &row.rules));
 }
 
-/// How many series there are of one name, or of several, with some labels.
+/// The number of series with one name, or several, and some labels.
 fn count(stage: &Stage, names: &str, labels: &str) -> usize {
     let query = format!("{{__name__=~\"{names}\", fabric=\"{SWEPT}\", {labels}}}");
     stage.prometheus.query(&query).len()
 }
 
-/// What the page says that it costs.
+/// The number of series that the page gives.
 fn costs(stage: &Stage) {
     let [treydock, guilbaults, _] = exporters();
     let (guid, port) = (stage
@@ -282,7 +282,7 @@ fn costs(stage: &Stage) {
     assert_eq!(count(stage, "infiniband_.+|fabric_guid_port:.+", end), sum(&guilbaults));
 }
 
-/// What nodes are called and where ports lead, as theirs says it.
+/// The names of nodes and the destinations of ports, in the other exporters' terms.
 fn infos<'a>(stage: &Stage, rules: impl Iterator<Item = &'a Rule>) {
     let labels = |pairs: &[(&str, &str)]| -> Labels {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -322,7 +322,7 @@ fn infos<'a>(stage: &Stage, rules: impl Iterator<Item = &'a Rule>) {
         let alone: BTreeSet<Labels> =
             stage.recorded(rule, ALONE).into_iter().map(|(labels, _)| labels).collect();
         if rule.record == "infiniband_hca_info" {
-            // The one is called `node-1 mlx5_0` by its kernel, the other `node-1 HCA-1`.
+            // The kernel calls one `node-1 mlx5_0`, the other `node-1 HCA-1`.
             let names: BTreeSet<&str> = alone.iter().map(|labels| labels["hca"].as_str()).collect();
             assert_eq!(names, ["node-1", "node-1 mlx5_0"].into());
         } else {
@@ -354,7 +354,7 @@ fn guilbaults(stage: &Stage) {
             ] {
                 assert_eq!(labels[theirs], info[ours], "{theirs}");
             }
-            // As ibqueryerrors writes it.
+            // As ibqueryerrors prints it.
             assert!(!labels["local_guid"].starts_with("0x0"), "{labels:?}");
             port
         });
@@ -363,7 +363,7 @@ fn guilbaults(stage: &Stage) {
             assert_eq!(row.scale, Some(4));
             words = stage.recorded(rule, SWEPT).iter().map(|(_, value)| value).sum();
         }
-        // Without a sweep there is a local end alone.
+        // Without a sweep only the local end is known.
         for (labels, _) in stage.recorded(rule, ALONE) {
             let names: Vec<&str> = labels.keys().map(String::as_str).collect();
             assert_eq!(names, ["component", "local_guid", "local_name", "local_port"]);

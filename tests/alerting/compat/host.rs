@@ -1,4 +1,4 @@
-//! node_exporter and ours on the same host, in one Prometheus: its series and the recorded ones.
+//! node_exporter and our exporter on the same host, in one Prometheus: its series and the recorded ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use crate::compat::{assert_healthy, prometheus, written};
 use test_rig::sysfs::{Device, hgx};
 use test_rig::{Exporter, NodeExporter, Prometheus, wait_until};
 
-/// What of node_exporter's is not recorded, and why: counters_ext of an old mlx4 have the names here that
-/// newer kernels' have.
+/// Series of node_exporter that are not recorded, and why: counters_ext of an old mlx4 have the names that
+/// newer kernels have.
 const LEGACY: &str = "node_infiniband_legacy_";
 
-/// What has another value at devices with `legacy_…`, and which of theirs it has: 32 bits of data are full
-/// after seconds, and ours tells the 64 beside them.
+/// Series that differ on devices with `legacy_…`, and which value they have: 32-bit data counters are
+/// saturated after seconds, and we export the 64-bit ones next to them.
 const NARROW: [(&str, &str); 4] = [
     ("node_infiniband_port_data_received_bytes_total", "data_received_bytes_total"),
     ("node_infiniband_port_data_transmitted_bytes_total", "data_transmitted_bytes_total"),
@@ -21,7 +21,7 @@ const NARROW: [(&str, &str); 4] = [
     ("node_infiniband_port_packets_transmitted_total", "packets_transmitted_total"),
 ];
 
-/// What only ours has there, from counters_ext.
+/// Series that only we have, from counters_ext.
 const WIDE: [&str; 4] = [
     "node_infiniband_unicast_packets_received_total",
     "node_infiniband_unicast_packets_transmitted_total",
@@ -31,8 +31,8 @@ const WIDE: [&str; 4] = [
 
 type Series = BTreeMap<(String, BTreeMap<String, String>), String>;
 
-/// All `node_infiniband_…` of a job, without what a scrape adds.
-fn told(prometheus: &Prometheus, job: &str) -> Series {
+/// All `node_infiniband_…` series of a job, without the labels that a scrape adds.
+fn series_of_job(prometheus: &Prometheus, job: &str) -> Series {
     let query = format!("{{__name__=~\"node_infiniband_.+\", job=\"{job}\"}}");
     let mut series = Series::new();
     for it in prometheus.query(&query) {
@@ -49,7 +49,7 @@ fn told(prometheus: &Prometheus, job: &str) -> Series {
 }
 
 #[test]
-fn each_series_of_node_exporters_is_recorded() {
+fn all_node_exporter_series_are_recorded() {
     let tree = hgx();
     for device in [
         Device::mlx5_xdr("mlx5_20"),
@@ -69,7 +69,8 @@ fn each_series_of_node_exporters_is_recorded() {
         .map(|(job, address)| (job.to_owned(), vec![address.to_owned()]));
     let prometheus = prometheus(jobs.into(), &["node_exporter"]);
     let (theirs, ours) = wait_until(Duration::from_secs(60), "both to be scraped", || {
-        let (theirs, ours) = (told(&prometheus, "theirs"), told(&prometheus, "ours"));
+        let (theirs, ours) =
+            (series_of_job(&prometheus, "theirs"), series_of_job(&prometheus, "ours"));
         let is_there = |series: &Series| series.keys().any(|(name, _)| name.ends_with("_info"));
         (is_there(&theirs) && is_there(&ours)).then_some((theirs, ours))
     });
@@ -97,7 +98,7 @@ fn each_series_of_node_exporters_is_recorded() {
         let row = table.rows.iter().find(|row| row.rules[0].record == name).unwrap();
         row.ours.starts_with("infiniband_hw_")
     };
-    // Each name that Debian's release has was put to the test, and nothing else is recorded.
+    // Every name of Debian's release was tested, and nothing else is recorded.
     for row in table.rows.iter().filter(|row| !row.ours.starts_with("infiniband_hw_")) {
         assert!(names.contains(row.rules[0].record.as_str()), "{}", row.rules[0].record);
     }

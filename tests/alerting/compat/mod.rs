@@ -1,5 +1,5 @@
-//! Other exporters' names, which the rules in `alerts/compat` record: the files are what the table says,
-//! and what they record is what the others would tell.
+//! The metric names of other exporters, which the rules in `alerts/compat` record: the files match the table,
+//! and the recorded values match those of the other exporters.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fabric;
@@ -22,8 +22,8 @@ fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The texts of rule files: those of ours that others build on, and the given ones. What is gone is
-/// remembered for seconds instead of minutes, that nobody has to wait for it.
+/// The texts of rule files: our basic ones, and the given ones. Missing objects are remembered for seconds
+/// instead of minutes, to keep the tests short.
 fn rules(compat: &[&str]) -> Vec<String> {
     let ours = ["alerts/nodes.rules.yml", "alerts/ports.rules.yml"].map(str::to_owned);
     let compat = compat.iter().map(|name| format!("alerts/compat/{name}.rules.yml"));
@@ -35,7 +35,7 @@ fn rules(compat: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// A Prometheus with these jobs and rules that scrapes and evaluates each second.
+/// A Prometheus with these jobs and rules; it scrapes and evaluates every second.
 fn prometheus(jobs: Vec<(String, Vec<String>)>, compat: &[&str]) -> Prometheus {
     Prometheus::start(&Setup {
         jobs,
@@ -57,7 +57,7 @@ fn assert_healthy(prometheus: &Prometheus) {
 }
 
 #[test]
-fn the_files_are_made_from_the_table() {
+fn files_are_made_from_the_table() {
     let mut files = vec![("docs/compatibility.md".to_owned(), written::page())];
     files.extend(exporters().iter().map(|exporter| {
         (format!("alerts/compat/{}.rules.yml", exporter.name), written::rules(exporter))
@@ -79,7 +79,7 @@ fn the_files_are_made_from_the_table() {
 }
 
 #[test]
-fn promtool_takes_the_rules() {
+fn promtool_accepts_the_rules() {
     for exporter in exporters() {
         let file = root(&format!("alerts/compat/{}.rules.yml", exporter.name));
         let (code, said) =
@@ -89,7 +89,7 @@ fn promtool_takes_the_rules() {
 }
 
 #[test]
-fn no_name_is_one_of_ours_or_there_twice() {
+fn recorded_names_are_unique_and_not_ours() {
     let page = std::fs::read_to_string(root("docs/metrics.md")).unwrap();
     let ours: BTreeSet<&str> = page
         .lines()
@@ -104,16 +104,16 @@ fn no_name_is_one_of_ours_or_there_twice() {
             assert!(!ours.contains(rule.record.as_str()), "{}", rule.record);
             assert!(seen.insert(rule.record.clone()), "{} twice", rule.record);
         }
-        // And each is made of something that there is.
+        // Each is computed from existing metrics.
         for row in &exporter.rows {
             assert!(ours.contains(row.ours.as_str()), "{}", row.ours);
         }
     }
 }
 
-/// A counter that is new is somebody's, too, or known to be nobody's.
+/// A new counter has an equivalent in another exporter, or is listed as one without.
 #[test]
-fn what_no_other_exporter_tells_is_known() {
+fn metrics_without_equivalent_are_listed() {
     let exporters = exporters();
     let told: BTreeSet<&str> = exporters
         .iter()

@@ -1,8 +1,8 @@
-//! THE table of other exporters' metrics: each row their names, our metric and what differs. The rule
-//! files and the page are made from it, and the tests ask for what it says.
+//! The table of other exporters' metrics: in each row their names, our metric, and the differences. The rule
+//! files and the page are generated from it, and the tests check it.
 //!
-//! Their names are facts, taken from their sources; which of ours each is follows from the tables of
-//! the code: by the IBTA's name, by our own, or by the file in sysfs.
+//! Their names are from their sources. Which of our metrics corresponds follows from the tables in the code: by
+//! the IBTA name, by our own name, or by the file in sysfs.
 
 use fabric_exporter::metrics::fabrics::counter_head;
 use ib_mad::counter::{Attribute, Counter, CounterRow, TABLE};
@@ -13,13 +13,13 @@ use rdma_host::model::hw_counter;
 pub struct Rule {
     /// The name that it records.
     pub record: String,
-    /// What it records; several lines if it is long.
+    /// The expression; several lines if it is long.
     pub expr: String,
-    /// The labels that the samples have besides `fabric`.
+    /// The labels of the samples besides `fabric`.
     pub labels: &'static [&'static str],
 }
 
-/// What there is one series of.
+/// The unit of which there is one series each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
     /// Each port.
@@ -32,49 +32,49 @@ pub enum Per {
     Node,
 }
 
-/// A row: one of our metrics, and those of theirs that are made of it.
+/// A row: one of our metrics, and theirs that are computed from it.
 pub struct Row {
-    /// The rules that make them.
+    /// The rules that compute them.
     pub rules: Vec<Rule>,
-    /// Ours.
+    /// Our metric.
     pub ours: String,
-    /// How often theirs goes into ours, where the one is the other but for its unit; else nothing.
+    /// The factor from theirs to ours where they differ only in the unit.
     pub scale: Option<u64>,
-    /// What differs, if anything does.
+    /// The differences, if any.
     pub differs: &'static str,
-    /// How many series it costs.
+    /// The number of series that it costs.
     pub per: Per,
 }
 
 /// Another exporter.
 pub struct Exporter {
-    /// What its rule file is called.
+    /// The name of its rule file.
     pub name: &'static str,
-    /// What it is called.
+    /// The name of the exporter.
     pub title: &'static str,
-    /// What the others build on, recorded first: each with a comment.
+    /// The rules that the others build on, recorded first, each with a comment.
     pub helpers: Vec<(&'static str, Rule)>,
     /// Its metrics.
     pub rows: Vec<Row>,
-    /// What of theirs there is not, with the reason or the nearest of ours.
+    /// Their metrics without an equivalent, with the reason or our closest metric.
     pub missing: &'static [(&'static str, &'static str)],
-    /// What differs in all of them.
+    /// The differences that all of them have.
     pub differs: &'static [&'static str],
 }
 
-/// All of them.
+/// All exporters.
 pub fn exporters() -> [Exporter; 3] {
     [treydock(), guilbaults(), node_exporter()]
 }
 
-/// What a lane is said to carry, in Gb/s.
+/// The rate of a lane in Gb/s.
 struct Lane {
     speed: Speed,
-    /// By treydock: without what the coding takes.
+    /// By treydock: without the coding overhead.
     effective: f64,
     /// By treydock: with it.
     raw: f64,
-    /// By ibqueryerrors, which guilbaults reads.
+    /// By ibqueryerrors, which guilbaults parses.
     printed: f64,
 }
 
@@ -91,7 +91,7 @@ const LANES: [Lane; Speed::ALL.len()] = [
     Lane { speed: Speed::Xdr, effective: 200.0, raw: 200.0, printed: 212.5 },
 ];
 
-/// By the speed that a port's info tells: a number for each.
+/// For each speed in a port's info a number.
 fn by_speed(info: &str, selector: &str, number: impl Fn(&Lane) -> f64) -> String {
     let lanes: Vec<String> = (LANES.iter())
         .map(|lane| {
@@ -111,12 +111,12 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// A call of something that takes one vector.
+/// A call of a function with one vector.
 fn call(head: &str, inner: &str) -> String {
     format!("{head} (\n{}\n)", indented(inner))
 }
 
-/// `vector` with labels set from others: where the source matches, the target is the replacement.
+/// `vector` with labels copied from others: where the source matches, the target is the replacement.
 fn relabelled(vector: &str, labels: &[(&str, &str, &str, &str)]) -> String {
     labels.iter().fold(vector.to_owned(), |vector, (target, replacement, source, pattern)| {
         let inner =
@@ -139,9 +139,9 @@ fn sample_name(counter: Counter) -> String {
     counter_head(counter).sample_name()
 }
 
-/// Ports that an exporter of a fabric would tell of: the sweep's word alone where there is one, for a
-/// total that comes from the sweep now and from the host then goes down in between, and that is a
-/// counter's reset to `rate()`.
+/// The ports that a fabric exporter would export: only the sweep's value where there is one. A total that
+/// changes from the sweep's to the host's would go down, which `rate()` takes for a
+/// counter reset.
 fn fabric_ports() -> String {
     "  fabric_guid_port:infiniband_port_info:topk1{device=\"\", node_type=~\"switch|ca|aggregation_node\"}\n\
      or\n\
@@ -200,10 +200,10 @@ const TREYDOCK_RENAMED: [(&str, Counter); 6] = [
 const TREYDOCK_PORTS: &str = "fabric_guid_port:infiniband_port_info:treydock";
 const TREYDOCK_NODES: &str = "fabric_guid:infiniband_node_info:treydock";
 
-/// What a node is called: the word before ` HCA`, if there is that.
+/// The name of a node: the word before ` HCA`, if there is one.
 const BEFORE_HCA: &str = "([^ ]+)( .*)? HCA.*";
 
-/// Its two families, and how it calls the type of their nodes.
+/// Its two metric families, and its labels for the node types.
 const SIDES: [(&str, &str); 2] = [("switch", "SW"), ("hca", "CA")];
 
 fn treydock_counter(theirs: &str) -> Row {
@@ -562,7 +562,7 @@ const NODE_COUNTERS: [(&str, &str); 21] = [
     ("port_transmit_wait", "port_xmit_wait"),
 ];
 
-/// The same of `hw_counters`, which releases tell that are newer than Debian's 1.5.
+/// The same for `hw_counters`, which releases newer than Debian's 1.5 export.
 const NODE_HW: [(&str, &str); 29] = [
     ("duplicate_requests_packets", "duplicate_request"),
     ("implied_nak_seq_errors", "implied_nak_seq_err"),

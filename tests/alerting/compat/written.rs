@@ -1,10 +1,10 @@
-//! The rule files and the page, as the table has them.
+//! The rule files and the documentation page, as the table defines them.
 
 use std::fmt::Write;
 
 use crate::compat::table::{Exporter, Per, Row, Rule, exporters};
 
-/// What a rule file needs of ours, if it needs any.
+/// The option that a rule file needs, if any.
 fn needs(exporter: &Exporter) -> &'static str {
     if exporter.helpers.is_empty() { "" } else { "ports.rules.yml" }
 }
@@ -152,13 +152,13 @@ fn plus(count: usize) -> String {
     if count == 0 { String::new() } else { format!("+{count}") }
 }
 
-/// How many series there are of each port or node: of two sides, switches and HCAs, it has one.
+/// The number of series of each port or node: an object is either a switch or an HCA, and has the series of one.
 pub fn cost(exporter: &Exporter, per: Per) -> usize {
     let is_side = |rule: &&Rule| !rule.record.starts_with("infiniband_hca_");
     let rows = exporter.rows.iter().filter(|row| row.per == per);
     let of_rules: usize = rows
         .map(|row| match (per, row.rules.iter().filter(is_side).count()) {
-            // An HCA's rates are its node's; a switch's are its ports'.
+            // The rates of an HCA are its node's; those of a switch are its ports'.
             (Per::Node, _) => row.rules.iter().filter(|rule| !is_switch(rule)).count(),
             (_, count) => count,
         })

@@ -1,7 +1,7 @@
-//! No panel is green for want of data: what every stat, bar and table shows while all is well, with one
-//! bad cable, with the exporters stopped, without the rules, while sweeps hang, while the exporter's own
-//! port is down, while one of two fabrics is not swept, and while a switch is gone that one of two
-//! exporters does not remember. The table stands in docs/dashboards.md.
+//! No panel is green without data: what every stat, bar and table shows while all is well, with one bad
+//! link, with the exporters stopped, without the rules, while sweeps hang, while the exporter's own port is
+//! down, while one of two fabrics is not swept, and while a switch is gone that one of two exporters does not
+//! remember. The table is in docs/dashboards.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -32,13 +32,13 @@ const CUT_OFF: usize = 5;
 const HALF: usize = 6;
 const PAIR: usize = 7;
 
-/// Panels of which one bad cable is the subject, and what they show of it whether rules are there or not.
+/// Panels about one bad link, and what they show with and without rules.
 const OF_THE_CABLE: [(&str, &str, &str); 3] = [
     ("overview", "Bad cables", "1 red"),
     ("cable", "Verdict", "bad red"),
     ("switch", "Cables not ok", "1 red"),
 ];
-/// The same, for which rules are needed.
+/// The same for panels that need rules.
 const OF_THE_CABLE_BY_RULES: [(&str, &str, &str); 1] = [("overview", "Alerts that page", "1 red")];
 
 /// What a switch that is gone with its four hosts shows, though one of two exporters has never seen it.
@@ -49,17 +49,17 @@ const OF_THE_SWITCH: [(&str, &str, &str); 4] = [
     ("overview", "Hosts that are gone", "rows red"),
 ];
 
-/// What is true of exporters, of rules and of hosts, however the fabric is.
+/// Panels about exporters, rules and hosts, which do not depend on the fabric.
 const NOT_OF_THE_FABRIC: [&str; 6] =
     ["Exporters", "Rules", "Any exporter down", "Devices down", "Oldest looks", "Longest looks"];
 
-/// Panels whose number is near a limit, now on this side and now on that: their color is not in the table.
+/// Panels whose number is near a limit: their color changes, and is not in the table.
 const NEAR_A_LIMIT: [(&str, &str, usize); 1] = [
-    // Of a few hundred MADs some are for the 5 nodes that are gone, and the limit is one in a hundred.
+    // Of a few hundred MADs some are for the 5 missing nodes, and the limit is one percent.
     ("exporter", "MADs lost", PAIR),
 ];
 
-/// What stands where there may be nothing to show, or nobody who would know.
+/// Texts for panels that may have nothing to show, or nothing to know it from.
 const EMPTY: &str = "none, if the first row is green";
 
 /// What a panel shows in each situation.
@@ -70,7 +70,7 @@ struct Row {
 }
 
 impl Row {
-    /// `0 green`, several of them with commas between.
+    /// `0 green`, several of them separated by commas.
     fn cell(&self, situation: usize) -> String {
         let place = (self.dashboard.as_str(), self.panel.as_str(), situation);
         if NEAR_A_LIMIT.contains(&place) {
@@ -94,14 +94,14 @@ impl Row {
     }
 }
 
-/// The panels whose colors judge: not what is drawn over time.
+/// The panels whose colors are a judgement: no graphs.
 fn judging(board: &Value) -> impl Iterator<Item = &Value> {
     panels(board)
         .into_iter()
         .filter(|it| ["stat", "gauge", "bargauge", "table"].contains(&text(it, "type")))
 }
 
-/// What the dashboards' variables are: all fabrics and their exporters, and the cable that goes bad.
+/// The variables of the dashboards: all fabrics and their exporters, and the link that goes bad.
 fn variables(all: &[&Served], host: &Exporter) -> BTreeMap<&'static str, String> {
     let mut variables = all[0].cable();
     let instances: Vec<&str> = all.iter().map(|it| it.address()).collect();
@@ -121,8 +121,8 @@ fn variables(all: &[&Served], host: &Exporter) -> BTreeMap<&'static str, String>
     variables
 }
 
-/// What all panels show once nothing changes any more, with the exporters up or down.
-fn look(
+/// What all panels show when nothing changes any more, with the exporters up or down.
+fn panels_shown(
     prometheus: &Prometheus,
     up: bool,
     variables: &BTreeMap<&'static str, String>,
@@ -166,7 +166,7 @@ fn rows() -> Vec<Row> {
             scope.spawn(move || {
                 let prometheus = situations::prometheus(&served, host, with_rules);
                 let variables = variables(&served, host);
-                (situation, look(&prometheus, true, &variables), prometheus, variables)
+                (situation, panels_shown(&prometheus, true, &variables), prometheus, variables)
             })
         });
         for it in looked {
@@ -180,7 +180,7 @@ fn rows() -> Vec<Row> {
     let (prometheus, variables) = watching.unwrap();
     well.stop();
     host.stop();
-    seen.insert(STOPPED, look(&prometheus, false, &variables));
+    seen.insert(STOPPED, panels_shown(&prometheus, false, &variables));
 
     let boards = dashboards();
     let all = boards.iter().flat_map(|(file, board)| judging(board).map(move |it| (file, it)));
@@ -204,7 +204,7 @@ fn table(rows: &[Row]) -> String {
     table
 }
 
-/// Which panels of each row of the dashboards ask for what rules record, or for alerts.
+/// The panels in each row of the dashboards that query recorded series or alerts.
 fn needs() -> String {
     let recorded = rules::recorded();
     let needs_rules = |panel: &Value| {
@@ -222,7 +222,7 @@ fn needs() -> String {
             let names: Vec<&str> =
                 here.iter().filter(|it| needs_rules(it)).map(|it| text(it, "title")).collect();
             let which = match names.len() {
-                // It says whether there are any.
+                // It shows whether there are any.
                 _ if first == 1 => "none".to_owned(),
                 0 => "none".to_owned(),
                 many if many == here.len() => "all".to_owned(),
@@ -234,7 +234,7 @@ fn needs() -> String {
     table
 }
 
-/// Puts a table into docs/dashboards.md where it belongs, or compares it with what stands there.
+/// Writes a table into docs/dashboards.md, or compares it with the one there.
 fn assert_documented(name: &str, table: &str) {
     let path = root().join("docs/dashboards.md");
     let page = std::fs::read_to_string(&path).unwrap();
@@ -250,7 +250,7 @@ fn assert_documented(name: &str, table: &str) {
 }
 
 #[test]
-fn nothing_is_green_that_is_not_known_to_be_well() {
+fn unknown_is_never_green() {
     let rows = rows();
     let find = |dashboard: &str, panel: &str| {
         let found = rows.iter().find(|it| it.dashboard == dashboard && it.panel == panel);
@@ -262,10 +262,10 @@ fn nothing_is_green_that_is_not_known_to_be_well() {
             let green = row.is_green(situation);
             let may_be = match situation {
                 STOPPED => row.panel == "Rules",
-                // What is green without rules is so with them.
+                // A panel that is green without rules is green with them.
                 NO_RULES => row.cell(situation) == row.cell(BAD),
                 HANGS | CUT_OFF => !of_the_fabric(row),
-                // What is found in one fabric is true, and that there is none in both is not known.
+                // A finding in one fabric is true; that there is none in both fabrics is not known.
                 HALF if row.dashboard == "exporter" => !of_the_fabric(row),
                 HALF => !of_all_fabrics(row) || row.cells[HALF].iter().all(|it| it.text != "0"),
                 _ => true,
@@ -304,11 +304,11 @@ fn nothing_is_green_that_is_not_known_to_be_well() {
 }
 
 #[test]
-fn the_page_says_what_needs_rules() {
+fn page_says_what_needs_rules() {
     assert_documented("needs", &needs());
 }
 
-/// Whether a panel shows what sweeps find out.
+/// Whether a panel shows results of sweeps.
 fn of_the_fabric(row: &Row) -> bool {
     match row.dashboard.as_str() {
         "host" => false,
@@ -316,14 +316,14 @@ fn of_the_fabric(row: &Row) -> bool {
     }
 }
 
-/// Whether a panel shows what sweeps find out in all fabrics together.
+/// Whether a panel shows results of sweeps of all fabrics together.
 fn of_all_fabrics(row: &Row) -> bool {
     of_the_fabric(row) && ["overview", "congestion"].contains(&row.dashboard.as_str())
 }
 
-/// The first row of each dashboard says what the others depend on, and all count the same rules.
+/// The first row of each dashboard shows what the other rows depend on, and all count the same rules.
 #[test]
-fn the_first_row_is_about_exporters_sweeps_and_rules() {
+fn first_row_shows_exporters_sweeps_and_rules() {
     let files = rules::files("alerts", ".rules.yml");
     for path in &files {
         let name = rules::file_name(path).trim_end_matches(".rules.yml").to_owned();
@@ -361,9 +361,9 @@ fn the_first_row_is_about_exporters_sweeps_and_rules() {
     }
 }
 
-/// Texts for want of data that say that all is well: nobody knows that.
+/// Texts for missing data that would claim that all is well.
 #[test]
-fn what_has_no_data_is_not_said_to_be_well() {
+fn missing_data_is_not_healthy() {
     const MAY_BE: [&str; 4] = ["No data", "not scraped", "not known", EMPTY];
     for (file, board) in dashboards() {
         for panel in panels(&board) {

@@ -1,4 +1,4 @@
-//! The dashboards are ones that Grafana takes, ask for what there is, and ask for no more than they need.
+//! The dashboards are valid for Grafana, use existing metrics, and query no more than they need.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod false_green;
@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 const RUNBOOKS: &str =
     "https://github.com/fabric-exporter/fabric-exporter/tree/main/alerts/runbooks";
-/// Of Grafana's series beside the exporter's and the rules'.
+/// Grafana's own series, besides those of the exporter and the rules.
 const PROMETHEUS_OWN: [&str; 4] =
     ["ALERTS", "up", "scrape_duration_seconds", "scrape_samples_scraped"];
-/// The types of Grafana 10's own panels that are used.
+/// The panel types of Grafana 10 in use.
 const TYPES: [&str; 9] = [
     "bargauge",
     "gauge",
@@ -33,7 +33,7 @@ const TYPES: [&str; 9] = [
     "text",
     "timeseries",
 ];
-/// What Grafana calls the units in use; any other word would be shown as it is, behind each number.
+/// The unit ids of Grafana in use; any other word would be shown as it is, after each number.
 const UNITS: [&str; 9] =
     ["Bps", "bytes", "cps", "dateTimeFromNow", "none", "percentunit", "s", "sci", "short"];
 
@@ -41,7 +41,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The dashboards by the names of their files.
+/// The dashboards by file name.
 fn dashboards() -> BTreeMap<String, Value> {
     let found: BTreeMap<String, Value> = std::fs::read_dir(root().join("dashboards"))
         .unwrap()
@@ -73,7 +73,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// Panels that show something, those of folded rows among them.
+/// All panels that show data, also those in collapsed rows.
 fn panels(board: &Value) -> Vec<&Value> {
     let all = list(board, "panels").iter();
     all.flat_map(|panel| std::iter::once(panel).chain(list(panel, "panels")))
@@ -85,18 +85,18 @@ fn variables(board: &Value) -> &[Value] {
     list(&board["templating"], "list")
 }
 
-/// An expression of a dashboard, with where it stands.
+/// An expression of a dashboard, and its location.
 struct Query {
     place: String,
-    /// With its variables in it.
+    /// With its variables.
     raw: String,
-    /// Something that PromQL's grammar knows.
+    /// Without variables: valid PromQL.
     expression: String,
-    /// Whether it asks for a range of time, and not for now alone.
+    /// Whether it queries a time range, not only the present.
     range: bool,
 }
 
-/// Puts a value in place of each variable.
+/// Replaces each variable by a value.
 fn substituted(raw: &str, value: impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = raw;
@@ -120,7 +120,7 @@ fn substituted(raw: &str, value: impl Fn(&str) -> String) -> String {
     out + rest
 }
 
-/// Puts something in place of each variable.
+/// Replaces each variable.
 fn filled(raw: &str) -> String {
     substituted(raw, |name| match name {
         "__rate_interval" | "__interval" => "5m".into(),
@@ -160,7 +160,7 @@ fn queries(board: &Value) -> Vec<Query> {
 }
 
 #[test]
-fn names_and_numbers_are_unique() {
+fn dashboard_names_and_ids_are_unique() {
     let boards = dashboards();
     let mut seen = BTreeSet::new();
     for (file, board) in &boards {
@@ -186,7 +186,7 @@ fn names_and_numbers_are_unique() {
 }
 
 #[test]
-fn each_panel_says_what_it_shows_and_in_which_unit() {
+fn panels_have_descriptions_and_units() {
     for (file, board) in dashboards() {
         for panel in panels(&board) {
             let at = format!("{file}: {}", panel["title"]);
@@ -223,7 +223,7 @@ fn each_panel_says_what_it_shows_and_in_which_unit() {
             if kind != "table" {
                 continue;
             }
-            // Each number of a table is a column with a unit of its own, or is left out.
+            // Each number column of a table has a unit, or is hidden.
             let many = list(panel, "targets").len() > 1;
             for target in list(panel, "targets") {
                 let column = if many {
@@ -247,7 +247,7 @@ fn each_panel_says_what_it_shows_and_in_which_unit() {
 }
 
 #[test]
-fn panels_stand_beside_each_other() {
+fn panels_do_not_overlap() {
     for (file, board) in dashboards() {
         let mut taken: BTreeMap<(u64, u64), &Value> = BTreeMap::new();
         for panel in list(&board, "panels") {
@@ -260,7 +260,7 @@ fn panels_stand_beside_each_other() {
                 }
             }
         }
-        // Each panel stands below the row that it belongs to, and rows take the whole width.
+        // Each panel is below its row, and rows have the full width.
         assert_eq!(text(&board["panels"][0], "type"), "row", "{file}");
         for row in list(&board, "panels").iter().filter(|it| text(it, "type") == "row") {
             assert_eq!(row["gridPos"]["w"], 24, "{file}: {}", row["title"]);
@@ -269,7 +269,7 @@ fn panels_stand_beside_each_other() {
 }
 
 #[test]
-fn each_leads_to_the_others_and_to_the_runbooks() {
+fn dashboards_link_to_each_other_and_to_runbooks() {
     let boards = dashboards();
     for (file, board) in &boards {
         let links = list(board, "links");
@@ -280,7 +280,7 @@ fn each_leads_to_the_others_and_to_the_runbooks() {
             assert!(link["keepTime"] == true && link["includeVars"] == true, "{file}: {link}");
         }
         assert!(links.iter().any(|it| text(it, "url") == RUNBOOKS), "{file}: no runbooks");
-        // Links out of tables lead to dashboards of ours, and set variables that these have.
+        // Links in tables lead to our dashboards, and set variables that these have.
         let whole = board.to_string();
         for url in whole.split("\"url\":\"/d/").skip(1).map(|it| it.split('"').next().unwrap()) {
             let (uid, arguments) = url.split_once('?').unwrap_or((url, ""));
@@ -297,7 +297,7 @@ fn each_leads_to_the_others_and_to_the_runbooks() {
 }
 
 #[test]
-fn variables_are_there_and_of_use() {
+fn variables_are_defined_and_used() {
     for (file, board) in dashboards() {
         let names: Vec<&str> = variables(&board).iter().map(|it| text(it, "name")).collect();
         assert_eq!(names[..2], ["datasource", "fabric"], "{file}");
@@ -308,7 +308,7 @@ fn variables_are_there_and_of_use() {
             .skip(1)
             .map(|it| it.split(|it: char| !it.is_ascii_alphanumeric() && it != '_').next().unwrap())
             .filter(|it| !it.starts_with("__"))
-            // label_replace's groups
+            // Groups of label_replace.
             .filter(|it| !it.chars().all(|it| it.is_ascii_digit()))
             .collect();
         used.extend(["datasource", "node_a", "node_b"].iter().filter(|it| names.contains(it)));
@@ -317,7 +317,7 @@ fn variables_are_there_and_of_use() {
 }
 
 #[test]
-fn queries_ask_for_what_there_is() {
+fn queries_use_existing_metrics_and_labels() {
     let known: BTreeSet<String> = promql::exported()
         .into_iter()
         .chain(rules::recorded())
@@ -338,13 +338,13 @@ fn queries_ask_for_what_there_is() {
     }
 }
 
-/// Series of which each port or each link of a fabric has one: 60,000 of them make no picture, and
-/// keep Prometheus busy. Rules that record suspects, the congested and the like are for the rest.
+/// Series of which a fabric has one for each port or link: 60,000 of them make no readable graph, and keep
+/// Prometheus busy. Rules record the suspect links, congested ports and so on instead.
 #[test]
-fn nothing_asks_for_all_ports_or_all_links() {
+fn no_query_selects_all_ports_or_links() {
     const ALL: [&str; 4] =
         ["infiniband_port_", "infiniband_link_", "infiniband_hw_", "infiniband_netdev_"];
-    // Told only of ports that have a part in a congestion, and of links that want a repair.
+    // Exposed only for ports with a role in a congestion, and for links that need a repair.
     const FEW: [&str; 2] = ["infiniband_port_congestion", "infiniband_link_repair"];
     const DENSE: [&str; 2] =
         ["fabric_link:infiniband_link_info:topk1", "fabric_guid_port:infiniband_port_info:topk1"];
@@ -359,11 +359,12 @@ fn nothing_asks_for_all_ports_or_all_links() {
                 let chosen = selector.matchers.iter().any(|(label, operator, value)| {
                     ["link", "guid", "instance", "peer_guid"].contains(&label.as_str())
                         && (operator == "=" || value == "guid")
-                        // The links of one node: the id of a link has the GUIDs of both ends. Written
-                        // just so Prometheus looks for a part of a text: among 50,000 links in 8 ms of
-                        // a processor's time, and in 74 ms with brackets around it.
+                        // The links of one node: a link's id contains the GUIDs of both
+                        // ends. Written like this, Prometheus searches for a substring:
+                        // 8 ms of CPU time among 50,000 links, and 74 ms with parentheses
+                        // around it.
                         || label == "link" && operator == "=~" && value == ".*switch.*"
-                        // A node that somebody named, for the list of its cables.
+                        // A node that the user selected, for the list of its links.
                         || ["node", "peer_node"].contains(&label.as_str())
                             && value == "node"
                             && !query.range
@@ -375,7 +376,7 @@ fn nothing_asks_for_all_ports_or_all_links() {
 }
 
 #[test]
-fn prometheus_takes_each_query() {
+fn prometheus_accepts_each_query() {
     let mut groups = Vec::new();
     for (file, board) in dashboards() {
         let rules: Vec<Value> = (queries(&board).iter().enumerate())
@@ -383,7 +384,7 @@ fn prometheus_takes_each_query() {
             .collect();
         groups.push(json!({"name": file, "rules": rules}));
     }
-    // JSON is YAML, too.
+    // JSON is valid YAML.
     let rules = json!({"groups": groups}).to_string();
     let mut file = tempfile::Builder::new().suffix(".yml").tempfile().unwrap();
     file.write_all(rules.as_bytes()).unwrap();
@@ -393,7 +394,7 @@ fn prometheus_takes_each_query() {
 }
 
 #[test]
-fn provisioning_is_what_grafana_reads() {
+fn provisioning_files_are_valid() {
     let read = |name: &str| -> Value {
         let text = std::fs::read_to_string(root().join("dashboards/provisioning").join(name));
         serde_saphyr::from_str(&text.unwrap()).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -408,7 +409,7 @@ fn provisioning_is_what_grafana_reads() {
     assert!(sources["datasources"][0]["jsonData"]["timeInterval"].is_string());
 }
 
-/// What the types of a Grafana have against dashboards, by their names.
+/// The errors that the types of a Grafana version find in dashboards, by their names.
 fn complaints(
     grafana: u32,
     folder: &str,
@@ -446,16 +447,16 @@ fn complaints(
 }
 
 #[test]
-fn grafana_knows_every_key_and_value() {
+fn dashboards_match_grafana_types() {
     for grafana in [10, 13] {
         let found = complaints(grafana, "ours", &dashboards());
         assert!(found.is_empty(), "Grafana {grafana}: {found:#?}");
     }
 }
 
-/// Each of these would be a panel that looks other than meant, or none at all.
+/// Each of these mistakes would make a panel look wrong or disappear.
 #[test]
-fn grafana_s_types_find_what_is_wrong() {
+fn grafana_types_reject_mistakes() {
     let overview = dashboards().remove("overview").unwrap();
     let place = |kind: &str| {
         list(&overview, "panels").iter().position(|it| text(it, "type") == kind).unwrap()

@@ -1,6 +1,6 @@
-//! What a panel shows at a moment: the text and the color that Grafana makes of the answers to a panel's
-//! queries. Written after `getDisplayProcessor` and `createNoValuesFieldDisplay` of @grafana/data: what
-//! has no value is shown as `noValue` says, in the color of the lowest threshold.
+//! What a panel shows at a moment: text and color, as Grafana derives them from the results of a panel's
+//! queries. Follows `getDisplayProcessor` and `createNoValuesFieldDisplay` of @grafana/data: without a
+//! value, `noValue` is shown in the color of the lowest threshold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ impl Shown {
     }
 }
 
-/// Everything that a panel shows: the numbers of a stat, or how many rows a table has, with the colors
+/// Everything that a panel shows: the numbers of a stat, or the number of rows of a table with the colors
 /// of its cells.
 pub fn panel(panel: &Value, ask: &dyn Fn(&str) -> Vec<Value>) -> Vec<Shown> {
     let defaults = &panel["fieldConfig"]["defaults"];
@@ -48,7 +48,7 @@ fn tiles(panel: &Value, defaults: &Value, ask: &dyn Fn(&str) -> Vec<Value>) -> V
     found.into_iter().collect()
 }
 
-/// Its rows, and the colors of the cells in which a number has one.
+/// The rows of a table, and the colors of its number cells.
 fn table(panel: &Value, ask: &dyn Fn(&str) -> Vec<Value>) -> Vec<Shown> {
     let mut rows = BTreeSet::new();
     let mut colors = BTreeSet::new();
@@ -92,7 +92,7 @@ fn number(series: &Value) -> f64 {
     series["value"][1].as_str().unwrap().parse().unwrap()
 }
 
-/// `{{node}} port {{port}}` with the labels in it.
+/// `{{node}} port {{port}}` with the labels filled in.
 fn legend(format: &str, labels: &Value) -> String {
     let mut out = String::new();
     let mut rest = format;
@@ -118,8 +118,8 @@ fn display(config: &Value, value: f64) -> Shown {
     Shown { text: written(config, value), color }
 }
 
-/// Whole numbers as they are. What is measured moves: of that only whether it is nothing, and where no
-/// color judges it not even that.
+/// Integers as they are. Of measured values, which vary, only whether they are zero; and not even that where
+/// no color judges them.
 fn written(config: &Value, value: f64) -> String {
     let counts = ["short", "none"].contains(&text(config, "unit"));
     let judged = list(&config["thresholds"], "steps").len() > 1;
@@ -151,7 +151,7 @@ fn color_of(config: &Value, value: f64) -> String {
     reached.next_back().map_or_else(|| "none".into(), |step| text(step, "color").into())
 }
 
-/// Answers of a Prometheus to a dashboard's expressions at a moment, its variables being these.
+/// Prometheus' results for the expressions of a dashboard at a moment, with these variables.
 pub fn asking<'a>(
     prometheus: &'a Prometheus,
     at: f64,
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_has_the_color_of_the_threshold_that_it_reached() {
+    fn number_has_the_color_of_its_threshold() {
         let defaults = json!({"unit": "short", "thresholds": {"steps": [
             {"color": "grey", "value": null}, {"color": "green", "value": 0}, {"color": "red", "value": 2},
         ]}});
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_comes_before_thresholds() {
+    fn mappings_come_before_thresholds() {
         let defaults = json!({"mappings": [{"type": "value", "options": {"0": {"color": "red", "text": "down"}}}],
             "thresholds": {"steps": [{"color": "green", "value": null}]}});
         let shown = panel(&stat(&defaults), &|_| vec![json!({"metric": {}, "value": [0, "0"]})]);

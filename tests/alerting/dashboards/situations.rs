@@ -1,6 +1,6 @@
-//! The situations that dashboards are looked at in: a simulated fabric whose monitor and exposition are
-//! the exporter's own, a host's exporter, and a real Prometheus that scrapes both, with and without the
-//! project's rules.
+//! The situations in which dashboards are tested: a simulated fabric with the exporter's own monitor and
+//! exposition, a host's exporter, and a real Prometheus that scrapes both, with and without the project's
+//! rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,29 +17,29 @@ use test_rig::prometheus::Setup;
 use test_rig::sysfs::{Device, Tree};
 use test_rig::{Exporter, Prometheus, Simulated, rules, wait_until};
 
-/// Of scrapes and of evaluations. A busy machine takes a second for a scrape.
+/// The interval of scrapes and evaluations. A busy machine takes a second for a scrape.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Of sweeps: some are between the scrapes that a look waits for, and those of the whole story take
-/// few seconds.
+/// The interval of sweeps: short enough for several between two scrapes, and long enough for the sweeps of
+/// the whole scenario to take a few seconds.
 const SWEEPS: &str = "3s";
 
-/// How old the fabric's story is when it is first scraped. A link is judged after 10 minutes.
+/// The age of the scenario at the first scrape. A link gets its verdict after 10 minutes.
 const STORY: Duration = Duration::from_secs(12 * 60);
 
-/// For how long nothing was swept where sweeps hang.
+/// How long nothing has been swept where sweeps hang.
 const HANGS_FOR: Duration = Duration::from_secs(10 * 60);
 
-/// How often something has to be scraped, and rules to be evaluated, until rates are known and what one
-/// rule records has come through to the last that builds on it.
+/// The scrapes and evaluations to wait for, until rates are known and recorded values have passed through
+/// all rules that build on each other.
 const ROUNDS: usize = 4;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// One end of the cable that goes bad, and the switch that it is in.
+/// One end of the link that goes bad, and its switch.
 pub const BAD_PORT: &str = "leaf-0-1[5]";
 
-/// What happens in the fabric, by the time of its story.
+/// The events in the fabric, by the scenario's clock.
 pub struct Fabric {
     name: &'static str,
     timeline: &'static str,
@@ -52,9 +52,9 @@ pub const BAD_CABLE: Fabric = Fabric {
     timeline: "timeline: [{bad-cable: {at: 5m, into: 'leaf-0-1[5]', ratio: 1e-9}}]",
     hangs: false,
 };
-/// The device does not answer: there is no sweep any more, and what the last one said is served.
+/// The device does not respond: there are no more sweeps, and the result of the last one is served.
 pub const HANGS: Fabric = Fabric { name: "other", timeline: "", hangs: true };
-/// The cable of the exporter's own port is pulled.
+/// The cable of the exporter's own port is unplugged.
 pub const CUT_OFF: Fabric = Fabric {
     name: "fabric",
     timeline: "timeline: [{unplug: {at: 11m, link: 'host-0[1]'}}]",
@@ -67,22 +67,22 @@ pub const REMEMBERS: Fabric = Fabric {
     timeline: "timeline: [{reboot: {at: 11m, node: leaf-0-3, down: 2h}}]",
     hangs: false,
 };
-/// The same fabric, as an exporter knows it that was restarted since: it has never seen the switch.
+/// The same fabric for an exporter that was restarted since: it has never seen the switch.
 pub const RESTARTED: Fabric = Fabric {
     name: "fabric",
     timeline: "timeline: [{reboot: {at: 0s, node: leaf-0-3, down: 2h}}]",
     hangs: false,
 };
 
-/// When samples that are stored are looked at, in seconds since 1970.
+/// The time of queries of stored samples, in seconds since 1970.
 pub const NOW: f64 = 1_700_000_000.0;
 const DAY: f64 = 86400.0;
 
-/// A series that is stored: what it is, its value, and how many seconds ago it was scraped last. An hour
-/// before it had the same value.
+/// A stored series: its labels, its value, and the age of the last scrape in seconds. It had the same value
+/// for an hour before.
 pub type Sample = (&'static str, f64, f64);
 
-/// Two exporters of one fabric, of which the first remembers a switch with its hosts, and misses ports.
+/// Two exporters of one fabric: the first remembers a switch with its hosts, and misses ports.
 pub const ONE_MISSES_PORTS: [Sample; 12] = [
     (r#"infiniband_sweep_interval_seconds{job="j",instance="a",fabric="f"}"#, 60.0, 5.0),
     (r#"infiniband_fabric_links{job="j",instance="a",fabric="f",verdict="ok"}"#, 9.0, 5.0),
@@ -114,7 +114,7 @@ pub const ONE_MISSES_PORTS: [Sample; 12] = [
     (r#"up{job="j",instance="b"}"#, 1.0, 5.0),
 ];
 
-/// Of two hosts one looked at its devices an hour ago, and found one down.
+/// One of two hosts read its devices an hour ago, and found one down.
 pub const HOST_HANGS_AND_ITS_DEVICE_IS_DOWN: [Sample; 6] = [
     (r#"infiniband_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 3600.0, 5.0),
     (r#"infiniband_host_read_interval_seconds{job="h",instance="a"}"#, 15.0, 5.0),
@@ -124,7 +124,7 @@ pub const HOST_HANGS_AND_ITS_DEVICE_IS_DOWN: [Sample; 6] = [
     (r#"infiniband_device_up{job="h",instance="b",device="mlx5_0"}"#, 1.0, 5.0),
 ];
 
-/// Of two hosts one looked at its devices an hour ago, and found all up.
+/// One of two hosts read its devices an hour ago, and found all up.
 pub const HOST_HANGS: [Sample; 8] = [
     (r#"infiniband_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 3600.0, 5.0),
     (r#"infiniband_host_read_interval_seconds{job="h",instance="a"}"#, 15.0, 5.0),
@@ -136,14 +136,14 @@ pub const HOST_HANGS: [Sample; 8] = [
     (r#"infiniband_device_up{job="h",instance="b",device="mlx5_0"}"#, 1.0, 5.0),
 ];
 
-/// A host whose exporter looks at its devices each 5 minutes.
+/// A host whose exporter reads its devices every 5 minutes.
 pub const HOST_LOOKS_SELDOM: [Sample; 3] = [
     (r#"infiniband_host_read_timestamp_seconds{job="h",instance="a"}"#, NOW - 200.0, 5.0),
     (r#"infiniband_host_read_interval_seconds{job="h",instance="a"}"#, 300.0, 5.0),
     (r#"infiniband_device_up{job="h",instance="a",device="mlx5_0"}"#, 1.0, 5.0),
 ];
 
-/// Of two exporters of a fabric and two of hosts one each is no target any more, for an hour.
+/// One of two exporters of a fabric, and one of two hosts, has not been a target for an hour.
 pub const TARGETS_VANISH: [Sample; 9] = [
     (r#"up{job="fabric-exporter",instance="a"}"#, 1.0, 3600.0),
     (
@@ -168,7 +168,7 @@ pub const TARGETS_VANISH: [Sample; 9] = [
     (r#"up{job="fabric-exporter-hosts",instance="d"}"#, 1.0, 5.0),
 ];
 
-/// Of the exporters of two fabrics one is down for three days; Prometheus still tries to scrape it.
+/// One exporter of two fabrics is down for three days; Prometheus still tries to scrape it.
 pub const DOWN_FOR_DAYS: [Sample; 12] = [
     (r#"up{job="fabric-exporter",instance="a"}"#, 0.0, 5.0),
     (
@@ -204,7 +204,7 @@ pub const DOWN_FOR_DAYS: [Sample; 12] = [
     (r#"up{job="fabric-exporter-hosts",instance="c"}"#, 1.0, 5.0),
 ];
 
-/// A Prometheus that has long stored samples.
+/// A Prometheus with stored samples only.
 pub fn stored(samples: &[Sample]) -> Prometheus {
     let mut text = String::new();
     let mut names: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
@@ -223,7 +223,7 @@ pub fn stored(samples: &[Sample]) -> Prometheus {
     Prometheus::stored(|path| std::fs::write(path, &text).unwrap())
 }
 
-/// A fabric that is served as the exporter serves it.
+/// A fabric, served as the exporter serves it.
 pub struct Served {
     simulated: Arc<Mutex<Story>>,
     address: String,
@@ -237,7 +237,7 @@ struct Story {
 }
 
 impl Story {
-    /// The answer to a scrape. The story's time goes as the wall's does, unless it hangs.
+    /// The response to a scrape. The scenario's clock follows the real one, unless sweeps hang.
     fn scrape(&self) -> String {
         let now = SystemTime::now();
         if !self.hangs {
@@ -284,14 +284,14 @@ impl Served {
         &self.address
     }
 
-    /// Nobody listens any more.
+    /// Stops listening.
     pub fn stop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_secs(5));
         }
     }
 
-    /// The cable that goes bad, as labels: `link`, and `guid_a` to `node_b` of both ends.
+    /// The link that goes bad, as labels: `link`, and `guid_a` to `node_b` of both ends.
     pub fn cable(&self) -> BTreeMap<&'static str, String> {
         let story = self.simulated.lock().unwrap_or_else(PoisonError::into_inner);
         let metrics = story.simulated.metrics();
@@ -325,7 +325,7 @@ async fn metrics(State(story): State<Arc<Mutex<Story>>>) -> String {
     story.lock().unwrap_or_else(PoisonError::into_inner).scrape()
 }
 
-/// A host's exporter on a device that is all right.
+/// A host's exporter with a healthy device.
 pub fn host() -> Exporter {
     let tree = Tree::new([Device::mlx5_ndr("mlx5_0", 0)]);
     let mut host = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -351,8 +351,8 @@ pub fn prometheus(served: &[&Served], host: &Exporter, with_rules: bool) -> Prom
     })
 }
 
-/// Rules of which those that wait do so for longer than any test takes: what fires does not depend on how
-/// busy the machine is.
+/// The rules, with `for` longer than any test: whether an alert fires does not depend on how busy the machine
+/// is.
 fn patient(rules: &str) -> String {
     let lines = rules.lines().map(|line| match line.split_once("for: ") {
         Some((indent, _)) if indent.trim().is_empty() => format!("{indent}for: 1d\n"),
@@ -361,9 +361,9 @@ fn patient(rules: &str) -> String {
     lines.collect()
 }
 
-/// Waits until Prometheus has found all exporters up (or down) often enough, and has evaluated all of its
-/// rules as often since. What it knew then is asked of the returned moment, in seconds since 1970: one at
-/// which no scrape is under way, and none before it went otherwise.
+/// Waits until Prometheus has found all exporters up (or down) often enough, and has evaluated all rules as
+/// often since. Returns a moment for queries, in seconds since 1970: no scrape is under way then, and none
+/// before it had another result.
 pub fn settle(prometheus: &Prometheus, up: bool) -> f64 {
     let is = f64::from(u8::from(up));
     let often = if up {
@@ -392,7 +392,7 @@ pub fn settle(prometheus: &Prometheus, up: bool) -> f64 {
             let at = now - INTERVAL;
             let seconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
             if prometheus.query_at(&steady, seconds).unwrap().is_empty() {
-                // What rules made of a scrape that failed is to be gone, too.
+                // What rules recorded of a failed scrape has to be gone as well.
                 seen.clear();
                 evaluated = None;
                 return None;
@@ -410,7 +410,7 @@ pub fn settle(prometheus: &Prometheus, up: bool) -> f64 {
     )
 }
 
-/// Polls a server without keeping it busy.
+/// The time between polls, which keep a server from being busy.
 fn pause() {
     std::thread::sleep(Duration::from_millis(200));
 }

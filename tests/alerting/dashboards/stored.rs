@@ -1,4 +1,4 @@
-//! What panels show of samples that a Prometheus has stored, where the situation takes days, or a host that
+//! Panels with samples that Prometheus has stored: situations that last for days, or a host that hangs.
 //! hangs.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use crate::dashboards::situations::{self, Sample};
 use crate::dashboards::{dashboards, panels, shown, text, variables};
 use test_rig::Prometheus;
 
-/// What panels show, as `1 red`, of samples that were stored.
+/// What panels show for stored samples, as `1 red`.
 struct Stored {
     prometheus: Prometheus,
     variables: BTreeMap<&'static str, String>,
@@ -45,7 +45,7 @@ impl Stored {
 
 /// A loaded exporter misses ports that the other one reads.
 #[test]
-fn of_two_exporters_of_a_fabric_the_one_that_misses_more_counts() {
+fn worse_of_two_exporters_of_a_fabric_counts() {
     Stored::new(&situations::ONE_MISSES_PORTS).assert(&[
         ("overview", "Switches down", "1 red"),
         ("overview", "Hosts down", "4 orange"),
@@ -55,7 +55,7 @@ fn of_two_exporters_of_a_fabric_the_one_that_misses_more_counts() {
 }
 
 #[test]
-fn a_device_stays_down_when_its_host_hangs() {
+fn device_stays_down_when_its_host_hangs() {
     Stored::new(&situations::HOST_HANGS_AND_ITS_DEVICE_IS_DOWN).assert(&[
         ("exporter", "Devices down", "1 red"),
         ("exporter", "Oldest looks", "… green, … red"),
@@ -64,16 +64,16 @@ fn a_device_stays_down_when_its_host_hangs() {
 }
 
 #[test]
-fn no_device_is_counted_as_up_while_a_host_hangs() {
+fn devices_of_a_hanging_host_are_not_up() {
     Stored::new(&situations::HOST_HANGS).assert(&[
         ("exporter", "Devices down", "No data text"),
         ("exporter", "Longest looks", "… green"),
     ]);
 }
 
-/// A look each 5 minutes is 200 seconds old for most of the time.
+/// With a read every 5 minutes the age is 200 seconds most of the time.
 #[test]
-fn a_look_is_old_by_the_interval_of_its_host() {
+fn host_read_is_old_by_the_interval_of_its_host() {
     Stored::new(&situations::HOST_LOOKS_SELDOM).assert(&[
         ("exporter", "Oldest looks", "… green"),
         ("exporter", "Devices down", "0 green"),
@@ -81,7 +81,7 @@ fn a_look_is_old_by_the_interval_of_its_host() {
 }
 
 #[test]
-fn an_exporter_that_is_no_target_any_more_is_down_for_a_day() {
+fn removed_target_is_down_for_a_day() {
     Stored::new(&situations::TARGETS_VANISH).assert(&[
         ("exporter", "Any exporter down", "2 red"),
         ("exporter", "Exporters", "down red"),
@@ -91,7 +91,7 @@ fn an_exporter_that_is_no_target_any_more_is_down_for_a_day() {
 }
 
 #[test]
-fn an_exporter_that_is_down_for_days_leaves_nothing_green() {
+fn exporter_down_for_days_leaves_nothing_green() {
     let stored = Stored::new(&situations::DOWN_FOR_DAYS);
     stored.assert(&[
         ("overview", "Exporters", "down red"),
@@ -109,7 +109,7 @@ fn an_exporter_that_is_down_for_days_leaves_nothing_green() {
         ("exporter", "Nodes not read", "No data text"),
         ("exporter", "Gaps", "No data text"),
     ]);
-    // It is among those that are all, whatever time the dashboard shows.
+    // `all` includes it, whatever the time range of the dashboard is.
     let boards = dashboards();
     let variable =
         variables(&boards["exporter"]).iter().find(|it| text(it, "name") == "instance").unwrap();

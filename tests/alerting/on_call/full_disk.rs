@@ -1,14 +1,14 @@
-//! An exporter whose history has no room: in the guest there is a disk that can be made small.
+//! An exporter with a full disk for its history: the guest has a disk of any size.
 
 use test_rig::guest::{Guest, GuestExporter};
 
-/// What its fabric is called.
+/// The name of its fabric.
 pub const FABRIC: &str = "full-disk";
 
-/// A fabric that leaves the guest's processor alone.
+/// A fabric that needs little CPU time of the guest.
 const SCENARIO: &str = "fabric: {fat-tree: {hosts: 4, radix: 8, down: 4, up: 4}}";
 
-/// An exporter that has 64 MB for its history, of which 256 MiB are to be left alone.
+/// An exporter with 64 MB for its history, of which 256 MiB have to stay free.
 pub fn start(pace: u32) -> GuestExporter {
     Guest::get().must(&format!(
         "mkdir -p /tmp/full && (mountpoint -q /tmp/full || mount -t tmpfs -o size=64m full /tmp/full)

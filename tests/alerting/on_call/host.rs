@@ -1,4 +1,4 @@
-//! A host in a guest, whose own devices are in trouble: what no sweep of a fabric sees.
+//! A host in a guest with problems of its own devices, which no sweep of a fabric sees.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use test_rig::guest::{Guest, GuestExporter, TestHca};
 
-/// What its fabric is called.
+/// The name of its fabric.
 pub const FABRIC: &str = "host";
 
-/// The device that goes away.
+/// The device that is removed.
 pub const LEAVING: &str = "ocgone";
 
-/// PortState and the numbers of events, from `<rdma/ib_verbs.h>`.
+/// PortState and event numbers from `<rdma/ib_verbs.h>`.
 const DOWN: u32 = 1;
 const INIT: u32 = 2;
 const ACTIVE: u32 = 4;
 const PORT_ACTIVE: u32 = 9;
 const PORT_ERROR: u32 = 10;
 
-/// The host, and what makes its counters go up.
+/// The host, and what increases its counters.
 pub struct Host {
     exporter: GuestExporter,
     stop: Arc<AtomicBool>,
@@ -28,8 +28,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Boots the guest, and lets trouble begin: on InfiniBand (port 1 takes in errors, 2 has one lane,
-    /// 3 loses its link, 4 waits for a subnet manager; another one flaps, and one goes away) and on RoCE.
+    /// Boots the guest and starts the faults: on InfiniBand (port 1 receives errors, 2 has one lane, 3 loses
+    /// its link, 4 waits for a subnet manager; another port flaps, and a device is removed) and on RoCE.
     pub fn start() -> Self {
         let infiniband = Guest::get().testhca("ocib", 4, false);
         let flapping = Guest::get().testhca("ocflap", 1, false);
@@ -53,7 +53,7 @@ impl Host {
         Self { exporter, stop, driver: Some(driver) }
     }
 
-    /// Where its exporter is reached.
+    /// The address of its exporter.
     pub fn address(&self) -> &str {
         self.exporter.address()
     }
@@ -69,7 +69,7 @@ impl Drop for Host {
     }
 }
 
-/// What of InfiniBand goes up, on a port that takes in errors, and by how much each time.
+/// InfiniBand counters that increase on a port with errors, and by how much each time.
 const INFINIBAND: [(&str, u64); 7] = [
     ("symbol_error", 40),
     ("port_xmit_data", 250_000_000),
@@ -80,7 +80,7 @@ const INFINIBAND: [(&str, u64); 7] = [
     ("port_xmit_discards", 100),
 ];
 
-/// What of RoCE goes up, and by how much each time.
+/// RoCE counters that increase, and by how much each time.
 const HW: [(&str, u64); 12] = [
     ("out_of_buffer", 500),
     ("out_of_sequence", 5_000),
@@ -96,7 +96,7 @@ const HW: [(&str, u64); 12] = [
     ("req_transport_retries_exceeded", 5),
 ];
 
-/// The same of its Ethernet side; durations are microseconds, of the faster clock.
+/// The same for the Ethernet side; durations are microseconds of the faster clock.
 const ETHERNET: [(&str, u64); 26] = [
     ("rx_packets", 1_000_000),
     ("tx_packets", 1_000_000),
@@ -142,14 +142,14 @@ fn drive([infiniband, flapping, roce]: [&TestHca; 3], leaving: TestHca, stop: &A
             // As if its driver were unloaded.
             drop(leaving.take());
         }
-        // Lost and back, every other round.
+        // Down and up, every other round.
         if round % 2 == 0 {
             lose(flapping, 1);
         } else {
             flapping.set(1, "state", ACTIVE);
             flapping.event(PORT_ACTIVE, 1);
         }
-        // So that a look at the host finds something new, and the guest has time for other things.
+        // Each read of the host finds new values, and the guest has time for other work.
         std::thread::sleep(Duration::from_millis(500));
     }
 }

@@ -1,6 +1,6 @@
-//! From a fault in the fabric to the page that somebody gets, through everything that is between them:
-//! the simulated fabric, the exporter, a real Prometheus with the project's rules, a real Alertmanager
-//! with its sample configuration, and a webhook that stands for the pager. All clocks are accelerated,
+//! From a fault in the fabric to the page on the pager, through all components in between: the simulated
+//! fabric, the exporter, a real Prometheus with the project's rules, a real Alertmanager with the sample
+//! configuration, and a webhook in place of the pager. All clocks are accelerated,
 //! and all durations in rules and routes are shortened by the same factor; nothing else is changed.
 //!
 //! A busy machine may not keep up with accelerated clocks: then sweeps, scrapes or evaluations are missing, and
@@ -27,10 +27,10 @@ use rig::prometheus::Setup;
 use rig::{Alertmanager, Exporter, Prometheus, Webhook, rules};
 use scenes::{ONSET, SCENES};
 
-/// Between scrapes, between evaluations: what README tells to set.
+/// The scrape and evaluation intervals that the README recommends.
 const INTERVAL: Duration = Duration::from_secs(15);
 
-/// For how long the stories are followed, by their clock.
+/// How long the scenes last, by their clock.
 const LENGTH: Duration = Duration::from_secs(25 * 60);
 
 /// How many times as fast as ours the clocks run, at the first attempt and at further ones.
@@ -43,7 +43,7 @@ const COMPLETE: f64 = 0.97;
 const FULL_DISK_ALERT: &str = "FabricExporterHistoryFails";
 const FULL_DISK_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A fabric that is watched.
+/// A watched fabric.
 struct Watched {
     name: &'static str,
     exporter: Exporter,
@@ -55,9 +55,9 @@ fn since_1970() -> f64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64()
 }
 
-/// Alerts of one fabric that were told at a path, each with when, by the fabric's clock from the
-/// beginning of the trouble.
-fn told<'a>(
+/// The alerts of one fabric that arrived at a path, each with its time on the fabric's clock since the
+/// faults began.
+fn alerts_at<'a>(
     received: &'a [Received],
     watched: &Watched,
     path: &str,
@@ -74,7 +74,7 @@ fn told<'a>(
         .collect()
 }
 
-/// All that there is to watch, and everything that watches it.
+/// All scenes, and everything that watches them.
 struct Stage {
     pace: u32,
     began: f64,
@@ -183,7 +183,7 @@ impl Stage {
     }
 }
 
-/// Prints past cargo's capture: what was measured is to be seen, though the test passes.
+/// Prints past cargo's capture: the measurements are shown even when the test passes.
 fn print(line: &str) {
     std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
@@ -206,7 +206,7 @@ fn assert_stage(stage: &Stage) {
     for it in &stage.watched {
         for path in ["page", "ticket"] {
             for status in ["firing", "resolved"] {
-                for (at, alert) in told(&received, it, path, status) {
+                for (at, alert) in alerts_at(&received, it, path, status) {
                     let summary = &alert.annotations["summary"];
                     print(&format!("{:>13} {path:>6} {status:>8} {at:>5.0} s  {summary}", it.name));
                 }
@@ -222,13 +222,13 @@ fn assert_stage(stage: &Stage) {
     assert_queries(stage);
 }
 
-/// Who is paged for what, and who is not.
+/// Which faults page and which do not.
 fn assert_pages(stage: &Stage, received: &[Received]) {
-    let pages = |name: &str, status: &str| told(received, stage.fabric(name), "page", status);
+    let pages = |name: &str, status: &str| alerts_at(received, stage.fabric(name), "page", status);
     let tickets = |name: &str| -> BTreeSet<String> {
-        let told = told(received, stage.fabric(name), "ticket", "firing");
-        // That nobody would take over as subnet manager holds for all of them.
-        let names = told.iter().map(|(_, alert)| alert.label("alertname").to_owned());
+        let tickets = alerts_at(received, stage.fabric(name), "ticket", "firing");
+        // All of them have no standby subnet manager.
+        let names = tickets.iter().map(|(_, alert)| alert.label("alertname").to_owned());
         names.filter(|name| name != "InfinibandNoStandbySubnetManager").collect()
     };
 
@@ -263,7 +263,7 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
     assert_eq!(alone.len(), 1, "not one for each node that it no longer sees: {alone:?}");
     assert_eq!(alone[0].1.label("alertname"), "InfinibandFabricUnwatched");
 
-    // Of a full disk one ticket, by the graver of its alerts; and of a history that is written, none.
+    // A full disk opens one ticket, by its more severe alert; a history that can be written, none.
     let history: Vec<_> = (received.iter().flat_map(|it| &it.told.alerts))
         .filter(|alert| alert.label("alertname").starts_with("FabricExporterHistory"))
         .map(|alert| (alert.label("alertname"), alert.label("instance"), alert.status.as_str()))
@@ -285,7 +285,7 @@ fn assert_pages(stage: &Stage, received: &[Received]) {
     assert_eq!(tickets("reboot"), BTreeSet::new(), "a host may be rebooted");
 }
 
-/// Each query has something to say of the scene that is meant to show it.
+/// Each query returns series for the scene that is meant to show it.
 fn assert_queries(stage: &Stage) {
     let mut scenes: BTreeMap<String, String> = (stage.watched.iter())
         .map(|it| (it.exporter.address().to_owned(), it.name.to_owned()))

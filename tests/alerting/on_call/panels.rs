@@ -1,5 +1,5 @@
-//! Every query of the dashboards and of the rules, asked of the Prometheus that watched all scenes: in
-//! which of them it has something to say.
+//! All queries of the dashboards and the rules, sent to the Prometheus that watched all scenes, and the
+//! scenes for which each returns series.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,27 +9,27 @@ use serde_json::Value;
 use test_rig::hurried::hurried;
 use test_rig::{Prometheus, rules};
 
-/// How many times as fast as ours the scenes' clock goes, and when it began.
+/// The speed of the scenes' clock, and its start.
 pub type Clock = (u32, f64);
 
-/// A query, and where it stands.
+/// A query and its location.
 pub struct Query {
     /// `overview: Worst cables` or `cables: InfinibandCableBad`.
     pub place: String,
-    /// As it stands there.
+    /// The text of the query.
     template: String,
-    /// What it is asked with.
+    /// The values of its variables.
     variables: Vec<(String, String)>,
     clock: Clock,
 }
 
 impl Query {
-    /// The query by the faster clock, with every value that its variables offer.
+    /// The query for the faster clock, once for each value that its variables offer.
     pub fn text(&self) -> String {
         self.by_its_clock(&substituted(&self.template, &self.variables))
     }
 
-    /// A query by the clock of those whom it is about: a host's goes as ours does.
+    /// A query for the clock of its subject: a host's clock has normal speed.
     fn by_its_clock(&self, text: &str) -> String {
         let (pace, began) = self.clock;
         let faster = hurried(text, pace, began);
@@ -42,7 +42,7 @@ impl Query {
         }
     }
 
-    /// The same of one fabric alone; `None` if it does not choose by fabric.
+    /// The query for one fabric; `None` if it does not select by fabric.
     fn text_of(&self, fabric: &str) -> Option<String> {
         let mut variables = self.variables.clone();
         fabric.clone_into(&mut variables.iter_mut().find(|(name, _)| name == "fabric")?.1);
@@ -51,19 +51,19 @@ impl Query {
     }
 }
 
-/// What is asked, by whom, and over which time.
+/// The Prometheus, the time range, and the known targets.
 pub struct Question<'a> {
-    /// Who answers.
+    /// The Prometheus.
     pub prometheus: &'a Prometheus,
-    /// From when, to when, in seconds since 1970, and how far apart points are.
+    /// Start, end (seconds since 1970), and step.
     pub time: (f64, f64, Duration),
-    /// The scene of each target's address.
+    /// The scene of each target, by address.
     pub scenes: &'a BTreeMap<String, String>,
 }
 
 impl Question<'_> {
-    /// The scenes that a query has something to say of, by the labels of its series; where they do not
-    /// tell, by asking it of each fabric alone. `all` is what does not even choose by fabric.
+    /// The scenes for which a query returns series, by the labels of these; where the labels do not say, by a
+    /// query for each fabric alone. `all` stands for queries that do not even select by fabric.
     pub fn scenes_of(&self, query: &Query) -> Result<BTreeSet<String>, String> {
         let (from, to, step) = self.time;
         let ask = |text: &str| self.prometheus.query_range(text, from, to, step);
@@ -91,8 +91,8 @@ impl Question<'_> {
         Ok(found)
     }
 
-    /// The values that a variable of a dashboard offers, as Grafana asks for them: `label_values()`, or
-    /// `query_result()` of which a regular expression takes `label="(?<value>`.
+    /// The values that a variable of a dashboard offers, by Grafana's rules: `label_values()`, or
+    /// `query_result()` with a regular expression for `label="(?<value>`.
     fn values(&self, definition: &str, regex: &str) -> Result<Vec<String>, String> {
         let definition = definition.trim().trim_end_matches(')');
         let (from, to, step) = self.time;
@@ -118,7 +118,7 @@ impl Question<'_> {
     }
 }
 
-/// How many brackets are open at the end of a text.
+/// The number of open brackets at the end of a text.
 fn open(text: &str) -> usize {
     text.matches('(').count() - text.matches(')').count()
 }
@@ -135,7 +135,7 @@ pub fn of_rules(clock: Clock) -> Vec<Query> {
     rules::all().into_iter().map(query).collect()
 }
 
-/// The queries of all dashboards, with every value that their variables offer.
+/// The queries of all dashboards, once for each value that their variables offer.
 pub fn of_dashboards(question: &Question<'_>, clock: Clock) -> Vec<Query> {
     let files = rules::files("dashboards", ".json");
     let mut queries = Vec::new();
@@ -174,7 +174,7 @@ pub fn of_dashboards(question: &Question<'_>, clock: Clock) -> Vec<Query> {
     queries
 }
 
-/// Panels, those of collapsed rows, too.
+/// All panels, also those in collapsed rows.
 fn collect_panels<'a>(of: &'a Value, panels: &mut Vec<&'a Value>) {
     for panel in of["panels"].as_array().into_iter().flatten() {
         panels.push(panel);
@@ -182,7 +182,7 @@ fn collect_panels<'a>(of: &'a Value, panels: &mut Vec<&'a Value>) {
     }
 }
 
-/// A query with variables in place; where one value is chosen, any of them.
+/// A query with its variables replaced; a variable with a single choice becomes any value.
 fn substituted(query: &str, known: &[(String, String)]) -> String {
     let mut query = query.to_owned();
     for (name, value) in known {

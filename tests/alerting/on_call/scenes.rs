@@ -1,4 +1,4 @@
-//! What goes wrong, each in a fabric of its own, all of them watched by one Prometheus.
+//! The faults, each in a fabric of its own, all scraped by one Prometheus.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use test_rig::Exporter;
 /// When trouble begins in a fabric, by its own clock.
 pub const ONSET: Duration = Duration::from_secs(120);
 
-/// A fabric and its story.
+/// A fabric and its scenario.
 pub struct Scene {
-    /// What the fabric is called.
+    /// The name of the fabric.
     pub name: &'static str,
-    /// Generations of its switches and HCAs.
+    /// The generations of its switches and HCAs.
     devices: [&'static str; 2],
-    /// What else the scenario says.
+    /// The rest of the scenario.
     story: &'static str,
-    /// What else its exporter is told.
+    /// More flags of its exporter.
     flags: &'static [&'static str],
 }
 
@@ -23,9 +23,9 @@ const FDR: [&str; 2] = ["switchx", "connectx-3"];
 const HDR: [&str; 2] = ["quantum", "connectx-6"];
 const SDR: [&str; 2] = ["infiniscale-4", "infinihost-3"];
 
-/// All of them. What is not named stays sound.
+/// All scenes. Links that a scene does not name stay healthy.
 pub const SCENES: [Scene; 13] = [
-    // A hundred times what a link may have, and then somebody swaps the cable.
+    // A hundred times the allowed bit error ratio, until the cable is swapped.
     Scene {
         name: "bad-cable",
         devices: FDR,
@@ -34,14 +34,14 @@ pub const SCENES: [Scene; 13] = [
                 - unplug: {at: 6m 50s, link: 'leaf-0-1[5]', for: 30s}",
         flags: &[],
     },
-    // A host that hardly takes in anything.
+    // A host that receives very slowly.
     Scene {
         name: "congestion",
         devices: HDR,
         story: "traffic: {load: 60%}\ntimeline: [{slow-receiver: {at: 2m, host: host-6, takes: 2%}}]",
         flags: &[],
     },
-    // With the four hosts that hang on it.
+    // With the four hosts attached to it.
     Scene {
         name: "dead-switch",
         devices: FDR,
@@ -54,7 +54,7 @@ pub const SCENES: [Scene; 13] = [
         story: "timeline: [{reboot: {at: 2m, node: host-13, down: 4m}}]",
         flags: &[],
     },
-    // Everything that may befall a link without any error on it, and all of it is recorded.
+    // All events of a link without errors, and all of them are recorded.
     Scene {
         name: "links",
         devices: HDR,
@@ -71,28 +71,28 @@ pub const SCENES: [Scene; 13] = [
                 - new-master: {at: 6m, host: host-7}",
         flags: &["--history.file=history.db"],
     },
-    // Old devices, whose counters are full.
+    // Old devices, whose counters are saturated.
     Scene {
         name: "full-counters",
         devices: SDR,
         story: "timeline: [{set: {at: 2m, port: 'host-3[1]', counters: {SymbolErrorCounter: 65535}}}]",
         flags: &[],
     },
-    // The host of the only subnet manager goes off, and another one for good.
+    // The host of the only subnet manager goes down, and another host for good.
     Scene {
         name: "no-master",
         devices: FDR,
         story: "timeline: [{reboot: {at: 2m, node: host-1, down: 1h}}]",
         flags: &[],
     },
-    // MADs are under way for long and get lost.
+    // MADs are delayed and lost.
     Scene {
         name: "slow-fabric",
         devices: FDR,
         story: "way: {round-trip: 2s, loss: 4%}",
         flags: &["--fabric.timeout=6s"],
     },
-    // Its own cable is pulled: there is nobody whom it could ask.
+    // The exporter's own cable is unplugged: it can reach no node.
     Scene {
         name: "alone",
         devices: FDR,
@@ -115,7 +115,7 @@ pub const SCENES: [Scene; 13] = [
     },
     // Its exporter is stopped.
     Scene { name: "stopped", devices: FDR, story: "", flags: &[] },
-    // Its clock goes as ours does, so that its news are ever older.
+    // Its clock has normal speed, so that its data becomes older and older.
     Scene { name: "late", devices: FDR, story: "", flags: &["--clock=1"] },
 ];
 
@@ -143,7 +143,7 @@ impl Scene {
             flags.push("--no-history".into());
         }
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-        // It has read the file when it listens.
+        // It has read the file once it listens.
         Exporter::demo_uncaptured(&flags)
     }
 }

@@ -1,4 +1,4 @@
-//! The stories, and what should become of them.
+//! The scenarios and their expected verdicts.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use ib_health::verdict::Repair;
 use ib_health::{Reason, Verdict};
 use ib_mad::rate::Width;
 
-use crate::verdicts::watch::{label, link, told};
+use crate::verdicts::watch::{label, link, summary};
 
-/// A story, and what should become of it.
+/// A scenario and its expected verdicts.
 pub struct Case {
     pub name: String,
     /// A scenario, in YAML.
@@ -19,17 +19,17 @@ pub struct Case {
     /// When the fault begins.
     pub onset: Duration,
     pub wanted: Vec<Wanted>,
-    /// What else must be at the end.
+    /// Further expectations at the end.
     pub check: fn(&Observation) -> Result<(), String>,
 }
 
-/// What a link should come to.
+/// The expected verdict of a link.
 pub struct Wanted {
-    /// By one of its ends.
+    /// The link, by one of its ends.
     pub link: &'static str,
     pub verdict: Verdict,
     pub reason: Option<Reason>,
-    /// It passes before the end.
+    /// The verdict is lifted before the end.
     pub passes: bool,
 }
 
@@ -72,13 +72,13 @@ fn ensure(is: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if is { Ok(()) } else { Err(what()) }
 }
 
-/// All links but these are fine.
+/// All other links are ok.
 fn all_fine_but(observation: &Observation, but: &[&str]) -> Result<(), String> {
     let fabric = &observation.snapshot.as_ref().ok_or("no sweep")?.fabric;
     for it in &observation.findings.links {
         let ends = [it.link.0, it.link.1].map(|port| label(fabric, port));
         let fine = it.verdict == Verdict::Ok || but.iter().any(|but| ends.contains(&(*but).into()));
-        ensure(fine, || format!("{ends:?} ends as {}", told(it)))?;
+        ensure(fine, || format!("{ends:?} ends as {}", summary(it)))?;
     }
     Ok(())
 }
@@ -91,7 +91,7 @@ const SPEEDS: [(&str, &str, &str, f64); 4] = [
     ("NDR", "quantum-2", "connectx-7", 1e-14),
 ];
 
-/// A bad cable of each speed, far over its limit, over it, and below it.
+/// A bad cable of each speed: far above its limit, above it, and below it.
 fn bad_cables() -> impl Iterator<Item = Case> {
     SPEEDS.into_iter().flat_map(|(speed, switch, hca, limit)| {
         let case = move |factor: f64, minutes| {
@@ -107,7 +107,7 @@ fn bad_cables() -> impl Iterator<Item = Case> {
             case(factor, minutes).wants("leaf-0-1[9]", Verdict::Bad, Reason::BitErrors).then(
                 |seen| {
                     let bad = link(seen, "leaf-0-1[9]").ok_or("no link")?;
-                    ensure(matches!(bad.repair, Some(Repair::Reseat)), || told(bad))?;
+                    ensure(matches!(bad.repair, Some(Repair::Reseat)), || summary(bad))?;
                     all_fine_but(seen, &["leaf-0-1[9]"])
                 },
             )
@@ -121,7 +121,7 @@ fn bad_cables() -> impl Iterator<Item = Case> {
     })
 }
 
-/// What happens to links.
+/// Events of links.
 fn of_links() -> Vec<Case> {
     vec![
             Case::new(
@@ -133,12 +133,12 @@ fn of_links() -> Vec<Case> {
             .wants("leaf-0-2[3]", Verdict::Bad, Reason::Flapping)
             .then(|seen| {
                 let it = link(seen, "leaf-0-2[3]").ok_or("no link")?;
-                ensure(it.outages.flaps == 12 && it.outages.expected == [0, 0], || told(it))?;
+                ensure(it.outages.flaps == 12 && it.outages.expected == [0, 0], || summary(it))?;
                 // 174 s without a signal, and up to a second each until the link is Active again. Of four
                 // of 40 s at least 25 s are seen; the other bound is an interval wider at each side.
                 let down = it.outages.down;
-                ensure((100..=186).contains(&down.least.as_secs()), || told(it))?;
-                ensure((174..=174 + 12 * 30).contains(&down.most.as_secs()), || told(it))?;
+                ensure((100..=186).contains(&down.least.as_secs()), || summary(it))?;
+                ensure((174..=174 + 12 * 30).contains(&down.most.as_secs()), || summary(it))?;
                 all_fine_but(seen, &["leaf-0-2[3]"])
             }),
             Case::new(
@@ -174,7 +174,7 @@ fn of_links() -> Vec<Case> {
     ]
 }
 
-/// Links that run below what both ends can do, from the first sweep on.
+/// Links that run below the capability of both ends from the first sweep on.
 fn of_rates() -> Vec<Case> {
     let degraded =
         |host: usize, limit: &str| format!("degrade: {{at: 0s, link: host-{host}, {limit}}}");
@@ -187,7 +187,7 @@ fn of_rates() -> Vec<Case> {
             |seen| {
                 let it = link(seen, "host-5[1]").ok_or("no link")?;
                 let weight = it.reasons.weight(Reason::BelowCapability);
-                ensure(weight == Some(Verdict::Ok) && it.repair.is_none(), || told(it))?;
+                ensure(weight == Some(Verdict::Ok) && it.repair.is_none(), || summary(it))?;
                 let snapshot = seen.snapshot.as_ref().ok_or("no sweep")?;
                 let width = snapshot.status(it.link.0).and_then(|status| status.width);
                 ensure(width == Some(Width::X2), || format!("{width:?}"))?;
@@ -227,7 +227,7 @@ fn of_nodes() -> Vec<Case> {
             )
             .then(|seen| {
                 let it = link(seen, "host-13[1]").ok_or("no link")?;
-                ensure((it.outages.flaps, it.outages.expected) == (0, [3, 0]), || told(it))?;
+                ensure((it.outages.flaps, it.outages.expected) == (0, [3, 0]), || summary(it))?;
                 all_fine_but(seen, &[])
             }),
             Case::new(
@@ -238,15 +238,15 @@ fn of_nodes() -> Vec<Case> {
             .then(|seen| {
                 for at in ["leaf-0-2[1]", "leaf-0-2[9]"] {
                     let it = link(seen, at).ok_or("no link")?;
-                    ensure((it.outages.flaps, it.outages.expected) == (0, [1, 0]), || told(it))?;
+                    ensure((it.outages.flaps, it.outages.expected) == (0, [1, 0]), || summary(it))?;
                 }
                 all_fine_but(seen, &[])
             }),
     ]
 }
 
-/// Takes back what the HCA of host-13 has just counted of a lost link: ConnectX-7 with firmware 28.40
-/// leaves its 64-bit LinkDownedCounter at 0.
+/// Resets the LinkDowned count of a lost link on the HCA of host-13: ConnectX-7 with firmware 28.40 leaves
+/// its 64-bit LinkDownedCounter at 0.
 fn uncounted(at: &str) -> String {
     format!("set: {{at: {at}, port: host-13, counters: {{LinkDownedCounter: 0}}}}")
 }
@@ -260,7 +260,7 @@ fn of_silent_hcas() -> Vec<Case> {
             .wants("host-13[1]", Verdict::Bad, Reason::Flapping)
             .then(|seen| {
                 let it = link(seen, "host-13[1]").ok_or("no link")?;
-                ensure((it.outages.flaps, it.outages.expected) == (3, [0, 0]), || told(it))?;
+                ensure((it.outages.flaps, it.outages.expected) == (3, [0, 0]), || summary(it))?;
                 all_fine_but(seen, &["host-13[1]"])
             })
     };
@@ -286,7 +286,7 @@ fn of_silent_hcas() -> Vec<Case> {
     ]
 }
 
-/// What happens to counters.
+/// Events of counters.
 fn of_counters() -> Vec<Case> {
     vec![
             Case::new(
@@ -313,7 +313,7 @@ fn of_counters() -> Vec<Case> {
             )
             .then(|seen| {
                 let it = link(seen, "host-5[1]").ok_or("no link")?;
-                ensure(it.reasons.weight(Reason::CounterSaturated).is_some(), || told(it))
+                ensure(it.reasons.weight(Reason::CounterSaturated).is_some(), || summary(it))
             }),
             Case::new(
                 "NDR: a bad cable until the counters of error correction are full",
@@ -326,7 +326,7 @@ fn of_counters() -> Vec<Case> {
                 let it = link(seen, "leaf-0-1[9]").ok_or("no link")?;
                 let weight = |reason| it.reasons.weight(reason);
                 let full = weight(Reason::CounterSaturated) == Some(Verdict::Ok);
-                ensure(full && weight(Reason::PreFec).is_some(), || told(it))?;
+                ensure(full && weight(Reason::PreFec).is_some(), || summary(it))?;
                 all_fine_but(seen, &["leaf-0-1[9]"])
             }),
             Case::new(
@@ -339,7 +339,7 @@ fn of_counters() -> Vec<Case> {
                 for at in ["host-5[1]", "leaf-0-1[9]"] {
                     let it = link(seen, at).ok_or("no link")?;
                     let weight = it.reasons.weight(Reason::CounterSaturated);
-                    ensure(weight == Some(Verdict::Ok), || told(it))?;
+                    ensure(weight == Some(Verdict::Ok), || summary(it))?;
                 }
                 all_fine_but(seen, &[])
             }),
@@ -358,9 +358,9 @@ fn of_counters() -> Vec<Case> {
     ]
 }
 
-/// Every port of the usual tree's switches that has a cable, and that of a real Quantum-2 without
-/// faults: inactive discards for each discard, and mapping errors for each relay error, until their
-/// 16 bits are full.
+/// Every connected switch port of the usual tree, and that of a real Quantum-2 without faults: inactive
+/// discards for each discard, and mapping errors for each relay error, until their 16 bits are
+/// saturated.
 fn benign() -> String {
     use std::fmt::Write;
     let leaves = (0..3).flat_map(|leaf| (1..=16).map(move |port| format!("leaf-0-{leaf}[{port}]")));
@@ -383,18 +383,18 @@ fn benign() -> String {
     story
 }
 
-/// Nothing is said of any link, not even that its counters are full.
+/// No link has a reason, not even that its counters are saturated.
 fn nothing_said(observation: &Observation) -> Result<(), String> {
     for it in &observation.findings.links {
-        ensure(it.reasons.iter().next().is_none(), || told(it))?;
+        ensure(it.reasons.iter().next().is_none(), || summary(it))?;
     }
     all_fine_but(observation, &[])
 }
 
-/// What devices were observed to do: counters that stay at 0, and counters that mean no harm.
+/// Observed device behavior: counters that stay at 0, and counters that mean no harm.
 fn of_devices() -> Vec<Case> {
     vec![
-        // At EDR, where there are no blocks that error correction could not correct.
+        // At EDR, where there are no uncorrectable FEC blocks.
         Case::new(
             "errors into a ConnectX-7, whose 64-bit symbol errors stay at 0",
             120,
@@ -424,7 +424,7 @@ fn of_devices() -> Vec<Case> {
     ]
 }
 
-/// Congestion, which is no cable's fault.
+/// Congestion is not a fault of a cable.
 fn of_load() -> Vec<Case> {
     vec![
         Case::new(
@@ -454,7 +454,7 @@ fn of_load() -> Vec<Case> {
     ]
 }
 
-/// What else may look like a bad cable.
+/// Other faults that look like a bad cable.
 fn of_the_rest() -> Vec<Case> {
     vec![
             Case::new(

@@ -1,4 +1,4 @@
-//! A multi-plane switch (Quantum-3): the links inside it are seen, and are not judged as cables.
+//! A multi-plane switch (Quantum-3): its internal links are discovered, and are not judged as cables.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use ib_sim::scenario::{Overrides, Scenario};
 
 use test_rig::Simulated;
 
-/// Two ASICs of one switch (one SystemImageGUID), joined at their ports 150 (FNM); the router in it at
-/// port 149 of the first; a host at each; and a switch of another system at port 2 of the first.
+/// Two ASICs of one switch (one SystemImageGUID), connected at their ports 150 (FNM); its router at port 149
+/// of the first; a host at each; and a switch of another system at port 2 of the first.
 const TOPOLOGY: &str = r#"
 devid=54004
 vendid=0x2c9
@@ -45,7 +45,7 @@ caguid=0xb4
 Ca 1 "host-2"
 "#;
 
-/// The same bit errors come in on four links, of which two are cables.
+/// The same bit errors on four links, two of which are cables.
 const STORY: &str = r#"
 seed: 3
 seat: host-1
@@ -59,7 +59,7 @@ timeline:
 "#;
 
 #[test]
-fn internal_links_of_a_multi_plane_switch_are_not_judged() {
+fn internal_links_of_multi_plane_switches_have_no_verdict() {
     let net = file::parse(TOPOLOGY).unwrap();
     let scenario = Scenario::parse("test", STORY).unwrap();
     let simulated = Simulated::new(scenario.story_on(net, &Overrides::default()).unwrap());

@@ -1,4 +1,4 @@
-//! How long outages are said to have been, against what the story did.
+//! The reported durations of outages against those of the scenario.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -20,45 +20,51 @@ fn swept(timeline: &str, interval: u64) -> Simulated {
     Simulated::set(story, Options { fabric, ..Options::default() })
 }
 
-/// What a counter of the link at a port shows.
-fn shown(simulated: &Simulated, metrics: &Metrics, counter: &str, at: &str) -> f64 {
+/// The value of a counter of the link at a port.
+fn link_counter(simulated: &Simulated, metrics: &Metrics, counter: &str, at: &str) -> f64 {
     let observation = simulated.observation();
     let found = link(&observation, at).unwrap();
     let id = observation.snapshot.as_ref().unwrap().fabric.link_id(found.link.0).unwrap();
     metrics.get(counter, &[("link", &id.to_string())]).unwrap()
 }
 
-/// How long the link at a port was down, at least and at most.
+/// The downtime of the link at a port, at least and at most.
 fn down(simulated: &Simulated, at: &str) -> (f64, f64) {
     let metrics = simulated.metrics();
-    let shown = |counter| shown(simulated, &metrics, counter, at);
-    (shown("infiniband_link_down_seconds_total"), shown("infiniband_link_down_max_seconds_total"))
+    let link_counter = |counter| link_counter(simulated, &metrics, counter, at);
+    (
+        link_counter("infiniband_link_down_seconds_total"),
+        link_counter("infiniband_link_down_max_seconds_total"),
+    )
 }
 
-/// The demo's flaps: five of two seconds.
+/// The demo's flaps: five of two seconds each.
 const DEMO: &str =
     "timeline: [flap: {at: 45s, link: \"leaf-0-2[3]\", down: 2s, every: 20s, times: 5}]";
 
 #[test]
-fn five_flaps_of_two_seconds_are_not_down_for_a_minute() {
-    // The subnet manager needs a second more to make the link Active: 15 s without traffic.
+fn five_short_flaps_are_not_a_minute_of_downtime() {
+    // The subnet manager needs another second to make the link Active: 15 s without traffic.
     for interval in [15, 5] {
         let simulated = swept(DEMO, interval);
         simulated.run_to(Duration::from_secs(300));
         let metrics = simulated.metrics();
         let at = "leaf-0-2[3]";
-        assert!((shown(&simulated, &metrics, "infiniband_link_flaps_total", at) - 5.0).abs() < 0.1);
-        let least = shown(&simulated, &metrics, "infiniband_link_down_seconds_total", at);
+        assert!(
+            (link_counter(&simulated, &metrics, "infiniband_link_flaps_total", at) - 5.0).abs()
+                < 0.1
+        );
+        let least = link_counter(&simulated, &metrics, "infiniband_link_down_seconds_total", at);
         assert!(least <= 15.1, "every {interval} s: down for at least {least} s");
         let (_, most) = down(&simulated, at);
-        // Each is within one interval, or within two if a sweep fell into it.
+        // Each is within one interval, or within two if a sweep happened during it.
         let widest = 10.0 * Duration::from_secs(interval).as_secs_f64() + 1.0;
         assert!((10.0..=widest).contains(&most), "every {interval} s: down for at most {most} s");
     }
 }
 
 #[test]
-fn an_outage_that_sweeps_saw_is_known_within_two_intervals() {
+fn outage_length_is_known_within_two_intervals() {
     let simulated = swept("timeline: [unplug: {at: 47s, link: \"leaf-0-2[3]\", for: 40s}]", 15);
     simulated.run_to(Duration::from_secs(300));
     let (least, most) = down(&simulated, "leaf-0-2[3]");
@@ -67,8 +73,8 @@ fn an_outage_that_sweeps_saw_is_known_within_two_intervals() {
 }
 
 #[test]
-fn a_host_whose_link_is_up_again_is_not_gone() {
-    // After each discovery for a move the next one has to wait longer: that must not hide the host.
+fn host_with_restored_link_is_not_gone() {
+    // After each discovery of a moved cable the next one is delayed longer: that must not hide the host.
     let simulated = swept(DEMO, 15);
     let gone = (1..=20).filter(|sweep| {
         simulated.run_to(Duration::from_secs(15 * sweep + 5));
@@ -81,7 +87,7 @@ fn a_host_whose_link_is_up_again_is_not_gone() {
 }
 
 #[test]
-fn each_flap_has_a_time_of_its_own() {
+fn each_flap_has_its_own_time() {
     for interval in [15, 5] {
         let simulated = swept(DEMO, interval);
         let mut story = Story::default();

@@ -1,8 +1,8 @@
-//! What becomes of a fabric's links when something happens to one of them: over simulated hours, the
-//! faulty one is found, no healthy one is called bad, and how long it took is written down.
+//! The verdicts of a fabric's links after a fault: over simulated hours the faulty link is found, no healthy
+//! link is called bad, and the time that it took is recorded.
 //!
-//! The exporter's own monitor watches each story in virtual time. `UPDATE_DOCS=1` writes the table
-//! of docs/verdicts.md anew.
+//! The exporter's own monitor watches each scenario in virtual time. `UPDATE_DOCS=1` writes the table of
+//! docs/verdicts.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cases;
@@ -13,18 +13,16 @@ mod saturation;
 mod table;
 mod watch;
 
-use test_rig as rig;
-
 use std::sync::Mutex;
 
 use watch::Outcome;
 
-/// The outcomes of this run, by the case's place in the list.
+/// The results of this run, by the case's place in the list.
 static OUTCOMES: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::new());
 
-/// All cases, on as many threads as there are processors; then the table that they make.
+/// Runs all cases on as many threads as there are CPUs; then compares the table.
 #[test]
-fn each_fault_is_found_and_no_healthy_link_is_called_bad() {
+fn faults_are_found_and_healthy_links_are_not_bad() {
     let cases = cases::all();
     let next = Mutex::new(0..cases.len());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);

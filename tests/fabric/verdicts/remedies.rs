@@ -1,4 +1,4 @@
-//! What a technician is told to do, and what is said of those whose fault it is not.
+//! The suggested repairs, and the verdicts of links that are not at fault.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ib_health::verdict::Repair;
 use ib_health::{Reason, Verdict};
 use ib_sim::scenario::{Overrides, Scenario};
 
-use crate::verdicts::watch::{label, link, told};
+use crate::verdicts::watch::{label, link, summary};
 use test_rig::Simulated;
 use test_rig::simulated::BEGAN;
 
@@ -22,17 +22,17 @@ fn after(story: &str, minutes: u32) -> Simulated {
 fn repair(story: &str, minutes: u32, at: &str) -> Option<Repair> {
     let observation = after(story, minutes).observation();
     let found = link(&observation, at).unwrap();
-    assert_eq!(found.verdict, Verdict::Bad, "{}", told(found));
+    assert_eq!(found.verdict, Verdict::Bad, "{}", summary(found));
     found.repair
 }
 
 #[test]
-fn whoever_gets_spoilt_packets_is_told_where_they_were_spoilt() {
+fn marked_packets_name_the_upstream_link() {
     let simulated =
         after("timeline: [bad-cable: {at: 20m, into: \"leaf-0-1[9]\", ratio: 1e-9}]", 30);
     let observation = simulated.observation();
     let fabric = &observation.snapshot.as_ref().unwrap().fabric;
-    // host-8 is behind that leaf, and its packets come over that cable.
+    // host-8 is behind that leaf, and its packets use that cable.
     let host = link(&observation, "host-8[1]").unwrap();
     assert_eq!((host.verdict, host.repair), (Verdict::Ok, Some(Repair::LookUpstream)));
     assert_eq!(host.reasons.weight(Reason::Marked), Some(Verdict::Ok));
@@ -42,7 +42,7 @@ fn whoever_gets_spoilt_packets_is_told_where_they_were_spoilt() {
 }
 
 #[test]
-fn one_direction_is_an_end_and_both_are_the_cable() {
+fn errors_one_way_mean_an_end_both_ways_the_cable() {
     let one = "bad-cable: {at: 15m, into: \"leaf-0-1[9]\", ratio: 1e-10}";
     assert_eq!(repair(&format!("timeline: [{one}]"), 30, "leaf-0-1[9]"), Some(Repair::Reseat));
     let net = after("timeline: [clear: {at: 1s}]", 1);
@@ -52,13 +52,13 @@ fn one_direction_is_an_end_and_both_are_the_cable() {
     let both =
         format!("timeline: [{one}, bad-cable: {{at: 15m, into: \"{spine}\", ratio: 1e-10}}]");
     assert_eq!(repair(&both, 30, "leaf-0-1[9]"), Some(Repair::SwapCable));
-    // Somebody pulled it and put it back, and that did not help.
+    // Unplugging and plugging it did not help.
     let again = format!("timeline: [{one}, unplug: {{at: 25m, link: \"leaf-0-1[9]\", for: 30s}}]");
     assert_eq!(repair(&again, 45, "leaf-0-1[9]"), Some(Repair::SwapTransceiver));
 }
 
 #[test]
-fn what_is_worked_on_may_go_down() {
+fn links_under_maintenance_may_go_down() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let time = |minutes: u32| humantime_of(BEGAN + minutes * MINUTE);
     let work = format!("- {{node: leaf-0-1, from: {}, until: {}}}\n", time(20), time(50));

@@ -1,17 +1,17 @@
-//! A link that is judged by error correction alone, past the end of its 32-bit counter.
+//! A link whose only evidence is error correction, beyond the range of its 32-bit counter.
 
 use std::time::Duration;
 
-use fabric_exporter::api::links::Of;
 use fabric_exporter::api::ports;
+use fabric_exporter::api::view::FabricView;
 use fabric_exporter::config::options::{HealthOptions, LimitOption, Options};
 use ib_health::{Reason, Verdict};
 use ib_sim::scenario::{Overrides, Scenario};
 
-use crate::verdicts::watch::{link, told};
+use crate::verdicts::watch::{link, summary};
 use test_rig::Simulated;
 
-/// What is corrected is over its limit, and what is lost is not: the site set its limit of that high.
+/// The corrected errors are above their limit, which the site set, and the uncorrected ones are not.
 fn watched(story: &str) -> Simulated {
     let story = Scenario::parse("saturation", story).unwrap();
     let limit = LimitOption { speed: "NDR".into(), fec: None, symbol: 1e-10, pre_fec: Some(1e-5) };
@@ -23,7 +23,7 @@ fn watched(story: &str) -> Simulated {
 }
 
 #[test]
-fn a_full_counter_leaves_the_verdict_and_the_last_ratio_with_its_age() {
+fn saturated_counter_keeps_verdict_and_last_ratio() {
     let simulated =
         watched("timeline: [bad-cable: {at: 10m, into: \"leaf-0-1[9]\", ratio: 1e-12}]");
     let mut full_at = None;
@@ -33,7 +33,7 @@ fn a_full_counter_leaves_the_verdict_and_the_last_ratio_with_its_age() {
         let found = link(&observation, "leaf-0-1[9]").unwrap();
         let weight = |reason| found.reasons.weight(reason);
         if minute > 15 {
-            assert_eq!(found.verdict, Verdict::Watch, "{minute} min: {}", told(found));
+            assert_eq!(found.verdict, Verdict::Watch, "{minute} min: {}", summary(found));
             assert_eq!(weight(Reason::PreFec), Some(Verdict::Watch), "{minute} min");
         }
         if weight(Reason::CounterSaturated) == Some(Verdict::Ok) {
@@ -44,7 +44,7 @@ fn a_full_counter_leaves_the_verdict_and_the_last_ratio_with_its_age() {
     assert!((20..40).contains(&full_at), "{full_at} min");
     let observation = simulated.observation();
     let found = link(&observation, "leaf-0-1[9]").unwrap();
-    let detail = ports::link(Of::new(&observation).unwrap(), found.link);
+    let detail = ports::link(FabricView::new(&observation).unwrap(), found.link);
     let mended = detail.ports.iter().filter_map(|port| port.mended.as_ref());
     let mended = mended.max_by(|a, b| a.ratio.total_cmp(&b.ratio)).unwrap();
     assert!(mended.stale && (1e-5..2e-5).contains(&mended.ratio), "{mended:?}");

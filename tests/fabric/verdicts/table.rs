@@ -1,4 +1,4 @@
-//! The table of docs/verdicts.md.
+//! The table in docs/verdicts.md.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn after(found: Option<Duration>) -> String {
     }
 }
 
-/// One row a case.
+/// One row for each case.
 pub fn table(cases: &[Case], outcomes: &[(usize, Outcome)]) -> String {
     let mut table = String::from(
         "| what happens | for | verdict | after | false alarms | of links |\n|---|---|---|---|---|---|\n",
@@ -46,7 +46,7 @@ pub fn table(cases: &[Case], outcomes: &[(usize, Outcome)]) -> String {
     table
 }
 
-/// The page has this table.
+/// Panics unless the page has this table.
 pub fn check(table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verdicts.md");
     let page = std::fs::read_to_string(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Watches a story and takes down what its links were said to be.
+//! Watches a scenario and records the verdicts of its links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,20 +12,20 @@ use ib_sim::scenario::{Overrides, Scenario, Story};
 use crate::verdicts::cases::Case;
 use test_rig::Simulated;
 
-/// From one sweep to the next.
+/// The sweep interval.
 const SWEEP: Duration = Duration::from_secs(15);
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Debug)]
 pub struct Outcome {
-    /// After how long the verdict that was wanted came; `None` where none was wanted.
+    /// The time until the expected verdict; `None` where none was expected.
     pub found_after: Option<Duration>,
     /// Healthy links that were called bad at any time.
     pub false_alarms: usize,
     pub links: usize,
 }
 
-/// A port as people call it.
+/// The label of a port.
 pub fn label(fabric: &Fabric, port: PortIndex) -> String {
     format!("{}[{}]", fabric.node_of(port).name, fabric.port(port).number)
 }
@@ -37,8 +37,8 @@ pub fn link<'a>(observation: &'a Observation, at: &str) -> Option<&'a LinkFindin
     observation.findings.links.iter().find(|it| is_its(it.link.0) || is_its(it.link.1))
 }
 
-/// A link's findings as one line.
-pub fn told(found: &LinkFindings) -> String {
+/// The reasons of a link in one line.
+pub fn summary(found: &LinkFindings) -> String {
     let reasons: Vec<String> = (found.reasons.iter())
         .map(|(reason, weight)| format!("{} {}", weight.label(), reason.label()))
         .collect();
@@ -46,8 +46,8 @@ pub fn told(found: &LinkFindings) -> String {
     format!("{} ({}) {repair} {:?}", found.verdict.label(), reasons.join(", "), found.outages)
 }
 
-/// A story in which ports are allowed all widths that their devices have, as real ones are: 2x is one of
-/// them from HDR on. (ibsim knows no 2x, so built nets do without.)
+/// A scenario in which all widths of the devices are enabled on ports, as on real ones: 2x is one of them
+/// from HDR on. (ibsim does not know 2x, so generated nets do not have it.)
 fn story(text: &str) -> Story {
     let scenario = Scenario::parse("test", text).unwrap();
     let mut story = scenario.story(&Overrides::default()).unwrap();
@@ -60,7 +60,7 @@ fn story(text: &str) -> Story {
     story
 }
 
-/// Runs a case. Tells what came of it, and what is not as it should be.
+/// Runs a case. Returns its result, and the problems.
 pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
     let simulated = Simulated::new(story(&case.story));
     let mut problems = Vec::new();
@@ -82,14 +82,14 @@ pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
                 let most = seen.entry(ends.join("-")).or_insert(it.verdict);
                 if it.verdict == Verdict::Bad && *most < Verdict::Bad {
                     let (name, at) = (&case.name, now.as_secs());
-                    problems.push(format!("{name}: at {at} s {ends:?} is {}", told(it)));
+                    problems.push(format!("{name}: at {at} s {ends:?} is {}", summary(it)));
                 }
                 *most = (*most).max(it.verdict);
                 continue;
             };
             let wanted = &case.wanted[nth];
             if it.verdict > wanted.verdict {
-                problems.push(format!("{}: {} is {}", case.name, wanted.link, told(it)));
+                problems.push(format!("{}: {} is {}", case.name, wanted.link, summary(it)));
             }
             let as_wanted = it.verdict == wanted.verdict;
             let why = wanted.reason.is_none_or(|reason| it.reasons.weight(reason).is_some());
@@ -98,7 +98,7 @@ pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
                 lost.remove(&nth);
             } else if found[nth].is_some() && lost.insert(nth) && !wanted.passes {
                 let (name, link) = (&case.name, wanted.link);
-                problems.push(format!("{name}: at {now:?} {link} became {}", told(it)));
+                problems.push(format!("{name}: at {now:?} {link} became {}", summary(it)));
             }
         }
         now += SWEEP;
@@ -107,11 +107,11 @@ pub fn watch(case: &Case) -> (Outcome, Vec<String>) {
     for (wanted, found) in case.wanted.iter().zip(&found) {
         let it = link(&observation, wanted.link);
         if found.is_none() {
-            let is = it.map(told);
+            let is = it.map(summary);
             problems.push(format!("{}: {} is only {is:?}", case.name, wanted.link));
         }
         if wanted.passes && it.is_some_and(|it| it.verdict >= Verdict::Watch) {
-            problems.push(format!("{}: {} stays {:?}", case.name, wanted.link, it.map(told)));
+            problems.push(format!("{}: {} stays {:?}", case.name, wanted.link, it.map(summary)));
         }
     }
     if let Err(problem) = (case.check)(&observation) {

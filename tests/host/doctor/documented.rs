@@ -1,11 +1,11 @@
-//! docs/doctor.md says what it tells, and shows it.
+//! docs/doctor.md describes the output, and has an example of it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::doctor::patient::{LIMIT, Patient};
+use crate::doctor::patient::{LIMIT, TestHost};
 use test_rig::child;
 use test_rig::program;
 use test_rig::sysfs::Device;
@@ -18,26 +18,26 @@ fn path() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/doctor.md")
 }
 
-/// Two HCAs: one has lost its cable, and half of its lanes; their firmware differs.
-fn patient() -> Patient {
+/// Two HCAs: one has no cable and half of its lanes; their firmware differs.
+fn patient() -> TestHost {
     let well = Device::mlx5_ndr("mlx5_0", 0);
     let ill = Device::mlx5_ndr("mlx5_1", 1)
         .file("fw_ver", "28.36.1010")
         .file("ports/1/state", "1: DOWN")
         .file("ports/1/phys_state", "2: Polling")
         .lid(1, 0, 0);
-    let patient = Patient::with([well, ill]);
+    let patient = TestHost::with([well, ill]);
     patient.tree.put("devices/pci0000:00/0000:11:00.0/current_link_width", "8\n");
     patient
 }
 
 #[test]
-fn the_example_is_what_it_prints() {
+fn the_example_matches_the_output() {
     let patient = patient();
-    // As long as the real one, so that no column moves when it is called so.
+    // As long as the real name, so that no column moves when it is replaced.
     std::os::unix::fs::symlink("dev", patient.path("devs")).unwrap();
     let mut command = std::process::Command::new("/bin/sh");
-    // The limit of locked memory is the session's.
+    // The limit of locked memory depends on the session.
     command
         .args(["-c", "ulimit -l 8192 2>/dev/null; exec \"$0\" \"$@\"", program()])
         .args(patient.arguments().iter().filter(|flag| !flag.starts_with("--path.dev=")))
@@ -60,9 +60,9 @@ fn the_example_is_what_it_prints() {
 }
 
 #[test]
-fn every_field_and_word_of_the_json_is_documented() {
+fn json_fields_and_values_are_documented() {
     let page = page();
-    let found = patient().found(&[]);
+    let found = patient().report(&[]);
     let keys = |value: &Value| -> BTreeSet<String> {
         value.as_object().unwrap().keys().cloned().collect()
     };

@@ -1,19 +1,19 @@
-//! A subnet manager that is there, and one that is not: `doctor` on ibsim asks it.
+//! `doctor` on ibsim, with and without a subnet manager.
 
 use std::time::Duration;
 
-use crate::doctor::patient::Found;
+use crate::doctor::patient::Report;
 use test_rig::{Ibsim, OpenSm, run_to_exit, topology};
 
 #[test]
-fn the_subnet_manager_is_asked_where_the_fabric_would_be() {
+fn subnet_manager_is_queried_on_the_fabric_port() {
     let net = topology::fat_tree_2(8, 6, 4, 3);
     let ibsim = Ibsim::start(&net);
     let asked = || {
         let args = ["doctor", "--json", "--web.listen-address=127.0.0.1:0"];
-        Found::of(&run_to_exit(&ibsim, &args))
+        Report::of(&run_to_exit(&ibsim, &args))
     };
-    let manager = |found: &Found| {
+    let manager = |found: &Report| {
         let all = found.of_subject("subnet_manager");
         let told = all.into_iter().find(|it| it.text("what").starts_with("fabric")).unwrap();
         ["what", "level", "found", "mend"].map(|field| told.text(field).to_owned())
@@ -32,12 +32,12 @@ fn the_subnet_manager_is_asked_where_the_fabric_would_be() {
         found.starts_with("the master at LID ") && found.contains("answers, priority"),
         "{found}"
     );
-    // The same answer says how fast the port could be.
+    // The same response has the supported speed of the port.
     let speed = told.of_subject("ports");
     assert!(speed.iter().any(|it| it.text("what") == what), "{speed:?}");
 
-    // Alone, so far; another one with a lower priority stands by.
-    let standbys = |found: &Found| {
+    // It is alone so far; another one with a lower priority becomes standby.
+    let standbys = |found: &Report| {
         let all = found.of_subject("subnet_manager");
         let told = all.into_iter().find(|it| it.text("what").ends_with("standbys")).unwrap();
         ["level", "found"].map(|field| told.text(field).to_owned())

@@ -1,9 +1,9 @@
-//! Whatever stands in the files: it ends, and says what it saw.
+//! With any content of the files `doctor` ends, and reports what it saw.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::doctor::patient::Patient;
+use crate::doctor::patient::TestHost;
 use test_rig::program;
 use test_rig::sysfs::Device;
 
@@ -26,11 +26,11 @@ fn devices() -> [Device; 3] {
     [Device::mlx4("mlx4_0"), Device::mlx5_ndr("mlx5_0", 0), Device::irdma("irdma0")]
 }
 
-/// What every file of sysfs and procfs is replaced by.
+/// The contents that replace every file of sysfs and procfs.
 type Spoil = fn(&Path);
 
 #[test]
-fn files_with_nonsense_in_them_and_files_that_are_none() {
+fn nonsense_files_are_findings() {
     let spoils: [(&str, Spoil); 6] = [
         ("empty", |path| std::fs::write(path, "").unwrap()),
         ("bytes", |path| std::fs::write(path, [0xff, 0, b':', b'9', b'\n']).unwrap()),
@@ -43,7 +43,7 @@ fn files_with_nonsense_in_them_and_files_that_are_none() {
         }),
     ];
     for (name, spoil) in spoils {
-        let patient = Patient::with(devices());
+        let patient = TestHost::with(devices());
         let mut spoiled = files(patient.tree.path());
         spoiled.extend(files(&patient.path("proc")));
         assert!(spoiled.len() > 100);
@@ -51,7 +51,7 @@ fn files_with_nonsense_in_them_and_files_that_are_none() {
             spoil(path);
         }
         let output = patient.run(&[]);
-        // A state of "4: " and then nonsense is Active all the same.
+        // A state of "4: " followed by nonsense is still Active.
         assert!(matches!(output.status.code(), Some(0 | 3 | 5 | 6)), "{name}: {output:?}");
         assert_eq!(output.stderr, "", "{name}");
         assert!(!output.stdout.contains(['\x1b', '\u{202e}']), "{name}: {}", output.stdout);
@@ -61,8 +61,8 @@ fn files_with_nonsense_in_them_and_files_that_are_none() {
 }
 
 #[test]
-fn pipes_hold_nobody_up() {
-    let patient = Patient::with(devices());
+fn pipes_do_not_block() {
+    let patient = TestHost::with(devices());
     for path in files(patient.tree.path()) {
         let pipe = rustix::fs::FileType::Fifo;
         std::fs::remove_file(&path).unwrap();
@@ -75,22 +75,22 @@ fn pipes_hold_nobody_up() {
 }
 
 #[test]
-fn a_pipe_in_place_of_a_site_file_is_a_finding_and_holds_nobody_up() {
-    let patient = Patient::with(devices());
+fn pipe_as_site_file_is_a_finding_and_does_not_block() {
+    let patient = TestHost::with(devices());
     let pipe = patient.path("names");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    let found = patient.found(&[&format!("--fabric.node-name-map={}", pipe.display())]);
+    let found = patient.report(&[&format!("--fabric.node-name-map={}", pipe.display())]);
     let says = "it is a pipe, and has to be a regular file";
     found.one("configuration", "--fabric.node-name-map").says("bad", says, "edit it");
     assert_eq!(found.code, 6);
-    // What comes before it and after it is told.
+    // The checks before and after it are reported.
     assert!(!found.of_subject("firmware").is_empty() && !found.of_subject("listener").is_empty());
 }
 
 #[test]
-fn a_reader_who_has_enough_is_no_error() {
-    let patient = Patient::with(devices());
+fn closed_stdout_is_no_error() {
+    let patient = TestHost::with(devices());
     for format in [&[][..], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

@@ -1,6 +1,6 @@
 //! Ports, their subnet managers, partitions and interfaces.
 
-use crate::doctor::patient::Patient;
+use crate::doctor::patient::TestHost;
 use test_rig::sysfs::{Device, Netdev};
 
 fn ndr() -> Device {
@@ -15,9 +15,9 @@ fn polling(device: Device, port: u8) -> Device {
 }
 
 #[test]
-fn a_port_that_polls_is_as_bad_as_what_else_the_host_has() {
+fn level_of_a_polling_port_depends_on_other_ports() {
     let level = |devices: Vec<Device>, what: &str| {
-        let found = Patient::with(devices).found(&[]);
+        let found = TestHost::with(devices).report(&[]);
         let port = found.one("ports", what);
         assert!(port.text("found").contains("Polling: looks for a partner"), "{port:?}");
         assert!(port.text("mend").contains("cable"), "{port:?}");
@@ -32,63 +32,63 @@ fn a_port_that_polls_is_as_bad_as_what_else_the_host_has() {
 }
 
 #[test]
-fn a_port_that_somebody_switched_off() {
+fn disabled_port_is_a_finding() {
     let off = polling(ndr(), 1).file("ports/1/phys_state", "3: Disabled");
-    let found = Patient::with([off]).found(&[]);
+    let found = TestHost::with([off]).report(&[]);
     let mend = "ibportstate -C mlx5_0 -P 1 -D 0 1 enable";
     found.one("ports", "mlx5_0 port 1").says("warn", "somebody switched it off", mend);
 
     let roce = polling(Device::irdma("irdma0"), 1).file("ports/1/phys_state", "3: Disabled");
-    let patient = Patient::with([roce]);
+    let patient = TestHost::with([roce]);
     patient.tree.put("class/net/ens3f0/flags", "0x1002\n");
-    let found = patient.found(&["--no-collector.fabric"]);
+    let found = patient.report(&["--no-collector.fabric"]);
     let mend = "ip link set ens3f0 up";
     found.one("ports", "irdma0 port 1").says("warn", "ens3f0 is switched off", mend);
 }
 
 #[test]
-fn a_virtual_function_without_a_guid() {
-    let patient = Patient::with([polling(Device::mlx5_vf("mlx5_4", 1), 1)]);
+fn virtual_function_without_guid_is_a_finding() {
+    let patient = TestHost::with([polling(Device::mlx5_vf("mlx5_4", 1), 1)]);
     patient.tree.link("devices/pci0000:00/0000:c1:00.1/physfn", "../0000:c1:00.0");
-    let found = patient.found(&[]);
+    let found = patient.report(&[]);
     let port = found.one("ports", "mlx5_4 port 1");
     port.says("warn", "a virtual function without a GUID", "port_guid");
     found.one("pci", "0000:c1:00.1").says("ok", "a virtual function", "");
 }
 
 #[test]
-fn a_link_that_no_subnet_manager_has_configured() {
+fn link_in_init_state_is_a_finding() {
     let waits = || ndr().file("ports/1/state", "2: INIT").lid(1, 0, 0);
-    let patient = Patient::with([waits()]);
-    let found = patient.found(&[]);
+    let patient = TestHost::with([waits()]);
+    let found = patient.report(&[]);
     found.one("ports", "mlx5_0 port 1").says("warn", "Init, physical state LinkUp", "below");
     let manager = found.one("subnet_manager", "mlx5_0 port 1");
     manager.says("bad", "no subnet manager has configured it", "opensm");
     assert_eq!((&found.json["first"]["subject"], found.code), (&"subnet_manager".into(), 6));
 
-    // One runs here: as /proc tells it.
+    // One runs here, according to /proc.
     let process = patient.path("proc/4711");
     std::fs::create_dir(&process).unwrap();
     let zeros = " 0".repeat(49);
     std::fs::write(process.join("stat"), format!("4711 (opensm) S{zeros}\n")).unwrap();
-    let found = patient.found(&[]);
+    let found = patient.report(&[]);
     let manager = found.one("subnet_manager", "mlx5_0 port 1");
     manager.says("bad", "no subnet manager", "opensm runs here (process 4711)");
 
-    // Omni-Path has a manager of its own.
+    // Omni-Path has its own manager.
     let hfi = Device::hfi1("hfi1_0").file("ports/1/state", "2: INIT").lid(1, 0, 0);
-    let found = Patient::with([hfi]).found(&[]);
+    let found = TestHost::with([hfi]).report(&[]);
     found.one("subnet_manager", "hfi1_0 port 1").says("bad", "no subnet manager", "opafm");
 }
 
 #[test]
-fn partitions_say_who_can_be_asked() {
+fn partitions_limit_which_nodes_respond() {
     let keys = |keys: &[(u16, &str)]| {
         let device = ndr().without("ports/1/pkeys");
         let device = keys.iter().fold(device, |device, (index, key)| {
             device.file(&format!("ports/1/pkeys/{index}"), key)
         });
-        let found = Patient::with([device]).found(&[]);
+        let found = TestHost::with([device]).report(&[]);
         let port = found.one("partitions", "mlx5_0 port 1");
         (port.text("level").to_owned(), port.text("found").to_owned())
     };
@@ -112,20 +112,20 @@ fn partitions_say_who_can_be_asked() {
 }
 
 #[test]
-fn the_chosen_p_key_is_looked_up_in_the_table_of_the_port_that_is_asked_from() {
+fn chosen_p_key_is_checked_in_its_own_port_table() {
     let keys = [(0, "0xffff"), (1, "0x8001"), (2, "0x0002")];
     let with_keys = |device: Device| {
         keys.iter().fold(device.without("ports/1/pkeys"), |device, (index, key)| {
             device.file(&format!("ports/1/pkeys/{index}"), key)
         })
     };
-    let patient = Patient::with([ndr(), with_keys(Device::mlx5_ndr("mlx5_1", 1))]);
+    let patient = TestHost::with([ndr(), with_keys(Device::mlx5_ndr("mlx5_1", 1))]);
     for (key, level, says) in [
         ("0x8001", "ok", "full member of the partition of --fabric.pkey 0x8001"),
         ("0x8002", "warn", "limited member of the partition of --fabric.pkey 0x8002"),
         ("0x8003", "bad", "not in the partition of --fabric.pkey 0x8003"),
     ] {
-        let found = patient.found(&["--fabric.hca=mlx5_1", &format!("--fabric.pkey={key}")]);
+        let found = patient.report(&["--fabric.hca=mlx5_1", &format!("--fabric.pkey={key}")]);
         let port = found.one("partitions", "mlx5_1 port 1");
         assert_eq!(port.text("level"), level, "{key}");
         assert!(port.text("found").ends_with(says), "{key}: {}", port.text("found"));
@@ -135,16 +135,16 @@ fn the_chosen_p_key_is_looked_up_in_the_table_of_the_port_that_is_asked_from() {
 }
 
 #[test]
-fn interfaces_that_are_not_alike() {
+fn differing_ipoib_interfaces_are_a_finding() {
     let ib = |index: u16, netdev: Netdev| {
         Device::mlx5_ndr(&format!("mlx5_{index}"), index).netdev(netdev)
     };
-    let alike = Patient::with([ndr(), Device::mlx5_ndr("mlx5_1", 1)]).found(&[]);
+    let alike = TestHost::with([ndr(), Device::mlx5_ndr("mlx5_1", 1)]).report(&[]);
     alike.one("ipoib", "ib1").says("ok", "on mlx5_1 port 1: datagram, MTU 2044, up", "");
     assert_eq!(alike.code, 0);
 
     let connected = Netdev::ipoib("ib9").file("mode", "connected").file("mtu", "65520");
-    let found = Patient::with([ib(0, Netdev::ipoib("ib8")), ib(1, connected)]).found(&[]);
+    let found = TestHost::with([ib(0, Netdev::ipoib("ib8")), ib(1, connected)]).report(&[]);
     let mode = found.one("ipoib", "mode");
     mode.says("warn", "differs: connected: ib9; datagram: ib0 ib8 ib1", "echo datagram >");
     found.one("ipoib", "MTU").says("warn", "2044: ib0 ib8 ib1; 65520: ib9", "mtu 2044");
@@ -152,12 +152,12 @@ fn interfaces_that_are_not_alike() {
     assert_eq!(found.code, 5);
 
     let down = Netdev::ipoib("ib8").file("operstate", "down");
-    let found = Patient::with([ib(0, down)]).found(&[]);
+    let found = TestHost::with([ib(0, down)]).report(&[]);
     found.one("ipoib", "ib8").says("note", "down", "ip link set ib8 up");
 }
 
 #[test]
-fn roce_needs_nothing_of_infiniband() {
+fn roce_host_needs_no_infiniband() {
     let roce = || {
         Device::irdma("irdma0")
             .file("ports/1/gids/0", "fe80:0000:0000:0000:6a05:caff:fe12:3456")
@@ -166,10 +166,10 @@ fn roce_needs_nothing_of_infiniband() {
             .file("ports/1/gids/2", "0000:0000:0000:0000:0000:ffff:0a00:0001")
             .file("ports/1/gid_attrs/types/2", "RoCE v2")
     };
-    let patient = Patient::with([roce()]);
+    let patient = TestHost::with([roce()]);
     patient.modules("");
     patient.without("class/infiniband_mad");
-    let found = patient.found(&["--no-collector.fabric"]);
+    let found = patient.report(&["--no-collector.fabric"]);
     assert_eq!((found.troubles(), found.code), (vec![], 0), "{:#}", found.json);
     for module in ["ib_umad", "ib_ipoib"] {
         found.one("modules", module).says("ok", "not needed", "");
@@ -179,11 +179,11 @@ fn roce_needs_nothing_of_infiniband() {
     found.one("subnet_manager", "ports").says("ok", "none needed", "");
 
     let old = roce().without("ports/1/gids/2");
-    let found = Patient::with([old]).found(&["--no-collector.fabric"]);
+    let found = TestHost::with([old]).report(&["--no-collector.fabric"]);
     let gids = found.one("ports", "irdma0 port 1 GIDs");
     gids.says("warn", "IB/RoCE v1: no entry for RoCE v2", "ip addr add");
 
-    // Without the flag, serve would look for a fabric in vain.
+    // Without the flag, serve would search for a fabric in vain.
     let mut command = std::process::Command::new(test_rig::program());
     command.args(patient.arguments()).arg("--json");
     let output = test_rig::child::run(
@@ -192,7 +192,7 @@ fn roce_needs_nothing_of_infiniband() {
         patient.dir.path(),
         crate::doctor::patient::LIMIT,
     );
-    let found = crate::doctor::patient::Found::of(&output);
+    let found = crate::doctor::patient::Report::of(&output);
     let fabric = found.one("subnet_manager", "fabric \"default\"");
     fabric.says("warn", "serve would end", "--no-collector.fabric");
 }

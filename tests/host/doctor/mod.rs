@@ -1,4 +1,4 @@
-//! `doctor`: on hosts that lack one thing each, it finds that thing, and says what mends it.
+//! `doctor` on hosts with one problem each: it finds the problem, and says how to fix it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod documented;
@@ -9,5 +9,3 @@ mod own;
 mod patient;
 mod rights;
 mod setup;
-
-use test_rig as rig;

@@ -1,26 +1,26 @@
-//! The exporter's own files, and its address.
+//! The exporter's own files and its address.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use crate::doctor::patient::Patient;
+use crate::doctor::patient::TestHost;
 use test_rig::Exporter;
 use test_rig::certs::{Ca, hash};
 use test_rig::sysfs::{Device, Tree};
 
-fn patient() -> Patient {
-    Patient::with([Device::mlx4("mlx4_0")])
+fn patient() -> TestHost {
+    TestHost::with([Device::mlx4("mlx4_0")])
 }
 
 #[test]
-fn files_that_cannot_be_used() {
+fn unusable_files_are_findings() {
     let patient = patient();
     let file = |name: &str, text: &str| {
         std::fs::write(patient.path(name), text).unwrap();
         patient.path(name).display().to_string()
     };
     let config = file("config.yml", "fabric: {intervall: 5s}\n");
-    let found = patient.found(&[&format!("--config.file={config}")]);
+    let found = patient.report(&[&format!("--config.file={config}")]);
     found.one("configuration", "--config.file").says("bad", "intervall", "docs/configuration.md");
     assert_eq!(found.troubles(), ["configuration: --config.file"], "the rest is looked at");
     assert_eq!(found.code, 6);
@@ -31,7 +31,7 @@ fn files_that_cannot_be_used() {
         &*format!("--health.maintenance-file={work}"),
         "--history.file=/proc/none/history.db",
     ];
-    let found = patient.found(&flags);
+    let found = patient.report(&flags);
     found.one("configuration", "--fabric.node-name-map").says("bad", &names, "edit it");
     found.one("configuration", "--health.maintenance-file").says("bad", "nod", "edit it");
     found.one("configuration", "--history.file").says("bad", "cannot be written", "mkdir -p /proc");
@@ -40,10 +40,10 @@ fn files_that_cannot_be_used() {
     file("names", "0x0002c90300000001 \"leaf 1\"\n");
     file("work.yml", "- {node: leaf-1}\n");
     let history = patient.path("history.db").display().to_string();
-    let found = patient.found(&[
+    let found = patient.report(&[
         &format!("--config.file={config}"),
         flags[1],
-        // What has to be free does not depend on the disk that the tests run on, but for the floor.
+        // The required free space does not depend on the disk of the tests, except for the minimum.
         &format!("--history.file={history}"),
         "--history.size=16MiB",
     ]);
@@ -54,10 +54,10 @@ fn files_that_cannot_be_used() {
     assert!(!patient.path("history.db").exists(), "it only looks");
 
     let flag = format!("--web.config.file={}", file("web.yml", "basic_auth_users: {a: plain}\n"));
-    let found = patient.found(&[&flag]);
+    let found = patient.report(&[&flag]);
     found.one("configuration", "--web.config.file").says("bad", "not a bcrypt hash", "security.md");
     file("web.yml", &format!("basic_auth_users: {{'a:b': {}}}\n", hash("b")));
-    let found = patient.found(&[&flag]);
+    let found = patient.report(&[&flag]);
     let told = found.of_subject("configuration").into_iter();
     let told: Vec<_> = told.filter(|it| it.text("what") == "--web.config.file").collect();
     let [loads, warned] = told[..] else { panic!("{told:#?}") };
@@ -70,10 +70,10 @@ fn files_that_cannot_be_used() {
 }
 
 #[test]
-fn an_address_that_somebody_has() {
+fn used_listen_address_is_a_finding() {
     let patient = patient();
     let at = |address: &str| {
-        let found = patient.found(&[&format!("--web.listen-address={address}")]);
+        let found = patient.report(&[&format!("--web.listen-address={address}")]);
         found.one("listener", address).text("found").to_owned()
     };
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
@@ -95,7 +95,7 @@ fn an_address_that_somebody_has() {
                 let _ = stream.write_all(answer.as_bytes());
             }
         });
-        let found = patient.found(&[&format!("--web.listen-address={address}")]);
+        let found = patient.report(&[&format!("--web.listen-address={address}")]);
         let mend = "ss -ltnp 'sport = :";
         found.one("listener", &address).says("bad", "no fabric-exporter", mend);
         assert_eq!(found.code, 6);
@@ -111,12 +111,12 @@ fn an_address_that_somebody_has() {
     let login = web("login.yml", &format!("basic_auth_users: {{a: {}}}\n", hash("b")));
     for (flag, how) in [(tls, "speaks TLS"), (login, "asks for a login")] {
         let exporter = Exporter::on_host(&Tree::empty(), &[&flag]);
-        let found = patient.found(&[&format!("--web.listen-address={}", exporter.address())]);
+        let found = patient.report(&[&format!("--web.listen-address={}", exporter.address())]);
         found.one("listener", exporter.address()).says("note", how, "ss -ltnp");
     }
-    let found = patient.found(&["--web.systemd-socket"]);
+    let found = patient.report(&["--web.systemd-socket"]);
     found.one("listener", "--web.systemd-socket").says("note", "systemd listens", "list-sockets");
-    // 192.0.2.0/24 is nobody's (RFC 5737).
-    let found = patient.found(&["--web.listen-address=192.0.2.1:10315"]);
+    // 192.0.2.0/24 is reserved (RFC 5737).
+    let found = patient.report(&["--web.listen-address=192.0.2.1:10315"]);
     found.one("listener", "192.0.2.1:10315").says("bad", "cannot be listened on", "ip addr");
 }

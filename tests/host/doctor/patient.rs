@@ -1,4 +1,4 @@
-//! A host that is made up, for `doctor` to look at.
+//! A made-up host for `doctor`.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use test_rig::sysfs::{Device, Tree};
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// A host: its sysfs, procfs and device files.
-pub struct Patient {
+pub struct TestHost {
     pub tree: Tree,
     pub dir: TempDir,
 }
 
-/// The files of a PCI function in a slot that has all that it can use.
+/// The files of a PCI function in a slot with full width and speed.
 pub const CARD: [(&str, &str); 7] = [
     ("class", "0x020700"),
     ("vendor", "0x15b3"),
@@ -40,12 +40,12 @@ ib_ipoib 135168 0 - Live 0x0000000000000000
 rdma_cm 139264 1 rdma_ucm, Live 0x0000000000000000
 ";
 
-impl Patient {
-    /// A host with these devices, to which nothing is lacking: each has a card of its own if it has a
-    /// PCI function, each port a umad device, each device uverbs.
+impl TestHost {
+    /// A host with these devices and no problem: each PCI function has a card of its own, each port a umad
+    /// device, each device a uverbs node.
     pub fn with(devices: impl IntoIterator<Item = Device>) -> Self {
         let (tree, dir) = (Tree::new(devices), tempfile::tempdir().unwrap());
-        let patient = Patient { tree, dir };
+        let patient = TestHost { tree, dir };
         for folder in ["proc", "dev/infiniband"] {
             std::fs::create_dir_all(patient.path(folder)).unwrap();
         }
@@ -73,7 +73,7 @@ impl Patient {
         self.dir.path().join(name)
     }
 
-    /// What `/proc/modules` says.
+    /// The content of `/proc/modules`.
     pub fn modules(&self, text: &str) {
         std::fs::write(self.path("proc/modules"), text).unwrap();
     }
@@ -82,12 +82,12 @@ impl Patient {
         self.path("dev/infiniband").join(name)
     }
 
-    /// A character device that everybody may open.
+    /// A character device that every user may open.
     fn has_device(&self, name: &str) {
         symlink("/dev/null", self.device(name)).unwrap();
     }
 
-    /// A device file that nobody but its owner may open, in place of one that is there.
+    /// Replaces a device file by one that only its owner may open.
     pub fn close(&self, name: &str, mode: u32) {
         let path = self.device(name);
         std::fs::remove_file(&path).unwrap();
@@ -95,7 +95,7 @@ impl Patient {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Takes something out of sysfs.
+    /// Removes a file from sysfs.
     pub fn without(&self, path: &str) -> &Self {
         let path = self.tree.path().join(path);
         let removed = match path.symlink_metadata().unwrap() {
@@ -106,7 +106,7 @@ impl Patient {
         self
     }
 
-    /// The arguments that make `doctor` look at this host, and at nothing else of the machine.
+    /// The arguments with which `doctor` examines this host and nothing else of the machine.
     pub fn arguments(&self) -> Vec<String> {
         vec![
             "doctor".to_owned(),
@@ -117,16 +117,16 @@ impl Patient {
         ]
     }
 
-    /// Runs `doctor` with these flags besides, without asking anything on the wire.
+    /// Runs `doctor` with more flags, without any request on the wire.
     pub fn run(&self, flags: &[&str]) -> Output {
         let mut command = Command::new(program());
         command.args(self.arguments()).arg("--offline").args(flags);
         child::run("fabric-exporter", &mut command, self.dir.path(), LIMIT)
     }
 
-    /// What it finds.
-    pub fn found(&self, flags: &[&str]) -> Found {
-        Found::of(&self.run(&[&["--json"], flags].concat()))
+    /// The findings.
+    pub fn report(&self, flags: &[&str]) -> Report {
+        Report::of(&self.run(&[&["--json"], flags].concat()))
     }
 }
 
@@ -135,23 +135,23 @@ fn names(directory: &Path) -> Vec<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// What `--json` wrote, and the exit code.
+/// The output of `--json`, and the exit code.
 #[derive(Debug)]
-pub struct Found {
+pub struct Report {
     pub json: Value,
     pub code: i32,
 }
 
-impl Found {
+impl Report {
     pub fn of(output: &Output) -> Self {
         let json = serde_json::from_str(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {output:?}"));
-        let found = Found { json, code: output.status.code().unwrap() };
+        let found = Report { json, code: output.status.code().unwrap() };
         assert_eq!(found.json["exit_code"], found.code);
         found
     }
 
-    /// The one finding of a thing.
+    /// The only finding about a thing.
     pub fn one(&self, subject: &str, what: &str) -> Told<'_> {
         let all: Vec<_> =
             self.of_subject(subject).into_iter().filter(|it| it.text("what") == what).collect();
@@ -164,7 +164,7 @@ impl Found {
         findings.filter(|finding| finding.text("subject") == subject).collect()
     }
 
-    /// What is worse than a note, as `subject: what`.
+    /// The findings above the level of a note, as `subject: what`.
     pub fn troubles(&self) -> Vec<String> {
         let findings = self.json["findings"].as_array().unwrap().iter().map(Told);
         let bad = findings.filter(|it| ["warn", "bad"].contains(&it.text("level")));
@@ -176,12 +176,12 @@ impl Found {
 pub struct Told<'a>(&'a Value);
 
 impl<'a> Told<'a> {
-    /// A field; nothing where it is null.
+    /// A field; empty where it is null.
     pub fn text(self, field: &str) -> &'a str {
         self.0[field].as_str().unwrap_or_default()
     }
 
-    /// It is so bad, was found to be so, and is mended so.
+    /// Checks its level, its finding and its remedy.
     #[track_caller]
     pub fn says(self, level: &str, found: &str, mend: &str) {
         assert_eq!(self.text("level"), level, "{self:#?}");

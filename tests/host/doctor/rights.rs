@@ -4,18 +4,17 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::doctor::patient::{Found, LIMIT, Patient};
+use crate::doctor::patient::{LIMIT, Report, TestHost};
 use test_rig::child;
-use test_rig::program;
 use test_rig::sysfs::Device;
 
-/// Nobody's, on Debian and elsewhere.
+/// The user id of nobody, on Debian and elsewhere.
 const NOBODY: u32 = 65534;
 
-/// Runs it as a user who is not the owner of the host's files, if we may, else as ourselves.
-fn as_nobody(patient: &Patient) -> Found {
+/// Runs it as a user who does not own the host's files if possible, else as the current user.
+fn as_nobody(patient: &TestHost) -> Report {
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-    // Where everybody gets to: the build's own folder may be closed to others.
+    // A path that every user can reach: the build folder may be private.
     let program = patient.path("fabric-exporter");
     if std::fs::hard_link(test_rig::program(), &program).is_err() {
         std::fs::copy(test_rig::program(), &program).unwrap();
@@ -28,17 +27,17 @@ fn as_nobody(patient: &Patient) -> Found {
     if is_root {
         command.uid(NOBODY).gid(NOBODY);
     }
-    Found::of(&child::run("fabric-exporter", &mut command, patient.dir.path(), LIMIT))
+    Report::of(&child::run("fabric-exporter", &mut command, patient.dir.path(), LIMIT))
 }
 
-fn patient() -> Patient {
-    Patient::with([Device::mlx4("mlx4_0")])
+fn patient() -> TestHost {
+    TestHost::with([Device::mlx4("mlx4_0")])
 }
 
 #[test]
-fn a_umad_that_only_root_may_open() {
+fn umad_that_only_root_may_open_is_a_finding() {
     let patient = patient();
-    // Whoever runs the tests: nobody but root, and not its owner.
+    // Whoever runs the tests must be neither root nor the owner.
     patient.close("umad0", 0o000);
     patient.close("uverbs0", 0o000);
     let found = as_nobody(&patient);
@@ -56,19 +55,19 @@ fn a_umad_that_only_root_may_open() {
 }
 
 #[test]
-fn a_device_file_that_is_missing_or_is_none() {
+fn missing_or_invalid_device_file_is_a_finding() {
     let patient = patient();
     std::fs::remove_file(patient.device("umad0")).unwrap();
     patient.close("umad1", 0o600);
-    let found = patient.found(&[]);
+    let found = patient.report(&[]);
     let path = |name| patient.device(name).display().to_string();
     found.one("permissions", &path("umad0")).says("bad", "missing", "udevadm trigger");
     found.one("permissions", &path("umad1")).says("bad", "no character device", "rm ");
 }
 
 #[test]
-fn without_rights_it_tells_as_much() {
+fn findings_are_the_same_without_rights() {
     let patient = patient();
-    let (by_us, by_nobody) = (patient.found(&[]), as_nobody(&patient));
+    let (by_us, by_nobody) = (patient.report(&[]), as_nobody(&patient));
     assert_eq!(by_us.json["findings"], by_nobody.json["findings"]);
 }

@@ -1,15 +1,15 @@
 //! Cards, drivers, modules and firmware.
 
-use crate::doctor::patient::{CARD, Patient};
+use crate::doctor::patient::{CARD, TestHost};
 use test_rig::sysfs::{Device, every_host};
 
-fn two_ports() -> Patient {
-    Patient::with([Device::mlx4("mlx4_0")])
+fn two_ports() -> TestHost {
+    TestHost::with([Device::mlx4("mlx4_0")])
 }
 
 #[test]
-fn a_host_to_which_nothing_is_lacking() {
-    let found = two_ports().found(&[]);
+fn complete_host_has_no_findings() {
+    let found = two_ports().report(&[]);
     assert_eq!(found.troubles(), [""; 0], "{:#}", found.json);
     assert_eq!(found.code, 0);
     let subjects = [
@@ -39,53 +39,53 @@ fn a_host_to_which_nothing_is_lacking() {
 }
 
 #[test]
-fn a_card_without_a_driver() {
+fn card_without_driver_is_a_finding() {
     let patient = two_ports();
     patient.tree.on_bus("0000:81:00.0", &CARD);
-    let found = patient.found(&[]);
+    let found = patient.report(&[]);
     found.one("pci", "0000:81:00.0").says("bad", "no driver has it", "modprobe mlx5_core");
     assert_eq!(found.code, 6);
     assert_eq!(found.json["first"]["what"], "0000:81:00.0", "the first of what is bad");
-    // One that was handed to a guest is meant so.
+    // A device that is passed through to a guest is no problem.
     patient.tree.bind("0000:81:00.0", "vfio-pci");
-    let found = patient.found(&[]);
+    let found = patient.report(&[]);
     found.one("pci", "0000:81:00.0").says("note", "vfio-pci keeps it", "");
     assert_eq!(found.code, 0);
 }
 
 #[test]
-fn a_driver_without_its_rdma_part() {
+fn driver_without_rdma_module_is_a_finding() {
     let patient = two_ports();
     patient.tree.on_bus("0000:81:00.0", &CARD);
     patient.tree.bind("0000:81:00.0", "mlx5_core");
     patient.modules("");
-    let found = patient.found(&[]);
+    let found = patient.report(&[]);
     found.one("pci", "0000:81:00.0").says("warn", "has made no RDMA device", "dmesg");
     found.one("modules", "mlx5_ib").says("bad", "not loaded", "modprobe mlx5_ib");
     found.one("modules", "mlx4_ib").says("ok", "there", "");
-    // Built into the kernel: in no list, but in sysfs.
+    // Built into the kernel: not in the list, but in sysfs.
     patient.tree.put("module/mlx5_ib/parameters/x", "");
-    patient.found(&[]).one("modules", "mlx5_ib").says("ok", "there", "");
+    patient.report(&[]).one("modules", "mlx5_ib").says("ok", "there", "");
 }
 
 #[test]
-fn a_plain_network_card_is_no_trouble() {
-    let patient = Patient::with([Device::irdma("irdma0")]);
+fn plain_network_card_is_no_finding() {
+    let patient = TestHost::with([Device::irdma("irdma0")]);
     let ice = [("class", "0x020000"), ("vendor", "0x8086"), ("device", "0x1592")];
     patient.tree.on_bus("0000:82:00.0", &ice);
     patient.tree.bind("0000:82:00.0", "ice");
     patient.tree.on_bus("0000:83:00.0", &[("class", "0x020000"), ("vendor", "0x8086")]);
-    let found = patient.found(&["--no-collector.fabric"]);
+    let found = patient.report(&["--no-collector.fabric"]);
     found.one("pci", "0000:82:00.0").says("note", "some cards of this driver do RDMA", "");
     assert_eq!(found.of_subject("pci").len(), 2, "{:#}", found.json);
 }
 
 #[test]
-fn modules_that_are_missing() {
+fn missing_modules_are_findings() {
     let patient = two_ports();
     patient.modules("ext4 1 0 - Live 0x0\n");
     patient.without("class/infiniband_mad").without("class/infiniband_verbs");
-    let found = patient.found(&[]);
+    let found = patient.report(&[]);
     found.one("modules", "ib_umad").says("bad", "not loaded", "modprobe ib_umad && echo ib_umad >");
     found.one("modules", "ib_uverbs").says("warn", "not loaded", "modprobe ib_uverbs");
     found.one("modules", "ib_ipoib").says("note", "not loaded", "modprobe ib_ipoib");
@@ -95,24 +95,24 @@ fn modules_that_are_missing() {
         "modprobe ib_umad",
     );
     assert_eq!(found.code, 6);
-    // Nobody may read the list: what modules leave in sysfs tells.
+    // The list cannot be read: sysfs shows the modules.
     std::fs::remove_file(patient.path("proc/modules")).unwrap();
     for path in ["class/infiniband_mad/abi_version", "class/infiniband_verbs/abi_version"] {
         patient.tree.put(path, "5\n");
     }
-    let found = patient.found(&[]);
+    let found = patient.report(&[]);
     found.one("modules", "ib_umad").says("ok", "there", "");
     found.one("modules", "ib_uverbs").says("ok", "there", "");
 }
 
 #[test]
-fn a_slot_that_is_too_narrow() {
+fn narrow_pci_slot_is_a_finding() {
     let patient = two_ports();
     let with = |file: &'static str, text: &'static str| {
         patient.tree.put(&format!("devices/pci0000:00/0000:04:00.0/{file}"), &format!("{text}\n"));
     };
     let narrow = || {
-        let found = patient.found(&[]);
+        let found = patient.report(&[]);
         let pci = found.of_subject("pci");
         pci.get(1).map(|it| (it.text("level").to_owned(), it.text("found").to_owned()))
     };
@@ -120,22 +120,22 @@ fn a_slot_that_is_too_narrow() {
     with("current_link_width", "8");
     let told = |text: &str| Some(("warn".to_owned(), format!("its PCIe link runs {text}")));
     assert_eq!(narrow(), told("x8 at 32 GT/s"));
-    assert_eq!(patient.found(&[]).code, 5);
+    assert_eq!(patient.report(&[]).code, 5);
     with("current_link_speed", "8.0 GT/s PCIe");
     with("current_link_width", "16");
     assert_eq!(narrow(), told("x16 at 8 GT/s"));
-    // What virtual functions and sleeping ones say.
+    // The values of virtual functions and of sleeping devices.
     with("current_link_width", "0");
     with("current_link_speed", "Unknown");
     assert_eq!(narrow(), None);
 }
 
 #[test]
-fn firmware_that_differs() {
+fn differing_firmware_is_a_finding() {
     let [a, b, c] = [0, 1, 2].map(|index| Device::mlx5_ndr(&format!("mlx5_{index}"), index));
     let old = b.file("fw_ver", "28.36.1010");
     let other_board = c.file("board_id", "DEL0000000041").file("fw_ver", "28.40.1000");
-    let found = Patient::with([a, old, other_board]).found(&[]);
+    let found = TestHost::with([a, old, other_board]).report(&[]);
     found.one("firmware", "MT4129 MT_0000000838").says(
         "warn",
         "differs: 28.36.1010: mlx5_1; 28.39.1002: mlx5_0",
@@ -147,16 +147,16 @@ fn firmware_that_differs() {
 }
 
 #[test]
-fn nothing_at_all() {
+fn host_without_cards_is_a_finding() {
     for in_container in [false, true] {
-        let patient = Patient::with([]);
+        let patient = TestHost::with([]);
         if in_container {
             patient.without("bus");
             patient.without("class");
         } else {
             patient.tree.put("bus/pci/devices/none", "");
         }
-        let found = patient.found(&[]);
+        let found = patient.report(&[]);
         assert_eq!(found.code, 3, "{:#}", found.json);
         found.one("ports", "devices").says("bad", "no RDMA device", "");
         if in_container {
@@ -169,14 +169,14 @@ fn nothing_at_all() {
     }
 }
 
-/// Whatever the make: of a sound host it says nothing worse than that a card has its faults.
+/// For every device model: on a healthy host there is no finding worse than a known fault of the model.
 #[test]
-fn every_make_of_device_is_taken_for_what_it_is() {
+fn each_device_model_is_recognized() {
     for host in every_host() {
-        let patient = Patient { tree: host.tree, dir: tempfile::tempdir().unwrap() };
-        let found = patient.found(&["--no-collector.fabric"]);
+        let patient = TestHost { tree: host.tree, dir: tempfile::tempdir().unwrap() };
+        let found = patient.report(&["--no-collector.fabric"]);
         let mut troubles = found.troubles();
-        // A tree of devices alone has no modules and no device files.
+        // A tree with devices alone has no modules and no device files.
         troubles.retain(|it| !it.starts_with("modules"));
         assert_eq!(troubles, [""; 0], "{}: {:#}", host.name, found.json);
     }

@@ -1,4 +1,4 @@
-//! Which devices are looked at: what is left out is not even opened.
+//! The selection of devices: an excluded device is not even opened.
 
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use test_rig::sysfs::{Device, Tree, hgx};
 use test_rig::{Exporter, run_on_host_to_exit};
 
 #[test]
-fn by_name_and_exclusion_wins() {
+fn devices_are_selected_by_name_and_exclusion_wins() {
     let tree = hgx();
     let told = |flags: &[&str]| devices(&look_with(&tree, flags), "infiniband_device_up");
     assert_eq!(told(&["--host.device-include=mlx5_[01]"]), ["mlx5_0", "mlx5_1"]);
@@ -19,12 +19,12 @@ fn by_name_and_exclusion_wins() {
         told(&["--host.device-include=mlx5_.*", "--host.device-exclude=mlx5_[0-8]|.*bond.*"]),
         ["mlx5_9"]
     );
-    // A pattern is of the whole name.
+    // A pattern matches the whole name.
     assert_eq!(told(&["--host.device-include=bond"]), [""; 0]);
 }
 
 #[test]
-fn a_pattern_that_is_none_is_said_at_once() {
+fn invalid_pattern_fails_at_start() {
     let tree = hgx();
     let output = run_on_host_to_exit(&tree, &["--host.device-exclude=mlx5_("]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -44,9 +44,9 @@ fn directories(of: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_device_that_is_left_out_is_never_opened() {
+fn excluded_device_is_never_opened() {
     let tree = hgx();
-    // Whatever is opened below these is reported to us: a file by its directory.
+    // inotify reports whatever is opened below these: a file by its folder.
     let watch = |device: &str| {
         let watcher =
             inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).unwrap();
@@ -70,7 +70,7 @@ fn a_device_that_is_left_out_is_never_opened() {
     assert!(!opened(left_out), "mlx5_3 was opened");
 }
 
-/// The directories below a port that the connection manager has, and their metrics.
+/// The connection manager's folders below a port, and their metrics.
 const CM: [(&str, &str); 4] = [
     ("cm_rx_duplicates", "infiniband_cm_receive_duplicates_total"),
     ("cm_rx_msgs", "infiniband_cm_receive_messages_total"),
@@ -79,7 +79,7 @@ const CM: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn the_connection_managers_counters_are_read_if_that_is_wanted() {
+fn cm_counters_are_read_on_request() {
     let messages =
         ["apr", "drep", "dreq", "lap", "mra", "rej", "rep", "req", "rtu", "sidr_rep", "sidr_req"];
     let counts = |device: Device, (directory, _): &(&str, &str)| {

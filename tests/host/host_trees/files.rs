@@ -1,14 +1,14 @@
-//! Each file has its sample, and there is no sample without a file: compared with the tree itself,
-//! for every host.
+//! Each file has its sample, and no sample is without a file: compared with the tree itself, for every
+//! host.
 
 use std::collections::BTreeMap;
 
 use crate::host_trees::captured::captured;
-use crate::host_trees::look;
+use crate::host_trees::read_once;
 use test_rig::Metrics;
 use test_rig::sysfs::{Host, Tree, every_host};
 
-/// A file of `counters` or `counters_ext`, its metric, and what one count is worth.
+/// A file of `counters` or `counters_ext`, its metric, and the unit of a count.
 const COUNTERS: &[(&str, &str, u64)] = &[
     ("VL15_dropped", "vl15_dropped", 1),
     ("excessive_buffer_overrun_errors", "excessive_buffer_overrun_errors", 1),
@@ -33,7 +33,7 @@ const COUNTERS: &[(&str, &str, u64)] = &[
     ("unicast_xmit_packets", "unicast_transmit_packets", 1),
 ];
 
-/// Those of `counters_ext`, which stand for the same but do not fill up.
+/// The files of `counters_ext`, which count the same and do not saturate.
 const WIDER: &[(&str, &str, u64)] = &[
     ("port_multicast_rcv_packets", "multicast_receive_packets", 1),
     ("port_multicast_xmit_packets", "multicast_transmit_packets", 1),
@@ -45,7 +45,7 @@ const WIDER: &[(&str, &str, u64)] = &[
     ("port_xmit_packets_64", "transmit_packets", 1),
 ];
 
-/// By metric, what the files of a port say.
+/// The values in the files of a port, by metric.
 fn filed(tree: &Tree, device: &str, port: &str) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for (directory, table) in [("counters", COUNTERS), ("counters_ext", WIDER)] {
@@ -60,7 +60,7 @@ fn filed(tree: &Tree, device: &str, port: &str) -> BTreeMap<String, u64> {
     all
 }
 
-/// What is not read but was heard, seen or found out.
+/// Metrics that do not come from a file of counters.
 pub const TALLIED: [&str; 4] = [
     "infiniband_device_events_heard",
     "infiniband_port_counter_resets_total",
@@ -68,8 +68,8 @@ pub const TALLIED: [&str; 4] = [
     "infiniband_port_link_losses_total",
 ];
 
-/// By metric, what is told of a port's counters.
-fn told(metrics: &Metrics, device: &str, port: &str) -> BTreeMap<String, u64> {
+/// The exported counters of a port, by metric.
+fn port_samples(metrics: &Metrics, device: &str, port: &str) -> BTreeMap<String, u64> {
     let of_port = metrics.samples.iter().filter(|sample| {
         sample.name.starts_with("infiniband_port_")
             && sample.name.ends_with("_total")
@@ -79,8 +79,8 @@ fn told(metrics: &Metrics, device: &str, port: &str) -> BTreeMap<String, u64> {
     of_port.map(|sample| (sample.name.clone(), sample.u64())).collect()
 }
 
-/// The numbers told of a driver's own counters, sorted; each with the file's name where its metric
-/// does not say what it is.
+/// The exported values of a driver's own counters, sorted; each with the file's name where its metric does
+/// not identify it.
 fn told_hw(metrics: &Metrics, device: &str, port: Option<&str>) -> Vec<(Option<String>, u64)> {
     let mut all: Vec<_> = metrics
         .samples
@@ -94,14 +94,14 @@ fn told_hw(metrics: &Metrics, device: &str, port: Option<&str>) -> Vec<(Option<S
     all
 }
 
-/// Compares one directory of hw_counters with what is told, by their numbers, which differ.
+/// Compares a folder of hw_counters with the samples, by the values, which are all different.
 fn check_hw(host: &Host, metrics: &Metrics, device: &str, port: Option<&str>) {
     let directory =
         port.map_or("hw_counters".to_owned(), |port| format!("ports/{port}/hw_counters"));
     let mut files: Vec<(String, u64)> = host.tree.numbers(device, &directory).into_iter().collect();
     files.retain(|(name, _)| name != "lifespan");
     for (name, number) in &mut files {
-        // The one here that is counted in words and told in bytes.
+        // The only one that is counted in words and exported in bytes.
         *number *= if name == "TxWords" { 4 } else { 1 };
     }
     files.sort_unstable_by_key(|(_, number)| *number);
@@ -112,7 +112,7 @@ fn check_hw(host: &Host, metrics: &Metrics, device: &str, port: Option<&str>) {
         "{}: {device} {directory}: {files:?} {told:?}",
         host.name
     );
-    // One that has a metric of its own needs no label; another has its file's name, as it is.
+    // A counter with its own metric needs no label; another one has the name of its file.
     for (label, number) in told.iter().filter_map(|(label, number)| Some((label.as_ref()?, number)))
     {
         let is_there = files.iter().any(|file| (&file.0, &file.1) == (label, number));
@@ -121,10 +121,10 @@ fn check_hw(host: &Host, metrics: &Metrics, device: &str, port: Option<&str>) {
 }
 
 #[test]
-fn each_file_of_each_host_has_its_sample_and_there_are_no_others() {
+fn each_file_has_its_sample_and_no_other_exists() {
     let captured = Host { name: "captured on Linux 6.1", tree: captured() };
     for host in every_host().into_iter().chain([captured]) {
-        let metrics = look(&host.tree);
+        let metrics = read_once(&host.tree);
         let mut ports = 0;
         for device in host.tree.devices() {
             check_hw(&host, &metrics, &device, None);
@@ -132,7 +132,7 @@ fn each_file_of_each_host_has_its_sample_and_there_are_no_others() {
                 ports += 1;
                 let place = format!("{}: {device} port {port}", host.name);
                 assert_eq!(
-                    told(&metrics, &device, &port),
+                    port_samples(&metrics, &device, &port),
                     filed(&host.tree, &device, &port),
                     "{place}"
                 );

@@ -1,4 +1,4 @@
-//! Both formats, of all hosts at once.
+//! Both exposition formats, with the devices of all hosts together.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -24,14 +24,14 @@ fn everything() -> Tree {
 }
 
 #[test]
-fn promtool_has_nothing_against_any_device() {
+fn promtool_accepts_every_device() {
     let mut exporter = Exporter::on_host(&everything(), &[]);
     exporter.wait_ready();
     assert_accepts(&exporter);
     assert!(exporter.stop().success());
 }
 
-/// Panics unless the lines of a family stand together, below one type and one help.
+/// Panics unless the lines of a family are contiguous, below one type and one help.
 fn assert_whole_families(text: &str) {
     let (mut seen, mut typed, mut helped) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut current = String::new();
@@ -64,20 +64,20 @@ fn assert_whole_families(text: &str) {
 }
 
 #[test]
-fn each_family_stands_in_one_place_with_one_type_and_one_series_of_each_labels() {
+fn families_are_contiguous_and_series_unique() {
     let mut exporter = Exporter::on_host(&everything(), &[]);
     exporter.wait_ready();
     let plain = exporter.get("/metrics", &[]);
     assert_whole_families(plain.text());
     let open = exporter.get("/metrics", &[("Accept", OPEN_METRICS)]);
     assert_whole_families(open.text());
-    // Of devices, both say the same.
+    // Both have the same samples of devices.
     let of_devices = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| line.contains("device=\""));
         lines.map(str::to_owned).collect()
     };
     assert_eq!(of_devices(plain.text()), of_devices(open.text()));
-    // So does what came packed.
+    // So does the compressed one.
     let packed = exporter.get("/metrics", &[("Accept-Encoding", "gzip")]);
     let mut text = String::new();
     flate2::read::GzDecoder::new(&packed.body[..]).read_to_string(&mut text).unwrap();
@@ -91,7 +91,7 @@ fn each_family_stands_in_one_place_with_one_type_and_one_series_of_each_labels()
 }
 
 #[test]
-fn each_counter_is_typed_as_one_and_ends_in_total() {
+fn counters_are_typed_and_end_in_total() {
     let mut exporter = Exporter::on_host(&everything(), &[]);
     exporter.wait_ready();
     for (family, kind) in exporter.metrics().types {

@@ -1,5 +1,5 @@
-//! A device that goes away while the exporter runs, and a sysfs that cannot be read. Nothing is heard here:
-//! these trees are no sysfs, so libibverbs is not asked, as on a host without it.
+//! A device that disappears while the exporter runs, and an unreadable sysfs. There are no events: these trees are
+//! not the kernel's, so libibverbs is not used, as on a host without it.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -29,14 +29,14 @@ fn wait_up(exporter: &Exporter, device: &str, wanted: Option<u64>) -> Metrics {
     })
 }
 
-/// How many lines of the log say something of a device.
+/// The number of log lines about a device.
 fn logged(exporter: &Exporter, device: &str, text: &str) -> usize {
     let device = format!("device={device}");
     exporter.log().lines().filter(|line| line.contains(text) && line.contains(&device)).count()
 }
 
 #[test]
-fn a_device_that_goes_is_down_until_it_is_back() {
+fn missing_device_is_down_until_it_returns() {
     let (first, second) = (Device::mlx5_ndr("mlx5_0", 0), Device::mlx5_ndr("mlx5_1", 1));
     let tree = Tree::new([first, second.clone()]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -61,7 +61,7 @@ fn a_device_that_goes_is_down_until_it_is_back() {
 }
 
 #[test]
-fn the_link_of_a_device_that_goes_is_lost_once() {
+fn missing_device_loses_its_link_once() {
     let device = Device::mlx5_ndr("mlx5_0", 0);
     let tree = Tree::new([device.clone()]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -74,7 +74,7 @@ fn the_link_of_a_device_that_goes_is_lost_once() {
         tree.add(&device);
         assert_eq!(losses(&exporter.wait_reads(2), "mlx5_0"), Some(lost), "and when it is back");
     }
-    // Gone and back between two looks, as by a reset.
+    // Gone and back between two reads, as by a reset.
     tree.remove(&device);
     tree.add(&device);
     wait_until(LIMIT, "the reset to be seen", || {
@@ -85,7 +85,7 @@ fn the_link_of_a_device_that_goes_is_lost_once() {
 }
 
 #[test]
-fn nothing_read_where_there_were_devices_is_no_success() {
+fn read_without_any_known_device_fails() {
     let device = Device::mlx5_ndr("mlx5_0", 0);
     let tree = Tree::new([device.clone()]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -101,7 +101,7 @@ fn nothing_read_where_there_were_devices_is_no_success() {
 }
 
 #[test]
-fn a_device_that_is_gone_is_forgotten_after_a_while() {
+fn missing_device_is_forgotten_after_a_time() {
     let device = Device::mlx5_ndr("mlx5_0", 0);
     let tree = Tree::new([device.clone()]);
     let mut exporter =
@@ -115,7 +115,7 @@ fn a_device_that_is_gone_is_forgotten_after_a_while() {
 }
 
 #[test]
-fn a_sysfs_that_does_not_exist_is_no_success_and_not_ready() {
+fn missing_sysfs_fails_and_is_not_ready() {
     let tree = Tree::empty();
     std::fs::remove_dir_all(tree.path()).unwrap();
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -126,7 +126,7 @@ fn a_sysfs_that_does_not_exist_is_no_success_and_not_ready() {
     assert_eq!(ready.status, 503);
     assert!(ready.text().contains(&path) && ready.text().contains("No such file"), "{ready:?}");
     assert!(exporter.log().contains(&path), "{}", exporter.log());
-    // It is mounted at last, and no RDMA module is loaded.
+    // It is mounted at last, without any RDMA module.
     std::fs::create_dir_all(tree.path()).unwrap();
     exporter.wait_ready();
     assert_eq!(success(&exporter.metrics()), Some(1));
@@ -134,7 +134,7 @@ fn a_sysfs_that_does_not_exist_is_no_success_and_not_ready() {
 }
 
 #[test]
-fn why_there_is_nothing_to_read_is_logged_once() {
+fn unreadable_sysfs_is_logged_once() {
     let tree = hgx();
     let devices = tree.devices().len();
     let mut exporter =

@@ -1,10 +1,10 @@
-//! What each kind of host tells, spelled out.
+//! The complete samples of each kind of host.
 
-use crate::host_trees::{devices, look};
+use crate::host_trees::{devices, read_once};
 use test_rig::Metrics;
 use test_rig::sysfs::{Device, Tree, hgx};
 
-/// The labels of the one sample of a family that has these, without those that all have.
+/// The other labels of the only sample of a family with these labels, without those that all samples have.
 fn labels(metrics: &Metrics, family: &str, of: &[(&str, &str)]) -> Vec<(String, String)> {
     let sample = metrics.sample(family, of).unwrap_or_else(|| panic!("no {family} of {of:?}"));
     assert_eq!(sample.raw, "1", "{family}");
@@ -18,8 +18,8 @@ fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_node_with_eight_hcas_on_ndr() {
-    let metrics = look(&hgx());
+fn host_with_eight_ndr_hcas() {
+    let metrics = read_once(&hgx());
     let eight = ["mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_6", "mlx5_7", "mlx5_8", "mlx5_9"];
     for (index, device) in eight.into_iter().enumerate() {
         let of = [("device", device), ("port", "1")];
@@ -95,21 +95,21 @@ fn a_node_with_eight_hcas_on_ndr() {
 }
 
 #[test]
-fn xdr_is_200_gigabits_a_lane() {
-    let metrics = look(&Tree::new([Device::mlx5_xdr("mlx5_0")]));
+fn xdr_is_200_gigabits_per_lane() {
+    let metrics = read_once(&Tree::new([Device::mlx5_xdr("mlx5_0")]));
     assert_eq!(metrics.get("infiniband_port_rate_bytes_per_second", &[]), Some(1e11));
     let info = labels(&metrics, "infiniband_device_port_info", &[]);
     assert!(info.contains(&("speed".to_owned(), "XDR".to_owned())), "{info:?}");
 }
 
 #[test]
-fn the_wider_counters_of_an_old_mlx4_win() {
+fn wider_counters_of_old_mlx4_win() {
     let tree = Tree::new([Device::mlx4("mlx4_0")]);
-    let metrics = look(&tree);
+    let metrics = read_once(&tree);
     for (port, index) in [("1", 21), ("2", 22)] {
         let of = [("device", "mlx4_0"), ("port", port)];
         let wide = tree.numbers("mlx4_0", &format!("ports/{port}/counters_ext"));
-        // port_xmit_data has been full, at 4294967295, since the first seconds after boot.
+        // port_xmit_data is saturated at 4294967295 since the first seconds after boot.
         assert_eq!(
             metrics.get_u64("infiniband_port_transmit_bytes_total", &of),
             Some(wide["port_xmit_data_64"] * 4)
@@ -118,12 +118,12 @@ fn the_wider_counters_of_an_old_mlx4_win() {
             metrics.get_u64("infiniband_port_unicast_receive_packets_total", &of),
             Some(wide["port_unicast_rcv_packets"])
         );
-        // There is no wider one: told as it stands.
+        // There is no wider one: exported as it is.
         assert_eq!(
             metrics.get_u64("infiniband_port_transmit_wait_ticks_total", &of),
             Some(4_294_967_295)
         );
-        // Both ports are on one function; an interface belongs to the port that it says.
+        // Both ports are on one function; an interface belongs to the port that it names.
         let netdev = labels(&metrics, "infiniband_netdev_info", &of);
         assert!(netdev.contains(&("netdev".to_owned(), format!("ib{index}"))), "{netdev:?}");
         assert!(netdev.contains(&("ipoib_mode".to_owned(), "connected".to_owned())), "{netdev:?}");
@@ -136,10 +136,10 @@ fn the_wider_counters_of_an_old_mlx4_win() {
 }
 
 #[test]
-fn an_old_kernel_without_link_layers_and_hw_counters() {
-    let metrics = look(&Tree::new([Device::mthca("mthca0")]));
+fn old_kernel_without_link_layer_and_hw_counters() {
+    let metrics = read_once(&Tree::new([Device::mthca("mthca0")]));
     assert_eq!(metrics.get("infiniband_port_state", &[("port", "1")]), Some(4.0));
-    // A port that is down is told of, too.
+    // A port that is down is exported as well.
     assert_eq!(metrics.get("infiniband_port_state", &[("port", "2")]), Some(1.0));
     assert_eq!(metrics.get("infiniband_port_physical_state", &[("port", "2")]), Some(2.0));
     assert_eq!(
@@ -156,9 +156,9 @@ fn an_old_kernel_without_link_layers_and_hw_counters() {
 }
 
 #[test]
-fn counters_of_hfi1_keep_their_odd_names_and_those_of_the_device_have_no_port() {
+fn hfi1_counters_keep_their_names_and_device_ones_have_no_port() {
     let tree = Tree::new([Device::hfi1("hfi1_0")]);
-    let metrics = look(&tree);
+    let metrics = read_once(&tree);
     let of_port = tree.numbers("hfi1_0", "ports/1/hw_counters");
     let of_device = tree.numbers("hfi1_0", "hw_counters");
     let number = |name: &str, labels: &[(&str, &str)]| {
@@ -168,21 +168,21 @@ fn counters_of_hfi1_keep_their_odd_names_and_those_of_the_device_have_no_port() 
     assert_eq!(number("sw_link_up", &[]), Some((of_port["SwLinkUp,32"], Some("1"))));
     // Counted in words of 4 bytes.
     assert_eq!(number("tx_data_bytes", &[]), Some((of_port["TxWords"] * 4, Some("1"))));
-    // One that is a lane's has no metric of its own.
+    // A counter per lane has no metric of its own.
     let lane = [("counter", "RxPktVL0")];
     assert_eq!(number("counter", &lane), Some((of_port["RxPktVL0"], Some("1"))));
     assert_eq!(number("rcv_overflow", &[]), Some((of_device["RcvOverflow"], None)));
     let engine = [("counter", "SDMAIdInt1,32")];
     assert_eq!(number("counter", &engine), Some((of_device["SDMAIdInt1,32"], None)));
-    // A LID beyond InfiniBand's 16 bits is none here; that of the subnet manager is one.
+    // A LID beyond InfiniBand's 16 bits is omitted here; that of the subnet manager is valid.
     let info = labels(&metrics, "infiniband_device_port_info", &[]);
     assert!(!info.iter().any(|(name, _)| name == "lid"), "{info:?}");
     assert!(info.contains(&("sm_lid".to_owned(), "1".to_owned())), "{info:?}");
 }
 
 #[test]
-fn a_device_without_counters_tells_what_it_has() {
-    let metrics = look(&Tree::new([Device::irdma("irdma0"), Device::siw("siw0")]));
+fn device_without_counters_is_exported() {
+    let metrics = read_once(&Tree::new([Device::irdma("irdma0"), Device::siw("siw0")]));
     assert!(metrics.sample("infiniband_port_receive_bytes_total", &[]).is_none());
     assert!(metrics.sample("infiniband_port_symbol_errors_total", &[]).is_none());
     assert_eq!(devices(&metrics, "infiniband_port_state"), ["irdma0", "siw0"]);
@@ -199,14 +199,14 @@ fn a_device_without_counters_tells_what_it_has() {
 }
 
 #[test]
-fn what_drivers_call_otherwise_has_one_name() {
+fn driver_specific_names_map_to_one_metric() {
     let tree = Tree::new([
         Device::mlx5_bond("mlx5_bond_0", 0),
         Device::irdma("irdma0"),
         Device::irdma_gen3("rocep50s0"),
         Device::efa("rdmap0s30"),
     ]);
-    let metrics = look(&tree);
+    let metrics = read_once(&tree);
     for (device, file, metric) in [
         ("mlx5_bond_0", "ports/1/hw_counters/np_cnp_sent", "np_cnp_sent"),
         ("irdma0", "ports/1/hw_counters/cnpSent", "np_cnp_sent"),
@@ -228,9 +228,9 @@ fn what_drivers_call_otherwise_has_one_name() {
 }
 
 #[test]
-fn virtual_functions_that_share_the_guid_of_none_are_told_apart() {
+fn virtual_functions_without_guid_are_distinct() {
     let tree = Tree::new([Device::mlx5_vf("mlx5_4", 1), Device::mlx5_vf("mlx5_5", 2)]);
-    let metrics = look(&tree);
+    let metrics = read_once(&tree);
     for device in ["mlx5_4", "mlx5_5"] {
         let number = tree.numbers(device, "ports/1/counters")["port_rcv_packets"];
         assert_eq!(

@@ -1,5 +1,5 @@
-//! The host's own devices, on trees built from what the kernel writes: the right samples, and
-//! whatever is odd about one device costs no other.
+//! The host's devices, with trees as the kernel writes them: the samples are right, and an odd device affects
+//! no other.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod captured;
@@ -17,8 +17,8 @@ use test_rig as rig;
 use rig::sysfs::Tree;
 use rig::{Exporter, Metrics};
 
-/// What one look at a tree tells.
-fn look(tree: &Tree) -> Metrics {
+/// The metrics after one read of a tree.
+fn read_once(tree: &Tree) -> Metrics {
     look_with(tree, &[])
 }
 
@@ -27,7 +27,7 @@ fn look_with(tree: &Tree, flags: &[&str]) -> Metrics {
     let mut exporter = Exporter::on_host(tree, flags);
     exporter.wait_ready();
     let metrics = exporter.metrics();
-    // It succeeds where there is nothing to see, or something can be seen.
+    // It succeeds where there is no device, or where one can be read.
     let ups: Vec<f64> = metrics.all("infiniband_device_up").map(|(_, up)| up).collect();
     let well = ups.is_empty() || ups.iter().any(|&up| up > 0.0);
     let success = metrics.get("infiniband_collector_success", &[("collector", "host")]);
@@ -36,7 +36,7 @@ fn look_with(tree: &Tree, flags: &[&str]) -> Metrics {
     metrics
 }
 
-/// The devices that samples of a family are told of, in the order of the text.
+/// The devices with samples of a family, in the order of the text.
 fn devices(metrics: &Metrics, family: &str) -> Vec<String> {
     metrics.all(family).map(|(labels, _)| labels["device"].clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! Devices come and go, and counters go on, while it runs.
+//! Devices appear and disappear, and counters increase, while the exporter runs.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn wait_for_devices(exporter: &Exporter, expected: &[&str]) -> Metrics {
 }
 
 #[test]
-fn devices_come_and_go() {
+fn devices_appear_and_disappear() {
     let [first, second] = [Device::mlx5_ndr("mlx5_0", 0), Device::mlx5_ndr("mlx5_1", 1)];
     let tree = Tree::new([first]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
@@ -27,7 +27,7 @@ fn devices_come_and_go() {
     assert_eq!(devices(&metrics, "infiniband_port_state"), ["mlx5_0", "mlx5_1"]);
     tree.remove(&second);
     wait_for_devices(&exporter, &["mlx5_0"]);
-    // Another one under its name, as after a driver's reload.
+    // Another device with its name, as after a reload of the driver.
     let other = Device::mlx5_xdr("mlx5_1");
     tree.add(&other);
     let metrics = wait_for_devices(&exporter, &["mlx5_0", "mlx5_1"]);
@@ -39,12 +39,12 @@ fn devices_come_and_go() {
 }
 
 #[test]
-fn a_reset_between_two_looks_is_seen_through() {
+fn counter_reset_between_reads_is_recognized() {
     let before = Device::mlx5_ndr("mlx5_0", 0);
     let tree = Tree::new([before.clone()]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
     exporter.wait_ready();
-    // The same name again at once, other directories below it, and new firmware.
+    // The same name again at once, with other folders below it, and new firmware.
     tree.remove(&before);
     tree.add(&Device::mlx5_xdr("mlx5_0").file("fw_ver", "40.42.1000"));
     wait_until(LIMIT, "the new device", || {
@@ -57,7 +57,7 @@ fn a_reset_between_two_looks_is_seen_through() {
 }
 
 #[test]
-fn values_follow_the_files() {
+fn values_change_with_the_files() {
     let tree = Tree::new([Device::mlx5_ndr("mlx5_0", 0)]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s"]);
     exporter.wait_ready();

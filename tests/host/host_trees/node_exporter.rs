@@ -1,13 +1,13 @@
-//! node_exporter beside ours, on the same trees: each value of its has its equal.
+//! node_exporter and our exporter on the same trees: each of its values has an equal.
 
 use std::collections::BTreeSet;
 
-use crate::host_trees::look;
+use crate::host_trees::read_once;
 use test_rig::sysfs::{Content, Device, Tree, hgx};
 use test_rig::{Metrics, NodeExporter};
 
-/// Theirs behind `node_infiniband_`, and ours behind `infiniband_`. Both are of a device and a port;
-/// both tell data in bytes. None differs by a factor.
+/// Its names after `node_infiniband_`, and ours after `infiniband_`. Both are per device and port, both have
+/// data in bytes, and none differs by a factor.
 const PAIRS: &[(&str, &str)] = &[
     ("state_id", "port_state"),
     ("physical_state_id", "port_physical_state"),
@@ -33,7 +33,7 @@ const PAIRS: &[(&str, &str)] = &[
     ("excessive_buffer_overrun_errors_total", "port_excessive_buffer_overrun_errors_total"),
     ("port_receive_remote_physical_errors_total", "port_receive_remote_physical_errors_total"),
     ("port_receive_switch_relay_errors_total", "port_receive_switch_relay_errors_total"),
-    // counters_ext of an old mlx4. Ours are told under the names that newer kernels' have.
+    // counters_ext of an old mlx4. We export them under the names that newer kernels have.
     ("legacy_data_received_bytes_total", "port_receive_bytes_total"),
     ("legacy_data_transmitted_bytes_total", "port_transmit_bytes_total"),
     ("legacy_multicast_packets_received_total", "port_multicast_receive_packets_total"),
@@ -44,8 +44,8 @@ const PAIRS: &[(&str, &str)] = &[
     ("legacy_unicast_packets_transmitted_total", "port_unicast_transmit_packets_total"),
 ];
 
-/// Where `legacy_…` is told, these are the narrow counters beside it, which ours do not tell: 32 bits
-/// of data are full after seconds, and then stand still.
+/// Where `legacy_…` exists, these are the narrow counters next to it, which we do not export: 32-bit data
+/// counters are saturated after seconds.
 const NARROW: &[(&str, &str)] = &[
     ("port_data_received_bytes_total", "legacy_data_received_bytes_total"),
     ("port_data_transmitted_bytes_total", "legacy_data_transmitted_bytes_total"),
@@ -53,11 +53,11 @@ const NARROW: &[(&str, &str)] = &[
     ("port_packets_transmitted_total", "legacy_packets_transmitted_total"),
 ];
 
-/// Labels of theirs at `node_infiniband_info`, and ours at `infiniband_device_info`.
+/// Its labels of `node_infiniband_info`, and ours of `infiniband_device_info`.
 const INFO: &[(&str, &str)] =
     &[("board_id", "board"), ("firmware_version", "firmware"), ("hca_type", "hca_type")];
 
-/// What node_exporter tells, or its log where it fails at all devices.
+/// The samples of node_exporter, or its log where it fails for all devices.
 fn theirs(tree: &Tree) -> Result<Metrics, String> {
     let node_exporter = NodeExporter::start(tree);
     let metrics = node_exporter.metrics();
@@ -65,7 +65,7 @@ fn theirs(tree: &Tree) -> Result<Metrics, String> {
     if success == Some(1.0) { Ok(metrics) } else { Err(node_exporter.log()) }
 }
 
-/// Compares all that node_exporter tells of a tree; which of its metrics there were.
+/// Compares all samples of node_exporter for a tree; returns the metrics that there were.
 fn compare(theirs: &Metrics, ours: &Metrics) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     for sample in &theirs.samples {
@@ -93,7 +93,7 @@ fn compare(theirs: &Metrics, ours: &Metrics) -> BTreeSet<String> {
         let ours = ours
             .get(&format!("infiniband_{pair}"), &labels)
             .unwrap_or_else(|| panic!("{pair} of {labels:?} is not told"));
-        // Theirs are floating-point numbers; ours become that in Prometheus.
+        // Its values are floating-point numbers; ours become that in Prometheus.
         let told = wide.unwrap_or(sample).f64();
         assert_eq!(told.to_bits(), ours.to_bits(), "{name} {labels:?}: {told} {ours}");
     }
@@ -101,7 +101,7 @@ fn compare(theirs: &Metrics, ours: &Metrics) -> BTreeSet<String> {
 }
 
 #[test]
-fn each_value_of_node_exporters_has_its_equal() {
+fn each_node_exporter_value_has_an_equal() {
     let trees = [
         hgx(),
         Tree::new([Device::mlx5_xdr("mlx5_0"), Device::mthca("mthca0"), Device::i40iw("i40iw0")]),
@@ -111,32 +111,32 @@ fn each_value_of_node_exporters_has_its_equal() {
     let mut seen = BTreeSet::new();
     for tree in &trees {
         let theirs = theirs(tree).unwrap();
-        seen.append(&mut compare(&theirs, &look(tree)));
+        seen.append(&mut compare(&theirs, &read_once(tree)));
     }
-    // Each row of the table has been put to the test.
+    // Each row of the table was tested.
     let table: BTreeSet<String> =
         PAIRS.iter().map(|(theirs, _)| (*theirs).to_owned()).chain(["info".to_owned()]).collect();
     assert_eq!(seen, table);
 }
 
-/// Debian's 1.5 wants a `board_id` and a `counters` of each device; where one is missing it takes the
-/// host for one without InfiniBand, and says nothing of any device, not even in its log. (Later ones
-/// make do without a board, and know that a device called `irdma…` has no counters.) At a text that
-/// it cannot read it fails, and tells nothing either.
+/// Debian's 1.5 needs a `board_id` and `counters` of each device; where one is missing it assumes a host
+/// without InfiniBand and exports no device, without a message in its log. (Later releases work without a
+/// board, and know that devices called `irdma…` have no counters.) If a value cannot be parsed it
+/// fails, and exports nothing either.
 #[test]
-fn where_node_exporter_tells_nothing_at_all_because_of_one_device_ours_tells_the_rest() {
+fn broken_device_fails_node_exporter_but_not_us() {
     let mlx5 = || Device::mlx5_ndr("mlx5_0", 0);
     let missing = [
-        // No board.
+        // No board_id.
         Device::bnxt_re("bnxt_re0"),
         Device::efa("rdmap0s30"),
         Device::irdma("irdma0"),
         Device::irdma_gen3("rocep50s0"),
         Device::rxe("rxe0", "veth0"),
         Device::siw("siw0"),
-        // A board and no counters.
+        // A board_id and no counters.
         Device::irdma("irdma0").file("board_id", "a board"),
-        // Nothing in it.
+        // An empty one.
         Device::bare("mlx5_0").has("ports/1", Content::Refuses),
     ];
     let garbled = [
@@ -149,7 +149,7 @@ fn where_node_exporter_tells_nothing_at_all_because_of_one_device_ours_tells_the
         let tree = Tree::new([odd.clone(), Device::mlx5_ndr("mlx5_9", 9)]);
         let log = theirs(&tree).expect_err("node_exporter manages now");
         assert_eq!(log.contains("collector failed"), says_so, "{odd:?}: {log}");
-        let ours = look(&tree);
+        let ours = read_once(&tree);
         let sound = [("device", "mlx5_9")];
         assert_eq!(ours.get("infiniband_port_state", &sound), Some(4.0), "{odd:?}");
         assert!(ours.sample("infiniband_port_receive_bytes_total", &sound).is_some(), "{odd:?}");

@@ -1,22 +1,22 @@
-//! What is odd about one device costs that alone which is odd.
+//! An unusual value of a device affects nothing else.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use crate::host_trees::{devices, look};
+use crate::host_trees::{devices, read_once};
 use test_rig::sysfs::{Content, Device, Tree};
 use test_rig::{Exporter, Metrics, wait_until};
 
-/// A sound device beside the odd ones.
+/// A healthy device next to the odd ones.
 fn sound() -> Device {
     Device::mlx5_ndr("mlx5_9", 9)
 }
 
-/// Looks at odd devices beside a sound one, which must lose nothing by them.
+/// Reads odd devices next to a healthy one, whose samples must be complete.
 fn beside_a_sound_one(odd: impl IntoIterator<Item = Device>) -> Metrics {
-    let alone = look(&Tree::new([sound()]));
-    let together = look(&Tree::new(odd.into_iter().chain([sound()])));
+    let alone = read_once(&Tree::new([sound()]));
+    let together = read_once(&Tree::new(odd.into_iter().chain([sound()])));
     let of_sound = |metrics: &Metrics| {
         let mut samples = metrics.samples.clone();
         samples.retain(|sample| sample.has(&[("device", "mlx5_9")]));
@@ -28,7 +28,7 @@ fn beside_a_sound_one(odd: impl IntoIterator<Item = Device>) -> Metrics {
 }
 
 #[test]
-fn a_counter_that_refuses_is_left_out_and_counted() {
+fn unreadable_counter_is_omitted_and_counted() {
     let metrics = beside_a_sound_one([Device::bnxt_re("bnxt_re0"), Device::i40iw("i40iw0")]);
     let refused = |device| metrics.get("infiniband_device_refused_files", &[("device", device)]);
     let bnxt = [("device", "bnxt_re0")];
@@ -44,7 +44,7 @@ fn a_counter_that_refuses_is_left_out_and_counted() {
 }
 
 #[test]
-fn texts_that_are_no_values_are_left_out() {
+fn invalid_values_are_omitted() {
     let odd = Device::mlx5_ndr("mlx5_0", 0)
         .file("ports/1/rate", "garbage")
         .file("ports/1/phys_state", "LinkUpside")
@@ -73,7 +73,7 @@ fn texts_that_are_no_values_are_left_out() {
 }
 
 #[test]
-fn blanks_around_a_value_do_not_matter() {
+fn whitespace_around_values_is_ignored() {
     let text = |text: &str| Content::Text(text.to_owned());
     let odd = Device::mlx5_ndr("mlx5_0", 0)
         .has("ports/1/state", text("4: ACTIVE\n\n"))
@@ -92,7 +92,7 @@ fn blanks_around_a_value_do_not_matter() {
 }
 
 #[test]
-fn states_without_a_name_are_told_by_their_number() {
+fn states_without_a_name_use_their_number() {
     let odd = Device::mlx5_ndr("mlx5_0", 0)
         .file("ports/1/state", "6: UNKNOWN")
         .file("ports/1/phys_state", "0: <unknown>");
@@ -102,7 +102,7 @@ fn states_without_a_name_are_told_by_their_number() {
 }
 
 #[test]
-fn states_without_a_number_are_told_by_their_word() {
+fn states_without_a_number_use_their_name() {
     let odd = Device::mlx5_ndr("mlx5_0", 0)
         .file("ports/1/state", "DOWN")
         .file("ports/1/phys_state", "Disabled");
@@ -112,7 +112,7 @@ fn states_without_a_number_are_told_by_their_word() {
 }
 
 #[test]
-fn a_rate_without_a_width_is_told_and_the_width_is_not() {
+fn rate_without_width_is_exported() {
     let metrics =
         beside_a_sound_one([Device::mlx5_ndr("mlx5_0", 0).file("ports/1/rate", "400 Gb/sec")]);
     let of = [("device", "mlx5_0")];
@@ -123,10 +123,10 @@ fn a_rate_without_a_width_is_told_and_the_width_is_not() {
 }
 
 #[test]
-fn a_guid_that_is_not_there_is_no_label() {
+fn missing_guid_gives_no_label() {
     let metrics = beside_a_sound_one([
         Device::mlx5_ndr("mlx5_0", 0).without("node_guid").without("sys_image_guid"),
-        // Nobody gave this one a GUID, which is something that the kernel says.
+        // This device was given no GUID, and the kernel says so.
         Device::mlx5_ndr("mlx5_1", 1).guid(0),
     ]);
     let of = |device| metrics.sample("infiniband_device_info", &[("device", device)]).unwrap();
@@ -139,7 +139,7 @@ fn a_guid_that_is_not_there_is_no_label() {
 }
 
 #[test]
-fn of_a_device_without_ports_the_rest_is_told() {
+fn device_without_ports_is_exported() {
     let bare = Device::bare("mlx5_0")
         .guid(7)
         .file("board_id", "MT_0000000838")
@@ -157,7 +157,7 @@ fn of_a_device_without_ports_the_rest_is_told() {
     assert_eq!(info.labels.get("firmware").map(String::as_str), Some("28.39.1002"), "{info:?}");
     let warned = |log: &str| log.lines().filter(|line| line.contains("mlx5_0/ports")).count();
     assert_eq!(warned(&exporter.log()), 1, "{}", exporter.log());
-    // Its driver makes them later.
+    // Its driver creates them later.
     tree.put("devices/virtual/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
     let metrics = exporter.wait_reads(2);
     assert_eq!(metrics.get("infiniband_device_up", &of), Some(1.0));
@@ -166,7 +166,7 @@ fn of_a_device_without_ports_the_rest_is_told() {
 }
 
 #[test]
-fn names_that_are_not_utf8_are_logged_once() {
+fn non_utf8_names_are_logged_once() {
     let tree = Tree::new([sound()]);
     let class = tree.path().join("class/infiniband");
     std::fs::create_dir(class.join(OsStr::from_bytes(b"mlx5_\xff"))).unwrap();
@@ -177,7 +177,7 @@ fn names_that_are_not_utf8_are_logged_once() {
     let metrics = exporter.wait_reads(2);
     assert_eq!(devices(&metrics, "infiniband_device_up"), ["mlx5_9"]);
     for name in ["class/infiniband/mlx5_\\xff", "ports/1/counters/caf\\xe9"] {
-        // The log's format may escape the backslash once more.
+        // The log format may escape the backslash again.
         let log = exporter.log().replace("\\\\", "\\");
         assert_eq!(log.matches(name).count(), 1, "{name}: {log}");
     }
@@ -185,16 +185,16 @@ fn names_that_are_not_utf8_are_logged_once() {
 }
 
 #[test]
-fn numbers_of_64_bits_are_told_exactly_and_no_larger_ones() {
+fn u64_values_are_exact_and_larger_ones_omitted() {
     let odd = Device::mlx5_ndr("mlx5_0", 0)
         .file("ports/1/counters/port_rcv_packets", "18446744073709551615")
         .file("ports/1/counters/port_xmit_packets", "18446744073709551616")
-        // Words of 4 bytes: the most that 64 bits of bytes hold.
+        // Words of 4 bytes: the highest count whose bytes fit in 64 bits.
         .file("ports/1/counters/port_rcv_data", "4611686018427387903")
-        // One more: what 64 bits do not hold stays at the largest number.
+        // One more: the value saturates at the highest number.
         .file("ports/1/counters/port_xmit_data", "4611686018427387904")
         .file("ports/1/hw_counters/TxWords", "18446744073709551615")
-        // Full, as they stay: 16 and 8 bits.
+        // Saturated fields of 16 and 8 bits.
         .file("ports/1/counters/symbol_error", "65535")
         .file("ports/1/counters/link_downed", "255")
         .file("ports/1/hw_counters/out_of_sequence", "18446744073709551615");
@@ -215,10 +215,10 @@ fn numbers_of_64_bits_are_told_exactly_and_no_larger_ones() {
 }
 
 #[test]
-fn what_is_no_device_is_passed_over() {
+fn entries_that_are_no_devices_are_skipped() {
     let tree = Tree::new([sound()]);
-    // A link that leads nowhere, one to itself, a device with nothing in it, one whose port has
-    // nothing in it, one with ports that have no number, a file.
+    // A broken link, a link to itself, an empty device, one with an empty port, one with ports that have no
+    // number, a file.
     tree.link("class/infiniband/mlx5_1", "../../devices/gone/infiniband/mlx5_1");
     tree.link("class/infiniband/mlx5_2", "mlx5_2");
     tree.add(&Device::bare("mlx5_3").has("ports", Content::Refuses));
@@ -230,7 +230,7 @@ fn what_is_no_device_is_passed_over() {
     );
     tree.put("class/infiniband/abi_version", "1\n");
     std::fs::create_dir(tree.path().join("class/infiniband/mlx5_6")).unwrap();
-    let metrics = look(&tree);
+    let metrics = read_once(&tree);
     for family in [
         "infiniband_port_state",
         "infiniband_device_port_info",
@@ -238,7 +238,7 @@ fn what_is_no_device_is_passed_over() {
     ] {
         assert_eq!(devices(&metrics, family), ["mlx5_9"], "{family}");
     }
-    // What cannot be opened is seen not to be; what has no ports is only poor.
+    // A device that cannot be opened is reported as such; one without ports only has less.
     let ups: Vec<_> = (metrics.all("infiniband_device_up"))
         .map(|(labels, up)| (labels["device"].as_str(), up))
         .collect();
@@ -258,7 +258,7 @@ fn what_is_no_device_is_passed_over() {
 }
 
 #[test]
-fn a_pipe_in_a_files_place_holds_nobody_up() {
+fn pipe_in_place_of_a_file_does_not_block() {
     let odd = Device::mlx5_ndr("mlx5_0", 0)
         .has("ports/1/counters/symbol_error", Content::Pipe)
         .has("ports/1/state", Content::Pipe)
@@ -269,7 +269,7 @@ fn a_pipe_in_a_files_place_holds_nobody_up() {
 }
 
 #[test]
-fn what_refused_is_asked_again_after_a_while() {
+fn unreadable_file_is_retried_later() {
     let file = "ports/1/counters/symbol_error";
     let tree = Tree::new([sound().file(file, "N/A (no PMA)")]);
     let mut exporter = Exporter::on_host(&tree, &["--host.interval=1s", "--host.retry-refused=3s"]);
@@ -289,13 +289,13 @@ fn what_refused_is_asked_again_after_a_while() {
 }
 
 #[test]
-fn a_host_without_devices_has_nothing_to_tell_and_is_well() {
+fn host_without_devices_is_ready() {
     for tree in [Tree::empty(), Tree::new([Device::mlx5_xdr("mlx5_0")])] {
-        // The second loses its classes, as where no RDMA module is loaded.
+        // The second one loses its classes, as without any RDMA module.
         if !tree.devices().is_empty() {
             std::fs::remove_dir_all(tree.path().join("class")).unwrap();
         }
-        let metrics = look(&tree);
+        let metrics = read_once(&tree);
         assert_eq!(metrics.all("infiniband_device_up").count(), 0);
         assert_eq!(metrics.all("infiniband_port_state").count(), 0);
     }

@@ -1,17 +1,17 @@
-//! All that pages lead to is there.
+//! All links on pages lead to existing pages.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::pages::{demo, kind, links};
 
-/// So many pages of each kind are looked at: each node and each cable has one.
+/// The most pages of one kind to load: each node and each link has one.
 const OF_A_KIND: usize = 40;
 
-/// What begins a script, in whatever way.
+/// The ways to embed a script.
 const SCRIPTS: [&str; 5] = ["<script", "javascript:", " onclick=", " onload=", " style="];
 
 #[test]
-fn each_link_leads_somewhere_and_no_page_needs_a_script() {
+fn links_lead_to_pages_and_pages_have_no_scripts() {
     let exporter = demo(&[]);
     let mut seen: BTreeSet<String> = BTreeSet::from(["/".into()]);
     let mut ahead: VecDeque<String> = seen.iter().cloned().collect();
@@ -45,7 +45,7 @@ fn each_link_leads_somewhere_and_no_page_needs_a_script() {
     {
         assert!(kinds.contains(&wanted), "nothing leads to /{wanted}: {counts:?}");
     }
-    // And what is nowhere is said to be so, on a page.
+    // Missing pages and wrong queries have error pages.
     for (path, status) in [
         ("/links?verdict=fine", 400),
         ("/links?page=0", 400),

@@ -1,9 +1,9 @@
-//! Names come from devices, and whoever has a device can give it any. They are shown as they are.
+//! Names come from devices and can be any text. Pages show them as text.
 
 use crate::pages::demo;
 use test_rig::browser::Browser;
 
-/// Names that mean something to HTML, to addresses, or to how text runs.
+/// Names with special characters of HTML, of URLs, or of bidirectional text, and a long one.
 const NAMES: [&str; 4] = [
     "<script>document.title='taken'</script>",
     "a'b&amp;c d#e?f=%41",
@@ -12,7 +12,7 @@ const NAMES: [&str; 4] = [
 ];
 
 #[test]
-fn names_are_text_and_nothing_else() {
+fn names_are_shown_as_text() {
     let folder = tempfile::tempdir().unwrap();
     let map = folder.path().join("names");
     // The hosts of the demo are numbered from 0x0002c90300000000 on, by 16.
@@ -23,7 +23,7 @@ fn names_are_text_and_nothing_else() {
     let exporter = demo(&[&format!("--fabric.node-name-map={}", map.display())]);
     let browser = Browser::at(exporter.address(), (400, 800));
     for (place, name) in NAMES.iter().enumerate() {
-        // Typed into the search, for that is what takes text and makes addresses of it.
+        // Typed into the search, which takes free text and builds addresses from it.
         browser.open("/");
         let typed = serde_json::to_string(name).unwrap();
         browser.run(&format!(

@@ -1,4 +1,4 @@
-//! The pages, looked at with a browser.
+//! The pages in a browser.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod addresses;
@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 
 use rig::Exporter;
 
-/// A demo whose clock runs so fast that its story is told in seconds: it is swept each half second. Half a
-/// second of patience would be too little for a machine that is busy.
+/// A demo with a fast clock, so that its scenario takes seconds: one sweep per half second. A timeout of half
+/// a second would be too short on a busy machine, so it is longer.
 fn demo(flags: &[&str]) -> Exporter {
     let fast = ["--clock=30", "--fabric.interval=15s", "--fabric.timeout=5s"];
     let mut exporter = Exporter::demo(&[&fast, flags].concat());
@@ -22,12 +22,12 @@ fn demo(flags: &[&str]) -> Exporter {
     exporter
 }
 
-/// What the API tells at a glance.
+/// The overview of the API.
 fn overview(exporter: &Exporter) -> serde_json::Value {
     serde_json::from_str(exporter.get("/api/v1/overview", &[]).text()).unwrap()
 }
 
-/// The links of a page that stay on the site, without what comes after a `#`.
+/// The links of a page to the same site, without fragments.
 fn links(html: &str) -> BTreeSet<String> {
     let targets = html.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next());
     targets
@@ -36,7 +36,7 @@ fn links(html: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What a page is one of: the beginning of its path.
+/// The kind of a page: the first part of its path.
 fn kind(path: &str) -> &str {
     path.split(['?', '/']).nth(1).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The pictures of the README: taken of the demo, and kept in docs/pictures by `make docs`.
+//! The screenshots in the README: taken from the demo, and written to docs/pictures by `make docs`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn pictures_show_something() {
     };
     std::fs::create_dir_all(&folder).unwrap();
     let exporter = demo(&[]);
-    // So late that nearly all cables were watched for long enough.
+    // Wait until nearly all links were watched for long enough.
     wait_until(Duration::from_secs(90), "the story", || {
         let told = overview(&exporter);
         let verdicts = &told["fabrics"][0]["verdicts"];
@@ -25,7 +25,7 @@ fn pictures_show_something() {
     let browser = Browser::at(exporter.address(), (1100, 800));
     browser.open("/");
     let cable = browser.run("return document.querySelector('.cables a').getAttribute('href')");
-    // As high as what is to be seen: of a cable its course, which stands further down.
+    // Each as high as its content: the plot of a link is further down.
     for (name, path, height) in [
         ("overview", "/", 800),
         ("link", &format!("{}&window=1h", cable.as_str().unwrap()), 900),
@@ -36,7 +36,7 @@ fn pictures_show_something() {
         let file = folder.join(format!("{name}.png"));
         browser.picture(&file);
         let bytes = std::fs::metadata(&file).unwrap().len();
-        // A window without anything in it has 5 kB.
+        // An empty window has 5 kB.
         assert!((20_000..150_000).contains(&bytes), "{}: {bytes} bytes", file.display());
     }
 }

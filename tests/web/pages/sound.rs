@@ -1,4 +1,4 @@
-//! Each page can be read by everybody: by eyes in light and in dark, on a telephone, by what reads aloud.
+//! Accessibility: contrast in light and dark, small screens, and screen readers (axe).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crate::pages::{demo, kind, links};
 use test_rig::browser::Browser;
 use test_rig::{Exporter, tools, wait_until};
 
-/// The least contrast of text to what is behind it (WCAG 2.2, 1.4.3), worked out from what the browser
-/// made of the style.
+/// The lowest contrast of text to its background (WCAG 2.2, 1.4.3), from the styles that the browser
+/// computed.
 const CONTRAST: &str = "
     const channels = (text) => {
         const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
@@ -42,7 +42,7 @@ const CONTRAST: &str = "
     }
     return least;";
 
-/// What axe has against the page, a line each.
+/// The violations that axe finds on the page, one per line.
 fn unfit(browser: &Browser, axe: &str) -> Vec<String> {
     let asked = "const done = arguments[arguments.length - 1];
         axe.run(document, {resultTypes: ['violations']}).then(
@@ -53,7 +53,7 @@ fn unfit(browser: &Browser, axe: &str) -> Vec<String> {
     said.as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned()).collect()
 }
 
-/// One page of each kind, such as somebody would look at: the worst cable's, that of a switch at its end.
+/// One page of each kind: that of the worst link, of a switch at its end, and so on.
 fn one_of_each(exporter: &Exporter) -> BTreeMap<String, String> {
     let mut pages: BTreeMap<String, String> = BTreeMap::new();
     for path in [
@@ -83,9 +83,9 @@ fn one_of_each(exporter: &Exporter) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn everybody_can_read_each_page() {
+fn pages_are_accessible() {
     let exporter = demo(&[]);
-    // Until everything that the pages can show is there.
+    // Wait until the pages have everything that they can show.
     wait_until(Duration::from_secs(60), "the story", || {
         let told = exporter.get("/", &[]);
         ["The worst cables", "Congestion", "counter reset"]

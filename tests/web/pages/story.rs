@@ -1,4 +1,4 @@
-//! Whoever is told that something is wrong finds it: by clicks, and by keys alone.
+//! From an overview with a problem to its cause: by mouse, and by keyboard alone.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use crate::pages::{demo, overview};
 use test_rig::browser::{Browser, ENTER, TAB};
 use test_rig::wait_until;
 
-/// The cable that goes bad in the demo's story; by its file, src/sim/scenario/demo.yml.
+/// The link that goes bad in the demo's scenario, src/sim/scenario/demo.yml.
 const BAD: [&str; 2] = ["leaf-0-1 port 10", "spine-0 port 4"];
 
 #[test]
-fn from_the_fabric_to_the_cable_that_went_bad() {
+fn bad_cable_is_reached_by_clicks() {
     let exporter = demo(&[]);
     wait_until(Duration::from_secs(60), "the bad cable", || {
         let worst = overview(&exporter)["fabrics"][0]["worst"][0].clone();
@@ -27,13 +27,13 @@ fn from_the_fabric_to_the_cable_that_went_bad() {
     for says in ["bit error ratio", "Re-seat the cable", BAD[0], BAD[1]] {
         assert!(page.contains(says), "{says}: {page}");
     }
-    // What was recorded of it is drawn, once it is.
+    // Its plot is drawn once it is recorded.
     wait_until(Duration::from_secs(30), "its course", || {
         browser.open(&browser.path());
         (browser.run("return document.querySelectorAll('svg.plot rect').length").as_u64() > Some(0))
             .then_some(())
     });
-    // All that are as bad are a click away, too.
+    // All bad links are one click away.
     browser.open("/");
     browser.click(".verdicts a.bad");
     assert!(browser.path().starts_with("/links?") && browser.path().contains("verdict=bad"));
@@ -42,7 +42,7 @@ fn from_the_fabric_to_the_cable_that_went_bad() {
 }
 
 #[test]
-fn by_keys_alone() {
+fn pages_work_with_the_keyboard_alone() {
     let exporter = demo(&[]);
     let browser = Browser::at(exporter.address(), (1280, 900));
     let focused = |what: &str| browser.run(&format!("return document.activeElement.{what}"));
@@ -56,7 +56,7 @@ fn by_keys_alone() {
     assert_eq!(seen, true, "whoever is there sees it");
     browser.press(ENTER);
     assert_eq!(focused("id"), "main");
-    // On through the ways to the search, and away.
+    // Through the navigation to the search, and on.
     browser.open("/");
     let mut stops = Vec::new();
     while focused("id") != "q" {

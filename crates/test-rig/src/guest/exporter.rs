@@ -9,13 +9,13 @@ use super::super::metrics::Metrics;
 use super::super::{child, require};
 use super::{Forward, Guest, Output, quoted};
 
-/// How long one answer may take.
+/// How long one response may take.
 const HTTP_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long the guest may take, in seconds, to start the exporter, and to end it.
+/// How long the guest may take, in seconds, to start the exporter, and to stop it.
 const START_LIMIT: u32 = 60;
 
-/// An exporter that runs in the guest and is asked from outside.
+/// An exporter that runs in the guest and is scraped from outside.
 pub struct GuestExporter {
     /// Its directory in the guest.
     dir: String,
@@ -31,10 +31,10 @@ impl GuestExporter {
         Self::run("serve", flags)
     }
 
-    /// Starts `fabric-exporter demo`, which has no need of the guest's devices, and waits the same.
+    /// Starts `fabric-exporter demo`, which does not need the guest's devices, and waits in the same way.
     pub fn demo(flags: &[&str]) -> Self {
-        // By itself it is quiet, and that it listens is read from its log. The guest has no disk for what
-        // it would record by itself.
+        // By default it logs nothing, and its log shows when it listens. The guest has no disk for a
+        // history.
         let records = flags.iter().any(|flag| flag.starts_with("--history."));
         let own: &[&str] = if records { &[] } else { &["--no-history"] };
         Self::run("demo", &[&["--log.level=info"], own, flags].concat())
@@ -93,7 +93,7 @@ impl GuestExporter {
         Guest::get().must(&format!("kill -{signal} {}", self.pid));
     }
 
-    /// Ends it by SIGTERM and gives its exit status; panics when it does not go.
+    /// Stops it by SIGTERM and returns its exit status; panics if it does not stop.
     pub fn stop(&mut self) -> i32 {
         if let Some(status) = self.ended {
             return status;
@@ -119,7 +119,7 @@ impl GuestExporter {
 
 impl Drop for GuestExporter {
     fn drop(&mut self) {
-        // An exporter that does not end is a failure of its test, unless that has failed already.
+        // An exporter that does not stop fails its test, unless that has failed already.
         if std::thread::panicking() {
             let _ = Guest::get().try_sh(&self.ending());
         } else {
@@ -131,7 +131,7 @@ impl Drop for GuestExporter {
 /// Runs the program in the guest with these arguments to its end.
 pub fn run_to_exit(args: &[&str]) -> Output {
     let command = command(args);
-    // A program that does not end shall not stay.
+    // A program that does not end is killed.
     Guest::get().sh(&format!("exec timeout -s KILL {START_LIMIT} {command}"))
 }
 
@@ -140,9 +140,9 @@ fn command(args: &[&str]) -> String {
     args.iter().fold(program().to_owned(), |line, arg| line + " " + &quoted(arg))
 }
 
-/// The path of the program in the guest, brought there by the first who asks.
+/// The path of the program in the guest, copied there by the first call.
 ///
-/// What it was linked to is in the guest already, from packages of the same release.
+/// The guest has its libraries already, from packages of the same release.
 fn program() -> &'static str {
     static PROGRAM_IN_GUEST: OnceLock<()> = OnceLock::new();
     PROGRAM_IN_GUEST.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Control messages: who comes, where it sits, who goes.
+//! Control messages: clients connect, get a slot, and disconnect.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,20 +11,20 @@ use std::time::{Duration, Instant};
 use super::relay::Relay;
 use super::{Trouble, batch};
 
-/// A control message: magic, client's place, type, length, then data; numbers in the machine's order.
+/// A control message: magic, client's slot, type, length, then data; numbers in native byte order.
 type Message = [u8; 80];
 
 const MAGIC: u32 = 0xdead_beef;
 const PLACE: usize = 4;
 const TYPE: usize = 8;
-/// In a connect message the process id on the way there and the place on the way back.
+/// In a connect message the process id in the request and the slot in the response.
 const DATA: usize = 16;
 
 const TYPE_ERROR: u32 = 0;
 const TYPE_CONNECT: u32 = 1;
 const TYPE_DISCONNECT: u32 = 2;
 
-/// How long ibsim may take for an answer to a control message.
+/// How long ibsim may take to respond to a control message.
 const IBSIM_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long a closed socket's name may stay taken.
@@ -39,19 +39,19 @@ pub struct Control {
     stop: UnixStream,
     /// By the name of the client's own control socket.
     clients: HashMap<Vec<u8>, Client>,
-    /// How many have come so far.
+    /// The number of clients so far.
     count: u64,
 }
 
-/// A client that has been given a place.
+/// A client with a slot.
 struct Client {
-    /// None when ibsim has given the place to another.
+    /// None when ibsim has given the slot to another client.
     place: Option<u32>,
     /// To ibsim, in the client's name.
     control: UnixDatagram,
-    /// Held until ibsim has the place back: were it closed first, ibsim would take the place by
-    /// itself at its next reply, and then lose whoever got it by the message that gives it back.
-    back: UnixDatagram,
+    /// Held until ibsim has the slot back: if it were closed first, ibsim would free the slot by
+    /// itself at its next response, and then lose the client that got it by the message that frees it.
+    _back: UnixDatagram,
     // Dropped to end the thread.
     alive: Option<UnixStream>,
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -73,7 +73,7 @@ impl Control {
 
     /// Serves clients until `stop` says to end.
     pub fn run(mut self) {
-        // What a peer does wrong costs that peer its answer and no more.
+        // A mistake of a client costs that client its response and nothing else.
         while let Ok([0, _]) = batch::wait(
             [(self.stop.as_fd(), libc::POLLIN), (self.socket.as_fd(), libc::POLLIN)],
             None,
@@ -99,7 +99,7 @@ impl Control {
         }
     }
 
-    /// Turns a message into its answer.
+    /// The response to a message.
     fn answer(&mut self, name: Vec<u8>, message: &mut Message) -> io::Result<()> {
         match number(message, TYPE) {
             TYPE_CONNECT => {
@@ -107,27 +107,27 @@ impl Control {
                 self.clients.extend(client.map(|client| (name, client)));
                 Ok(())
             }
-            // Its end tells ibsim; the message itself is answer enough.
+            // Its end notifies ibsim; the message itself is response enough.
             TYPE_DISCONNECT => self.clients.remove(&name).map(drop).ok_or_else(stranger),
             _ => exchange(&self.clients.get(&name).ok_or_else(stranger)?.control, message),
         }
     }
 
-    /// Gives a client its place with ibsim and starts its relay; `None` when ibsim refuses it.
+    /// Gets a slot from ibsim for a client and starts its relay; `None` when ibsim refuses it.
     fn connect(&mut self, message: &mut Message) -> io::Result<Option<Client>> {
         let pid = number(message, DATA);
         let control = UnixDatagram::bind_addr(&address(&format!("{}:ctl{pid}", self.back))?)?;
         control.connect_addr(&address(&format!("{}:ctl", self.back))?)?;
         control.set_read_timeout(Some(IBSIM_LIMIT))?;
-        // ibsim connects to this one before it answers.
+        // ibsim connects to this one before it responds.
         let back = UnixDatagram::bind_addr(&address(&format!("{}:in{pid}", self.back))?)?;
         exchange(&control, message)?;
         if number(message, TYPE) == TYPE_ERROR {
             return Ok(None);
         }
         let place = number(message, DATA);
-        // ibsim gives away a place only when nobody holds it: whoever held it here is gone, and its
-        // relay must let go of the socket's name first.
+        // ibsim gives away a slot only when it is free: its previous client here is gone, and its
+        // relay must release the socket's name first.
         self.clients.retain(|_, client| {
             if client.place == Some(place) {
                 client.place = None;
@@ -137,7 +137,7 @@ impl Control {
         let mut client = Client {
             place: Some(place),
             control,
-            back: back.try_clone()?,
+            _back: back.try_clone()?,
             alive: None,
             thread: None,
         };
@@ -156,7 +156,7 @@ impl Control {
         Ok(Some(client))
     }
 
-    /// Gives back the places of clients that ended without a word: the name of their socket is gone.
+    /// Frees the slots of clients that ended without a message: the name of their socket is gone.
     fn leave_dead(&mut self) {
         self.clients.retain(|name, _| {
             UnixDatagram::unbound()
@@ -167,10 +167,10 @@ impl Control {
 }
 
 impl Drop for Client {
-    /// Ends the relay and gives the place back to ibsim; it has only ten.
+    /// Ends the relay and returns the slot to ibsim, which has only ten.
     fn drop(&mut self) {
         drop(self.alive.take());
-        // Its error was a peer that is gone, which is why this client goes.
+        // Its error was a missing peer, which is why this client is removed.
         let _ = self.thread.take().map(JoinHandle::join);
         let Some(place) = self.place else { return };
         let mut message = [0; 80];
@@ -181,12 +181,12 @@ impl Drop for Client {
     }
 }
 
-/// A message from somebody who never connected.
+/// A message from a client that never connected.
 fn stranger() -> io::Error {
     io::ErrorKind::NotConnected.into()
 }
 
-/// Sends a message to ibsim and puts the answer in its place.
+/// Sends a message to ibsim and replaces it by the response.
 fn exchange(ibsim: &UnixDatagram, message: &mut Message) -> io::Result<()> {
     ibsim.send(message)?;
     match ibsim.recv(message)? {
@@ -200,7 +200,7 @@ fn address(name: &str) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("{name}\0"))
 }
 
-/// Takes a name that its last owner has just closed.
+/// Takes a name whose last owner has just closed it.
 ///
 /// The name can live on for a moment: a child process that another thread is starting right now has
 /// copies of all this process's sockets until it becomes its program.

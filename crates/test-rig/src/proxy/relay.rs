@@ -1,4 +1,4 @@
-//! The MADs of one client, on one thread: requests go on at once or get lost, replies wait.
+//! The MADs of one client, on one thread: requests are forwarded or dropped, responses are delayed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,7 +11,7 @@ use libc::{POLLIN, POLLOUT};
 use super::Trouble;
 use super::batch::{self, Inbox, Packet};
 
-/// Both ways of one client. Its thread ends at the other end of `stop`, or when a peer is gone.
+/// Both directions of one client. Its thread ends at the other end of `stop`, or when a peer is gone.
 pub struct Relay {
     /// To the client.
     pub front: UnixDatagram,
@@ -19,14 +19,14 @@ pub struct Relay {
     pub back: UnixDatagram,
     /// Readable when it is time to end.
     pub stop: UnixStream,
-    /// How many clients came before this one.
+    /// The number of clients before this one.
     pub number: u64,
-    /// What happens to the MADs.
+    /// Delay and loss.
     pub trouble: Trouble,
 }
 
 impl Relay {
-    /// Carries MADs until the end. An error means that a peer is gone.
+    /// Forwards MADs until the end. An error means that a peer is gone.
     pub fn run(self) -> io::Result<()> {
         batch::wake_precisely();
         self.front.set_nonblocking(true)?;
@@ -37,7 +37,7 @@ impl Relay {
         let mut replies: VecDeque<(Instant, Packet)> = VecDeque::new();
         loop {
             // Both sides are always read, whatever waits to be written: ibsim and its clients stop
-            // reading while they cannot write, and would wait for each other for ever.
+            // reading while they cannot write, and would wait for each other forever.
             let timeout =
                 replies.front().map(|(due, _)| due.saturating_duration_since(Instant::now()));
             let writes_due = timeout == Some(Duration::ZERO);
@@ -47,7 +47,7 @@ impl Relay {
                     (self.front.as_fd(), POLLIN | if writes_due { POLLOUT } else { 0 }),
                     (self.back.as_fd(), POLLIN | if requests.is_empty() { 0 } else { POLLOUT }),
                 ],
-                // A reply that is due waits for the client to take it, however long that is.
+                // A delayed response waits until the client can take it, however long that is.
                 timeout.filter(|_| !writes_due),
             )?;
             if stop != 0 {
@@ -71,7 +71,7 @@ impl Relay {
     }
 }
 
-/// Sends what is ready at the head of the queue, as far as the peer takes it.
+/// Sends the packets at the head of the queue that are due, as far as the peer takes them.
 fn send_all<T>(
     socket: &UnixDatagram,
     queue: &mut VecDeque<T>,
@@ -87,11 +87,11 @@ fn send_all<T>(
     Ok(())
 }
 
-/// The same rolls in every run, so that a test that fails by a loss fails again.
+/// The same random numbers in every run, so that a test that fails by a loss fails again.
 struct Dice(u64);
 
 impl Dice {
-    /// Dice for the nth client: were all alike, each short program would meet the same fate.
+    /// A generator for the nth client: with the same numbers, each short program would lose the same MADs.
     fn new(client: u64) -> Self {
         let mut dice = Self((client + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         dice.roll(); // the first roll of small seeds is poor

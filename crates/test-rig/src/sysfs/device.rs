@@ -1,18 +1,18 @@
-//! A device and an interface, as the files that they have.
+//! A device and an interface, as their files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What stands in a place.
+/// An entry of a folder.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// A file that says this.
+    /// A file with this text.
     Text(String),
-    /// Something that every read fails at.
+    /// An entry that cannot be read.
     Refuses,
     /// A link.
     Link(String),
-    /// A pipe that nobody writes to.
+    /// A pipe without a writer.
     Pipe,
 }
 
@@ -37,7 +37,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// One with a name and nothing else.
+    /// A device with a name and nothing else.
     pub fn bare(name: &str) -> Self {
         Device {
             name: name.to_owned(),
@@ -54,20 +54,20 @@ impl Device {
         self
     }
 
-    /// Gives it a file, or another text for one; the kernel ends it with a new line.
+    /// Sets the text of a file; the kernel ends it with a newline.
     #[must_use]
     pub fn file(self, path: &str, text: &str) -> Self {
         self.has(path, Content::Text(format!("{text}\n")))
     }
 
-    /// Gives it something else than a proper file.
+    /// Sets an entry that is not a proper file.
     #[must_use]
     pub fn has(mut self, path: &str, content: Content) -> Self {
         self.files.insert(path.to_owned(), content);
         self
     }
 
-    /// Takes all files away whose path begins so.
+    /// Removes all files whose path begins so.
     #[must_use]
     pub fn without(mut self, path: &str) -> Self {
         let before = self.files.len();
@@ -76,7 +76,7 @@ impl Device {
         self
     }
 
-    /// Gives it counters in a directory, each with a number of its own.
+    /// Adds counters in a folder, each with a different value.
     #[must_use]
     pub fn counts(mut self, directory: &str, names: &[&str]) -> Self {
         for name in names {
@@ -95,7 +95,7 @@ impl Device {
         self.file("node_guid", &text).file("sys_image_guid", &text)
     }
 
-    /// Gives a port what every port has: state, physical state, rate and link layer.
+    /// Adds the files that every port has: state, physical state, rate and link layer.
     #[must_use]
     pub fn port(self, number: u8, state: &str, physical: &str, rate: &str, layer: &str) -> Self {
         let port = format!("ports/{number}");
@@ -113,14 +113,14 @@ impl Device {
         if layer.is_empty() { device } else { device.file(&format!("{port}/link_layer"), layer) }
     }
 
-    /// Gives a port its LID and that of its subnet manager.
+    /// Sets the LID of a port and that of its subnet manager.
     #[must_use]
     pub fn lid(self, port: u8, lid: u16, sm_lid: u16) -> Self {
         self.file(&format!("ports/{port}/lid"), &format!("{lid:#x}"))
             .file(&format!("ports/{port}/sm_lid"), &format!("{sm_lid:#x}"))
     }
 
-    /// Names the interface that RoCE runs on, by its first GID.
+    /// Sets the interface of RoCE, by its first GID.
     #[must_use]
     pub fn gid_on(self, port: u8, netdev: &str) -> Self {
         self.file(&format!("ports/{port}/gid_attrs/ndevs/0"), netdev)
@@ -141,7 +141,7 @@ impl Device {
         self
     }
 
-    /// Where it lies, below sysfs.
+    /// Its path below sysfs.
     pub(super) fn home(&self) -> PathBuf {
         match &self.function {
             Some(function) => PathBuf::from("devices/pci0000:00").join(&function.address),
@@ -150,8 +150,8 @@ impl Device {
     }
 }
 
-/// A number for a counter: always the same, and another one for each. Most of them are small, as in
-/// life, and those of data are beyond 32 bits.
+/// A value for a counter: always the same, and different for each. Most of them are small, as in practice,
+/// and those of data are beyond 32 bits.
 fn number(device: &str, path: &str) -> u64 {
     // FNV-1a.
     let hash = device.bytes().chain(path.bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

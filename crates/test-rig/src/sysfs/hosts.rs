@@ -1,11 +1,11 @@
-//! Hosts as there are in the field.
+//! Hosts as they exist in practice.
 
 use super::Tree;
 use super::device::{Device, Netdev};
 
-/// A host and what it is called.
+/// A host and its name.
 pub struct Host {
-    /// What a failing test calls it.
+    /// Its name in the messages of a failing test.
     pub name: &'static str,
     /// Its sysfs.
     pub tree: Tree,

@@ -1,8 +1,8 @@
-//! The makes of devices: which files their drivers give them.
+//! The device models: the files that their drivers create.
 
 use super::device::{Content, Device, Netdev};
 
-/// What the kernel has of PortCounters, since 2.6.12.
+/// The kernel's files of PortCounters, since 2.6.12.
 const CLASSIC: &[&str] = &[
     "VL15_dropped",
     "excessive_buffer_overrun_errors",
@@ -22,7 +22,7 @@ const CLASSIC: &[&str] = &[
     "symbol_error",
 ];
 
-/// What came with Linux 4.5, where the device has PortCountersExtended.
+/// The files since Linux 4.5, where the device has PortCountersExtended.
 const EXTENDED: &[&str] = &[
     "multicast_rcv_packets",
     "multicast_xmit_packets",
@@ -31,7 +31,7 @@ const EXTENDED: &[&str] = &[
     "unicast_xmit_packets",
 ];
 
-/// What mlx4 had before that, in `counters_ext`.
+/// The files of mlx4 before that, in `counters_ext`.
 const EXT: &[&str] = &[
     "port_multicast_rcv_packets",
     "port_multicast_xmit_packets",
@@ -43,7 +43,7 @@ const EXT: &[&str] = &[
     "port_xmit_packets_64",
 ];
 
-/// Those of mlx5's queues (kernel: drivers/infiniband/hw/mlx5/counters.c).
+/// The counters of mlx5's queues (kernel: drivers/infiniband/hw/mlx5/counters.c).
 const MLX5: &[&str] = &[
     "duplicate_request",
     "implied_nak_seq_err",
@@ -72,14 +72,14 @@ const MLX5: &[&str] = &[
     "rx_write_requests",
 ];
 
-/// Those that its Ethernet ports have besides, for congestion.
+/// The additional ones of its Ethernet ports, for congestion.
 const MLX5_ROCE: &[&str] =
     &["np_cnp_sent", "np_ecn_marked_roce_packets", "rp_cnp_handled", "rp_cnp_ignored"];
 
 const ACTIVE: (&str, &str) = ("4: ACTIVE", "5: LinkUp");
 
 impl Device {
-    /// What every device has.
+    /// The files of every device.
     fn new(name: &str, node_type: &str, description: &str, firmware: &str) -> Self {
         Device::bare(name)
             .guid(0)
@@ -88,7 +88,7 @@ impl Device {
             .file("fw_ver", firmware)
     }
 
-    /// Which hardware it is, as those tell that have hardware.
+    /// The model of the hardware, for devices that have hardware.
     fn hardware(self, revision: &str, board: &str, kind: &str) -> Self {
         self.file("hw_rev", revision).file("board_id", board).file("hca_type", kind)
     }
@@ -143,14 +143,14 @@ impl Device {
             .netdev(Netdev::ethernet("ens1f1np1").file("phys_port_name", "p1"))
     }
 
-    /// A virtual function that nobody gave a GUID.
+    /// A virtual function without a GUID.
     pub fn mlx5_vf(name: &str, index: u16) -> Self {
         Device::mlx5(name, "200 Gb/sec (4X HDR)", "InfiniBand")
             .on(&format!("0000:c1:00.{index}"), "mlx5_core")
             .hardware("0", "MT_0000000223", "MT4124")
     }
 
-    /// ConnectX-3 as an old kernel shows it: its 64-bit counters apart, and the 32-bit ones full.
+    /// ConnectX-3 on an old kernel: its 64-bit counters apart, and the 32-bit ones saturated.
     pub fn mlx4(name: &str) -> Self {
         let mut device = Device::new(name, "1: CA", "node-1 HCA-1", "2.42.5000")
             .on("0000:04:00.0", "mlx4_core")
@@ -212,7 +212,7 @@ impl Device {
             .netdev(Netdev::ipoib("ib30"))
     }
 
-    /// Intel E810 doing RoCE: no `counters` at all.
+    /// Intel E810 with RoCE: no `counters` at all.
     pub fn irdma(name: &str) -> Self {
         Device::new(name, "1: CA", "irdma", "1.72")
             .on("0000:31:00.0", "ice")
@@ -236,7 +236,7 @@ impl Device {
             .netdev(Netdev::ethernet("ens3f0").file("mtu", "9000"))
     }
 
-    /// The generation after, whose driver names them in words.
+    /// The next generation, whose driver has names in words.
     pub fn irdma_gen3(name: &str) -> Self {
         Device::irdma(name)
             .on("0000:32:00.0", "idpf")
@@ -251,7 +251,7 @@ impl Device {
             .lifespan("ports/1/hw_counters")
     }
 
-    /// Amazon's, which is neither InfiniBand nor Ethernet.
+    /// Amazon's adapter, which is neither InfiniBand nor Ethernet.
     pub fn efa(name: &str) -> Self {
         Device::new(name, "7: unspecified", "", "0.0.0.0")
             .on("0000:00:1e.0", "efa")
@@ -273,7 +273,7 @@ impl Device {
             .lifespan("hw_counters")
     }
 
-    /// Broadcom's: it refuses to tell of the data that it received, and counts it elsewhere.
+    /// Broadcom's: its counter of received data cannot be read, and is elsewhere.
     pub fn bnxt_re(name: &str) -> Self {
         Device::new(name, "1: CA", name, "229.2.48.0")
             .on("0000:61:00.0", "bnxt_en")
@@ -292,7 +292,7 @@ impl Device {
             .netdev(Netdev::ethernet("enp97s0np0").file("phys_port_name", "p0"))
     }
 
-    /// Intel X722 doing iWARP, on a kernel that writes a sentence in place of each counter.
+    /// Intel X722 with iWARP, on a kernel that writes a sentence in place of each counter.
     pub fn i40iw(name: &str) -> Self {
         let device = Device::new(name, "4: RNIC", "", "0.2")
             .on("0000:3d:00.0", "i40e")
@@ -325,7 +325,7 @@ impl Device {
             .netdev(Netdev::ethernet(netdev))
     }
 
-    /// Soft iWARP: no counters whatever.
+    /// Soft iWARP: no counters at all.
     pub fn siw(name: &str) -> Self {
         Device::new(name, "4: RNIC", "Software iWARP stack", "")
             .guid(0x0200_00ff_fe00_0001)

@@ -1,11 +1,11 @@
-//! Trees as the kernel shows them below `/sys`, made from descriptions of devices.
+//! Trees like the kernel's `/sys`, made from descriptions of devices.
 //!
-//! The layout is the kernel's: a device lies below its PCI function or below `devices/virtual`, and
-//! `class/infiniband` and `class/net` hold links to there. What a file says has the kernel's format;
-//! the numbers are made up, another for each file, so that one taken for another shows.
+//! The layout is the kernel's: a device is below its PCI function or below `devices/virtual`, and
+//! `class/infiniband` and `class/net` have links to it. File contents have the kernel's format; the
+//! numbers are made up and different for each file, so that a mix-up shows.
 //!
-//! In a plain directory no read fails with EINVAL. A directory in a file's place answers EISDIR
-//! instead, which is as good a refusal.
+//! In a plain folder no read fails with EINVAL. A folder in place of a file fails with EISDIR instead,
+//! which is handled alike.
 
 mod device;
 mod hosts;
@@ -21,21 +21,21 @@ use tempfile::TempDir;
 pub use device::{Content, Device, Netdev};
 pub use hosts::{Host, every_host, hgx};
 
-/// A sysfs of its own, gone with this value and those who read it.
+/// A sysfs of its own, deleted with this value and its readers.
 pub struct Tree {
     path: PathBuf,
     dir: Arc<TempDir>,
 }
 
 impl Tree {
-    /// One with these devices.
+    /// The tree of these devices.
     pub fn new(devices: impl IntoIterator<Item = Device>) -> Self {
         let tree = Tree::empty();
         devices.into_iter().for_each(|device| tree.add(&device));
         tree
     }
 
-    /// One of a host that has the classes and no device in them.
+    /// The tree of a host with the classes and no device.
     pub fn empty() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory for a sysfs");
         let tree = Tree { path: dir.path().join("sys"), dir: Arc::new(dir) };
@@ -45,7 +45,7 @@ impl Tree {
         tree
     }
 
-    /// One that a manifest describes: a line for each file, `path = "text"` with `\n`, `\t`, `\"` and
+    /// The tree of a manifest: a line for each file, `path = "text"` with `\n`, `\t`, `\"` and
     /// `\\` in it, and for each link, `path -> target`.
     pub fn from_manifest(text: &str) -> Self {
         let tree = Tree::empty();
@@ -60,12 +60,12 @@ impl Tree {
         tree
     }
 
-    /// What `--path.sysfs` is to be.
+    /// The value of `--path.sysfs`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A new directory for a program that reads it; the tree is there for as long as it is kept.
+    /// A new folder for a program that reads it; the tree exists as long as it is kept.
     pub fn dir_for(&self, program: &str) -> (PathBuf, Arc<TempDir>) {
         let dir = tempfile::Builder::new().prefix(program).tempdir_in(self.dir.path());
         let dir =
@@ -73,12 +73,12 @@ impl Tree {
         (dir, Arc::clone(&self.dir))
     }
 
-    /// The flag that makes a program read this tree.
+    /// The flag for a program to read this tree.
     pub fn flag(&self) -> String {
         format!("--path.sysfs={}", self.path().display())
     }
 
-    /// Puts a device in.
+    /// Adds a device.
     pub fn add(&self, device: &Device) {
         let home = device.home();
         for netdev in &device.netdevs {
@@ -97,11 +97,11 @@ impl Tree {
             self.link_to(&place.join("device"), &home);
         }
         self.link_to(&place.join("subsystem"), Path::new("class/infiniband"));
-        // Last, as the kernel does it: what a class lists is whole.
+        // Last, as the kernel does it: the entries of a class are complete.
         self.link_to(&Path::new("class/infiniband").join(&device.name), &place);
     }
 
-    /// Shows a PCI function on the bus, with these files; what was made of it may be there already.
+    /// Adds a PCI function to the bus, with these files; its devices may exist already.
     pub fn on_bus(&self, address: &str, files: &[(&str, &str)]) {
         let home = Path::new("devices/pci0000:00").join(address);
         for (file, text) in files {
@@ -110,14 +110,14 @@ impl Tree {
         self.link_to(&Path::new("bus/pci/devices").join(address), &home);
     }
 
-    /// Binds a driver to a PCI function that has made no device.
+    /// Binds a driver to a PCI function without a device.
     pub fn bind(&self, address: &str, driver: &str) {
         let driver = Path::new("bus/pci/drivers").join(driver);
         make_dir(&self.path().join(&driver));
         self.link_to(&Path::new("devices/pci0000:00").join(address).join("driver"), &driver);
     }
 
-    /// Takes a device and its interfaces out, as the kernel does it: the classes first.
+    /// Removes a device and its interfaces, as the kernel does it: the classes first.
     pub fn remove(&self, device: &Device) {
         let home = self.path().join(device.home());
         let remove = |path: PathBuf| {
@@ -141,7 +141,7 @@ impl Tree {
         remove(home.join("infiniband").join(&device.name));
     }
 
-    /// Puts an interface in, below a PCI function or by itself.
+    /// Adds an interface, below a PCI function or by itself.
     pub fn add_netdev(&self, function: Option<&Path>, netdev: &Netdev) {
         let place = function.unwrap_or(Path::new("devices/virtual")).join("net").join(&netdev.name);
         for (path, text) in &netdev.files {
@@ -153,7 +153,7 @@ impl Tree {
         self.link_to(&Path::new("class/net").join(&netdev.name), &place);
     }
 
-    /// Writes a file of a device's again, at once: nobody reads half of it.
+    /// Replaces a file of a device atomically: no reader sees half of it.
     pub fn set(&self, device: &str, file: &str, text: &str) {
         let path = self.path().join("class/infiniband").join(device).join(file);
         let new = self.dir.path().join("new");
@@ -166,12 +166,12 @@ impl Tree {
         self.fill(Path::new(path), &Content::Text(text.to_owned()));
     }
 
-    /// Makes a link, by its path below the tree, with this target as it is.
+    /// Creates a link, by its path below the tree, with this target as it is.
     pub fn link(&self, path: &str, target: &str) {
         self.fill(Path::new(path), &Content::Link(target.to_owned()));
     }
 
-    /// The devices that it lists.
+    /// The devices in its class.
     pub fn devices(&self) -> Vec<String> {
         names(&self.path().join("class/infiniband"))
     }

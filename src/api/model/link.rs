@@ -1,13 +1,5 @@
-//! What `/api/v1/links` says, for those who write it and those who read it; what the other paths say is in
-//! the files below.
+//! The models of `/api/v1/links`, and the order of links in lists.
 
-pub mod node;
-pub mod overview;
-pub mod port;
-pub mod search;
-pub mod topology;
-
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -17,8 +9,7 @@ use ib_health::Verdict;
 use ib_mad::counter::link_errors;
 use ib_mad::label;
 
-/// A word of a small vocabulary: the writer need not copy it.
-pub type Word = Cow<'static, str>;
+use super::{Label, Verdicts, verdict_from};
 
 /// The cables of all fabrics; `L` is a list of [`Link`]s, or what is written as one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,52 +33,6 @@ pub struct FabricLinks<L = Vec<Link>> {
     pub links: L,
 }
 
-/// How many cables have which verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[expect(missing_docs, reason = "the verdicts say it")]
-pub struct Verdicts {
-    pub ok: usize,
-    pub unknown: usize,
-    pub watch: usize,
-    pub bad: usize,
-}
-
-impl Verdicts {
-    /// Counts one more.
-    pub fn add(&mut self, verdict: Verdict) {
-        *match verdict {
-            Verdict::Ok => &mut self.ok,
-            Verdict::Unknown => &mut self.unknown,
-            Verdict::Watch => &mut self.watch,
-            Verdict::Bad => &mut self.bad,
-        } += 1;
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.ok + self.unknown + self.watch + self.bad
-    }
-
-    /// The worst; nothing if there are none.
-    pub fn worst(&self) -> Option<Verdict> {
-        let counts = [self.bad, self.watch, self.unknown, self.ok];
-        let worst_first = Verdict::ALL.into_iter().rev().zip(counts);
-        worst_first.into_iter().find(|(_, count)| *count > 0).map(|(verdict, _)| verdict)
-    }
-
-    /// Those of several together.
-    #[must_use]
-    pub fn and(self, other: Verdicts) -> Verdicts {
-        Verdicts {
-            ok: self.ok + other.ok,
-            unknown: self.unknown + other.unknown,
-            watch: self.watch + other.watch,
-            bad: self.bad + other.bad,
-        }
-    }
-}
-
 /// A cable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -97,13 +42,13 @@ pub struct Link {
     /// The fabric that it is in.
     pub fabric: String,
     /// What it comes to: `ok`, `unknown`, `watch` or `bad`.
-    pub verdict: Word,
+    pub verdict: Label,
     /// Since when (RFC 3339); null where nothing was judged yet.
     pub since: Option<String>,
     /// Why, the gravest first.
-    pub reasons: Vec<Because>,
+    pub reasons: Vec<LinkReason>,
     /// What to try first.
-    pub repair: Option<ToTry>,
+    pub repair: Option<SuggestedRepair>,
     /// Whether it carries traffic; null where that is not known.
     pub up: Option<bool>,
     /// Its ends, the lower first.
@@ -111,9 +56,9 @@ pub struct Link {
     /// What it carries, in bytes a second, while it has a link.
     pub rate: Option<u64>,
     /// The speed of a lane: `NDR`.
-    pub speed: Option<Word>,
+    pub speed: Option<Label>,
     /// The lanes: `4x`.
-    pub width: Option<Word>,
+    pub width: Option<Label>,
     /// Losses of the link that nobody expected.
     pub flaps: u32,
     /// How long they kept it down at least: as it was seen.
@@ -128,24 +73,24 @@ pub struct Link {
 
 /// A reason for a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Because {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Because"))]
+pub struct LinkReason {
     /// The reason, as metrics have it.
-    pub reason: Word,
+    pub reason: Label,
     /// The verdict that it alone would bring.
-    pub weight: Word,
+    pub weight: Label,
     /// What speaks for it, in a sentence with numbers.
     pub evidence: String,
 }
 
 /// A repair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ToTry {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ToTry"))]
+pub struct SuggestedRepair {
     /// The repair, as metrics have it.
-    pub repair: Word,
+    pub repair: Label,
     /// What to do, in a sentence.
-    pub what: Word,
+    pub what: Label,
 }
 
 /// An end of a cable.
@@ -159,13 +104,13 @@ pub struct End {
     /// The port's number.
     pub port: u8,
     /// `ca`, `switch`, `router` or `aggregation_node`.
-    pub node_type: Word,
+    pub node_type: Label,
     /// The bits that came in here.
     pub bit_errors: BitErrors,
     /// Counters of errors, of discards and of the link that are not zero, by their metrics' names.
-    pub counters: BTreeMap<Word, u64>,
+    pub counters: BTreeMap<Label, u64>,
     /// Counters whose fields were full at least once: their totals are lower bounds.
-    pub saturated: Vec<Word>,
+    pub saturated: Vec<Label>,
     /// The share of time in which the port had data and no credit to send it with.
     pub wait_ratio: Option<f32>,
 }
@@ -175,19 +120,19 @@ pub struct End {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BitErrors {
     /// `unknown`, `fine`, `raised` or `over`.
-    pub judgement: Word,
+    pub judgement: Label,
     /// The ratio that is too much, if there is a limit.
     pub limit: Option<f32>,
     /// What was measured, the shortest window first; those of which nothing is known are left out.
-    pub windows: Vec<InWindow>,
+    pub windows: Vec<WindowErrors>,
 }
 
 /// What was measured over a window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct InWindow {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "InWindow"))]
+pub struct WindowErrors {
     /// The window: `12m`.
-    pub window: Word,
+    pub window: Label,
     /// How many errors.
     pub errors: u32,
     /// How much of it was watched.
@@ -196,58 +141,65 @@ pub struct InWindow {
     pub ratio: Option<f64>,
 }
 
-/// Where a cable stands among others: the greater, the worse.
+/// The position of a link in a list that begins with the worst: by verdict, by bit error ratio, by link errors,
+/// and among equals by name. The lesser rank comes first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rank {
-    /// Its verdict; unknown ones that have counted errors stand before those that have not.
-    pub suspicion: (Verdict, bool),
-    /// The greatest ratio that was measured.
+pub struct Rank<'a> {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The highest bit error ratio that was measured at an end.
     pub ratio: f64,
-    /// How many errors were counted that are of the link.
+    /// The link errors of both ends.
     pub errors: u64,
+    /// The name of the fabric.
+    pub fabric: &'a str,
+    /// The node name and the port number of each end.
+    pub ends: [(&'a str, u8); 2],
 }
 
-impl Rank {
-    /// By what was found out about it.
-    pub fn new(verdict: Verdict, ratio: f64, errors: u64) -> Self {
-        Rank { suspicion: (verdict, verdict == Verdict::Unknown && errors > 0), ratio, errors }
-    }
-}
+impl Eq for Rank<'_> {}
 
-impl Eq for Rank {}
-
-impl PartialOrd for Rank {
+impl PartialOrd for Rank<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Rank {
+impl Ord for Rank<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.suspicion.cmp(&other.suspicion))
-            .then(self.ratio.total_cmp(&other.ratio))
-            .then(self.errors.cmp(&other.errors))
+        // Unknown links with errors come before those without, whatever their ratios.
+        let is_suspect = |rank: &Self| rank.verdict == Verdict::Unknown && rank.errors > 0;
+        (other.verdict.cmp(&self.verdict))
+            .then_with(|| is_suspect(other).cmp(&is_suspect(self)))
+            .then_with(|| other.ratio.total_cmp(&self.ratio))
+            .then_with(|| other.errors.cmp(&self.errors))
+            .then_with(|| (self.fabric, self.ends).cmp(&(other.fabric, other.ends)))
     }
 }
 
 impl Link {
-    /// Where it stands among others.
-    pub fn rank(&self) -> Rank {
-        Rank::new(self.verdict(), self.worst_ratio(), self.local_errors())
+    /// Its position in a list that begins with the worst.
+    pub fn rank(&self) -> Rank<'_> {
+        Rank {
+            verdict: self.verdict(),
+            ratio: self.worst_ratio(),
+            errors: self.local_errors(),
+            fabric: &self.fabric,
+            ends: self.ends.each_ref().map(|end| (&*end.node, end.port)),
+        }
     }
 
-    /// Its verdict; a word that is not known says nothing.
+    /// Its verdict; a label that is not known, of a later version, is unknown.
     pub fn verdict(&self) -> Verdict {
-        let known = Verdict::ALL.into_iter().find(|verdict| verdict.label() == self.verdict);
-        known.unwrap_or(Verdict::Unknown)
+        verdict_from(&self.verdict).unwrap_or(Verdict::Unknown)
     }
 
-    /// How many errors were counted that are of this link.
+    /// The sum of both ends' link errors.
     pub fn local_errors(&self) -> u64 {
         self.ends.iter().map(End::local_errors).fold(0, u64::saturating_add)
     }
 
-    /// Whether it is worth a look: it is not as it should be, or nobody knows and it has counted errors.
+    /// Whether it is worth a look: bad, watch, or unknown with link errors.
     pub fn is_suspect(&self) -> bool {
         match self.verdict() {
             Verdict::Bad | Verdict::Watch => true,
@@ -256,7 +208,7 @@ impl Link {
         }
     }
 
-    /// The greatest ratio that was measured.
+    /// The highest bit error ratio that was measured at an end.
     pub fn worst_ratio(&self) -> f64 {
         let windows = self.ends.iter().flat_map(|end| &end.bit_errors.windows);
         windows.filter_map(|window| window.ratio).fold(0.0, f64::max)
@@ -264,19 +216,15 @@ impl Link {
 }
 
 impl End {
-    /// As people call the port.
+    /// The node's name and the port's number.
     pub fn label(&self) -> String {
         label::port(&self.node, self.port)
     }
 
+    /// The link errors among its counters. An older exporter may leave some out.
     fn local_errors(&self) -> u64 {
-        local_errors(&self.counters)
+        link_errors(|counter| self.counters.get(counter.row().metric).copied().unwrap_or(0))
     }
-}
-
-/// The link errors among a port's counters, by their metrics' names. A writer may be older and leave some out.
-fn local_errors(counters: &BTreeMap<Word, u64>) -> u64 {
-    link_errors(|counter| counters.get(counter.row().metric).copied().unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -290,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn suspects_are_what_is_not_as_it_should_be_and_unknown_links_with_errors() {
+    fn bad_watch_and_unknown_links_with_errors_are_suspect() {
         for (verdict, counters, suspect) in [
             ("bad", &[][..], true),
             ("watch", &[], true),
@@ -302,7 +250,7 @@ mod tests {
             ("unknown", &[("receive_switch_relay_errors", 9)], false),
             ("unknown", &[("receive_errors", 4), ("receive_remote_physical_errors", 4)], false),
             ("unknown", &[("receive_errors", 5), ("receive_remote_physical_errors", 4)], true),
-            // A device that counts more of the one than of the other.
+            // More marked packets than receive errors.
             ("unknown", &[("link_downed", 1), ("receive_remote_physical_errors", 4)], true),
             ("a newer word", &[], false),
         ] {
@@ -312,16 +260,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_is_read() {
+    fn links_survive_a_json_round_trip() {
         let mut link = link("bad", &[("symbol_errors", u64::MAX)]);
         link.ends[0].bit_errors.limit = Some(1e-14);
-        link.ends[0].bit_errors.windows = vec![InWindow {
+        link.ends[0].bit_errors.windows = vec![WindowErrors {
             window: "12m".into(),
             errors: 4,
             seconds: 720.0,
             ratio: Some(3.2e-13),
         }];
-        link.reasons = vec![Because {
+        link.reasons = vec![LinkReason {
             reason: "bit_errors".into(),
             weight: "bad".into(),
             evidence: "\"quoted\" \u{1b}".into(),

@@ -1,7 +1,7 @@
-//! The description of the API (OpenAPI 3.1), made from the types that are served: openapi.json, which `make
-//! docs` writes. The types' schemas are made by tests alone, so the program carries a text and no more.
+//! Generates openapi.json (OpenAPI 3.1) from the models and the routes; `make docs` writes it. Only tests build
+//! the schemas: the program contains the text alone.
 //!
-//! That it is one, and that real answers are as it says, is tested in tests/web/openapi.rs.
+//! tests/openapi.rs checks that it is valid and that real responses match it.
 
 use std::collections::BTreeSet;
 
@@ -9,27 +9,26 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::api::archive::Archive;
+use crate::api::history_service::HistoryService;
 use crate::metrics::Exposition;
 use fabric_history::Kind;
 use fabric_history::model::{Cable, Cover, Moved, Port, Series, Span, Then};
-use fabric_history::page;
-use fabric_history::page::Events;
+use fabric_history::page::{self, Events};
 use fabric_history::question::{DUMP, NAMES, PATH};
 use fabric_observation::Board;
 use ib_mad::node::NodeKind;
 
 use super::model::Links;
+use super::model::Search;
 use super::model::node::{NodeDetail, Nodes};
 use super::model::overview::Overview;
 use super::model::port::LinkDetail;
-use super::model::search::Search;
 use super::model::topology::Topologies;
-use super::{LINKS, OPENAPI, OVERVIEW, SEARCH, detail};
+use super::{LINK, LINKS, NODE, NODES, OPENAPI, OVERVIEW, ROUTES, SEARCH, TOPOLOGY};
 
 const FABRIC: &str = "fabric";
 
-/// What an address may say: its key, and what that is.
+/// A parameter of the path or of the query.
 fn parameter(key: &str, place: &str) -> Value {
     let text = json!({"type": "string"});
     let time = json!({"type": "string", "format": "date-time"});
@@ -45,8 +44,8 @@ fn parameter(key: &str, place: &str) -> Value {
             text,
             true,
         ),
-        // Of nodes there are four kinds, and of events as many as are known.
-        "kind" if place == detail::NODES => (
+        // Nodes and events both have a parameter of this name.
+        "kind" if place == NODES => (
             "Those of this kind alone.",
             json!({"enum": super::nodes::KINDS.map(NodeKind::label)}),
             false,
@@ -67,13 +66,13 @@ fn parameter(key: &str, place: &str) -> Value {
             false,
         ),
         "after" => ("The page after the one that has this `next`.", text, false),
-        other => panic!("nothing is known of {other}"),
+        other => panic!("{other} has no description"),
     };
     let place = if place.contains(&format!("{{{key}}}")) { "path" } else { "query" };
     json!({"name": key, "in": place, "required": required, "description": about, "schema": schema})
 }
 
-/// What is answered if all goes well: a type's schema.
+/// The content of a response: the schema of a model.
 fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     json!({"application/json": {"schema": generator.subschema_for::<T>()}})
 }
@@ -89,49 +88,37 @@ fn route(path: &str, about: &str, keys: &[&str], content: &Value) -> (String, Va
         .chars()
         .map(|char| if char.is_ascii_alphanumeric() { char } else { '_' })
         .collect();
-    let asked = json!({
+    let operation = json!({
         "operationId": name.trim_end_matches('_'),
         "summary": about,
         "parameters": parameters,
         "responses": {"200": {"description": "What was asked for.", "content": content}, "default": problem},
     });
-    (path.to_owned(), json!({"get": asked}))
+    (path.to_owned(), json!({"get": operation}))
 }
 
 fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
-    let mut paths: Map<String, Value> = [
-        route(
-            OVERVIEW,
-            "Each fabric at a glance, and this host's devices",
-            &[],
-            &of::<Overview>(make),
-        ),
-        route(SEARCH, "What goes by a name, a GUID or a LID", &["q"], &of::<Search>(make)),
-        route(LINKS, "The cables", &[FABRIC, "suspect"], &of::<Links>(make)),
-        route(
-            detail::LINK,
-            "All that is known of a cable",
-            &["id", FABRIC],
-            &of::<LinkDetail>(make),
-        ),
-        route(detail::NODES, "The nodes", &[FABRIC, "kind"], &of::<Nodes>(make)),
-        route(detail::NODE, "A node with its ports", &["guid", FABRIC], &of::<NodeDetail>(make)),
-        route(detail::TOPOLOGY, "How a fabric is wired", &[FABRIC], &of::<Topologies>(make)),
-        route(
-            OPENAPI,
-            "This description",
-            &[],
-            &json!({"application/json": {"schema": {"type": "object"}}}),
-        ),
-        route(
-            DUMP,
-            "A copy of a window of the history's file",
-            &["from", "to"],
-            &json!({"application/vnd.sqlite3": {}}),
-        ),
-    ]
-    .into_iter()
-    .collect();
+    let mut paths: Map<String, Value> = Map::new();
+    for it in &ROUTES {
+        let (about, content) = match it.path {
+            OVERVIEW => ("Each fabric at a glance, and this host's devices", of::<Overview>(make)),
+            SEARCH => ("What goes by a name, a GUID or a LID", of::<Search>(make)),
+            LINKS => ("The cables", of::<Links>(make)),
+            LINK => ("All that is known of a cable", of::<LinkDetail>(make)),
+            NODES => ("The nodes", of::<Nodes>(make)),
+            NODE => ("A node with its ports", of::<NodeDetail>(make)),
+            TOPOLOGY => ("How a fabric is wired", of::<Topologies>(make)),
+            other => panic!("{other} has no description"),
+        };
+        let in_path = it.path.split_once('{').map(|(_, id)| id.trim_end_matches('}'));
+        let keys: Vec<&str> = in_path.into_iter().chain(it.accepts.iter().copied()).collect();
+        paths.extend([route(it.path, about, &keys, &content)]);
+    }
+    let openapi = json!({"application/json": {"schema": {"type": "object"}}});
+    paths.extend([route(OPENAPI, "This description", &[], &openapi)]);
+    let dump = json!({"application/vnd.sqlite3": {}});
+    let about = "A copy of a window of the history's file";
+    paths.extend([route(DUMP, about, &["from", "to"], &dump)]);
     for (name, keys) in NAMES {
         let (about, content) = match name {
             "span" => ("The time of which anything is recorded", of::<Span>(make)),
@@ -142,7 +129,7 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             "series" => ("The course of ports' counters", of::<Vec<Series>>(make)),
             "fabrics" => ("The fabrics as they were at a moment", of::<Vec<Then>>(make)),
             "cover" => ("What is known of a window", of::<Cover>(make)),
-            other => panic!("nothing is known of {other}"),
+            other => panic!("{other} has no description"),
         };
         paths.extend([route(&format!("{PATH}/{name}"), about, keys, &content)]);
     }
@@ -174,7 +161,7 @@ fn document() -> Value {
 }
 
 #[test]
-fn the_document_is_made_from_the_types() {
+fn openapi_json_is_generated_from_models() {
     let made = format!("{:#}\n", document());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/api/openapi.json");
     if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -183,12 +170,12 @@ fn the_document_is_made_from_the_types() {
     assert!(std::fs::read_to_string(path).unwrap() == made, "{path} is out of date: make docs");
 }
 
-/// The routes as axum has them: it tells them to who debugs.
+/// The routes are read from axum's Debug output.
 #[test]
-fn each_route_is_described_and_nothing_else() {
+fn all_routes_and_no_others_are_described() {
     let (_sender, latest) =
         tokio::sync::watch::channel(std::sync::Arc::new(Exposition::render(Board::default())));
-    let shown = format!("{:?}", super::router(latest, Archive::new(None)));
+    let shown = format!("{:?}", super::router(latest, HistoryService::new(None)));
     let quoted = shown.split('"').filter(|text| text.starts_with("/api/"));
     let question = format!("{PATH}/{{question}}");
     let routes: BTreeSet<String> = quoted

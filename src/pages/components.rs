@@ -1,0 +1,350 @@
+//! Parts that several pages have: verdicts, times, rates and counts as text, links to other pages, tables and forms.
+
+use std::time::{Duration, SystemTime};
+
+use maud::{Markup, html};
+
+use crate::api::model::port::{Congestion, Port, PortName};
+use crate::api::model::{Link, Verdicts};
+use fabric_history::clock::Clock;
+use fabric_history::model::Told;
+use fabric_history::settings::HOST_FABRIC;
+use fabric_observation::Board;
+pub use ib_health::evidence::grouped as count;
+use ib_health::verdict::Reason;
+use ib_mad::Counter;
+
+use super::address;
+
+/// A verdict in its colour.
+pub fn verdict(label: &str) -> Markup {
+    html! { span class={ "verdict " (label) } { (label) } }
+}
+
+/// A label of a vocabulary as text: `bit_errors` as `bit errors`.
+pub fn label_text(label: &str) -> String {
+    label.replace('_', " ")
+}
+
+/// A message of the API as a sentence.
+pub fn sentence(message: &str) -> String {
+    let mut chars = message.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    format!("{}{}.", first.collect::<String>(), chars.as_str())
+}
+
+/// The name of a node kind.
+pub fn node_kind(label: &str) -> &str {
+    match label {
+        "ca" => "host adapter",
+        "aggregation_node" => "aggregation node",
+        known => known,
+    }
+}
+
+/// A count with its noun: `1 cable`, `30,000 cables`.
+pub fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", count(number as u64), if number == 1 { one } else { many })
+}
+
+/// Bytes per second as bits per second, which is how link rates are given.
+pub fn bit_rate(bytes: u64) -> String {
+    let gigabits = bytes as f64 * 8.0 / 1e9;
+    if gigabits.fract() < 0.05 {
+        format!("{gigabits:.0} Gb/s")
+    } else {
+        format!("{gigabits:.1} Gb/s")
+    }
+}
+
+/// A share of time as a percentage.
+pub fn percent(share: f32) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".into(),
+        percent if percent < 0.1 => "< 0.1 %".into(),
+        percent if percent < 10.0 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// A duration with two units at most: seconds, from an hour on minutes, from a day on hours are the smallest.
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds == 0 && !time.is_zero() {
+        return format!("{} ms", time.as_millis());
+    }
+    let coarse = match seconds {
+        0..3_600 => seconds,
+        3_600..86_400 => seconds / 60 * 60,
+        _ => seconds / 3_600 * 3_600,
+    };
+    humantime::format_duration(Duration::from_secs(coarse)).to_string()
+}
+
+/// A time in the exporter's time zone, with its machine-readable form.
+pub fn timestamp(clock: &Clock, time: SystemTime) -> Markup {
+    html! {
+        time datetime=(humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH))) { (clock.tell(time)) }
+    }
+}
+
+/// An RFC 3339 time of a model, and how long before another one it was.
+pub fn timestamp_and_age(clock: &Clock, time: &str, now: Option<&str>) -> Markup {
+    let read = |text: &str| humantime::parse_rfc3339(text).ok();
+    let Some(moment) = read(time) else { return html! { (time) } };
+    let age = now.and_then(read).and_then(|now| now.duration_since(moment).ok());
+    html! {
+        (timestamp(clock, moment))
+        @if let Some(age) = age { " " span .quiet { "(" (duration(age)) " ago)" } }
+    }
+}
+
+/// How long ago an RFC 3339 time of a model was; the time itself is the title. A time in the future, by a
+/// simulated clock, is now.
+pub fn ago(clock: &Clock, time: &str) -> Markup {
+    relative(clock, time, |age| {
+        if age.as_secs() < 2 { "just now".into() } else { format!("{} ago", duration(age)) }
+    })
+}
+
+/// How long something has lasted, in the same way.
+pub fn lasting(clock: &Clock, time: &str) -> Markup {
+    relative(clock, time, |age| format!("for {}", duration(age)))
+}
+
+fn relative(clock: &Clock, time: &str, text: impl Fn(Duration) -> String) -> Markup {
+    let Ok(moment) = humantime::parse_rfc3339(time) else { return html! { (time) } };
+    let age = clock.time().duration_since(moment).unwrap_or_default();
+    let age = Duration::from_secs(age.as_secs());
+    html! { time datetime=(time) title=(clock.tell(moment)) { (text(age)) } }
+}
+
+/// The present, not before the latest sweep: a simulated clock may be ahead of ours.
+pub fn clock(board: &Board) -> Clock {
+    let swept = board.fabrics.iter().filter_map(|observation| observation.snapshot.as_ref());
+    let latest = swept.map(|snapshot| snapshot.anchor.wall_of(snapshot.ended)).max();
+    Clock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
+}
+
+/// A link by its two ends, leading to its page. Lines break between the ends.
+pub fn link(link: &Link) -> Markup {
+    html! { a .cable href=(address::link(&link.fabric, &link.link)) {
+        bdi { (link.ends[0].label()) } " – " wbr; bdi { (link.ends[1].label()) }
+    } }
+}
+
+/// A node by its name, leading to its page.
+pub fn node(fabric: &str, guid: &str, name: &str) -> Markup {
+    html! { a href=(address::node(fabric, guid)) { (name) } }
+}
+
+/// A port by its name, leading to its row on the page of its node.
+pub fn port(fabric: &str, port: &PortName) -> Markup {
+    html! { a href=(address::port_of_node(fabric, &port.guid, port.port)) { (port.label()) } }
+}
+
+/// A port by its number alone, for use after the name of its node.
+pub fn port_number(fabric: &str, port: &PortName) -> Markup {
+    html! { a href=(address::port_of_node(fabric, &port.guid, port.port)) { "port " (port.port) } }
+}
+
+/// A port's role in a congestion; a victim leads to the root that it waits for.
+pub fn congestion(part: &Congestion, fabric: &str) -> Markup {
+    html! {
+        @match (&*part.role, &part.of) {
+            ("victim", Some(root)) => { "victim of " (port(fabric, root)) }
+            _ => {
+                "root"
+                @match part.cause.as_deref() {
+                    Some("slow_receiver") => ": slow receiver",
+                    Some("full_link") => ": link is full",
+                    _ => "",
+                }
+            }
+        }
+    }
+}
+
+/// The role in a congestion of the port at the other end, by the reasons of the link.
+pub fn peer_congestion(port: &Port) -> Option<&'static str> {
+    let has = |reason: Reason| port.reasons.iter().any(|it| it == reason.label());
+    let is_own = |role: &str| port.congestion.as_ref().is_some_and(|part| part.role == role);
+    [(Reason::Congested, "root"), (Reason::Victim, "victim")]
+        .into_iter()
+        .find(|(reason, role)| has(*reason) && !is_own(role))
+        .map(|(_, role)| role)
+}
+
+/// The heading of a column of link errors; its title lists the counters of the sum.
+pub fn link_errors_heading() -> Markup {
+    html! { abbr title="Symbol errors, receive errors without those marked upstream, link integrity errors, buffer overruns, uncorrectable FEC blocks, retrainings and link downs" { "Link errors" } }
+}
+
+/// A sum of counters of a port; a lower bound where one of their fields was full.
+pub fn counter_sum(port: &Port, counters: &[Counter], sum: Option<u64>) -> Markup {
+    let is_least =
+        counters.iter().any(|part| port.saturated.iter().any(|it| it == part.row().metric));
+    html! {
+        @match sum.filter(|_| port.read_at.is_some()) {
+            None => span .quiet { "not read" },
+            Some(0) => span .quiet { "0" },
+            Some(sum) => {
+                @if is_least { abbr title="A counter field was full at least once: the sum is a lower bound." { "≥ " } }
+                (count(sum))
+            }
+        }
+    }
+}
+
+/// The count of each verdict that occurs, the worst first: `1 bad, 12 ok`.
+pub fn verdict_counts(verdicts: &Verdicts) -> String {
+    let counts = verdicts.worst_first().into_iter().filter(|(_, links)| *links > 0);
+    let counts =
+        counts.map(|(verdict, links)| format!("{} {}", count(links as u64), verdict.label()));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// A table of events; with a column of fabrics where there are several.
+pub fn event_table(clock: &Clock, events: &[Told], several_fabrics: bool) -> Markup {
+    html! {
+        table .stack.events {
+            thead { tr {
+                th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Where" }
+                @if several_fabrics { th scope="col" { "Fabric" } }
+                th scope="col" { "In words" }
+            } }
+            tbody { @for event in events { tr {
+                td .when { (timestamp(clock, event.at)) }
+                td .what { (label_text(&event.kind)) }
+                td { (event_place(event)) }
+                @if several_fabrics { td data-label="Fabric" { bdi { (event.fabric) } } }
+                td { (event.text) }
+            } } }
+        }
+    }
+}
+
+/// The place of an event, leading to its page.
+fn event_place(event: &Told) -> Markup {
+    let to = match (event.link, event.node) {
+        // A device of this host may be a node of a fabric, but its events are not that node's.
+        (None, Some(_)) if event.fabric == HOST_FABRIC => address::HOST.to_owned(),
+        (Some(link), _) => address::link(&event.fabric, link),
+        (None, Some(guid)) => match event.port {
+            Some(port) => address::port_of_node(&event.fabric, guid, port),
+            None => address::node(&event.fabric, guid),
+        },
+        (None, None) => return html! { (event.place) },
+    };
+    let name = if event.place.is_empty() { "here" } else { &event.place };
+    html! { a href=(to) { (name) } }
+}
+
+/// The names that events may have as their fabric: the swept fabrics, and this host.
+pub fn event_fabrics(board: &Board) -> Vec<String> {
+    let fabrics = board.fabrics.iter().map(|observation| observation.fabric.clone());
+    fabrics.chain(board.host.as_ref().map(|_| HOST_FABRIC.to_owned())).collect()
+}
+
+/// The field of a form that selects a fabric, where there are several.
+pub fn fabric_field<S: AsRef<str>>(names: &[S], chosen: &str) -> Markup {
+    html! { @if names.len() > 1 { p {
+        label for="fabric" { "Fabric" }
+        select #fabric name="fabric" {
+            option value="" { "all" }
+            @for name in names {
+                option value=(name.as_ref()) selected[chosen == name.as_ref()] { (name.as_ref()) }
+            }
+        }
+    } } }
+}
+
+/// The links to the previous and the next page of a list: the text and the address of each.
+pub fn pager(
+    label: &str,
+    previous: Option<(&str, String)>,
+    current: &str,
+    next: Option<(&str, String)>,
+) -> Markup {
+    html! { nav .leaf aria-label=(label) { ul {
+        @if let Some((text, address)) = previous { li { a rel="prev" href=(address) { (text) } } }
+        li aria-current="page" { (current) }
+        @if let Some((text, address)) = next { li { a rel="next" href=(address) { (text) } } }
+    } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ib_mad::Guid;
+
+    #[test]
+    fn rates_percentages_and_durations_are_rounded() {
+        for (bytes, text) in
+            [(50_000_000_000, "400 Gb/s"), (312_500_000, "2.5 Gb/s"), (7_000_000_000, "56 Gb/s")]
+        {
+            assert_eq!(bit_rate(bytes), text);
+        }
+        for (part, text) in [(0.0, "0 %"), (0.0001, "< 0.1 %"), (0.0512, "5.1 %"), (0.9, "90 %")] {
+            assert_eq!(percent(part), text);
+        }
+        for (millis, text) in [
+            (0, "0s"),
+            (120, "120 ms"),
+            (61_000, "1m 1s"),
+            (3_700_000, "1h 1m"),
+            (90_061_000, "1day 1h"),
+        ] {
+            assert_eq!(duration(Duration::from_millis(millis)), text);
+        }
+    }
+
+    /// An event of this host belongs to no fabric, so no node's page has it.
+    #[test]
+    fn event_place_leads_to_an_existing_page() {
+        let event = |fabric: &str, link: Option<&str>, port| Told {
+            at: SystemTime::UNIX_EPOCH,
+            fabric: fabric.into(),
+            kind: "link_down".into(),
+            node: Some(Guid(2)),
+            port,
+            link: link.map(|link| link.parse().unwrap()),
+            place: "somewhere".into(),
+            text: "it happened".into(),
+            detail: serde_json::Value::Null,
+        };
+        for (it, to) in [
+            (event("f", None, None), "/node/0x0000000000000002?fabric=f"),
+            (event("f", None, Some(3)), "/node/0x0000000000000002?fabric=f#port-3"),
+            (
+                event("f", Some("0x1:1-0x2:3"), Some(3)),
+                "/link/0x0000000000000001:1-0x0000000000000002:3?fabric=f",
+            ),
+            (event("host", None, Some(1)), "/host"),
+        ] {
+            assert_eq!(
+                event_place(&it).into_string(),
+                format!("<a href=\"{to}\">somewhere</a>"),
+                "{it:?}"
+            );
+        }
+        let events = [event("a<b", None, None)];
+        let table = |several| event_table(&Clock::now(), &events, several).into_string();
+        assert!(table(true).contains("a&lt;b") && !table(false).contains("a&lt;b"));
+    }
+
+    #[test]
+    fn names_are_escaped() {
+        let name = PortName {
+            guid: "0x0000000000000001".into(),
+            node: "<script>\"x\"</script>".into(),
+            port: 3,
+            ..PortName::default()
+        };
+        let page = port("f\"><b>", &name).into_string();
+        assert_eq!(
+            page,
+            "<a href=\"/node/0x0000000000000001?fabric=f%22%3E%3Cb%3E#port-3\">&lt;script&gt;&quot;x&quot;&lt;/script&gt; port 3</a>"
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! `/node/{guid}`: a node and its ports; and `/port/{guid}/{port}`, which redirects to a link or a port.
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+
+use crate::api::history_service::QueryResult;
+use crate::api::model::node::NodeDetail;
+use crate::api::model::port::Port;
+use crate::api::nodes::node_by_guid;
+use fabric_history::clock::Clock;
+use fabric_history::model::Told;
+use fabric_history::source::Wanted;
+use ib_mad::counter::LINK_ERRORS;
+use ib_mad::{Counter, Guid, PortNumber};
+
+use super::history_query::{self, WindowChoice};
+use super::page::{Page, Problem};
+use super::query_params::{QueryParams, check_fabric, not_swept};
+use super::{PageContext, address, components};
+
+/// The most events shown.
+const MAX_EVENTS: usize = 50;
+
+/// The window of the events.
+const EVENT_WINDOW: WindowChoice = WindowChoice::WEEK;
+
+pub(super) async fn get(
+    State(context): State<PageContext>,
+    Path(guid): Path<String>,
+    query: QueryResult,
+) -> Result<Response, Problem> {
+    let (guid, detail) = find(&context, &guid, query)?;
+    let fabric = detail.fabric.clone();
+    let events = history_query::run(&context.history, move |reader| {
+        let window = EVENT_WINDOW.until_now(reader)?;
+        let filter = Wanted { nodes: vec![guid], ..Wanted::all(window) };
+        let in_fabric = |event: &Told| event.fabric == fabric;
+        Ok(reader.latest(&filter, &in_fabric, 0, MAX_EVENTS)?)
+    })
+    .await;
+    let clock = Clock::now();
+    let main = html! {
+        (gist(&detail))
+        (facts(&detail, &clock))
+        (ports(&detail))
+        h2 { "Events" }
+        @match events.ready() {
+            Err(why) => (why),
+            Ok((events, _)) if events.is_empty() => p .quiet { "Nothing happened here in the last " (EVENT_WINDOW.name) ", as far as is recorded." },
+            Ok((events, more)) => {
+                (components::event_table(&clock, events, false))
+                @if *more {
+                    @let guid = guid.to_string();
+                    p { a href=(address::with(address::EVENTS, &[("fabric", &detail.fabric), ("q", &guid), ("window", EVENT_WINDOW.name)])) { "All of its events" } }
+                }
+            }
+        }
+    };
+    Ok(Page::new(&detail.node.node, "", main).respond())
+}
+
+/// `/port/{guid}/{port}`: redirects to the link of a port, or else to the port on the page of its node.
+pub(super) async fn port(
+    State(context): State<PageContext>,
+    Path((guid, number)): Path<(String, String)>,
+    query: QueryResult,
+) -> Result<Response, Problem> {
+    let (guid, detail) = find(&context, &guid, query)?;
+    let number = number.parse::<PortNumber>().ok();
+    let port = detail.ports.iter().find(|port| Some(port.name.port) == number);
+    let port = port.ok_or_else(|| {
+        let node = &detail.node;
+        let text =
+            format!("{} has the ports 1 to {}, and not this one.", node.node, node.port_count);
+        Problem::not_found("No such port", text)
+    })?;
+    let to = match &port.link {
+        Some(link) => address::link(&detail.fabric, link),
+        None => address::port_of_node(&detail.fabric, guid, port.name.port),
+    };
+    Ok(Redirect::to(&to).into_response())
+}
+
+/// The node that an address names.
+fn find(
+    context: &PageContext,
+    guid: &str,
+    query: QueryResult,
+) -> Result<(Guid, NodeDetail), Problem> {
+    let not_found = |text| Problem::not_found("No such node", text);
+    let parsed = guid.parse::<Guid>().map_err(|_| {
+        not_found(format!(
+            "{guid:?} is no GUID. One is written as 0x and hexadecimal digits: 0x00aa000000000001. \
+             The search finds nodes by their names, too."
+        ))
+    })?;
+    let query = QueryParams::from(query);
+    let exposition = context.exposition();
+    let fabrics = &exposition.board().fabrics;
+    check_fabric(fabrics, query.fabric())?;
+    let detail = node_by_guid(fabrics, query.fabric(), parsed).ok_or_else(|| {
+        let why = not_swept(fabrics, query.fabric()).unwrap_or(
+            "One that is gone is remembered for --fabric.forget-after; its events stay in the history.",
+        );
+        not_found(format!("No node has the GUID {parsed}. {why}"))
+    })?;
+    Ok((parsed, detail))
+}
+
+/// The kind, the state and the links of a node in two lines.
+fn gist(detail: &NodeDetail) -> Markup {
+    let node = &detail.node;
+    html! {
+        p .gist {
+            (components::node_kind(&node.node_type))
+            @if let Some(device) = &node.device { ", " (device) }
+            " · "
+            @match (&*node.presence, node.up) {
+                (_, true) => "is there and answers",
+                ("found", false) => strong { "is there, and does not answer" },
+                ("hidden", false) => strong { "is behind something that does not answer" },
+                _ => strong { "is gone" },
+            }
+            @if let Some(worst) = node.verdicts.worst() {
+                " · worst link " (components::verdict(worst.label()))
+            }
+        }
+        p .quiet {
+            "Fabric " a href=(address::with(address::TOPOLOGY, &[("fabric", &detail.fabric)])) { (detail.fabric) }
+            " · links: " @if node.verdicts.count() == 0 { "none" } @else { (components::verdict_counts(&node.verdicts)) }
+        }
+    }
+}
+
+fn facts(detail: &NodeDetail, clock: &Clock) -> Markup {
+    let node = &detail.node;
+    let now = detail.swept_at.as_deref();
+    html! {
+        dl .facts {
+            div { dt { "GUID" } dd { code { (node.guid) } } }
+            @if node.system_guid != node.guid { div { dt { "System GUID" } dd { code { (node.system_guid) } } } }
+            @if node.description != node.node { div { dt { "Calls itself" } dd { (node.description) } } }
+            div { dt { "LID" } dd { @match node.lid { Some(lid) => (lid), None => "none" } } }
+            div { dt { "Vendor, device" } dd { code { (node.vendor_id) } ", " (node.device_id) } }
+            div { dt { "Ports" } dd { (node.port_count) } }
+            @if node.node_type == "switch" {
+                div { dt { "A tick of waiting" } dd {
+                    @match node.tick { Some(tick) => { (u16::from(tick) + 1) " symbol times" }, None => "not told" }
+                } }
+            }
+            @if let Some(found) = &node.last_found { div { dt { "Last found" } dd { (components::timestamp_and_age(clock, found, now)) } } }
+        }
+    }
+}
+
+/// The table of ports.
+fn ports(detail: &NodeDetail) -> Markup {
+    html! {
+        h2 { "Ports" }
+        div .wide tabindex="0" role="group" aria-label="Ports" { table .ports {
+            thead { tr {
+                th .n scope="col" { "Port" } th scope="col" { "Leads to" } th scope="col" { "State" } th scope="col" { "Runs at" }
+                th scope="col" { "Verdict" } th .n scope="col" { (components::link_errors_heading()) } th .n scope="col" { "Discards" }
+                th scope="col" { "Congestion" } th .n scope="col" { "Waits to send" }
+            } }
+            tbody { @for port in &detail.ports { (port_row(detail, port)) } }
+        } }
+    }
+}
+
+fn port_row(detail: &NodeDetail, port: &Port) -> Markup {
+    html! {
+        tr #{ "port-" (port.name.port) } {
+            th .n scope="row" { (port.name.port) }
+            td {
+                @match &port.peer {
+                    None => span .quiet { "no cable" },
+                    Some(peer) => {
+                        (components::port(&detail.fabric, &peer.name))
+                        @if !peer.connected { span .quiet { " (no link now)" } }
+                    }
+                }
+            }
+            td {
+                @match (&port.state, &port.physical_state) {
+                    (Some(state), Some(physical)) => { (state) span .quiet { ", " (physical) } }
+                    _ => span .quiet { "not known" },
+                }
+            }
+            td { @if let (Some(width), Some(speed)) = (&port.width, &port.speed) { (width) " " (speed) } }
+            td { (port_verdict(detail, port)) }
+            td .n { (components::counter_sum(port, &LINK_ERRORS, Some(port.errors))) }
+            td .n { (components::counter_sum(port, &[Counter::XmitDiscards], port.discards)) }
+            td {
+                @if let Some(part) = &port.congestion { (components::congestion(part, &detail.fabric)) }
+                @else if let Some(role) = components::peer_congestion(port) { span .quiet { "other end: " (role) } }
+            }
+            td .n { @if let Some(ratio) = port.wait_ratio { (components::percent(ratio)) } }
+        }
+    }
+}
+
+fn port_verdict(detail: &NodeDetail, port: &Port) -> Markup {
+    let reasons: Vec<String> = port.reasons.iter().map(|it| components::label_text(it)).collect();
+    html! {
+        @if let (Some(verdict), Some(link)) = (&port.verdict, &port.link) {
+            a href=(address::link(&detail.fabric, link)) { (components::verdict(verdict)) }
+            @if !reasons.is_empty() { span .quiet { " " (reasons.join(", ")) } }
+        }
+    }
+}
