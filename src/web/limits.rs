@@ -1,45 +1,45 @@
-//! How much is done for clients, and for how long: none of them, and not all of them together, keep the
-//! exporter from its work.
+//! Limits of the HTTP server: no client, and not all of them together, keep the exporter from its work.
 
 use std::time::Duration;
 
 /// The limits of a server. What a site has to scrape with is far below them, so they are no settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once. A site has a few Prometheuses and some browsers; each connection that does
-    /// nothing takes some 20 kB, with TLS 50.
+    /// Connections at once. A site has a few Prometheuses and some browsers; each idle connection takes
+    /// some 20 kB, with TLS 50.
     pub connections: usize,
-    /// Requests that are being answered at once. One whose client does not read holds 128 kB of plain text
+    /// Connections at once of one client address, so that a client which opens many leaves room for
+    /// others. A browser opens some six; behind a reverse proxy all clients have its address.
+    pub connections_per_client: usize,
+    /// Requests that are answered at once. One whose client does not read holds 128 kB of plain text
     /// and as much again on its way out, beside what all share.
-    pub requests: usize,
-    /// Of these, such that are made for who asks: each is all that is known as JSON, some 40 MB for 60,000
-    /// ports, until it is taken.
-    pub made: usize,
-    /// How long a handshake and the first request may take to come in, and the head of each further one.
-    /// curl takes milliseconds; across the world it is a second.
-    pub asking: Duration,
-    /// How long a connection rests that nobody asks by: two of the longest usual scrape intervals.
-    pub resting: Duration,
-    /// In so long a client has to take [`Limits::least_taken`] of an answer, or all of it.
-    pub taking: Duration,
+    pub concurrent_requests: usize,
+    /// Of these, such whose answer is made for the client: each may be all that is known as JSON, some
+    /// 40 MB for 60,000 ports, until it is written.
+    pub concurrent_api: usize,
+    /// How long a handshake with the first request's head may take, and the head of each further one
+    /// from its first byte. curl takes milliseconds; across the world it is a second.
+    pub header_timeout: Duration,
+    /// How long a connection may be idle between requests: two of the longest usual scrape intervals.
+    pub idle_timeout: Duration,
+    /// Within this time a client has to read [`Limits::write_stall_bytes`] of an answer, or all of it.
+    pub write_stall_timeout: Duration,
     /// 2 kB/s with 30 s: slower than any line a Prometheus scrapes by.
-    pub least_taken: usize,
-    /// In so long a client has to take all of an answer, but for a copy: until it has, what was served then
-    /// is kept. A scrape has its interval at the most.
-    pub whole: Duration,
-    /// How long it may take until an answer begins: as long as our own clients wait for one.
-    pub answering: Duration,
-    /// The same for a copy of the history, which is made first.
-    pub copying: Duration,
-    /// The bytes of a request's head. Cookies of others on the same host come along; servers usually
-    /// take 8 to 64 kB. A connection reads twice as much at the most.
-    pub head: usize,
-    /// The bytes of a request's body. Nothing that is served here takes any.
-    pub body: u64,
-    /// Requests at once by one connection of HTTP/2.
-    pub streams: u32,
-    /// How often connections are looked at.
-    pub look_every: Duration,
+    pub write_stall_bytes: usize,
+    /// Within this time a client has to read all of an answer, unless it is a download: until then, what
+    /// was served is kept. A scrape has its interval at the most.
+    pub response_timeout: Duration,
+    /// How long a handler may take until an answer begins: as long as our own clients wait for one.
+    pub handler_timeout: Duration,
+    /// The same for a download, which may have to be made first.
+    pub download_handler_timeout: Duration,
+    /// Bytes of a request's head. Cookies of others on the same host come along; servers usually take 8
+    /// to 64 kB. A connection buffers twice as much at the most.
+    pub head_bytes: usize,
+    /// Bytes of a request's body. Nothing that is served here takes any.
+    pub body_bytes: u64,
+    /// How often the deadlines of a connection are checked.
+    pub check_interval: Duration,
 }
 
 impl Default for Limits {
@@ -47,19 +47,19 @@ impl Default for Limits {
         let seconds = Duration::from_secs;
         Limits {
             connections: 512,
-            requests: 256,
-            made: 4,
-            asking: seconds(10),
-            resting: seconds(300),
-            taking: seconds(30),
-            least_taken: 64 << 10,
-            whole: seconds(300),
-            answering: seconds(150),
-            copying: seconds(1_800),
-            head: 32 << 10,
-            body: 16 << 10,
-            streams: 32,
-            look_every: seconds(1),
+            connections_per_client: 128,
+            concurrent_requests: 256,
+            concurrent_api: 4,
+            header_timeout: seconds(10),
+            idle_timeout: seconds(300),
+            write_stall_timeout: seconds(30),
+            write_stall_bytes: 64 << 10,
+            response_timeout: seconds(300),
+            handler_timeout: seconds(150),
+            download_handler_timeout: seconds(1_800),
+            head_bytes: 32 << 10,
+            body_bytes: 16 << 10,
+            check_interval: seconds(1),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What happens on a listener: connections come in, are spoken with, and have to go.
+//! The HTTP/1.1 server: accepts connections, speaks TLS where the web config says so, limits and times
+//! what clients do, and ends without cutting answers off.
 
 use std::convert::Infallible;
 use std::io;
@@ -12,35 +13,48 @@ use axum::http::{HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body::Body as _;
 use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::connections::{Connections, Place};
+use super::connections::{Connections, Full, Slot};
 use super::limits::Limits;
 use super::refusal::busy;
 use super::security::Security;
 use super::throttle::Throttle;
 use super::tls;
-use super::watched::{Answer, Watched};
-use crate::history::question::DUMP;
+use super::watched::{DeadlineBody, DeadlineStream, Deadlines, Permits};
 
-/// How long nobody is taken in when there are no descriptors left: some are closed meanwhile.
-const BREATH: Duration = Duration::from_millis(200);
+/// How long nothing is accepted when there are no descriptors left: some are closed meanwhile.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(200);
 
 /// How often it is logged at most that there are too many connections, or no descriptors.
-const CROWDED_EVERY: Duration = Duration::from_secs(60);
+const LOG_FULL_EVERY: Duration = Duration::from_secs(60);
 
 /// How often it is logged at most, for each reason, that a handshake failed.
-const REFUSED_EVERY: Duration = Duration::from_secs(10);
+const LOG_REFUSED_EVERY: Duration = Duration::from_secs(10);
 
 /// The first byte of a TLS handshake (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;
+
+/// How a request is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestClass {
+    /// Answered from what is ready.
+    Ready,
+    /// The answer is made for the client: [`Limits::concurrent_api`] at once.
+    Api,
+    /// As `Api`, and as large as a file: it may take longer to begin, and as long as it does to read.
+    Download,
+}
+
+/// The class of a request by its path.
+pub type Classify = fn(path: &str) -> RequestClass;
 
 /// A server on any number of listeners, which share its limits.
 #[derive(Debug)]
@@ -53,88 +67,77 @@ pub struct Server {
 struct Shared {
     security: Arc<Security>,
     connections: Arc<Connections>,
-    /// Places of what is made for who asks.
-    made: Arc<Semaphore>,
-    /// What clients can cause to be logged.
+    requests: Arc<Semaphore>,
+    api: Arc<Semaphore>,
+    /// Log lines that clients can cause.
     log: Throttle,
+    classify: Classify,
     limits: Limits,
 }
 
 impl Server {
-    /// One that listens nowhere yet. It has to be made on the runtime that it runs on.
-    pub fn new(security: Arc<Security>, limits: Limits) -> Self {
-        let connections = Arc::new(Connections::new(limits));
-        let made = Arc::new(Semaphore::new(limits.made));
-        let shared =
-            Arc::new(Shared { security, connections, made, log: Throttle::default(), limits });
-        let (stopper, mut stop) = watch::channel(false);
-        let watched = Arc::clone(&shared);
-        tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    // Who is still there will be cut off anyway.
-                    () = stopped(&mut stop) => return,
-                    () = tokio::time::sleep(watched.limits.look_every) => {
-                        watched.connections.look(Instant::now());
-                    }
-                }
-            }
+    /// One that listens nowhere yet.
+    pub fn new(security: Arc<Security>, limits: Limits, classify: Classify) -> Self {
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        let shared = Arc::new(Shared {
+            security,
+            connections: Arc::default(),
+            requests: semaphore(limits.concurrent_requests),
+            api: semaphore(limits.concurrent_api),
+            log: Throttle::default(),
+            classify,
+            limits,
         });
-        Server { shared, stop: stopper }
+        Server { shared, stop: watch::Sender::new(false) }
     }
 
-    /// Serves at a listener from now on.
+    /// Serves at a listener from now on, on the runtime that this is called on.
     pub fn serve(&self, listener: TcpListener, router: Router) {
         let (shared, stop) = (Arc::clone(&self.shared), self.stop.subscribe());
         tokio::spawn(accept(listener, router, shared, stop));
     }
 
-    /// Takes nobody in any more, and waits until those who are being answered are, but not for long.
-    pub async fn end(self, limit: Duration) {
+    /// Accepts no more, and waits until the present requests are answered; who takes longer than the
+    /// limit is cut off.
+    pub async fn shutdown(self, limit: Duration) {
         self.stop.send_replace(true);
-        let gone = async {
-            while !self.shared.connections.is_empty() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        // Who takes longer is cut off.
-        let _ = tokio::time::timeout(limit, gone).await;
+        // Each task has a receiver until it ends.
+        let _ = tokio::time::timeout(limit, self.stop.closed()).await;
     }
+}
+
+/// Waits until the server stops.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // An error says that the server was dropped.
+    let _ = stop.wait_for(|stopped| *stopped).await;
 }
 
 async fn accept(
     listener: TcpListener,
     router: Router,
     shared: Arc<Shared>,
-    stop: watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
 ) {
-    let mut stopping = stop.clone();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = stopped(&mut stopping) => return,
+            () = stopped(&mut stop) => return,
         };
         match accepted {
-            Ok((stream, peer)) => match shared.connections.open(Instant::now()) {
-                Some(place) => {
+            Ok((stream, peer)) => match shared.connections.insert(peer.ip(), &shared.limits) {
+                Ok(slot) => {
                     let (shared, router) = (Arc::clone(&shared), router.clone());
-                    tokio::spawn(converse(stream, peer, router, shared, place, stop.clone()));
+                    tokio::spawn(handle(stream, peer, router, shared, slot, stop.clone()));
                 }
-                None => {
-                    if let Some(suppressed) = shared.log.due("crowd", CROWDED_EVERY, Instant::now())
-                    {
-                        let most = shared.limits.connections;
-                        tracing::warn!(%peer, most, suppressed, "too many connections: one is turned away");
-                    }
-                }
+                Err(full) => shared.log_full(peer, full),
             },
-            // The client has gone before it came in.
+            // The client has gone before it was accepted.
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
-                if shared.log.due("accept", CROWDED_EVERY, Instant::now()).is_some() {
+                if shared.log.due("accept", LOG_FULL_EVERY, Instant::now()).is_some() {
                     tracing::warn!(%error, "nobody can be taken in for the moment");
                 }
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(ACCEPT_BACKOFF).await;
             }
         }
     }
@@ -145,25 +148,25 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Speaks with a client until one of both has enough.
-async fn converse(
+/// Handles a connection until one side closes it or a deadline is over.
+async fn handle(
     stream: TcpStream,
     peer: SocketAddr,
     router: Router,
     shared: Arc<Shared>,
-    place: Place,
+    _slot: Slot,
     stop: watch::Receiver<bool>,
 ) {
     // Answers go out in few large pieces; without this the last of each could wait for 40 ms.
     let _ = stream.set_nodelay(true);
-    let connection = Arc::clone(&place.connection);
-    let talk = async {
+    let deadlines = Arc::new(Deadlines::new(Instant::now(), shared.limits));
+    let handled = async {
         let Some(tls) = shared.security.tls() else {
-            return talk(stream, (peer, false), router, &shared, &place, stop).await;
+            return serve_http(stream, peer, router, &shared, &deadlines, stop).await;
         };
-        if speaks_plainly(&stream).await {
+        if speaks_plain_http(&stream).await {
             shared.log_refused(peer, "HTTP where HTTPS is spoken", None);
-            return refuse_plain(stream).await;
+            return refuse_plain_http(stream).await;
         }
         let accepted = TlsAcceptor::from(tls).accept(stream).await;
         let stream = accepted.inspect_err(|error| {
@@ -171,157 +174,143 @@ async fn converse(
                 shared.log_refused(peer, reason, Some(error));
             }
         })?;
-        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        talk(stream, (peer, http2), router, &shared, &place, stop).await
+        serve_http(stream, peer, router, &shared, &deadlines, stop).await
     };
     tokio::select! {
-        result = talk => if let Err(error) = result {
+        result = handled => if let Err(error) = result {
             tracing::debug!(%peer, %error, "a connection ends early");
         },
-        () = connection.gone() => {}
+        why = deadlines.expired() => tracing::debug!(%peer, "a connection is closed: it {why}"),
     }
 }
 
 /// Whether a client speaks HTTP where TLS is spoken.
-async fn speaks_plainly(stream: &TcpStream) -> bool {
+async fn speaks_plain_http(stream: &TcpStream) -> bool {
     let mut first = [0];
     let peeked = stream.peek(&mut first).await;
     matches!(peeked, Ok(1)) && first[0] != HANDSHAKE && first[0].is_ascii_alphabetic()
 }
 
-/// Says so to whoever typed http:// for https://, as the toolkit does.
-async fn refuse_plain(mut stream: TcpStream) -> Result<(), Broken> {
-    // What was said is taken, most of the time all of it: a close would drop the answer with it.
+/// Answers who typed http:// for https://, as the exporter toolkit does.
+async fn refuse_plain_http(mut stream: TcpStream) -> Result<(), BoxError> {
+    // The request is read, most of the time all of it: a close with unread bytes is a reset, and drops
+    // the answer with it.
     let _ = stream.try_read(&mut [0; 4096]);
-    let says = b"HTTP/1.0 400 Bad Request\r\nConnection: close\r\n\r\nhttps:// is spoken here, not http://\n";
-    stream.write_all(says).await?;
+    let answer = b"HTTP/1.0 400 Bad Request\r\nConnection: close\r\n\r\nhttps:// is spoken here, not http://\n";
+    stream.write_all(answer).await?;
     stream.shutdown().await?;
     Ok(())
 }
 
-/// Until the server ends.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // An error says that the server is gone without a word.
-    let _ = stop.wait_for(|stopped| *stopped).await;
-}
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a connection ended early.
-type Broken = Box<dyn std::error::Error + Send + Sync>;
-
-async fn talk<S>(
+async fn serve_http<S>(
     stream: S,
-    (peer, is_http2): (SocketAddr, bool),
+    peer: SocketAddr,
     router: Router,
     shared: &Arc<Shared>,
-    place: &Place,
+    deadlines: &Arc<Deadlines>,
     mut stop: watch::Receiver<bool>,
-) -> Result<(), Broken>
+) -> Result<(), BoxError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let stream = Watched::new(stream, Arc::clone(&place.connection), !is_http2);
+    let stream = DeadlineStream::new(stream, Arc::clone(deadlines));
     let router = TowerToHyperService::new(router);
     let limits = shared.limits;
     let service = service_fn(|request: Request<Incoming>| {
         let (router, shared) = (router.clone(), Arc::clone(shared));
-        let whole = if is_copy(&request) { Duration::MAX } else { limits.whole };
-        let begun = shared.connections.begin(&place.connection, Instant::now(), whole);
+        let class = (shared.classify)(request.uri().path());
+        let timeout = match class {
+            RequestClass::Download => Duration::MAX,
+            _ => limits.response_timeout,
+        };
+        let responding = deadlines.begin_response(Instant::now(), timeout);
         async move {
-            let (response, made) = match &begun {
-                Some(_) => answer(request, peer, &router, &shared).await,
-                None => (busy("too many requests are being answered: try again"), None),
-            };
-            Ok::<_, Infallible>(response.map(|body| Answer::new(body, begun, made)))
+            let (response, permits) = respond(request, class, peer, &router, &shared).await;
+            Ok::<_, Infallible>(response.map(|body| DeadlineBody::new(body, responding, permits)))
         }
     });
-    macro_rules! until_stopped {
-        ($connection:expr) => {{
-            let connection = $connection;
-            tokio::pin!(connection);
-            tokio::select! {
-                ended = connection.as_mut() => ended?,
-                () = stopped(&mut stop) => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await?;
-                }
-            }
-        }};
-    }
-    if is_http2 {
-        let mut builder = http2::Builder::new(TokioExecutor::new());
-        builder
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(limits.streams)
-            .max_send_buf_size(limits.least_taken)
-            .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX));
-        until_stopped!(builder.serve_connection(TokioIo::new(stream), service));
-    } else {
-        let mut builder = http1::Builder::new();
-        builder
-            .timer(TokioTimer::new())
-            // It would hold for connections that rest, too: connections are looked at by ourselves.
-            .header_read_timeout(None)
-            .max_header_size(limits.head)
-            // The first is looked at when all is there; so much is read until it is.
-            .max_buf_size(2 * limits.head);
-        until_stopped!(builder.serve_connection(TokioIo::new(stream), service));
+    let connection = http1::Builder::new()
+        // It would hold for idle connections, too: see `Deadlines`.
+        .header_read_timeout(None)
+        .max_header_size(limits.head_bytes)
+        // The first head is parsed when all of it is there; so much is read until it is.
+        .max_buf_size(2 * limits.head_bytes)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => ended?,
+        () = stopped(&mut stop) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await?;
+        }
     }
     Ok(())
 }
 
-/// Whether a copy of the history is asked for: it is as large as that, and is made first.
-fn is_copy(request: &Request<Incoming>) -> bool {
-    request.uri().path() == DUMP
-}
-
-/// Answers a request, in time, with what has to be kept until the answer is taken.
-async fn answer(
+/// Responds to a request, with what that occupies of the limits until the response is written.
+async fn respond(
     request: Request<Incoming>,
+    class: RequestClass,
     peer: SocketAddr,
     router: &TowerToHyperService<Router>,
     shared: &Shared,
-) -> (Response, Option<OwnedSemaphorePermit>) {
+) -> (Response, Permits) {
     let limits = &shared.limits;
-    if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body) {
+    let Ok(permit) = Arc::clone(&shared.requests).try_acquire_owned() else {
+        return (busy("too many requests are being answered: try again"), Permits::default());
+    };
+    if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body_bytes) {
         // What comes next by this connection would be that body.
         let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
         let problem = "no request has a body here\n";
-        return ((StatusCode::PAYLOAD_TOO_LARGE, close, problem).into_response(), None);
+        let response = (StatusCode::PAYLOAD_TOO_LARGE, close, problem).into_response();
+        return (response, [Some(permit), None]);
     }
-    let limit = if is_copy(&request) { limits.copying } else { limits.answering };
-    let mut made = None;
-    let security = &shared.security;
-    let answered = security.answer(request, peer.ip(), async |request: Request<Incoming>| {
-        if request.uri().path().starts_with("/api/") {
-            made = shared.place_to_make().await;
+    let mut api = None;
+    let answered = shared.security.answer(request, peer.ip(), async |request: Request<_>| {
+        if class != RequestClass::Ready {
+            api = shared.api_permit().await;
         }
         match router.call(request.map(Body::new)).await {
             Ok(response) => response,
             Err(never) => match never {},
         }
     });
-    match tokio::time::timeout(limit, answered).await {
-        Ok(response) => (response, made),
-        Err(_) => (busy("this takes too long"), None),
+    let timeout = match class {
+        RequestClass::Download => limits.download_handler_timeout,
+        _ => limits.handler_timeout,
+    };
+    match tokio::time::timeout(timeout, answered).await {
+        Ok(response) => (response, [Some(permit), api]),
+        Err(_) => (busy("this takes too long"), [Some(permit), None]),
     }
 }
 
 impl Shared {
-    /// Logs now and then that a client did not come as far as a request.
-    fn log_refused(&self, peer: SocketAddr, reason: &'static str, error: Option<&io::Error>) {
-        if let Some(suppressed) = self.log.due(reason, REFUSED_EVERY, Instant::now()) {
-            let error = error.map(tracing::field::display);
-            tracing::info!(%peer, reason, error, suppressed, "client refused");
+    /// Waits for one of the permits for answers that are made for clients.
+    async fn api_permit(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        Arc::clone(&self.api).acquire_owned().await.ok()
+    }
+
+    /// Logs now and then that a connection is refused.
+    fn log_full(&self, peer: SocketAddr, full: Full) {
+        let (kind, most, of) = match full {
+            Full::Server => ("server full", self.limits.connections, ""),
+            Full::Client => ("client full", self.limits.connections_per_client, " of one address"),
+        };
+        if let Some(suppressed) = self.log.due(kind, LOG_FULL_EVERY, Instant::now()) {
+            tracing::warn!(%peer, most, suppressed, "too many connections{of}: one is turned away");
         }
     }
 
-    /// A place of what is made for who asks, once there is one.
-    async fn place_to_make(&self) -> Option<OwnedSemaphorePermit> {
-        let made = &self.made;
-        if let Ok(place) = Arc::clone(made).try_acquire_owned() {
-            return Some(place);
+    /// Logs now and then that a client did not come as far as a request.
+    fn log_refused(&self, peer: SocketAddr, reason: &'static str, error: Option<&io::Error>) {
+        if let Some(suppressed) = self.log.due(reason, LOG_REFUSED_EVERY, Instant::now()) {
+            let error = error.map(tracing::field::display);
+            tracing::info!(%peer, reason, error, suppressed, "client refused");
         }
-        self.connections.hurry(Instant::now());
-        Arc::clone(made).acquire_owned().await.ok()
     }
 }

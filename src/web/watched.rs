@@ -1,10 +1,14 @@
-//! A stream that tells its connection what goes through it, and an answer that tells when it is over.
+//! Deadlines of one HTTP/1 connection.
+//!
+//! [`Deadlines`] knows what the connection is doing, and until when it may. [`DeadlineStream`] reports
+//! reads and writes to it, [`DeadlineBody`] the end of a response. [`Deadlines::expired`] completes when
+//! the connection has to be closed.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -12,32 +16,142 @@ use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::connections::{Connection, Request};
+use super::limits::Limits;
 
-/// A stream that tells its connection what goes through it.
-pub(super) struct Watched<S> {
-    inner: S,
-    connection: Arc<Connection>,
-    /// HTTP/2 talks while it rests; what it says is no head of a request.
-    heads: bool,
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The head of a request is read: the first one from the start, each further one from its first byte.
+    ReadingHead,
+    /// A response is made or written.
+    Responding,
+    /// Nothing, after a response.
+    Idle,
 }
 
-impl<S> Watched<S> {
-    pub fn new(inner: S, connection: Arc<Connection>, heads: bool) -> Self {
-        Watched { inner, connection, heads }
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    /// When the phase has to be over; `None` if it may last for ever.
+    until: Option<Instant>,
+    /// Since when the client reads too little, and how many bytes it has read since.
+    stalled: Option<(Instant, usize)>,
+}
+
+/// Deadlines of a connection.
+#[derive(Debug)]
+pub(super) struct Deadlines {
+    state: Mutex<State>,
+    limits: Limits,
+}
+
+impl Deadlines {
+    /// Those of a connection whose first request has to be there within the header timeout.
+    pub fn new(now: Instant, limits: Limits) -> Self {
+        let until = now.checked_add(limits.header_timeout);
+        let state = State { phase: Phase::ReadingHead, until, stalled: None };
+        Deadlines { state: Mutex::new(state), limits }
     }
 
-    fn wrote(&self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        match &poll {
-            Poll::Pending => self.connection.stuck(Instant::now()),
-            Poll::Ready(Ok(bytes)) => self.connection.took(*bytes),
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, phase: Phase, now: Instant, timeout: Duration) {
+        let mut state = self.state();
+        (state.phase, state.until) = (phase, now.checked_add(timeout));
+    }
+
+    fn on_read(&self, now: Instant) {
+        if self.state().phase == Phase::Idle {
+            self.enter(Phase::ReadingHead, now, self.limits.header_timeout);
+        }
+    }
+
+    fn on_written(&self, bytes: usize) {
+        let mut state = self.state();
+        if let Some((_, read)) = &mut state.stalled {
+            *read = read.saturating_add(bytes);
+            if *read >= self.limits.write_stall_bytes {
+                state.stalled = None;
+            }
+        }
+    }
+
+    fn on_write_blocked(&self, now: Instant) {
+        self.state().stalled.get_or_insert((now, 0));
+    }
+
+    fn on_flushed(&self) {
+        self.state().stalled = None;
+    }
+
+    /// Begins a response that has to be written within a time.
+    pub fn begin_response(self: &Arc<Self>, now: Instant, timeout: Duration) -> Responding {
+        self.enter(Phase::Responding, now, timeout);
+        Responding { deadlines: Arc::clone(self) }
+    }
+
+    /// Why the connection has to be closed, if it has to.
+    fn overdue(&self, now: Instant) -> Option<&'static str> {
+        let state = self.state();
+        let is_stalled = |(since, _)| now.duration_since(since) > self.limits.write_stall_timeout;
+        if state.stalled.is_some_and(is_stalled) {
+            return Some("does not take its answer");
+        }
+        state.until.filter(|until| now > *until).map(|_| match state.phase {
+            Phase::ReadingHead => "asks too slowly",
+            Phase::Responding => "takes its answer too slowly",
+            Phase::Idle => "rests",
+        })
+    }
+
+    /// Waits until the connection has to be closed, and returns why.
+    pub async fn expired(&self) -> &'static str {
+        loop {
+            tokio::time::sleep(self.limits.check_interval).await;
+            if let Some(reason) = self.overdue(Instant::now()) {
+                return reason;
+            }
+        }
+    }
+}
+
+/// A response that is made or written, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Responding {
+    deadlines: Arc<Deadlines>,
+}
+
+impl Drop for Responding {
+    fn drop(&mut self) {
+        let idle_timeout = self.deadlines.limits.idle_timeout;
+        self.deadlines.enter(Phase::Idle, Instant::now(), idle_timeout);
+    }
+}
+
+/// A stream that reports reads and writes.
+pub(super) struct DeadlineStream<S> {
+    inner: S,
+    deadlines: Arc<Deadlines>,
+}
+
+impl<S> DeadlineStream<S> {
+    pub fn new(inner: S, deadlines: Arc<Deadlines>) -> Self {
+        DeadlineStream { inner, deadlines }
+    }
+
+    fn report(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Pending => self.deadlines.on_write_blocked(Instant::now()),
+            Poll::Ready(Ok(bytes)) => self.deadlines.on_written(*bytes),
             Poll::Ready(Err(_)) => {}
         }
-        poll
+        written
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for DeadlineStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -45,21 +159,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = ready!(Pin::new(&mut self.inner).poll_read(cx, buffer));
-        if self.heads && buffer.filled().len() > before {
-            self.connection.heard(Instant::now());
+        if buffer.filled().len() > before {
+            self.deadlines.on_read(Instant::now());
         }
         Poll::Ready(read)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for DeadlineStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
-        self.wrote(written)
+        self.report(written)
     }
 
     fn poll_write_vectored(
@@ -68,7 +182,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write_vectored(cx, pieces);
-        self.wrote(written)
+        self.report(written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -78,9 +192,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(cx);
         match &flushed {
-            // TLS has taken it, and the client has not.
-            Poll::Pending => self.connection.stuck(Instant::now()),
-            Poll::Ready(_) => self.connection.taken(),
+            // TLS has taken the bytes, and the client has not.
+            Poll::Pending => self.deadlines.on_write_blocked(Instant::now()),
+            Poll::Ready(_) => self.deadlines.on_flushed(),
         }
         flushed
     }
@@ -90,34 +204,28 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     }
 }
 
-/// So much of an answer goes out at a time: what is handed over counts as told, and is not let go of
-/// before it is.
+/// The most bytes that are handed to hyper at a time. It counts a body as written once it has all of it,
+/// and holds what it was given until that is written.
 const PIECE: usize = 64 << 10;
 
-/// An answer that tells when it is over.
-pub(super) struct Answer {
+/// A response's body, which ends the response when it is dropped.
+pub(super) struct DeadlineBody {
     body: Body,
     rest: Bytes,
-    request: Option<Request>,
-    _made: Option<OwnedSemaphorePermit>,
+    _responding: Responding,
+    _permits: Permits,
 }
 
-impl Answer {
-    /// One that holds, until it is over, its place among requests, and one among what is large.
-    pub fn new(body: Body, request: Option<Request>, made: Option<OwnedSemaphorePermit>) -> Self {
-        let answer = Answer { body, rest: Bytes::new(), request, _made: made };
-        answer.offer(Some(Instant::now()));
-        answer
-    }
+/// What a response occupies of the server's limits until it is written.
+pub(super) type Permits = [Option<OwnedSemaphorePermit>; 2];
 
-    fn offer(&self, since: Option<Instant>) {
-        if let Some(request) = &self.request {
-            request.offer(since);
-        }
+impl DeadlineBody {
+    pub fn new(body: Body, responding: Responding, permits: Permits) -> Self {
+        DeadlineBody { body, rest: Bytes::new(), _responding: responding, _permits: permits }
     }
 }
 
-impl http_body::Body for Answer {
+impl http_body::Body for DeadlineBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -126,20 +234,14 @@ impl http_body::Body for Answer {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if self.rest.is_empty() {
-            match Pin::new(&mut self.body).poll_frame(cx) {
-                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => self.rest = data,
                     Err(frame) => return Poll::Ready(Some(Ok(frame))),
                 },
-                Poll::Pending => {
-                    self.offer(None);
-                    return Poll::Pending;
-                }
-                end @ Poll::Ready(_) => return end,
+                end => return Poll::Ready(end),
             }
         }
-        // It is asked for more when there is room for that.
-        self.offer(Some(Instant::now()));
         let piece = self.rest.len().min(PIECE);
         Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(piece)))))
     }
@@ -155,5 +257,38 @@ impl http_body::Body for Answer {
         }
         hint.set_lower(hint.lower().saturating_add(rest));
         hint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_phase_has_its_own_deadline() {
+        let limits = Limits::default();
+        let began = Instant::now();
+        let at = |seconds: f64| began + Duration::from_secs_f64(seconds);
+        let deadlines = Arc::new(Deadlines::new(began, limits));
+        let overdue = |seconds| deadlines.overdue(at(seconds));
+        assert_eq!([overdue(9.0), overdue(11.0)], [None, Some("asks too slowly")]);
+        let response = deadlines.begin_response(at(5.0), limits.response_timeout);
+        assert_eq!([overdue(304.0), overdue(306.0)], [None, Some("takes its answer too slowly")]);
+        // A stall ends only once enough was read.
+        deadlines.on_write_blocked(at(10.0));
+        deadlines.on_written(100);
+        deadlines.on_write_blocked(at(39.0));
+        assert_eq!([overdue(39.0), overdue(41.0)], [None, Some("does not take its answer")]);
+        deadlines.on_written(limits.write_stall_bytes);
+        assert_eq!(overdue(41.0), None);
+        // The end of a response is taken from the clock: a moment after `began`.
+        drop(response);
+        assert_eq!([overdue(299.0), overdue(302.0)], [None, Some("rests")]);
+        deadlines.on_read(at(60.0));
+        deadlines.on_read(at(69.0));
+        assert_eq!([overdue(69.0), overdue(71.0)], [None, Some("asks too slowly")]);
+        // A download may take as long as it does.
+        let _download = deadlines.begin_response(at(70.0), Duration::MAX);
+        assert_eq!(overdue(1e6), None);
     }
 }
