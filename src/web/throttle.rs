@@ -1,4 +1,4 @@
-//! Log lines that clients can cause: one of a kind in a while, with the number of those suppressed.
+//! Limits log lines that clients can cause: one of a kind per interval, with the number suppressed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,8 +11,8 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
-    /// Whether a line of this kind is due, that is whether the last one is at least so long ago. If so,
-    /// the number of those suppressed since then; if not, this one is suppressed.
+    /// Whether a line of this kind is due: `Some` with the number suppressed since the last one if that was
+    /// at least `every` ago; otherwise this one is suppressed.
     pub fn due(&self, kind: &'static str, every: Duration, now: Instant) -> Option<u64> {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         match kinds.get_mut(kind) {
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_a_kind_in_a_while_with_the_number_of_those_suppressed() {
+    fn one_line_of_a_kind_per_interval() {
         let throttle = Throttle::default();
         let began = Instant::now();
         let due = |kind, seconds| {

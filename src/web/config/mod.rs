@@ -24,7 +24,7 @@ use tls::Validate as _;
 pub use rate::Rate;
 pub use sources::Sources;
 pub use tls::{ClientAuth, TlsSettings};
-pub use users::{Checked, Users};
+pub use users::{Expected, Users};
 
 /// What a web config file says.
 #[derive(Debug)]
