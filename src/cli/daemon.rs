@@ -29,7 +29,7 @@ use crate::web::exposition::{Exposition, Latest};
 use crate::web::limits::Limits;
 use crate::web::listen;
 use crate::web::security::Security;
-use crate::web::server::Site;
+use crate::web::server::{Site, request_class};
 use crate::web::serving::Server;
 
 use super::ending::Ending;
@@ -218,8 +218,8 @@ impl<'a> Daemon<'a> {
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(sources, hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
-        let process = Process::new(&settings.procfs).with_web_config(security.reload());
-        let server = Server::new(security, Limits::default());
+        let process = Process::new(&settings.procfs).with_web_config(security.reload_status());
+        let server = Server::new(security, Limits::default(), request_class);
         let mut addresses = Vec::new();
         for listener in listeners {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
@@ -254,7 +254,7 @@ impl<'a> Daemon<'a> {
         for wake in wakes {
             wake();
         }
-        server.end(LAST_ANSWERS).await;
+        server.shutdown(LAST_ANSWERS).await;
         render.abort();
         // What is in flight is waited for, but not long.
         let joined = tokio::task::spawn_blocking(move || {

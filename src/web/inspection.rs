@@ -1,31 +1,34 @@
-//! What a web config file comes to: for whoever asks before a start does, or beside one.
+//! A web config file checked as a start would, for `check` and `doctor`.
 
 use std::path::Path;
 
 use super::config::{WebConfig, WebConfigError};
 use super::tls;
-use crate::fabric::label::count;
 
-/// A file that a start would take.
+/// A file without mistakes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// What clients will meet: `TLS, NoClientCert; 2 users`.
+    /// What it sets: `TLS, NoClientCert; 2 users`.
     pub about: String,
-    /// What is not wrong and yet not as somebody may expect it, a line each.
+    /// What is not wrong and may yet not be meant so, a line each.
     pub warnings: Vec<String>,
 }
 
-/// Looks at a file and at those that it names, as a start would.
+/// Checks a file and those that it names.
 pub fn inspect(path: &Path) -> Result<Inspection, WebConfigError> {
     let config = WebConfig::load(path).1?;
     if let Some(settings) = &config.tls {
-        tls::server_config(settings, config.http2)
+        tls::server_config(settings)
             .map_err(|error| WebConfigError::new(path, error.to_string()))?;
     }
     Ok(Inspection { about: about(&config), warnings: config.warnings })
 }
 
 fn about(config: &WebConfig) -> String {
+    let count = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    };
     let tls = match &config.tls {
         None => "no TLS".to_owned(),
         Some(tls) => format!("TLS, {:?}", tls.client_auth),

@@ -1,4 +1,4 @@
-//! What a client says that it takes, and which of what we have is the best for it.
+//! Content negotiation: the format and the encoding of an exposition.
 
 use mime::Mime;
 

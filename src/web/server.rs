@@ -1,4 +1,4 @@
-//! The HTTP server.
+//! The routes of the exporter, and `/metrics`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,10 +17,12 @@ use super::exposition::process::Process;
 use super::pages::page::problem;
 use super::pages::{self, Desk};
 use super::refusal::{refused, wrong};
+use super::serving::RequestClass;
+use crate::history::question::DUMP;
 use super::{api, host, negotiate};
 
-/// The parameters by which other exporters choose among their collectors (node_exporter).
-const CHOICES: [&str; 2] = ["collect[]", "exclude[]"];
+/// The parameters that select collectors in other exporters (node_exporter).
+const COLLECTOR_FILTERS: [&str; 2] = ["collect[]", "exclude[]"];
 
 /// What the handlers share.
 #[derive(Clone, Debug)]
@@ -32,12 +34,12 @@ pub struct Site {
 }
 
 impl Site {
-    /// A site that serves the latest exposition.
+    /// One that serves the latest exposition.
     pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
         Site { latest, process, telemetry_path: telemetry_path.into(), archive: Archive::new(None) }
     }
 
-    /// The same with a history, in this file.
+    /// The same with the history in this file.
     #[must_use]
     pub fn with_history(self, file: Option<PathBuf>) -> Self {
         Site { archive: Archive::new(file.map(Arc::from)), ..self }
@@ -54,15 +56,24 @@ impl Site {
             .with_state(self)
             .merge(api)
             .merge(pages::router(desk))
-            .fallback(nowhere)
+            .fallback(not_found)
             // Of all routes above.
-            .method_not_allowed_fallback(not_allowed)
+            .method_not_allowed_fallback(method_not_allowed)
             .layer(middleware::from_fn(host::require))
     }
 }
 
-/// An address at which there is nothing: a page for people, a line for programs.
-async fn nowhere(uri: Uri) -> Response {
+/// The limits of a request by its path.
+pub fn request_class(path: &str) -> RequestClass {
+    match path {
+        DUMP => RequestClass::Download,
+        _ if path.starts_with("/api/") => RequestClass::Api,
+        _ => RequestClass::Ready,
+    }
+}
+
+/// A path without a route: a page for people, a line for programs.
+async fn not_found(uri: Uri) -> Response {
     let what = format!("Nothing is at {}.", uri.path());
     if uri.path().starts_with("/api/") {
         return refused(StatusCode::NOT_FOUND, &format!("{what} What there is: {}", api::OPENAPI));
@@ -71,7 +82,7 @@ async fn nowhere(uri: Uri) -> Response {
 }
 
 /// axum adds the header Allow.
-async fn not_allowed(method: Method, uri: Uri) -> Response {
+async fn method_not_allowed(method: Method, uri: Uri) -> Response {
     let problem = format!("{method} is not allowed at {}: GET and HEAD are", uri.path());
     refused(StatusCode::METHOD_NOT_ALLOWED, &problem)
 }
@@ -84,10 +95,10 @@ async fn ready(State(site): State<Site>) -> (StatusCode, String) {
 }
 
 async fn metrics(State(site): State<Site>, said: Said, headers: HeaderMap) -> Response {
-    // Whoever asks for a part must not get the whole instead. Other parameters are ignored: a scrape
+    // A request for some collectors must not get all of them. Other parameters are ignored: a scrape
     // configuration may have its own (`params`).
     let pairs = said.map(|Query(pairs)| pairs).unwrap_or_default();
-    if let Some((name, value)) = pairs.iter().find(|(name, _)| CHOICES.contains(&&**name)) {
+    if let Some((name, value)) = pairs.iter().find(|(name, _)| COLLECTOR_FILTERS.contains(&&**name)) {
         return wrong(&format!(
             "{name}: {value:?}: there are no collectors to choose from: each scrape has all metrics"
         ));

@@ -1,4 +1,4 @@
-//! `http_server_config`: HTTP/2, and headers that go with each answer.
+//! `http_server_config`: headers of each response, and HTTP/2, which is not spoken.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use crate::config::yaml::Spanned;
 use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 
-/// The headers that may be set, and the values that they may have, if not any. They are the toolkit's:
-/// what more there could be would not be the same on a site's other exporters.
+/// The headers that may be set, and the values that they may have; without one, any. They are the exporter
+/// toolkit's: others would be mistakes for a site's other exporters.
 const HEADERS: [(&str, &[&str]); 5] = [
     ("Content-Security-Policy", &[]),
     ("X-Frame-Options", &["deny", "sameorigin"]),
@@ -21,11 +21,17 @@ const HEADERS: [(&str, &[&str]); 5] = [
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Section {
-    pub http2: Option<bool>,
+    http2: Option<Spanned<bool>>,
     headers: Option<BTreeMap<String, Spanned<String>>>,
 }
 
 impl Section {
+    /// The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
+    pub fn http2_warning(&self) -> Option<String> {
+        let wanted = self.http2.filter(|http2| http2.value)?;
+        Some(at(&wanted, "http_server_config.http2", "HTTP/2 is not spoken: HTTP/1.1 is"))
+    }
+
     /// The headers, as they go out.
     pub fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Vec<String>> {
         let (mut headers, mut wrong) = (Vec::new(), Vec::new());

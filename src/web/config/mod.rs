@@ -1,8 +1,8 @@
-//! The web config file: how clients come in, and what they are told besides.
+//! The web config file: TLS, logins, rate limit and response headers.
 //!
 //! Its keys are those of the Prometheus exporter toolkit (docs/web-configuration.md there), so that a
-//! site has one file for all its exporters; docs/security.md says where we differ. What is read here is
-//! checked whole: certificates are there and their keys fit, hashes are hashes.
+//! site has one file for all its exporters; docs/security.md lists the differences. Files that are named
+//! are read and checked, too: certificates and their keys fit, hashes are bcrypt hashes.
 
 mod http;
 mod rate;
@@ -19,27 +19,23 @@ use thiserror::Error;
 use crate::config::ConfigError;
 use crate::config::yaml::{self, Mistake, Spanned};
 
-use tls::Validate as _;
-
 pub use rate::Rate;
 pub use sources::Sources;
 pub use tls::{ClientAuth, TlsSettings};
 pub use users::{Expected, Users};
 
-/// What a web config file says.
+/// A web config file without mistakes.
 #[derive(Debug)]
 pub struct WebConfig {
-    /// How TLS is spoken, if it is.
+    /// TLS, if it is spoken.
     pub tls: Option<TlsSettings>,
-    /// Whether HTTP/2 is spoken over TLS.
-    pub http2: bool,
-    /// What goes with each answer.
+    /// Headers of each response.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Who may log in; if there is none, nobody has to.
+    /// The users; if there is none, no login is needed.
     pub users: Users,
-    /// How many requests are answered.
+    /// The rate limit of requests, if there is one.
     pub rate: Option<Rate>,
-    /// What is not wrong and yet not as somebody may expect it, a line each.
+    /// What is not wrong and may yet not be meant so, a line each.
     pub warnings: Vec<String>,
 }
 
@@ -75,10 +71,10 @@ struct File {
 }
 
 impl WebConfig {
-    /// Reads a file and those that it names. They are told even where something is wrong with them:
-    /// they may change for the better.
+    /// Reads a file and those that it names. The files are returned also where they have mistakes: they
+    /// may be corrected.
     pub fn load(path: &Path) -> (Sources, Result<WebConfig, WebConfigError>) {
-        let mut sources = Sources::of(path);
+        let mut sources = Sources::new(path);
         let config = parse(path, &mut sources);
         (sources, config.map_err(|problems| WebConfigError::all(path, problems)))
     }
@@ -89,9 +85,10 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let text = String::from_utf8(bytes).map_err(|error| vec![yaml::not_utf8(&error)])?;
     let yaml::Reading { value: file, mistakes, .. } = yaml::read::<File>(&text);
     let (mut warnings, mut wrong) = (Vec::new(), Vec::new());
-    let tls = file.tls_server_config.map(|section| section.validate(sources, &mut warnings));
+    let tls = file.tls_server_config.map(|section| tls::validate(section, sources, &mut warnings));
     let tls = tls.transpose().map_err(|problems| wrong.extend(problems));
     let http = file.http_server_config.unwrap_or_default();
+    warnings.extend(http.http2_warning());
     let headers = http.headers().map_err(|problems| wrong.extend(problems));
     let users = file.basic_auth_users.map(|section| users::validate(section, &mut warnings));
     let users = users.transpose().map_err(|problems| wrong.extend(problems));
@@ -101,7 +98,6 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     match (tls, headers, users, rate) {
         (Ok(tls), Ok(headers), Ok(users), Ok(rate)) if mistakes.is_empty() => Ok(WebConfig {
             tls: tls.flatten(),
-            http2: http.http2.unwrap_or(true),
             headers,
             users: users.unwrap_or_default(),
             rate,

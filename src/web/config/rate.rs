@@ -1,4 +1,4 @@
-//! `rate_limit`: a bucket of tokens.
+//! `rate_limit`: a token bucket.
 
 use std::time::Duration;
 
@@ -6,13 +6,12 @@ use super::at;
 use crate::config::yaml::Spanned;
 use serde::Deserialize;
 
-/// How many requests are answered: a token each, of which there is one more every `interval` up to
-/// `burst`.
+/// A token bucket: each request takes a token, and there is one more every `interval` up to `burst`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// From one token to the next.
     pub interval: Duration,
-    /// The most that there are.
+    /// The most tokens that there are.
     pub burst: u32,
 }
 
@@ -45,14 +44,14 @@ impl Section {
         }
         match &self.burst {
             Some(burst) if burst.value > 0 => Ok(Some(Rate { interval, burst: burst.value })),
-            // The toolkit would answer nothing at all.
+            // The exporter toolkit would answer no request.
             Some(burst) => Err(at(burst, "rate_limit.burst", "with 0 nothing would be answered")),
             None => Err(at(written, "rate_limit", "burst is missing, such as 20")),
         }
     }
 }
 
-/// A length of time as Go writes it: `1m30s`, `1.5h`; a number alone is nanoseconds, as for the toolkit.
+/// A duration as Go writes it: `1m30s`, `1.5h`; a number alone is nanoseconds, as for the exporter toolkit.
 fn duration(text: &str) -> Option<Duration> {
     const UNITS: [(&str, f64); 8] = [
         ("ns", 1e-9),
@@ -85,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_as_go_writes_them() {
+    fn durations_in_go_syntax() {
         for (text, millis) in [
             ("1s", Some(1_000)),
             ("1m30s", Some(90_000)),
@@ -103,8 +102,8 @@ mod tests {
             ("1s ", None),
             ("99999999999999999999999h", None),
         ] {
-            let told = duration(text).map(|duration| duration.as_millis());
-            assert_eq!(told, millis, "{text:?}");
+            let parsed = duration(text).map(|duration| duration.as_millis());
+            assert_eq!(parsed, millis, "{text:?}");
         }
     }
 }

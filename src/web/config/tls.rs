@@ -1,27 +1,39 @@
-//! `tls_server_config`: certificates, and how TLS is spoken.
+//! `tls_server_config`: certificates, versions, and what is wanted of clients.
+//!
+//! Cipher suites and curves are accepted and ignored: rustls has none that is weak.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::config::yaml::Spanned;
-use crate::web::certificate::Facts;
-use rustls::crypto::{CryptoProvider, SupportedKxGroup, ring};
+use crate::web::certificate::CertificateInfo;
+use crate::web::tls;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
-use rustls::{RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
+use rustls::{RootCertStore, SupportedProtocolVersion};
 use serde::Deserialize;
+use x509_cert::der::DateTime;
 
 use super::sources::Sources;
 use super::{at, place};
 
-/// A certificate that ends sooner is told of: who renews by ACME does so a month before.
-const SOON: Duration = Duration::from_secs(14 * 24 * 3600);
+/// A certificate that expires sooner is a warning: ACME clients renew a month before.
+const EXPIRES_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 
-/// Cipher suites that Go knows by these names, and rustls does not speak: CBC.
-const LEFT_OUT: [&str; 6] = [
+/// The names that `cipher_suites` may have (Go's `tls.CipherSuites`).
+const CIPHER_SUITES: [&str; 15] = [
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
     "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
     "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
@@ -30,7 +42,10 @@ const LEFT_OUT: [&str; 6] = [
     "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
 ];
 
-/// What is wanted of a client's certificate, in the toolkit's words, which are Go's.
+/// The names that `curve_preferences` may have (Go's `tls.CurveID`).
+const CURVES: [&str; 5] = ["CurveP256", "CurveP384", "CurveP521", "X25519", "X25519MLKEM768"];
+
+/// What is wanted of a client's certificate, in the exporter toolkit's words, which are Go's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ClientAuth {
@@ -50,40 +65,38 @@ impl ClientAuth {
         ("RequireAndVerifyClientCert", ClientAuth::RequireAndVerifyClientCert),
     ];
 
-    /// Whether a certificate has to be of a CA that is known.
+    /// Whether a certificate has to be issued by one of the client CAs.
     pub fn verifies(self) -> bool {
         matches!(self, ClientAuth::VerifyClientCertIfGiven | ClientAuth::RequireAndVerifyClientCert)
     }
 
-    /// Whether there has to be one.
+    /// Whether there has to be a certificate.
     pub fn requires(self) -> bool {
         matches!(self, ClientAuth::RequireAnyClientCert | ClientAuth::RequireAndVerifyClientCert)
     }
 }
 
-/// How TLS is spoken.
+/// The settings of TLS.
 #[derive(Debug)]
 pub struct TlsSettings {
     /// The certificate, its chain and its key.
     pub certified: CertifiedKey,
     /// What is wanted of clients.
     pub client_auth: ClientAuth,
-    /// The CAs whose clients are welcome.
+    /// The CAs of clients.
     pub client_cas: Arc<RootCertStore>,
     /// The names one of which a client's certificate has to have; empty if any will do.
     pub allowed_sans: Vec<String>,
-    /// The versions, cipher suites and groups that are spoken.
+    /// The versions that are spoken.
     pub versions: Vec<&'static SupportedProtocolVersion>,
-    /// The cipher suites and groups that are spoken.
-    pub provider: Arc<CryptoProvider>,
-    /// Whether our order of cipher suites counts, and not the client's.
-    pub our_order: bool,
+    /// Whether the server's order of cipher suites decides, and not the client's.
+    pub prefer_server_order: bool,
 }
 
 type Text = Option<Spanned<String>>;
 
 /// The section.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Section {
     cert: Text,
@@ -101,38 +114,17 @@ pub(super) struct Section {
     curve_preferences: Option<Vec<Spanned<String>>>,
 }
 
-impl Section {
-    /// Whether it says anything at all.
-    fn is_empty(&self) -> bool {
-        let texts = [
-            &self.cert,
-            &self.key,
-            &self.client_ca,
-            &self.cert_file,
-            &self.key_file,
-            &self.client_ca_file,
-            &self.client_auth_type,
-            &self.min_version,
-            &self.max_version,
-        ];
-        texts.iter().all(|text| text.is_none())
-            && self.client_allowed_sans.is_none()
-            && self.cipher_suites.is_none()
-            && self.curve_preferences.is_none()
-            && self.prefer_server_cipher_suites.is_none()
-    }
-}
-
-/// A PEM that is written in the file, or named there.
+/// A PEM that is written in the web config file, or in a file that it names.
 struct Pem {
     bytes: Vec<u8>,
+    /// Where it is written or named.
     place: String,
     file: Option<PathBuf>,
 }
 
 impl Pem {
-    /// The one of two keys that is set, if one is.
-    fn take(
+    /// Reads the one of the keys `key` and `key_file` that is set, if one is.
+    fn read(
         inline: Text,
         file: Text,
         key: &str,
@@ -185,86 +177,90 @@ impl Pem {
     }
 }
 
-/// What is said of TLS, if it is to be spoken.
-pub(super) trait Validate {
-    /// Reads the certificates, and looks whether all fits together.
-    fn validate(
-        self,
-        sources: &mut Sources,
-        warnings: &mut Vec<String>,
-    ) -> Result<Option<TlsSettings>, Vec<String>>;
-}
-
-/// The value, or `None` with its mistake put to the others.
+/// The value, or `None` with its mistake added to the others.
 fn keep<T>(result: Result<T, String>, mistakes: &mut Vec<String>) -> Option<T> {
     result.map_err(|mistake| mistakes.push(mistake)).ok()
 }
 
-impl Validate for Spanned<Section> {
-    fn validate(
-        self,
-        sources: &mut Sources,
-        warnings: &mut Vec<String>,
-    ) -> Result<Option<TlsSettings>, Vec<String>> {
-        if self.value.is_empty() {
-            return Ok(None);
-        }
-        let here = |problem: &str| at(&self, "tls_server_config", problem);
-        let (no_cert, no_key) = (
-            here("cert_file is missing (or cert, with the PEM itself)"),
-            here("key_file is missing (or key, with the PEM itself)"),
-        );
-        let section = self.value;
-        let mut mistakes = Vec::new();
-        let provider =
-            keep(versions(&section, warnings), &mut mistakes).and_then(|(versions, spoken)| {
-                let provider = provider(&section, &versions, &spoken, warnings);
-                keep(provider, &mut mistakes).map(|provider| (versions, provider))
-            });
-        let mut pem = |inline, file, key| {
-            let taken = Pem::take(inline, file, key, sources);
-            let was_taken = taken.is_ok();
-            (keep(taken, &mut mistakes).flatten(), was_taken)
-        };
-        let (cert, cert_taken) = pem(section.cert, section.cert_file, "cert");
-        let (key, key_taken) = pem(section.key, section.key_file, "key");
-        let (client_ca, ca_taken) = pem(section.client_ca, section.client_ca_file, "client_ca");
-        mistakes.extend((cert.is_none() && cert_taken).then_some(no_cert));
-        mistakes.extend((key.is_none() && key_taken).then_some(no_key));
-        let certified = cert.as_ref().zip(key.as_ref()).and_then(|(cert, key)| {
-            // Whatever is wrong with the provider, the key is looked at, too.
-            let usual = ring::default_provider();
-            let provider = provider.as_ref().map_or(&usual, |(_, provider)| provider);
-            keep(certified(cert, key, provider), &mut mistakes)
-        });
-        if let (Some(leaf), Some(cert)) = (certified.as_ref().and_then(|it| it.cert.first()), &cert)
-        {
-            warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
-        }
-        let auth = client_auth(section.client_auth_type.as_ref(), client_ca.as_ref(), warnings);
-        // A CA that cannot be read is there all the same.
-        let auth = if ca_taken { keep(auth, &mut mistakes) } else { auth.ok() };
-        let cas = client_ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas);
-        let cas = keep(cas, &mut mistakes);
-        let sans = section.client_allowed_sans;
-        mistakes.extend(sans.as_ref().zip(auth).and_then(|(sans, auth)| wrong_sans(sans, auth)));
-        match (provider, certified, auth, cas) {
-            (Some((versions, provider)), Some(certified), Some(client_auth), Some(cas))
-                if mistakes.is_empty() =>
-            {
-                Ok(Some(TlsSettings {
-                    certified,
-                    client_auth,
-                    client_cas: Arc::new(cas),
-                    allowed_sans: sans.map(|sans| sans.value).unwrap_or_default(),
-                    versions,
-                    provider: Arc::new(provider),
-                    our_order: section.prefer_server_cipher_suites.unwrap_or(true),
-                }))
-            }
-            _ => Err(mistakes),
-        }
+/// Reads the certificates, and checks whether all fits together; `None` if the section is empty.
+pub(super) fn validate(
+    section: Spanned<Section>,
+    sources: &mut Sources,
+    warnings: &mut Vec<String>,
+) -> Result<Option<TlsSettings>, Vec<String>> {
+    if section.value == Section::default() {
+        return Ok(None);
     }
+    let missing = |key| {
+        let problem = format!("{key}_file is missing (or {key}, with the PEM itself)");
+        at(&section, "tls_server_config", problem)
+    };
+    let (no_cert, no_key) = (missing("cert"), missing("key"));
+    let section = section.value;
+    let mut mistakes = Vec::new();
+    let versions = keep(versions(&section, warnings), &mut mistakes);
+    for (key, names, known) in [
+        ("cipher_suites", &section.cipher_suites, &CIPHER_SUITES[..]),
+        ("curve_preferences", &section.curve_preferences, &CURVES),
+    ] {
+        keep(ignore_names(key, names.as_deref(), known, warnings), &mut mistakes);
+    }
+    let mut pem = |inline, file, key| {
+        let pem = Pem::read(inline, file, key, sources);
+        let is_readable = pem.is_ok();
+        (keep(pem, &mut mistakes).flatten(), is_readable)
+    };
+    let (cert, cert_is_readable) = pem(section.cert, section.cert_file, "cert");
+    let (key, key_is_readable) = pem(section.key, section.key_file, "key");
+    let (ca, ca_is_readable) = pem(section.client_ca, section.client_ca_file, "client_ca");
+    mistakes.extend((cert.is_none() && cert_is_readable).then_some(no_cert));
+    mistakes.extend((key.is_none() && key_is_readable).then_some(no_key));
+    let pair = cert.as_ref().zip(key.as_ref());
+    let certified = pair.and_then(|(cert, key)| keep(certified(cert, key), &mut mistakes));
+    if let (Some(leaf), Some(cert)) = (certified.as_ref().and_then(|it| it.cert.first()), &cert) {
+        warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
+    }
+    let auth = client_auth(section.client_auth_type.as_ref(), ca.as_ref(), warnings);
+    // A CA that cannot be read is not missing, too.
+    let auth = if ca_is_readable { keep(auth, &mut mistakes) } else { auth.ok() };
+    let client_cas = ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas);
+    let client_cas = keep(client_cas, &mut mistakes);
+    let sans = section.client_allowed_sans;
+    mistakes.extend(sans.as_ref().zip(auth).and_then(|(sans, auth)| wrong_sans(sans, auth)));
+    match (versions, certified, auth, client_cas) {
+        (Some(versions), Some(certified), Some(client_auth), Some(client_cas))
+            if mistakes.is_empty() =>
+        {
+            Ok(Some(TlsSettings {
+                certified,
+                client_auth,
+                client_cas: Arc::new(client_cas),
+                allowed_sans: sans.map(|sans| sans.value).unwrap_or_default(),
+                versions,
+                prefer_server_order: section.prefer_server_cipher_suites.unwrap_or(true),
+            }))
+        }
+        _ => Err(mistakes),
+    }
+}
+
+/// Warns that a key is ignored; a name that is not known is a mistake.
+fn ignore_names(
+    key: &str,
+    names: Option<&[Spanned<String>]>,
+    known: &[&str],
+    warnings: &mut Vec<String>,
+) -> Result<(), String> {
+    let key = format!("tls_server_config.{key}");
+    let Some(names) = names.filter(|names| !names.is_empty()) else { return Ok(()) };
+    if let Some(wrong) = names.iter().find(|name| !known.contains(&name.value.as_str())) {
+        let problem = format!("{:?} is none of: {}", wrong.value, known.join(", "));
+        return Err(at(wrong, &key, problem));
+    }
+    warnings.extend(names.first().map(|first| {
+        at(first, &key, "is ignored: all that are spoken are strong, and the client may choose")
+    }));
+    Ok(())
 }
 
 fn client_cas(ca: &Pem) -> Result<RootCertStore, String> {
@@ -287,32 +283,32 @@ fn wrong_sans(sans: &Spanned<Vec<String>>, auth: ClientAuth) -> Option<String> {
     Some(at(sans, "tls_server_config.client_allowed_sans", problem))
 }
 
-fn certified(cert: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
+fn certified(cert: &Pem, key: &Pem) -> Result<CertifiedKey, String> {
     use rustls::{CertificateError, Error};
-    CertifiedKey::from_der(cert.certificates()?, key.key()?, provider).map_err(
-        |error| match error {
-            Error::InconsistentKeys(_) => key.wrong("the key is not that of the certificate"),
-            Error::InvalidCertificate(CertificateError::BadEncoding) => {
-                cert.wrong("is not a certificate (X.509 version 3)")
-            }
-            error @ Error::InvalidCertificate(_) => cert.wrong(error),
-            error => key.wrong(error),
-        },
-    )
+    let certified = CertifiedKey::from_der(cert.certificates()?, key.key()?, &tls::provider());
+    certified.map_err(|error| match error {
+        Error::InconsistentKeys(_) => key.wrong("the key is not that of the certificate"),
+        Error::InvalidCertificate(CertificateError::BadEncoding) => {
+            cert.wrong("is not a certificate (X.509 version 3)")
+        }
+        error @ Error::InvalidCertificate(_) => cert.wrong(error),
+        error => key.wrong(error),
+    })
 }
 
-/// What there is to say about the time in which a certificate is good.
+/// A warning if a certificate is not valid, or not for long.
 fn dates(leaf: &CertificateDer<'_>, now: SystemTime) -> Option<String> {
-    let Ok(facts) = Facts::read(leaf) else {
+    let dates = CertificateInfo::parse(leaf).ok().zip(DateTime::from_system_time(now).ok());
+    let Some((CertificateInfo { not_before, not_after, .. }, now)) = dates else {
         return Some("the dates of the certificate cannot be read".into());
     };
-    let day = humantime::format_rfc3339_seconds;
-    if now < facts.from {
-        Some(format!("the certificate is good from {} on only", day(facts.from)))
-    } else if facts.until < now {
-        Some(format!("the certificate expired at {}", day(facts.until)))
-    } else if facts.until < now + SOON {
-        Some(format!("the certificate expires at {}", day(facts.until)))
+    let left = not_after.unix_duration().saturating_sub(now.unix_duration());
+    if now < not_before {
+        Some(format!("the certificate is good from {not_before} on only"))
+    } else if not_after < now {
+        Some(format!("the certificate expired at {not_after}"))
+    } else if left < EXPIRES_SOON {
+        Some(format!("the certificate expires at {not_after}"))
     } else {
         None
     }
@@ -330,7 +326,7 @@ fn client_auth(
             None => Ok(ClientAuth::NoClientCert),
         };
     };
-    // An older name, which the toolkit still takes.
+    // An older name, which the exporter toolkit still accepts.
     let name = if written.value == "RequireClientCert" {
         "RequireAnyClientCert"
     } else {
@@ -344,7 +340,7 @@ fn client_auth(
         Some(ca) if *auth == ClientAuth::NoClientCert => {
             Err(format!("{}: has no use with client_auth_type NoClientCert", ca.place))
         }
-        // Go would take the system's CAs: anyone with a certificate of a public CA would be accepted.
+        // Go would use the system's CAs: anyone with a certificate of a public CA would be accepted.
         None if auth.verifies() && auth.requires() => {
             Err(at(written, KEY, "client_ca_file is missing: whose certificates are good?"))
         }
@@ -358,120 +354,36 @@ fn client_auth(
     }
 }
 
-/// The versions between two, and how that range is told.
+/// The versions from `min_version` to `max_version` that are spoken.
 fn versions(
     section: &Section,
     warnings: &mut Vec<String>,
-) -> Result<(Vec<&'static SupportedProtocolVersion>, String), String> {
-    let place = |written: &Text, name: &str, usual: u8| -> Result<u8, String> {
-        let Some(written) = written else { return Ok(usual) };
-        let known = ["TLS10", "TLS11", "TLS12", "TLS13"];
-        let found = known.iter().position(|known| *known == written.value);
-        found.map(|index| index as u8).ok_or_else(|| {
+) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
+    const KNOWN: [&str; 4] = ["TLS10", "TLS11", "TLS12", "TLS13"];
+    let index = |written: &Text, key: &str, default: usize| -> Result<usize, String> {
+        let Some(written) = written else { return Ok(default) };
+        KNOWN.iter().position(|known| *known == written.value).ok_or_else(|| {
             let problem = format!("{:?} is none of: TLS12, TLS13", written.value);
-            at(written, &format!("tls_server_config.{name}"), problem)
+            at(written, &format!("tls_server_config.{key}"), problem)
         })
     };
-    let (least, most) = (
-        place(&section.min_version, "min_version", 2)?,
-        place(&section.max_version, "max_version", 3)?,
+    let (min, max) = (
+        index(&section.min_version, "min_version", 2)?,
+        index(&section.max_version, "max_version", 3)?,
     );
-    if let (Some(written), true) = (&section.min_version, least < 2) {
+    if let (Some(written), true) = (&section.min_version, min < 2) {
         let problem = format!("{} is not spoken: TLS12 is the least", written.value);
         warnings.push(at(written, "tls_server_config.min_version", problem));
     }
-    let spoken: Vec<_> = [(2, &TLS12), (3, &TLS13)]
-        .into_iter()
-        .filter(|(version, _)| (least..=most).contains(version))
-        .map(|(_, version)| version)
-        .collect();
-    if spoken.is_empty() {
-        let Some(written) = section.max_version.as_ref().or(section.min_version.as_ref()) else {
-            return Err("tls_server_config: no version is left".into());
-        };
-        let problem = "no version is left that is spoken: TLS12 and TLS13 are";
-        return Err(at(written, "tls_server_config.max_version", problem));
-    }
-    let told = spoken.iter().map(|version| format!("{:?}", version.version)).collect::<Vec<_>>();
-    Ok((spoken, told.join(", ")))
-}
-
-/// The cipher suites and groups that are wanted; without a wish, the usual ones.
-fn provider(
-    section: &Section,
-    versions: &[&'static SupportedProtocolVersion],
-    spoken: &str,
-    warnings: &mut Vec<String>,
-) -> Result<CryptoProvider, String> {
-    let mut provider = ring::default_provider();
-    if let Some(wanted) = section.cipher_suites.as_ref().filter(|wanted| !wanted.is_empty()) {
-        let suites = suites(wanted, &provider.cipher_suites, warnings)?;
-        let usable = |version: &&SupportedProtocolVersion| {
-            suites.iter().any(|suite| suite.version() == *version)
-        };
-        if let (Some(first), false) = (wanted.first(), versions.iter().all(usable)) {
-            let problem = format!("none of them can be spoken with {spoken}");
-            return Err(at(first, "tls_server_config.cipher_suites", problem));
+    let spoken = [(2, &TLS12), (3, &TLS13)].into_iter();
+    let spoken: Vec<_> =
+        spoken.filter(|(index, _)| (min..=max).contains(index)).map(|it| it.1).collect();
+    // With the defaults there are two: one of both keys is set.
+    match section.max_version.as_ref().or(section.min_version.as_ref()) {
+        Some(written) if spoken.is_empty() => {
+            let problem = "no version is left that is spoken: TLS12 and TLS13 are";
+            Err(at(written, "tls_server_config.max_version", problem))
         }
-        provider.cipher_suites = suites;
-    }
-    if let Some(wanted) = section.curve_preferences.as_ref().filter(|wanted| !wanted.is_empty()) {
-        provider.kx_groups = groups(wanted, warnings)?;
-    }
-    Ok(provider)
-}
-
-/// Those of TLS 1.2 that are wanted, in that order. As for Go, the three of TLS 1.3 are not to be
-/// chosen from: each of them is good.
-fn suites(
-    wanted: &[Spanned<String>],
-    known: &[SupportedCipherSuite],
-    warnings: &mut Vec<String>,
-) -> Result<Vec<SupportedCipherSuite>, String> {
-    const KEY: &str = "tls_server_config.cipher_suites";
-    let name = |suite: &SupportedCipherSuite| {
-        let told = format!("{:?}", suite.suite());
-        told.strip_prefix("TLS13_").map_or_else(|| told.clone(), |rest| format!("TLS_{rest}"))
-    };
-    let (mut chosen, older): (Vec<_>, Vec<_>) =
-        known.iter().copied().partition(|suite| suite.tls13().is_some());
-    for written in wanted {
-        if let Some(suite) = older.iter().find(|suite| name(suite) == written.value) {
-            chosen.push(*suite);
-        } else if LEFT_OUT.contains(&written.value.as_str()) {
-            warnings.push(at(written, KEY, format!("{} is not spoken", written.value)));
-        } else if !known.iter().any(|suite| name(suite) == written.value) {
-            let known = known.iter().map(name).collect::<Vec<_>>().join(", ");
-            return Err(at(written, KEY, format!("{:?} is none of: {known}", written.value)));
-        }
-    }
-    Ok(chosen)
-}
-
-fn groups(
-    wanted: &[Spanned<String>],
-    warnings: &mut Vec<String>,
-) -> Result<Vec<&'static dyn SupportedKxGroup>, String> {
-    const KEY: &str = "tls_server_config.curve_preferences";
-    let known: [(&str, Option<&'static dyn SupportedKxGroup>); 4] = [
-        ("CurveP256", Some(ring::kx_group::SECP256R1)),
-        ("CurveP384", Some(ring::kx_group::SECP384R1)),
-        ("CurveP521", None),
-        ("X25519", Some(ring::kx_group::X25519)),
-    ];
-    let mut chosen = Vec::new();
-    for written in wanted {
-        match known.iter().find(|(name, _)| *name == written.value) {
-            Some((_, Some(group))) => chosen.push(*group),
-            Some(_) => warnings.push(at(written, KEY, format!("{} is not spoken", written.value))),
-            None => {
-                let known = "CurveP256, CurveP384, X25519";
-                return Err(at(written, KEY, format!("{:?} is none of: {known}", written.value)));
-            }
-        }
-    }
-    match wanted.first() {
-        Some(first) if chosen.is_empty() => Err(at(first, KEY, "none of them is spoken")),
-        _ => Ok(chosen),
+        _ => Ok(spoken),
     }
 }
