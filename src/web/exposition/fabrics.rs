@@ -1,63 +1,99 @@
-//! The large part of the exposition: the fabrics' nodes and ports, family by family.
+//! The large part of the exposition: nodes, ports and links of the fabrics, family by family.
 //!
-//! Labels are escaped once a port and copied for each family. The writer is our own, for this is
-//! nearly all of the text and all of the time: a million samples take it a third of what
-//! prometheus-client's encoder takes, and both formats come from one pass.
+//! It is rendered once a sweep. A thing's labels are written once and copied for each family: a million
+//! samples take a third of the time of prometheus-client's encoder, and both formats share them.
 
 use std::sync::Arc;
 
 use crate::fabric::counter::{TABLE, scaled};
 use crate::fabric::{NodeIndex, PortIndex, Snapshot};
+use crate::health::PortFindings;
 use crate::metric::families::{NODE_UP, PORT_INFO};
 use crate::monitor::Observation;
 
 pub use crate::metric::families::{counter_family, counter_head};
 
 use super::deflated::{Block, BlockWriter};
-use super::family::{Family, Head, Kind, push_label};
-use super::part::{Part, Place};
+use super::family::{Family, Labels};
+use super::findings::{COUNTING, Counted, DIRECTIONS, JudgedPort, LINKS, LinkItem, PORTS};
+use super::findings::{REGIONS, RegionItem};
+use super::line::{Labelled, Samples};
+use super::part::{Part, Parts};
+use super::subnet;
 
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
 
-/// A family with one sample a node.
-const NODE_INFO: Family = Family {
-    name: "infiniband_node_info",
-    kind: Kind::Gauge,
-    labels: &["fabric", "guid", "node", "node_type", "vendor_id", "device_id", "lid"],
-    help: "What a node is and is called, as a series that is always 1.",
-};
-/// The families that tell a port's state, whoever asked.
+type WriteNode = fn(&NodeItem<'_>, &mut Samples<'_>);
+
+const NODES: [(Family, WriteNode); 2] = [
+    (
+        Family::gauge(
+            "infiniband_node_info",
+            &["fabric", "guid", "node", "node_type", "vendor_id", "device_id", "lid"],
+            "What a node is and is called, as a series that is always 1.",
+        ),
+        |item, samples| {
+            let (fabric, node) = (&item.snapshot.fabric, item.snapshot.fabric.node(item.node));
+            samples.label("node", &node.name);
+            samples.label("node_type", node.identity.kind.label());
+            samples.label("vendor_id", &format!("{:#08x}", node.identity.vendor_id));
+            samples.label("device_id", &node.identity.device_id.to_string());
+            if let Some(lid) = fabric.ports_of(item.node).find_map(|port| fabric.lid_of(port)) {
+                samples.label("lid", &lid.to_string());
+            }
+            samples.value(1);
+        },
+    ),
+    (NODE_UP, |item, samples| samples.value(item.snapshot.is_up(item.node).into())),
+];
+
+type WritePort = fn(&PortItem<'_>, &mut Samples<'_>);
+
+const PORT_INFOS: [(Family, WritePort); 1] = [(PORT_INFO, |item, samples| {
+    let (fabric, port) = (&item.snapshot.fabric, item.port);
+    let node = fabric.node_of(port);
+    samples.label("node", &node.name);
+    samples.label("node_type", node.identity.kind.label());
+    if let (Some(peer), Some(link)) = (fabric.port(port).peer, fabric.link_id(port)) {
+        let (guid, number) = fabric.end(peer.port);
+        samples.label("peer_guid", &guid.to_string());
+        samples.label("peer_port", itoa::Buffer::new().format(number));
+        samples.label("peer_node", &fabric.node_of(peer.port).name);
+        samples.label("link", &link.to_string());
+    }
+    let status = item.snapshot.status(port);
+    if let Some(speed) = status.and_then(|status| status.speed) {
+        samples.label("speed", speed.label());
+    }
+    if let Some(width) = status.and_then(|status| status.width) {
+        samples.label("width", width.label());
+    }
+    samples.value(1);
+})];
+
+/// The families of a port's state, which the host has, too.
 pub const PORT_STATES: [Family; 5] = [
-    Family {
-        name: "infiniband_port_state",
-        kind: Kind::Gauge,
-        labels: PORT_LABELS,
-        help: "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; with a host's kernel 5 ActiveDefer, too.",
-    },
-    Family {
-        name: "infiniband_port_physical_state",
-        kind: Kind::Gauge,
-        labels: PORT_LABELS,
-        help: "PortPhysicalState: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest.",
-    },
-    Family {
-        name: "infiniband_port_rate_bytes_per_second",
-        kind: Kind::Gauge,
-        labels: PORT_LABELS,
-        help: "Nominal rate of the link at its present width and speed.",
-    },
-    Family {
-        name: "infiniband_port_width_lanes",
-        kind: Kind::Gauge,
-        labels: PORT_LABELS,
-        help: "Lanes that the link runs on.",
-    },
-    Family {
-        name: "infiniband_port_supported_rate_bytes_per_second",
-        kind: Kind::Gauge,
-        labels: PORT_LABELS,
-        help: "The best nominal rate that both ends of the cable can do.",
-    },
+    Family::gauge(
+        "infiniband_port_state",
+        PORT_LABELS,
+        "PortState: 1 Down, 2 Init, 3 Armed, 4 Active; with a host's kernel 5 ActiveDefer, too.",
+    ),
+    Family::gauge(
+        "infiniband_port_physical_state",
+        PORT_LABELS,
+        "PortPhysicalState: 1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 LinkErrorRecovery, 7 PhyTest.",
+    ),
+    Family::gauge(
+        "infiniband_port_rate_bytes_per_second",
+        PORT_LABELS,
+        "Nominal rate of the link at its present width and speed.",
+    ),
+    Family::gauge("infiniband_port_width_lanes", PORT_LABELS, "Lanes that the link runs on."),
+    Family::gauge(
+        "infiniband_port_supported_rate_bytes_per_second",
+        PORT_LABELS,
+        "The best nominal rate that both ends of the cable can do.",
+    ),
 ];
 
 /// What a snapshot says for each of them: a number, if it is known.
@@ -74,171 +110,132 @@ const PORT_VALUES: [PortValue; PORT_STATES.len()] = [
     },
 ];
 
-/// All families of this part but the counters.
+/// The families of nodes and ports, without the counters.
 pub fn families() -> impl Iterator<Item = Family> {
-    [NODE_INFO, NODE_UP, PORT_INFO].into_iter().chain(PORT_STATES)
+    let nodes = NODES.iter().map(|(family, _)| *family);
+    nodes.chain(PORT_INFOS.iter().map(|(family, _)| *family)).chain(PORT_STATES)
 }
 
-/// Writes the samples of a family.
-type WriteFamily = fn(&Labelled<'_>, &mut BlockWriter);
-
-/// Renders all nodes and ports of the fabrics; families without samples are left out.
+/// Renders all that is known of the fabrics.
 pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
-    let fabrics: Vec<Labelled<'_>> =
-        observations.iter().filter_map(|observation| Labelled::new(observation)).collect();
-    let mut writer = BlockWriter::new();
-    let mut parts = Vec::new();
-    let mut part = |place, head: Head, samples: Block| {
-        if !samples.is_empty() {
-            parts.push(Part { place, head, samples });
-        }
-    };
-    let whole: [(Family, WriteFamily); 3] = [
-        (NODE_INFO, |fabric, writer| fabric.node_info(writer)),
-        (NODE_UP, |fabric, writer| fabric.node_up(writer)),
-        (PORT_INFO, |fabric, writer| fabric.port_info(writer)),
-    ];
-    for (index, (family, write)) in whole.into_iter().enumerate() {
-        for fabric in &fabrics {
-            write(fabric, &mut writer);
-        }
-        part(Place::Node(index), family.into(), writer.finish());
+    let mut items = Items::default();
+    for observation in observations {
+        items.add(observation);
     }
-    for (index, (family, value)) in PORT_STATES.into_iter().zip(PORT_VALUES).enumerate() {
-        for fabric in &fabrics {
-            fabric.values(&mut writer, family.name, |port| value(fabric.snapshot, port));
-        }
-        part(Place::State(index), family.into(), writer.finish());
+    let mut parts = Parts::<BlockWriter>::default();
+    parts.each(&NODES, &items.nodes);
+    parts.each(&PORT_INFOS, &items.ports);
+    for (family, value) in PORT_STATES.into_iter().zip(PORT_VALUES) {
+        parts.numbers(family, &items.ports, |item| value(item.snapshot, item.port));
     }
     for row in TABLE {
-        let head = counter_head(row.counter);
-        let sample = head.sample_name();
-        for fabric in &fabrics {
-            fabric.values(&mut writer, &sample, |port| {
-                let reading = fabric.snapshot.reading(port)?;
-                reading.get(row.counter).map(|raw| scaled(raw, row.scale))
+        parts.numbers(counter_head(row.counter), &items.ports, |item| {
+            let raw = item.snapshot.reading(item.port)?.get(row.counter);
+            raw.map(|raw| scaled(raw, row.scale))
+        });
+    }
+    parts.each_of(COUNTING, &items.ports, PortItem::counted);
+    parts.each(LINKS, &items.links);
+    parts.each(DIRECTIONS, &items.directions);
+    parts.each_of(PORTS, &items.ports, PortItem::judged);
+    parts.each(REGIONS, &items.regions);
+    parts.each(&subnet::FAMILIES, &items.fabrics);
+    parts.finish()
+}
+
+struct NodeItem<'a> {
+    snapshot: &'a Snapshot,
+    node: NodeIndex,
+}
+
+struct PortItem<'a> {
+    snapshot: &'a Snapshot,
+    port: PortIndex,
+    /// `None` if the fabric was not judged.
+    findings: Option<&'a PortFindings>,
+}
+
+impl<'a> PortItem<'a> {
+    fn judged(&self) -> Option<JudgedPort<'a>> {
+        let (fabric, port, findings) = (&self.snapshot.fabric, self.port, self.findings?);
+        Some(JudgedPort { fabric, port, findings })
+    }
+
+    /// `None` if no counters were read.
+    fn counted(&self) -> Option<Counted<'a>> {
+        let (findings, _) = self.findings.zip(self.snapshot.reading(self.port))?;
+        Some(Counted { anchor: &self.snapshot.anchor, counting: &findings.counting })
+    }
+}
+
+/// All things of the fabrics, by kind.
+#[derive(Default)]
+struct Items<'a> {
+    fabrics: Labelled<&'a Observation>,
+    nodes: Labelled<NodeItem<'a>>,
+    /// Watched ports of nodes that are present.
+    ports: Labelled<PortItem<'a>>,
+    links: Labelled<LinkItem<'a>>,
+    /// Links by the port that receives.
+    directions: Labelled<JudgedPort<'a>>,
+    regions: Labelled<RegionItem<'a>>,
+}
+
+impl<'a> Items<'a> {
+    fn add(&mut self, observation: &'a Observation) {
+        let name = &observation.fabric;
+        self.fabrics.push(observation, |labels| {
+            labels.push("fabric", name);
+        });
+        let Some(snapshot) = &observation.snapshot else { return };
+        let (fabric, findings) = (&snapshot.fabric, &observation.findings);
+        for node in fabric.node_indexes() {
+            self.nodes.push(NodeItem { snapshot, node }, |labels| {
+                let guid = fabric.node(node).identity.guid;
+                labels.push("fabric", name).push("guid", &guid.to_string());
             });
         }
-        part(Place::Counter(row.counter as usize), head, writer.finish());
-    }
-    parts
-}
-
-/// A fabric's snapshot with the labels of its ports.
-struct Labelled<'a> {
-    fabric: &'a str,
-    snapshot: &'a Snapshot,
-    /// Watched ports of nodes that are there.
-    ports: Vec<(PortIndex, std::ops::Range<usize>)>,
-    /// `{fabric="…",guid="…",port="…"`, port after port.
-    labels: Vec<u8>,
-}
-
-impl<'a> Labelled<'a> {
-    fn new(observation: &'a Observation) -> Option<Self> {
-        let snapshot = observation.snapshot.as_ref()?;
-        let mut labelled = Labelled {
-            fabric: &observation.fabric,
-            snapshot,
-            ports: Vec::new(),
-            labels: Vec::new(),
+        let item = |port: PortIndex| {
+            let is_shown = fabric.node_of(port).present() && fabric.is_watched(port);
+            let findings = findings.ports.get(port.0 as usize);
+            is_shown.then_some(PortItem { snapshot, port, findings })
         };
-        let fabric = &snapshot.fabric;
-        let mut of_fabric = Vec::new();
-        push_label(&mut of_fabric, b'{', "fabric", &observation.fabric);
-        for port in fabric.port_indexes() {
-            let node = fabric.node_of(port);
-            if !node.present() || !fabric.is_watched(port) {
-                continue;
-            }
-            let start = labelled.labels.len();
-            labelled.labels.extend_from_slice(&of_fabric);
-            push_label(&mut labelled.labels, b',', "guid", &node.identity.guid.to_string());
-            push_label(&mut labelled.labels, b',', "port", &fabric.port(port).number.to_string());
-            labelled.ports.push((port, start..labelled.labels.len()));
+        let push_end = |labels: &mut Labels<'_>, names: [&str; 2], port| {
+            let (guid, number) = fabric.end(port);
+            labels.push(names[0], &guid.to_string());
+            labels.push(names[1], itoa::Buffer::new().format(number));
+        };
+        for item in fabric.port_indexes().filter_map(item) {
+            let port = item.port;
+            self.ports.push(item, |labels| {
+                labels.push("fabric", name);
+                push_end(labels, ["guid", "port"], port);
+            });
         }
-        Some(labelled)
-    }
-
-    /// Writes a family of numbers.
-    fn values(
-        &self,
-        writer: &mut BlockWriter,
-        name: &str,
-        value: impl Fn(PortIndex) -> Option<u64>,
-    ) {
-        let mut digits = itoa::Buffer::new();
-        for (port, labels) in &self.ports {
-            if let Some(value) = value(*port) {
-                let out = writer.buffer();
-                out.extend_from_slice(name.as_bytes());
-                out.extend_from_slice(&self.labels[labels.clone()]);
-                out.extend_from_slice(b"} ");
-                out.extend_from_slice(digits.format(value).as_bytes());
-                out.push(b'\n');
-                writer.settle();
+        for findings in &findings.links {
+            let link = findings.link;
+            let push_link = |labels: &mut Labels<'_>| {
+                labels.push("fabric", name);
+                if let Some(link) = fabric.link_id(link.0) {
+                    labels.push("link", &link.to_string());
+                }
+            };
+            self.links.push(LinkItem { snapshot, findings }, push_link);
+            // A loopback plug has one direction.
+            let far = Some(link.1).filter(|far| *far != link.0);
+            for receiver in [Some(link.0), far].into_iter().flatten() {
+                let Some(judged) = item(receiver).and_then(|item| item.judged()) else { continue };
+                self.directions.push(judged, |labels| {
+                    push_link(labels);
+                    push_end(labels, ["guid", "port"], receiver);
+                });
             }
         }
-    }
-
-    fn node_head(&self, out: &mut Vec<u8>, name: &str, node: NodeIndex) {
-        out.extend_from_slice(name.as_bytes());
-        push_label(out, b'{', "fabric", self.fabric);
-        push_label(out, b',', "guid", &self.snapshot.fabric.node(node).identity.guid.to_string());
-    }
-
-    fn node_info(&self, writer: &mut BlockWriter) {
-        let fabric = &self.snapshot.fabric;
-        for index in fabric.node_indexes() {
-            let node = fabric.node(index);
-            let out = writer.buffer();
-            self.node_head(out, NODE_INFO.name, index);
-            push_label(out, b',', "node", &node.name);
-            push_label(out, b',', "node_type", node.identity.kind.label());
-            push_label(out, b',', "vendor_id", &format!("{:#08x}", node.identity.vendor_id));
-            push_label(out, b',', "device_id", &node.identity.device_id.to_string());
-            if let Some(lid) = fabric.ports_of(index).find_map(|port| fabric.lid_of(port)) {
-                push_label(out, b',', "lid", &lid.to_string());
-            }
-            out.extend_from_slice(b"} 1\n");
-            writer.settle();
-        }
-    }
-
-    fn node_up(&self, writer: &mut BlockWriter) {
-        for index in self.snapshot.fabric.node_indexes() {
-            let out = writer.buffer();
-            self.node_head(out, NODE_UP.name, index);
-            out.extend_from_slice(if self.snapshot.is_up(index) { b"} 1\n" } else { b"} 0\n" });
-            writer.settle();
-        }
-    }
-
-    fn port_info(&self, writer: &mut BlockWriter) {
-        let fabric = &self.snapshot.fabric;
-        for (port, labels) in &self.ports {
-            let node = fabric.node_of(*port);
-            let out = writer.buffer();
-            out.extend_from_slice(PORT_INFO.name.as_bytes());
-            out.extend_from_slice(&self.labels[labels.clone()]);
-            push_label(out, b',', "node", &node.name);
-            push_label(out, b',', "node_type", node.identity.kind.label());
-            if let (Some(peer), Some(link)) = (fabric.port(*port).peer, fabric.link_id(*port)) {
-                let (guid, number) = fabric.end(peer.port);
-                push_label(out, b',', "peer_guid", &guid.to_string());
-                push_label(out, b',', "peer_port", &number.to_string());
-                push_label(out, b',', "peer_node", &fabric.node_of(peer.port).name);
-                push_label(out, b',', "link", &link.to_string());
-            }
-            let status = self.snapshot.status(*port);
-            if let Some(speed) = status.and_then(|status| status.speed) {
-                push_label(out, b',', "speed", speed.label());
-            }
-            if let Some(width) = status.and_then(|status| status.width) {
-                push_label(out, b',', "width", width.label());
-            }
-            out.extend_from_slice(b"} 1\n");
-            writer.settle();
+        for region in &findings.regions {
+            self.regions.push(RegionItem { anchor: &snapshot.anchor, region }, |labels| {
+                labels.push("fabric", name);
+                push_end(labels, ["root_guid", "root_port"], region.root);
+            });
         }
     }
 }
