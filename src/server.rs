@@ -15,12 +15,10 @@ use super::pages::page::problem;
 use super::pages::{self, Desk};
 use crate::api::archive::{Archive, Said};
 use crate::metrics::Latest;
-use crate::metrics::body::{Packed, Unpacked};
-use crate::metrics::negotiate;
 use crate::metrics::process::Process;
-use exporter_web::host;
-use exporter_web::refusal::{refused, wrong};
-use exporter_web::serving::RequestClass;
+use exporter_web::RequestClass;
+use exporter_web::error_response::{bad_request, error_response, require_host};
+use exposition::{Packed, Unpacked};
 use fabric_history::question::DUMP;
 
 /// The parameters that select collectors in other exporters (node_exporter).
@@ -61,7 +59,7 @@ impl Site {
             .fallback(not_found)
             // Of all routes above.
             .method_not_allowed_fallback(method_not_allowed)
-            .layer(middleware::from_fn(host::require))
+            .layer(middleware::from_fn(require_host))
     }
 }
 
@@ -78,7 +76,10 @@ pub fn request_class(path: &str) -> RequestClass {
 async fn not_found(uri: Uri) -> Response {
     let what = format!("Nothing is at {}.", uri.path());
     if uri.path().starts_with("/api/") {
-        return refused(StatusCode::NOT_FOUND, &format!("{what} What there is: {}", api::OPENAPI));
+        return error_response(
+            StatusCode::NOT_FOUND,
+            &format!("{what} What there is: {}", api::OPENAPI),
+        );
     }
     problem(StatusCode::NOT_FOUND, "No such page", &what)
 }
@@ -86,7 +87,7 @@ async fn not_found(uri: Uri) -> Response {
 /// axum adds the header Allow.
 async fn method_not_allowed(method: Method, uri: Uri) -> Response {
     let problem = format!("{method} is not allowed at {}: GET and HEAD are", uri.path());
-    refused(StatusCode::METHOD_NOT_ALLOWED, &problem)
+    error_response(StatusCode::METHOD_NOT_ALLOWED, &problem)
 }
 
 async fn ready(State(site): State<Site>) -> (StatusCode, String) {
@@ -100,16 +101,17 @@ async fn metrics(State(site): State<Site>, said: Said, headers: HeaderMap) -> Re
     // A request for some collectors must not get all of them. Other parameters are ignored: a scrape
     // configuration may have its own (`params`).
     let pairs = said.map(|Query(pairs)| pairs).unwrap_or_default();
-    if let Some((name, value)) = pairs.iter().find(|(name, _)| COLLECTOR_FILTERS.contains(&&**name)) {
-        return wrong(&format!(
+    if let Some((name, value)) = pairs.iter().find(|(name, _)| COLLECTOR_FILTERS.contains(&&**name))
+    {
+        return bad_request(&format!(
             "{name}: {value:?}: there are no collectors to choose from: each scrape has all metrics"
         ));
     }
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let format = negotiate::format(text(header::ACCEPT));
+    let format = exposition::format(text(header::ACCEPT));
     let exposition = Arc::clone(&site.latest.borrow());
     let document = exposition.document(format, &site.process);
-    let mut response = if negotiate::takes_gzip(text(header::ACCEPT_ENCODING)) {
+    let mut response = if exposition::accepts_gzip(text(header::ACCEPT_ENCODING)) {
         let gzip = [(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))];
         (gzip, Body::new(Packed::new(document))).into_response()
     } else {

@@ -1,8 +1,6 @@
 //! What says who comes in: the web config file, and certificates.
 
-use exporter_web::certificate::Facts;
-use exporter_web::config::WebConfig;
-use exporter_web::security::Security;
+use exporter_web::{CertificateInfo, Security, WebConfig};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::CertificateDer;
 use tempfile::TempDir;
@@ -43,7 +41,7 @@ pub fn config(bytes: &[u8]) {
 
 /// A certificate in DER, of which we tell names and when it ends.
 pub fn certificate(bytes: &[u8]) {
-    if let Ok(facts) = Facts::read(&CertificateDer::from(bytes)) {
-        assert_eq!(Facts::read(&CertificateDer::from(bytes)), Ok(facts));
+    if let Ok(info) = CertificateInfo::parse(&CertificateDer::from(bytes)) {
+        assert_eq!(CertificateInfo::parse(&CertificateDer::from(bytes)), Ok(info));
     }
 }

@@ -18,7 +18,7 @@ use fabric_history::query::Pairs;
 use fabric_history::source::AskError;
 use fabric_history::{HistoryError, Reader};
 
-use exporter_web::refusal::{refused, wrong};
+use exporter_web::error_response::{bad_request, error_response};
 
 /// How many questions are answered at once: each may hold what it tells in memory.
 const AT_ONCE: usize = 4;
@@ -62,9 +62,9 @@ impl Archive {
         let Some(file) = &self.file else {
             let problem =
                 "nothing is recorded here: the exporter was started without --history.file";
-            return Err(refused(StatusCode::NOT_FOUND, problem));
+            return Err(error_response(StatusCode::NOT_FOUND, problem));
         };
-        let Query(pairs) = said.map_err(|rejection| wrong(&rejection.body_text()))?;
+        let Query(pairs) = said.map_err(|rejection| bad_request(&rejection.body_text()))?;
         Ok((Arc::clone(file), pairs))
     }
 }

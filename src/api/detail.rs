@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::api::archive::Said;
 use crate::metrics::Latest;
-use exporter_web::refusal::{refused, wrong};
+use exporter_web::error_response::{bad_request, error_response};
 use fabric_history::query::Query;
 use fabric_observation::Observation;
 use ib_fabric::topology::LinkId;
@@ -67,7 +67,9 @@ pub fn unknown_fabric(fabrics: &[Arc<Observation>], asked: Option<&str>) -> Opti
 async fn link(State(latest): State<Latest>, Path(id): Path<String>, said: Said) -> Response {
     let id: LinkId = match id.parse() {
         Ok(id) => id,
-        Err(problem) => return refused(StatusCode::NOT_FOUND, &format!("{id:?}: {problem}")),
+        Err(problem) => {
+            return error_response(StatusCode::NOT_FOUND, &format!("{id:?}: {problem}"));
+        }
     };
     answer(
         latest,
@@ -86,7 +88,7 @@ async fn link(State(latest): State<Latest>, Path(id): Path<String>, said: Said) 
 async fn node(State(latest): State<Latest>, Path(text): Path<String>, said: Said) -> Response {
     let Ok(guid) = text.parse::<Guid>() else {
         let problem = format!("{text:?}: no GUID such as 0x00aa000000000001");
-        return refused(StatusCode::NOT_FOUND, &problem);
+        return error_response(StatusCode::NOT_FOUND, &problem);
     };
     answer(
         latest,
@@ -143,7 +145,7 @@ where
     };
     let exposition = Arc::clone(&latest.borrow());
     if let Some(problem) = unknown_fabric(&exposition.board().fabrics, fabric(&ask)) {
-        return wrong(&format!("fabric: {problem}"));
+        return bad_request(&format!("fabric: {problem}"));
     }
     let written = move || {
         let told = tell(&exposition.board().fabrics, &ask);
@@ -151,7 +153,7 @@ where
     };
     match tokio::task::spawn_blocking(written).await {
         Ok(Ok(Ok(json))) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
-        Ok(Err(problem)) => refused(StatusCode::NOT_FOUND, &problem),
-        _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
+        Ok(Err(problem)) => error_response(StatusCode::NOT_FOUND, &problem),
+        _ => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }

@@ -22,7 +22,7 @@ use fabric_history::settings::LEAST_FREE;
 
 use crate::api::archive;
 use crate::api::archive::{Archive, Said, status_of};
-use exporter_web::refusal::{busy, refused, wrong};
+use exporter_web::error_response::{bad_request, error_response, unavailable};
 
 /// How much is read at a time: from memory, mostly, for it was just written.
 const CHUNK: usize = 128 * 1024;
@@ -34,10 +34,10 @@ pub(super) async fn dump(State(archive): State<Archive>, pairs: Said) -> Respons
     };
     let window = match read_window(&pairs) {
         Ok(window) => window,
-        Err(problem) => return wrong(&problem),
+        Err(problem) => return bad_request(&problem),
     };
     let Ok(seat) = archive.copies.try_acquire_owned() else {
-        return busy("a copy is being made or fetched already: try again");
+        return unavailable("a copy is being made or fetched already: try again");
     };
     let made = archive::answer(file, move |reader| {
         let (dumped, file) = reader.dump_unnamed(window, LEAST_FREE)?;
@@ -51,8 +51,8 @@ pub(super) async fn dump(State(archive): State<Archive>, pairs: Said) -> Respons
             ];
             (head, axum::body::Body::new(copied)).into_response()
         }
-        Ok(Err(error)) => refused(status_of(&error), &error.to_string()),
-        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
+        Ok(Err(error)) => error_response(status_of(&error), &error.to_string()),
+        Err(_) => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }
 

@@ -17,7 +17,7 @@ use fabric_history::question::{DUMP, NoQuestion, PATH, Question};
 use super::dump;
 use crate::api::archive;
 use crate::api::archive::{Archive, Said, status_of};
-use exporter_web::refusal::{busy, refused, wrong};
+use exporter_web::error_response::{bad_request, error_response, unavailable};
 
 /// How long one waits for others.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,12 +37,12 @@ async fn ask(State(archive): State<Archive>, Name(name): Name<String>, pairs: Sa
     };
     let question = match Question::read(&name, &pairs) {
         Ok(question) => question,
-        Err(NoQuestion::Name(problem)) => return refused(StatusCode::NOT_FOUND, &problem),
-        Err(NoQuestion::Words(problem)) => return wrong(&problem),
+        Err(NoQuestion::Name(problem)) => return error_response(StatusCode::NOT_FOUND, &problem),
+        Err(NoQuestion::Words(problem)) => return bad_request(&problem),
     };
     let seat = tokio::time::timeout(PATIENCE, archive.seats.acquire_owned()).await;
     let Ok(Ok(seat)) = seat else {
-        return busy("too many ask the history at once: try again");
+        return unavailable("too many ask the history at once: try again");
     };
     let answer = archive::answer(file, move |reader| {
         let _seat = seat;
@@ -50,7 +50,7 @@ async fn ask(State(archive): State<Archive>, Name(name): Name<String>, pairs: Sa
     });
     match answer.await {
         Ok(Ok(Ok(json))) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
-        Ok(Err(error)) => refused(status_of(&error), &error.to_string()),
-        _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
+        Ok(Err(error)) => error_response(status_of(&error), &error.to_string()),
+        _ => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }

@@ -28,7 +28,7 @@ use fabric_history::query;
 
 use crate::api::archive::{Archive, Said};
 use crate::metrics::Latest;
-use exporter_web::refusal::{refused, wrong};
+use exporter_web::error_response::{bad_request, error_response};
 use links::Ask;
 
 /// Where the cables are told.
@@ -64,8 +64,8 @@ fn asked<T>(
     said: Said,
     read: impl FnOnce(&[(String, String)]) -> Result<T, String>,
 ) -> Result<T, Response> {
-    let Query(pairs) = said.map_err(|rejection| wrong(&rejection.body_text()))?;
-    read(&pairs).map_err(|problem| wrong(&problem))
+    let Query(pairs) = said.map_err(|rejection| bad_request(&rejection.body_text()))?;
+    read(&pairs).map_err(|problem| bad_request(&problem))
 }
 
 async fn get_overview(State(latest): State<Latest>, said: Said) -> Response {
@@ -92,7 +92,7 @@ async fn get_search(State(latest): State<Latest>, said: Said) -> Response {
 async fn told(tell: impl FnOnce() -> serde_json::Result<Vec<u8>> + Send + 'static) -> Response {
     match tokio::task::spawn_blocking(tell).await {
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
-        _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
+        _ => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }
 
@@ -104,7 +104,7 @@ async fn get_links(State(latest): State<Latest>, said: Said) -> Response {
     let exposition = Arc::clone(&latest.borrow());
     let fabrics = &exposition.board().fabrics;
     if let Some(problem) = detail::unknown_fabric(fabrics, ask.fabric.as_deref()) {
-        return wrong(&format!("fabric: {problem}"));
+        return bad_request(&format!("fabric: {problem}"));
     }
     // 60,000 ports are half a second: too long for a thread that serves others, too.
     told(move || links::json(&exposition.board().fabrics, &ask)).await

@@ -4,7 +4,7 @@
 //! Their names are facts, taken from their sources; which of ours each is follows from the tables of
 //! the code: by the IBTA's name, by our own, or by the file in sysfs.
 
-use fabric_exporter::metrics::fabrics::counter_head;
+use fabric_observation::families::counter_header;
 use ib_mad::counter::{Attribute, Counter, Row as CounterRow, TABLE};
 use ib_mad::rate::Speed;
 use rdma_host::model::hw_counter;
@@ -136,7 +136,7 @@ fn per(row: &CounterRow) -> Per {
 }
 
 fn sample_name(counter: Counter) -> String {
-    counter_head(counter).sample_name()
+    counter_header(counter).sample_name()
 }
 
 /// Ports that an exporter of a fabric would tell of: the sweep's word alone where there is one, for a

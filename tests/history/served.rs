@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use exporter_web::limits::Limits;
-use exporter_web::security::Security;
-use exporter_web::serving::Server;
+use exporter_web::{Limits, Security, Server};
 use fabric_exporter::history_sources::Api;
 use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;

@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use exporter_web::limits::Limits;
-use exporter_web::security::Security;
-use exporter_web::serving::Server;
+use exporter_web::{Limits, RequestClass, Security, Server};
 use proptest::prelude::*;
 use rustls::ClientConnection;
 use rustls::pki_types::CertificateDer;

@@ -14,8 +14,8 @@ use base64::prelude::BASE64_STANDARD;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};
 
-use super::config::{Expected, Users};
-use super::turns::FairLock;
+use super::fair_lock::FairLock;
+use super::web_config::{Expected, Users};
 
 /// How many wrong passwords are cached, and how many right ones. Each takes some 100 bytes, and a user has
 /// one password. They are apart, so that guesses do not displace right ones.
@@ -209,7 +209,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("web.yml");
         std::fs::write(&file, text).unwrap();
-        super::super::config::WebConfig::load(&file).1.unwrap().users
+        crate::web_config::WebConfig::load(&file).1.unwrap().users
     }
 
     #[tokio::test]

@@ -7,7 +7,8 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use axum::http::{HeaderName, HeaderValue, Request, StatusCode, header};
@@ -15,12 +16,11 @@ use axum::response::{IntoResponse, Response};
 use rustls::ServerConfig;
 use tokio::signal::unix::Signal;
 
-use super::config::{Sources, Users, WebConfig, WebConfigError};
+use super::error_response::unavailable;
 use super::login::{Login, Logins};
-use super::rate::RateLimiter;
-use super::refusal::busy;
-use super::reload::ReloadStatus;
+use super::rate_limit::RateLimiter;
 use super::tls;
+use super::web_config::{Sources, Users, WebConfig, WebConfigError};
 
 /// How often the files are checked for changes: a few calls of stat.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -156,7 +156,7 @@ impl Security {
                 let ask = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
                 (StatusCode::UNAUTHORIZED, ask, "unauthorized\n").into_response()
             }
-            Login::Busy => busy("too many logins are waiting to be checked: try again"),
+            Login::Busy => unavailable("too many logins are waiting to be checked: try again"),
         };
         for (name, value) in &active.headers {
             response.headers_mut().insert(name, value.clone());
@@ -193,4 +193,76 @@ impl Active {
             tracing::warn!(file = %path.display(), "{warning}");
         }
     }
+}
+
+/// How the web config file was read last, for a metric.
+#[derive(Debug, Default)]
+pub struct ReloadStatus {
+    failed: AtomicBool,
+    /// Milliseconds since 1970.
+    succeeded_at: AtomicU64,
+}
+
+impl ReloadStatus {
+    /// Records a reading.
+    pub fn record(&self, success: bool) {
+        self.failed.store(!success, Ordering::Relaxed);
+        if success {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let millis = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+            self.succeeded_at.store(millis, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the last reading succeeded. If not, the configuration before is in force.
+    pub fn succeeded(&self) -> bool {
+        !self.failed.load(Ordering::Relaxed)
+    }
+
+    /// When a reading succeeded last, in seconds since 1970.
+    pub fn succeeded_at(&self) -> f64 {
+        self.succeeded_at.load(Ordering::Relaxed) as f64 / 1e3
+    }
+}
+
+/// A file without mistakes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// What it sets: `TLS, NoClientCert; 2 users`.
+    pub about: String,
+    /// What is not wrong and may yet not be meant so, a line each.
+    pub warnings: Vec<String>,
+}
+
+/// Checks a file and those that it names.
+pub fn inspect(path: &Path) -> Result<Inspection, WebConfigError> {
+    let config = WebConfig::load(path).1?;
+    if let Some(settings) = &config.tls {
+        tls::server_config(settings)
+            .map_err(|error| WebConfigError::new(path, error.to_string()))?;
+    }
+    Ok(Inspection { about: about(&config), warnings: config.warnings })
+}
+
+fn about(config: &WebConfig) -> String {
+    let count = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    };
+    let tls = match &config.tls {
+        None => "no TLS".to_owned(),
+        Some(tls) => format!("TLS, {:?}", tls.client_auth),
+    };
+    let logins = match config.users.len() {
+        0 => "no login".to_owned(),
+        users => count(users, "user"),
+    };
+    let mut parts = vec![tls, logins];
+    if !config.headers.is_empty() {
+        parts.push(count(config.headers.len(), "header"));
+    }
+    if let Some(rate) = config.rate {
+        parts.push(format!("a request each {:?}, {} at once", rate.interval, rate.burst));
+    }
+    parts.join("; ")
 }

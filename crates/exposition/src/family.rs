@@ -106,9 +106,8 @@ impl Header {
 
     /// The unit that the name ends in.
     pub fn unit(&self) -> Option<&'static str> {
-        let is_unit = |unit: &&str| {
-            self.name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_'))
-        };
+        let is_unit =
+            |unit: &&str| self.name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_'));
         UNITS.into_iter().find(is_unit)
     }
 
@@ -138,6 +137,11 @@ impl<'a> Labels<'a> {
     /// Begins labels at the end of a text.
     pub fn new(text: &'a mut Vec<u8>) -> Self {
         Labels { text, has_any: false }
+    }
+
+    /// Goes on with labels at the end of a text.
+    pub fn more(text: &'a mut Vec<u8>) -> Self {
+        Labels { text, has_any: true }
     }
 
     /// Adds a label.

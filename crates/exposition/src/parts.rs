@@ -1,11 +1,9 @@
 //! Families with their samples, as they are rendered.
 
-use std::borrow::Borrow;
-
 use super::Format;
 use super::deflated::{Block, BlockWriter};
 use super::family::{Family, Header};
-use super::line::{Labelled, Samples, WriteSamples};
+use super::samples::{Labelled, Samples, WriteSamples};
 
 /// A family with the samples of one source.
 #[derive(Clone, Debug)]
@@ -84,11 +82,7 @@ impl<O: Output> Default for Parts<O> {
 
 impl<O: Output> Parts<O> {
     /// Adds a family.
-    pub fn add(
-        &mut self,
-        header: impl Into<Header>,
-        write: impl FnOnce(&mut FamilyWriter<'_, O>),
-    ) {
+    pub fn add(&mut self, header: impl Into<Header>, write: impl FnOnce(&mut FamilyWriter<'_, O>)) {
         let header = header.into();
         write(&mut FamilyWriter { name: header.sample_name(), output: &mut self.output });
         if let Some(samples) = self.output.finish() {
@@ -97,25 +91,29 @@ impl<O: Output> Parts<O> {
     }
 
     /// Adds families of things of one kind.
-    pub fn each<T, I: Borrow<T>>(
-        &mut self,
-        families: &[(Family, WriteSamples<T>)],
-        things: &Labelled<I>,
-    ) {
-        self.each_of(families, things, |thing| thing.borrow());
+    pub fn each<T>(&mut self, families: &[(Family, WriteSamples<T>)], things: &Labelled<T>) {
+        for (family, write) in families {
+            self.add(*family, |writer| {
+                for (labels, thing) in things.iter() {
+                    write(thing, &mut writer.samples(labels));
+                }
+            });
+        }
     }
 
-    /// Adds families of a part of things.
+    /// Adds families of what there may be of each thing.
     pub fn each_of<T, I>(
         &mut self,
         families: &[(Family, WriteSamples<T>)],
         things: &Labelled<I>,
-        part: impl Fn(&I) -> &T,
+        of: impl Fn(&I) -> Option<T>,
     ) {
         for (family, write) in families {
             self.add(*family, |writer| {
                 for (labels, thing) in things.iter() {
-                    write(part(thing), &mut writer.samples(labels));
+                    if let Some(thing) = of(thing) {
+                        write(&thing, &mut writer.samples(labels));
+                    }
                 }
             });
         }

@@ -4,24 +4,21 @@
 //! site has one file for all its exporters; docs/security.md lists the differences. Files that are named
 //! are read and checked, too: certificates and their keys fit, hashes are bcrypt hashes.
 
-mod http;
-mod rate;
-mod sources;
 mod tls;
 mod users;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use axum::http::{HeaderName, HeaderValue};
 use serde::Deserialize;
+use site_config::ConfigError;
+use site_config::file::{self, Stamp, stamp};
+use site_config::yaml::{self, Mistake, Spanned};
 use thiserror::Error;
 
-use site_config::ConfigError;
-use site_config::yaml;
-use site_config::yaml::{Mistake, Spanned};
+use crate::rate_limit::{self, Rate};
 
-pub use rate::Rate;
-pub use sources::Sources;
 pub use tls::{ClientAuth, TlsSettings};
 pub use users::{Expected, Users};
 
@@ -66,9 +63,9 @@ impl WebConfigError {
 #[serde(deny_unknown_fields, default)]
 struct File {
     tls_server_config: Option<Spanned<tls::Section>>,
-    http_server_config: Option<http::Section>,
+    http_server_config: Option<HttpSection>,
     basic_auth_users: Option<users::Section>,
-    rate_limit: Option<rate::Section>,
+    rate_limit: Option<rate_limit::Section>,
 }
 
 impl WebConfig {
@@ -93,7 +90,7 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
     let headers = http.headers().map_err(|problems| wrong.extend(problems));
     let users = file.basic_auth_users.map(|section| users::validate(section, &mut warnings));
     let users = users.transpose().map_err(|problems| wrong.extend(problems));
-    let rate = file.rate_limit.map_or(Ok(None), rate::Section::validate);
+    let rate = file.rate_limit.map_or(Ok(None), rate_limit::Section::validate);
     let rate = rate.map_err(|problem| wrong.push(problem));
     let warnings = warnings.iter().map(|warning| yaml::in_a_line(warning)).collect();
     match (tls, headers, users, rate) {
@@ -118,11 +115,109 @@ fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
 }
 
 /// A problem at a value: its line, its column and its key.
-fn at<T>(value: &Spanned<T>, key: &str, problem: impl std::fmt::Display) -> String {
+pub(crate) fn at<T>(value: &Spanned<T>, key: &str, problem: impl std::fmt::Display) -> String {
     format!("{}: {problem}", place(value, key))
 }
 
 /// Where a value is.
 fn place<T>(value: &Spanned<T>, key: &str) -> String {
     format!("line {}, column {}: {key}", value.line, value.column)
+}
+
+/// The headers that may be set, and the values that they may have; without one, any. They are the exporter
+/// toolkit's: others would be mistakes for a site's other exporters.
+const HEADERS: [(&str, &[&str]); 5] = [
+    ("Content-Security-Policy", &[]),
+    ("X-Frame-Options", &["deny", "sameorigin"]),
+    ("X-Content-Type-Options", &["nosniff"]),
+    ("X-XSS-Protection", &[]),
+    ("Strict-Transport-Security", &[]),
+];
+
+/// `http_server_config`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct HttpSection {
+    http2: Option<Spanned<bool>>,
+    headers: Option<BTreeMap<String, Spanned<String>>>,
+}
+
+impl HttpSection {
+    /// The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
+    fn http2_warning(&self) -> Option<String> {
+        let wanted = self.http2.filter(|http2| http2.value)?;
+        Some(at(&wanted, "http_server_config.http2", "HTTP/2 is not spoken: HTTP/1.1 is"))
+    }
+
+    /// The headers, as they go out.
+    fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Vec<String>> {
+        let (mut headers, mut wrong) = (Vec::new(), Vec::new());
+        for (name, value) in self.headers.iter().flatten() {
+            match header(name, &value.value) {
+                Ok(header) => headers.extend(header),
+                Err(problem) => {
+                    wrong.push(at(value, &format!("http_server_config.headers.{name}"), problem));
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(headers) } else { Err(wrong) }
+    }
+}
+
+/// A header as it goes out; none if its value is empty.
+fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, String> {
+    let Some((_, allowed)) = HEADERS.iter().find(|(known, _)| *known == name) else {
+        let known = HEADERS.map(|(known, _)| known).join(", ");
+        return Err(format!("cannot be set; these can: {known}"));
+    };
+    if value.is_empty() {
+        return Ok(None);
+    }
+    if !allowed.is_empty() && !allowed.contains(&value) {
+        return Err(format!("{value:?} is none of: {}", allowed.join(", ")));
+    }
+    let parsed = (HeaderName::try_from(name), HeaderValue::try_from(value));
+    let (Ok(name), Ok(value)) = parsed else {
+        return Err(format!("{value:?} cannot be sent in a header"));
+    };
+    Ok(Some((name, value)))
+}
+
+/// The most bytes of a file: a chain of certificates is some 10 kB.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The files that a configuration was read from.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    folder: PathBuf,
+    seen: Vec<(PathBuf, Option<Stamp>)>,
+}
+
+impl Sources {
+    /// Those of the file at this path, before anything was read.
+    pub(super) fn new(path: &Path) -> Self {
+        Sources { folder: path.parent().unwrap_or(Path::new("")).to_owned(), seen: Vec::new() }
+    }
+
+    /// The path of a file that is named in the first one: relative names are in its folder.
+    pub(super) fn resolve(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Reads a file. Its stamp is taken before, so that a change meanwhile is seen later.
+    pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>, String> {
+        self.seen.push((path.to_owned(), stamp(path)));
+        file::read(path, MAX_BYTES)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))
+    }
+
+    /// Their paths.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.seen.iter().map(|(path, _)| &**path)
+    }
+
+    /// Whether any of them has changed since it was read.
+    pub fn have_changed(&self) -> bool {
+        self.seen.iter().any(|(path, seen)| stamp(path) != *seen)
+    }
 }

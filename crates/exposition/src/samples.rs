@@ -70,6 +70,14 @@ impl<'a> Samples<'a> {
         self
     }
 
+    /// Adds a label to the next sample, if its value is known.
+    pub fn label_if_known(&mut self, name: &str, value: Option<impl AsRef<str>>) -> &mut Self {
+        if let Some(value) = value {
+            self.label(name, value.as_ref());
+        }
+        self
+    }
+
     /// Writes the next sample.
     pub fn value(&mut self, value: u64) {
         self.write(itoa::Buffer::new().format(value));

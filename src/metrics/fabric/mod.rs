@@ -3,29 +3,32 @@
 //! It is rendered once a sweep. A thing's labels are written once and copied for each family: a million
 //! samples take a third of the time of prometheus-client's encoder, and both formats share them.
 
+mod links;
+mod ports;
+pub mod subnet;
+pub mod summary;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
-use crate::fabric::counter::{TABLE, scaled};
-use crate::fabric::{NodeIndex, PortIndex, Snapshot};
-use crate::health::PortFindings;
-use crate::metric::families::{NODE_UP, PORT_INFO};
-use crate::monitor::Observation;
+use exposition::{Block, BlockWriter, Family, Header, Labelled, Labels, Part, Parts, Samples};
+use fabric_observation::Observation;
+use fabric_observation::families::{NODE_UP, PORT_INFO, counter_header};
+use ib_fabric::{NodeIndex, PortIndex, Snapshot};
+use ib_health::PortFindings;
+use ib_mad::counter::{TABLE, scaled};
 
-pub use crate::metric::families::{counter_family, counter_head};
+use links::{LINKS, LinkItem};
+use ports::{DIRECTIONS, JudgedPort, PORTS, REGIONS, RegionItem};
 
-use super::deflated::{Block, BlockWriter};
-use super::family::{Family, Labels};
-use super::findings::{COUNTING, Counted, DIRECTIONS, JudgedPort, LINKS, LinkItem, PORTS};
-use super::findings::{REGIONS, RegionItem};
-use super::line::{Labelled, Samples};
-use super::part::{Part, Parts};
-use super::subnet;
+pub(super) use ports::{COUNTING, Counted};
 
 const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
 
 type WriteNode = fn(&NodeItem<'_>, &mut Samples<'_>);
 
-const NODES: [(Family, WriteNode); 2] = [
+const NODES: &[(Family, WriteNode)] = &[
     (
         Family::gauge(
             "infiniband_node_info",
@@ -38,9 +41,8 @@ const NODES: [(Family, WriteNode); 2] = [
             samples.label("node_type", node.identity.kind.label());
             samples.label("vendor_id", &format!("{:#08x}", node.identity.vendor_id));
             samples.label("device_id", &node.identity.device_id.to_string());
-            if let Some(lid) = fabric.ports_of(item.node).find_map(|port| fabric.lid_of(port)) {
-                samples.label("lid", &lid.to_string());
-            }
+            let lid = fabric.ports_of(item.node).find_map(|port| fabric.lid_of(port));
+            samples.label_if_known("lid", lid.map(|lid| lid.to_string()));
             samples.value(1);
         },
     ),
@@ -49,7 +51,7 @@ const NODES: [(Family, WriteNode); 2] = [
 
 type WritePort = fn(&PortItem<'_>, &mut Samples<'_>);
 
-const PORT_INFOS: [(Family, WritePort); 1] = [(PORT_INFO, |item, samples| {
+const PORT_INFOS: &[(Family, WritePort)] = &[(PORT_INFO, |item, samples| {
     let (fabric, port) = (&item.snapshot.fabric, item.port);
     let node = fabric.node_of(port);
     samples.label("node", &node.name);
@@ -62,12 +64,8 @@ const PORT_INFOS: [(Family, WritePort); 1] = [(PORT_INFO, |item, samples| {
         samples.label("link", &link.to_string());
     }
     let status = item.snapshot.status(port);
-    if let Some(speed) = status.and_then(|status| status.speed) {
-        samples.label("speed", speed.label());
-    }
-    if let Some(width) = status.and_then(|status| status.width) {
-        samples.label("width", width.label());
-    }
+    samples.label_if_known("speed", status.and_then(|it| it.speed).map(|it| it.label()));
+    samples.label_if_known("width", status.and_then(|it| it.width).map(|it| it.label()));
     samples.value(1);
 })];
 
@@ -110,10 +108,26 @@ const PORT_VALUES: [PortValue; PORT_STATES.len()] = [
     },
 ];
 
+fn names<T>(table: &[(Family, T)]) -> impl Iterator<Item = Family> {
+    table.iter().map(|(family, _)| *family)
+}
+
 /// The families of nodes and ports, without the counters.
 pub fn families() -> impl Iterator<Item = Family> {
-    let nodes = NODES.iter().map(|(family, _)| *family);
-    nodes.chain(PORT_INFOS.iter().map(|(family, _)| *family)).chain(PORT_STATES)
+    names(NODES).chain(names(PORT_INFOS)).chain(PORT_STATES)
+}
+
+/// The families of what nodes, ports and links come to.
+pub fn findings_families() -> impl Iterator<Item = Family> {
+    let of_links = names(COUNTING).chain(names(LINKS)).chain(names(DIRECTIONS));
+    of_links.chain(names(PORTS)).chain(names(REGIONS))
+}
+
+/// The headers of all families in the order of [`render`].
+pub(super) fn headers() -> impl Iterator<Item = Header> {
+    let counters = TABLE.iter().map(|row| counter_header(row.counter));
+    let findings = findings_families().chain(subnet::families());
+    families().map(Header::from).chain(counters).chain(findings.map(Header::from))
 }
 
 /// Renders all that is known of the fabrics.
@@ -123,13 +137,13 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
         items.add(observation);
     }
     let mut parts = Parts::<BlockWriter>::default();
-    parts.each(&NODES, &items.nodes);
-    parts.each(&PORT_INFOS, &items.ports);
+    parts.each(NODES, &items.nodes);
+    parts.each(PORT_INFOS, &items.ports);
     for (family, value) in PORT_STATES.into_iter().zip(PORT_VALUES) {
         parts.numbers(family, &items.ports, |item| value(item.snapshot, item.port));
     }
     for row in TABLE {
-        parts.numbers(counter_head(row.counter), &items.ports, |item| {
+        parts.numbers(counter_header(row.counter), &items.ports, |item| {
             let raw = item.snapshot.reading(item.port)?.get(row.counter);
             raw.map(|raw| scaled(raw, row.scale))
         });
@@ -139,7 +153,7 @@ pub fn render(observations: &[Arc<Observation>]) -> Vec<Part<Block>> {
     parts.each(DIRECTIONS, &items.directions);
     parts.each_of(PORTS, &items.ports, PortItem::judged);
     parts.each(REGIONS, &items.regions);
-    parts.each(&subnet::FAMILIES, &items.fabrics);
+    parts.each(subnet::FAMILIES, &items.fabrics);
     parts.finish()
 }
 

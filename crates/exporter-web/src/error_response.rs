@@ -1,23 +1,39 @@
-//! The Host header of a request: HTTP/1.1 wants exactly one (RFC 9112, 3.2).
+//! Errors in one line of plain text, for programs and for people who ask by hand.
 
 use axum::extract::Request;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Version, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 
-use super::refusal::wrong;
+/// A response of this status with a problem in one line.
+pub fn error_response(status: StatusCode, problem: &str) -> Response {
+    (status, format!("{}\n", problem.replace('\n', " "))).into_response()
+}
 
-/// Middleware that refuses requests whose Host header is missing or wrong.
-pub async fn require(request: Request, next: Next) -> Response {
-    match problem(request.version(), request.headers()) {
-        Some(problem) => wrong(problem),
+/// 400: the request is wrong.
+pub fn bad_request(problem: &str) -> Response {
+    error_response(StatusCode::BAD_REQUEST, problem)
+}
+
+/// 503: to be tried again in a second.
+pub fn unavailable(problem: &str) -> Response {
+    let mut response = error_response(StatusCode::SERVICE_UNAVAILABLE, problem);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+/// Middleware that refuses requests whose Host header is missing or wrong: HTTP/1.1 wants exactly one
+/// (RFC 9112, 3.2).
+pub async fn require_host(request: Request, next: Next) -> Response {
+    match host_problem(request.version(), request.headers()) {
+        Some(problem) => bad_request(problem),
         None => next.run(request).await,
     }
 }
 
 /// What is wrong with the Host header. HTTP/1.0 needs none.
-fn problem(version: Version, headers: &HeaderMap) -> Option<&'static str> {
+fn host_problem(version: Version, headers: &HeaderMap) -> Option<&'static str> {
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
         (None, _) if version == Version::HTTP_11 => Some("the Host header is missing"),
@@ -67,7 +83,11 @@ mod tests {
             for host in hosts {
                 headers.append(header::HOST, host.parse().unwrap());
             }
-            assert_eq!(problem(version, &headers).is_none(), is_valid, "{version:?} {hosts:?}");
+            assert_eq!(
+                host_problem(version, &headers).is_none(),
+                is_valid,
+                "{version:?} {hosts:?}"
+            );
         }
     }
 }

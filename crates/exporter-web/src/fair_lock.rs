@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::connections::client_network;
+use super::limits::client_network;
 
 /// How many requests of one client network wait: a browser opens some six connections.
 const WAITING_PER_CLIENT: usize = 8;
@@ -145,7 +145,8 @@ mod tests {
 
     fn first(lock: &Arc<FairLock>) -> FairGuard {
         let taken = Arc::clone(lock);
-        let mut acquiring: Acquiring = Box::pin(async move { taken.acquire([192, 0, 2, 9].into()).await });
+        let mut acquiring: Acquiring =
+            Box::pin(async move { taken.acquire([192, 0, 2, 9].into()).await });
         let Poll::Ready(Some(guard)) = poll(&mut acquiring) else { panic!("the lock is held") };
         guard
     }
@@ -155,15 +156,17 @@ mod tests {
         let mut order = Vec::new();
         drop(guard);
         // A guard that was handed over is dropped here, and so handed on.
-        while let Some((index, guard)) = all.iter_mut().enumerate().find_map(|(index, acquiring)| {
-            if order.contains(&index) {
-                return None;
-            }
-            match poll(acquiring) {
-                Poll::Ready(Some(guard)) => Some((index, guard)),
-                _ => None,
-            }
-        }) {
+        while let Some((index, guard)) =
+            all.iter_mut().enumerate().find_map(|(index, acquiring)| {
+                if order.contains(&index) {
+                    return None;
+                }
+                match poll(acquiring) {
+                    Poll::Ready(Some(guard)) => Some((index, guard)),
+                    _ => None,
+                }
+            })
+        {
             order.push(index);
             drop(guard);
         }

@@ -15,11 +15,9 @@ use serde::Deserialize;
 use site_config::yaml::Spanned;
 use x509_cert::der::DateTime;
 
-use crate::certificate::CertificateInfo;
-use crate::tls;
+use crate::tls::{self, CertificateInfo};
 
-use super::sources::Sources;
-use super::{at, place};
+use super::{Sources, at, place};
 
 /// A certificate that expires sooner is a warning: ACME clients renew a month before.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 24 * 3600);

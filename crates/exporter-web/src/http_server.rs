@@ -1,10 +1,11 @@
 //! The HTTP/1.1 server: accepts connections, speaks TLS where the web config says so, limits and times
 //! what clients do, and ends without cutting answers off.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -22,13 +23,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::connections::{Connections, Full, Slot};
-use super::limits::Limits;
-use super::refusal::busy;
+use super::error_response::unavailable;
+use super::io_deadline::{DeadlineBody, DeadlineStream, Deadlines, Permits};
+use super::limits::{Connections, Full, Limits, Slot};
 use super::security::Security;
-use super::throttle::Throttle;
 use super::tls;
-use super::watched::{DeadlineBody, DeadlineStream, Deadlines, Permits};
 
 /// How long nothing is accepted when there are no descriptors left: some are closed meanwhile.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(200);
@@ -70,7 +69,7 @@ struct Shared {
     requests: Arc<Semaphore>,
     api: Arc<Semaphore>,
     /// Log lines that clients can cause.
-    log: Throttle,
+    log: LogThrottle,
     classify: Classify,
     limits: Limits,
 }
@@ -84,7 +83,7 @@ impl Server {
             connections: Arc::default(),
             requests: semaphore(limits.concurrent_requests),
             api: semaphore(limits.concurrent_api),
-            log: Throttle::default(),
+            log: LogThrottle::default(),
             classify,
             limits,
         });
@@ -259,7 +258,10 @@ async fn respond(
 ) -> (Response, Permits) {
     let limits = &shared.limits;
     let Ok(permit) = Arc::clone(&shared.requests).try_acquire_owned() else {
-        return (busy("too many requests are being answered: try again"), Permits::default());
+        return (
+            unavailable("too many requests are being answered: try again"),
+            Permits::default(),
+        );
     };
     if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body_bytes) {
         // What comes next by this connection would be that body.
@@ -284,7 +286,7 @@ async fn respond(
     };
     match tokio::time::timeout(timeout, answered).await {
         Ok(response) => (response, [Some(permit), api]),
-        Err(_) => (busy("this takes too long"), [Some(permit), None]),
+        Err(_) => (unavailable("this takes too long"), [Some(permit), None]),
     }
 }
 
@@ -312,5 +314,52 @@ impl Shared {
             let error = error.map(tracing::field::display);
             tracing::info!(%peer, reason, error, suppressed, "client refused");
         }
+    }
+}
+
+/// Limits log lines that clients can cause: when one of each kind was logged last, and how many were
+/// suppressed since.
+#[derive(Debug, Default)]
+struct LogThrottle {
+    kinds: Mutex<HashMap<&'static str, (Instant, u64)>>,
+}
+
+impl LogThrottle {
+    /// Whether a line of this kind is due: `Some` with the number suppressed since the last one if that was
+    /// at least `every` ago; otherwise this one is suppressed.
+    fn due(&self, kind: &'static str, every: Duration, now: Instant) -> Option<u64> {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        match kinds.get_mut(kind) {
+            Some((last, suppressed)) if now.saturating_duration_since(*last) < every => {
+                *suppressed = suppressed.saturating_add(1);
+                None
+            }
+            known => {
+                let suppressed = known.map_or(0, |(_, suppressed)| *suppressed);
+                kinds.insert(kind, (now, 0));
+                Some(suppressed)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_of_a_kind_per_interval() {
+        let throttle = LogThrottle::default();
+        let began = Instant::now();
+        let due = |kind, seconds| {
+            let now = began + Duration::from_secs(seconds);
+            throttle.due(kind, Duration::from_secs(10), now)
+        };
+        assert_eq!([due("a", 0), due("a", 1), due("a", 9)], [Some(0), None, None]);
+        assert_eq!([due("b", 9), due("b", 18)], [Some(0), None], "kinds are apart");
+        assert_eq!(
+            [due("a", 10), due("a", 11), due("a", 20), due("a", 90)],
+            [Some(2), None, Some(1), Some(0)]
+        );
     }
 }
