@@ -103,8 +103,7 @@ mod tests {
         let observation = Observation { fabric: "f".into(), snapshot, ..Observation::default() };
         let text = text_of(vec![Arc::new(observation)].into());
         let ours = text.lines().filter(|line| line.starts_with("infiniband_subnet_manager"));
-        ours.map(|line| line.trim_start_matches("infiniband_subnet_manager").to_owned())
-            .collect()
+        ours.map(|line| line.trim_start_matches("infiniband_subnet_manager").to_owned()).collect()
     }
 
     #[test]
