@@ -37,6 +37,9 @@ const SCRAPERS: usize = 200;
 const SLOW: usize = 1_000;
 const SHOUTERS: usize = 8;
 
+/// From how many addresses those come.
+const CLIENTS: usize = 16;
+
 /// Connections that guess, and how many guesses a second they make together. Each guess has a name that no
 /// other had, so that nothing of it is remembered.
 const GUESSERS: usize = 128;
@@ -99,8 +102,9 @@ fn phase(
     Phase { sweep: median(took), worst, rss, done: done.load(Ordering::Relaxed) }
 }
 
-fn connect(exporter: &Exporter) -> Option<TcpStream> {
-    let stream = TcpStream::connect(exporter.address()).ok()?;
+/// A connection from one of some addresses: one address may have a share of all connections only.
+fn connect(exporter: &Exporter, thread: usize) -> Option<TcpStream> {
+    let stream = connect_from([127, 0, 1, 1 + (thread % CLIENTS) as u8], exporter)?;
     stream.set_read_timeout(Some(Duration::from_millis(500))).ok()?;
     stream.set_write_timeout(Some(Duration::from_millis(500))).ok()?;
     Some(stream)
@@ -110,7 +114,7 @@ fn connect(exporter: &Exporter) -> Option<TcpStream> {
 fn scrape(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
     let packed = if thread.is_multiple_of(2) { "Accept-Encoding: gzip\r\n" } else { "" };
     let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{packed}Connection: close\r\n\r\n");
-    let Some(mut stream) = connect(exporter) else { return 0 };
+    let Some(mut stream) = connect(exporter, thread) else { return 0 };
     if stream.write_all(request.as_bytes()).is_err() {
         return 0;
     }
@@ -136,7 +140,7 @@ fn scrape(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
 
 /// A client that sends its head bit by bit, or one that asks and does not read, until it is sent away.
 fn dawdle(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
-    let Some(mut stream) = connect(exporter) else {
+    let Some(mut stream) = connect(exporter, thread) else {
         std::thread::sleep(Duration::from_millis(100));
         return 0;
     };
@@ -163,7 +167,7 @@ fn shout(exporter: &Exporter, thread: usize) -> u64 {
         b"BREW /metrics HTCPCP/1.0\r\n\r\n",
         b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n",
     ];
-    let Some(mut stream) = connect(exporter) else { return 0 };
+    let Some(mut stream) = connect(exporter, thread) else { return 0 };
     let _ = stream.write_all(NONSENSE[thread % NONSENSE.len()]);
     let mut answer = [0; 512];
     u64::from(matches!(stream.read(&mut answer), Ok(1..)))
