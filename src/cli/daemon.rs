@@ -276,7 +276,7 @@ impl<'a> Daemon<'a> {
 /// Binds, or takes what systemd has bound.
 fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, listen::ListenError> {
     if settings.systemd_socket {
-        listen::handed_over()
+        listen::systemd_sockets()
     } else {
         let bound = settings.listen.iter().map(|addresses| listen::bind(addresses));
         Ok(bound.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
