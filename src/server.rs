@@ -113,7 +113,7 @@ async fn metrics(State(site): State<Site>, said: Said, headers: HeaderMap) -> Re
     let document = exposition.document(format, &site.process);
     let mut response = if exposition::accepts_gzip(text(header::ACCEPT_ENCODING)) {
         let gzip = [(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))];
-        (gzip, Body::new(Packed::new(document))).into_response()
+        (gzip, Body::new(Packed::new(&document))).into_response()
     } else {
         Body::new(Unpacked::new(document)).into_response()
     };

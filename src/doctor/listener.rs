@@ -29,8 +29,9 @@ pub fn handed_over() -> Finding {
 /// Looks at each address of each name.
 pub fn check(names: &[Vec<SocketAddr>], telemetry_path: &str) -> Vec<Finding> {
     let of_name = |addresses: &Vec<SocketAddr>| {
-        let is_here =
-            |address: &SocketAddr| !try_bind(*address).is_err_and(|error| is_missing_address(&error));
+        let is_here = |address: &SocketAddr| {
+            !try_bind(*address).is_err_and(|error| is_missing_address(&error))
+        };
         let serves = addresses.iter().any(is_here);
         let found = addresses.iter().map(|address| of_address(*address, telemetry_path, serves));
         found.collect::<Vec<_>>()

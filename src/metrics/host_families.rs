@@ -1,6 +1,6 @@
 //! Families that only a host's own devices have.
 
-use exposition::{Family, Header, MetricType, Samples};
+use exposition::{Family, Header, MetricType, Samples, counter, gauge};
 use fabric_observation::host::PortTally;
 use rdma_host::model::cm::Group;
 use rdma_host::model::event::EventKind;
@@ -35,24 +35,22 @@ type WriteEvents = fn(&PortEvents<'_>, &mut Samples<'_>);
 type WriteNetdev = fn(&&Netdev, &mut Samples<'_>);
 
 pub(super) const DEVICES: &[(Family, WriteDevice)] = &[
-    (
-        Family::gauge(
-            "infiniband_device_info",
-            &[
-                "fabric",
-                "guid",
-                "device",
-                "node",
-                "node_type",
-                "system_guid",
-                "firmware",
-                "hardware",
-                "board",
-                "hca_type",
-                "driver",
-            ],
-            "What an RDMA device of this host is, as a series that is always 1.",
-        ),
+    gauge(
+        "infiniband_device_info",
+        &[
+            "fabric",
+            "guid",
+            "device",
+            "node",
+            "node_type",
+            "system_guid",
+            "firmware",
+            "hardware",
+            "board",
+            "hca_type",
+            "driver",
+        ],
+        "What an RDMA device of this host is, as a series that is always 1.",
         |device, samples| {
             let about = &device.about;
             samples.label("node", &about.description);
@@ -67,12 +65,10 @@ pub(super) const DEVICES: &[(Family, WriteDevice)] = &[
             samples.value(1);
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_device_refused_files",
-            DEVICE_LABELS,
-            "Files of the device that gave no value when they were last read, and are left alone for a while.",
-        ),
+    gauge(
+        "infiniband_device_refused_files",
+        DEVICE_LABELS,
+        "Files of the device that gave no value when they were last read, and are left alone for a while.",
         |device, samples| {
             if device.answers {
                 samples.value(device.refused as u64);
@@ -91,12 +87,10 @@ pub(super) const PORT_VALUES: [fn(&Port) -> Option<u64>; PORT_STATES.len()] = [
     |_| None,
 ];
 
-pub(super) const PORTS: &[(Family, WritePort)] = &[(
-    Family::gauge(
-        "infiniband_device_port_info",
-        &["fabric", "guid", "port", "device", "link_layer", "lid", "sm_lid", "speed", "width"],
-        "What a port of this host is at present, as a series that is always 1.",
-    ),
+pub(super) const PORTS: &[(Family, WritePort)] = &[gauge(
+    "infiniband_device_port_info",
+    &["fabric", "guid", "port", "device", "link_layer", "lid", "sm_lid", "speed", "width"],
+    "What a port of this host is at present, as a series that is always 1.",
     |item, samples| {
         let port = item.port;
         samples.label("link_layer", &port.link_layer);
@@ -109,54 +103,44 @@ pub(super) const PORTS: &[(Family, WritePort)] = &[(
 )];
 
 pub(super) const NETDEVS: &[(Family, WriteNetdev)] = &[
-    (
-        Family::gauge(
-            "infiniband_netdev_info",
-            &["fabric", "guid", "port", "device", "netdev", "operstate", "ipoib_mode"],
-            "A network interface of a port, IPoIB or the Ethernet side of RoCE, as a series that is always 1.",
-        ),
+    gauge(
+        "infiniband_netdev_info",
+        &["fabric", "guid", "port", "device", "netdev", "operstate", "ipoib_mode"],
+        "A network interface of a port, IPoIB or the Ethernet side of RoCE, as a series that is always 1.",
         |netdev, samples| {
             samples.label("operstate", &netdev.operstate);
             samples.label("ipoib_mode", netdev.ipoib.map_or("", IpoibMode::label));
             samples.value(1);
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_netdev_up",
-            NETDEV_LABELS,
-            "Whether the interface's operational state is up.",
-        ),
+    gauge(
+        "infiniband_netdev_up",
+        NETDEV_LABELS,
+        "Whether the interface's operational state is up.",
         |netdev, samples| {
             if !netdev.operstate.is_empty() {
                 samples.value((netdev.operstate == "up").into());
             }
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_netdev_mtu_bytes",
-            NETDEV_LABELS,
-            "The largest packet that the interface takes.",
-        ),
+    gauge(
+        "infiniband_netdev_mtu_bytes",
+        NETDEV_LABELS,
+        "The largest packet that the interface takes.",
         |netdev, samples| samples.value_if_known(netdev.mtu),
     ),
-    (
-        Family::gauge(
-            "infiniband_netdev_ipoib_datagram",
-            NETDEV_LABELS,
-            "1 if IPoIB sends datagrams, 0 if it is in connected mode; datagrams with an MTU of 2044 cost most of the bandwidth.",
-        ),
+    gauge(
+        "infiniband_netdev_ipoib_datagram",
+        NETDEV_LABELS,
+        "1 if IPoIB sends datagrams, 0 if it is in connected mode; datagrams with an MTU of 2044 cost most of the bandwidth.",
         |netdev, samples| {
             samples.value_if_known(netdev.ipoib.map(|mode| (mode == IpoibMode::Datagram).into()));
         },
     ),
-    (
-        Family::counter(
-            "infiniband_netdev_carrier_changes",
-            NETDEV_LABELS,
-            "Times the interface's carrier came or went.",
-        ),
+    counter(
+        "infiniband_netdev_carrier_changes",
+        NETDEV_LABELS,
+        "Times the interface's carrier came or went.",
         |netdev, samples| samples.value_if_known(netdev.carrier_changes),
     ),
 ];
@@ -188,12 +172,10 @@ pub(super) const LINK_LOSSES: Family = Family::counter(
     "Times that the port stopped being Active, heard or seen, its driver going included: one that is shorter than any look counts, too.",
 );
 pub(super) const EVENTS: &[(Family, WriteEvents)] = &[
-    (
-        Family::counter(
-            "infiniband_port_events",
-            EVENT_LABELS,
-            "Asynchronous events of the port, or of the whole device, since the exporter began.",
-        ),
+    counter(
+        "infiniband_port_events",
+        EVENT_LABELS,
+        "Asynchronous events of the port, or of the whole device, since the exporter began.",
         |item, samples| {
             for kind in EventKind::ALL {
                 let (count, _) = item.tally.of(*kind);
@@ -205,12 +187,10 @@ pub(super) const EVENTS: &[(Family, WriteEvents)] = &[
             }
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_port_event_timestamp_seconds",
-            EVENT_LABELS,
-            "When the latest event of each kind came in, in seconds since 1970.",
-        ),
+    gauge(
+        "infiniband_port_event_timestamp_seconds",
+        EVENT_LABELS,
+        "When the latest event of each kind came in, in seconds since 1970.",
         |item, samples| {
             for kind in EventKind::ALL {
                 if let (_, Some(last)) = item.tally.of(*kind) {

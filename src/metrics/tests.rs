@@ -178,7 +178,7 @@ fn gzip_unpacks_to_the_plain_text() {
     // Without procfs nothing moves between two renderings.
     let process = Process::new(Path::new("/nowhere"));
     let plain = collect(Unpacked::new(exposition.document(Format::OpenMetrics, &process)));
-    let packed = collect(Packed::new(exposition.document(Format::OpenMetrics, &process)));
+    let packed = collect(Packed::new(&exposition.document(Format::OpenMetrics, &process)));
     let mut unpacked = Vec::new();
     flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
     assert!(plain == unpacked);

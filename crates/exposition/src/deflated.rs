@@ -9,10 +9,10 @@ use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
 
 /// gzip's magic, deflate, no flags, no time, fastest, unknown system.
-pub const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
+pub(crate) const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
 
 /// The empty block that ends a deflate stream: final, fixed codes, end of block.
-const LAST_BLOCK: [u8; 2] = [0x03, 0x00];
+pub(crate) const LAST_BLOCK: [u8; 2] = [0x03, 0x00];
 
 /// How many bytes of text are collected before they are compressed.
 const CHUNK: usize = 64 * 1024;
@@ -22,8 +22,8 @@ const CHUNK: usize = 64 * 1024;
 pub struct Block {
     /// The deflated bytes.
     pub bytes: Bytes,
-    crc: crc32fast::Hasher,
-    plain_len: u64,
+    pub(crate) crc: crc32fast::Hasher,
+    pub(crate) plain_len: u64,
 }
 
 impl Block {
@@ -131,49 +131,16 @@ impl std::fmt::Debug for BlockWriter {
     }
 }
 
-/// Checksum and length of a stream of blocks.
-#[derive(Clone, Debug, Default)]
-pub struct Trailer {
-    crc: crc32fast::Hasher,
-    plain_len: u64,
-}
-
-impl Trailer {
-    /// Adds the next block.
-    pub fn add(&mut self, block: &Block) {
-        self.crc.combine(&block.crc);
-        self.plain_len += block.plain_len;
-    }
-
-    /// The length of the plain text.
-    pub fn plain_len(&self) -> u64 {
-        self.plain_len
-    }
-
-    /// The bytes that end a gzip stream of these blocks.
-    pub fn gzip_end(&self) -> Bytes {
-        let mut end = LAST_BLOCK.to_vec();
-        end.extend_from_slice(&self.crc.clone().finalize().to_le_bytes());
-        // The length is kept modulo 2^32.
-        end.extend_from_slice(&(self.plain_len as u32).to_le_bytes());
-        end.into()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Document;
     use std::io::Read;
 
     fn gzip(blocks: &[Block]) -> Vec<u8> {
-        let mut trailer = Trailer::default();
-        let mut bytes = GZIP_HEADER.to_vec();
-        for block in blocks {
-            trailer.add(block);
-            bytes.extend_from_slice(&block.bytes);
-        }
-        bytes.extend_from_slice(&trailer.gzip_end());
-        bytes
+        let mut document = Document::default();
+        blocks.iter().for_each(|block| document.push(block));
+        document.gzip_pieces().flatten().collect()
     }
 
     fn unpacked(bytes: &[u8]) -> String {

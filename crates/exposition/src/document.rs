@@ -7,39 +7,50 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use flate2::bufread::DeflateDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::{Decompress, FlushDecompress};
 use http_body::{Body, Frame, SizeHint};
 
-use super::deflated::{Block, GZIP_HEADER, Trailer};
+use super::deflated::{Block, GZIP_HEADER, LAST_BLOCK};
 
 /// A whole exposition, compressed.
 #[derive(Debug, Default)]
 pub struct Document {
     /// Deflated pieces; one after the other they are one stream.
     pieces: VecDeque<Bytes>,
-    trailer: Trailer,
+    crc: crc32fast::Hasher,
+    plain_len: u64,
 }
 
 impl Document {
     /// Adds a block at the end.
     pub fn push(&mut self, block: &Block) {
         self.pieces.push_back(block.bytes.clone());
-        self.trailer.add(block);
+        self.crc.combine(&block.crc);
+        self.plain_len += block.plain_len;
     }
 
     /// The plain text.
     pub fn to_text(&self) -> io::Result<String> {
-        let mut deflated: Vec<u8> = self.pieces.iter().flatten().copied().collect();
-        deflated.extend(self.trailer.gzip_end());
         let mut text = String::new();
-        DeflateDecoder::new(&deflated[..]).read_to_string(&mut text)?;
+        let gzip: Vec<u8> = self.gzip_pieces().flatten().collect();
+        GzDecoder::new(&gzip[..]).read_to_string(&mut text)?;
         Ok(text)
     }
 
     /// How many bytes the plain text has.
     pub fn plain_len(&self) -> u64 {
-        self.trailer.plain_len()
+        self.plain_len
+    }
+
+    /// The pieces of a gzip stream.
+    pub(crate) fn gzip_pieces(&self) -> impl Iterator<Item = Bytes> {
+        let mut end = LAST_BLOCK.to_vec();
+        end.extend_from_slice(&self.crc.clone().finalize().to_le_bytes());
+        // The length is kept modulo 2^32.
+        end.extend_from_slice(&(self.plain_len as u32).to_le_bytes());
+        let header = std::iter::once(Bytes::from_static(&GZIP_HEADER));
+        header.chain(self.pieces.iter().cloned()).chain([end.into()])
     }
 }
 
@@ -52,10 +63,8 @@ pub struct Packed {
 
 impl Packed {
     /// The gzip stream of a document.
-    pub fn new(document: Document) -> Self {
-        let mut pieces = document.pieces;
-        pieces.push_front(Bytes::from_static(&GZIP_HEADER));
-        pieces.push_back(document.trailer.gzip_end());
+    pub fn new(document: &Document) -> Self {
+        let pieces: VecDeque<Bytes> = document.gzip_pieces().collect();
         let left = pieces.iter().map(|piece| piece.len() as u64).sum();
         Packed { pieces, left }
     }

@@ -60,19 +60,30 @@ impl Family {
         Family { name, kind: MetricType::Counter, labels, help }
     }
 
-    /// A histogram.
-    pub const fn histogram(
-        name: &'static str,
-        labels: &'static [&'static str],
-        help: &'static str,
-    ) -> Self {
-        Family { name, kind: MetricType::Histogram, labels, help }
-    }
-
     /// The name of its samples.
     pub fn sample_name(&self) -> String {
         Header::from(*self).sample_name()
     }
+}
+
+/// A gauge with what writes its samples: an entry of a table.
+pub const fn gauge<W>(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+    write: W,
+) -> (Family, W) {
+    (Family::gauge(name, labels, help), write)
+}
+
+/// A counter with what writes its samples: an entry of a table. Its name lacks `_total`.
+pub const fn counter<W>(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+    write: W,
+) -> (Family, W) {
+    (Family::counter(name, labels, help), write)
 }
 
 /// The units that names end in.

@@ -6,7 +6,7 @@
 //! together to a [`Document`], which is served as gzip without compressing anything again.
 //!
 //! ```
-//! use exposition::{Block, Document, Family, Format, Labelled, Parts, Samples};
+//! use exposition::{Block, Document, Family, Format, Labelled, Parts, Samples, counter, gauge};
 //!
 //! struct Disk {
 //!     name: &'static str,
@@ -14,11 +14,11 @@
 //!     reads: Option<u64>,
 //! }
 //!
-//! const FAMILIES: [(Family, fn(&Disk, &mut Samples<'_>)); 2] = [
-//!     (Family::gauge("disk_used_bytes", &["disk"], "Bytes in use."), |disk, samples| {
+//! const FAMILIES: &[(Family, fn(&Disk, &mut Samples<'_>))] = &[
+//!     gauge("disk_used_bytes", &["disk"], "Bytes in use.", |disk, samples| {
 //!         samples.value(disk.used);
 //!     }),
-//!     (Family::counter("disk_reads", &["disk"], "Reads."), |disk, samples| {
+//!     counter("disk_reads", &["disk"], "Reads.", |disk, samples| {
 //!         samples.value_if_known(disk.reads);
 //!     }),
 //! ];
@@ -34,7 +34,7 @@
 //!     });
 //! }
 //! let mut parts = Parts::<Vec<u8>>::default();
-//! parts.each(&FAMILIES, &disks);
+//! parts.each(FAMILIES, &disks);
 //!
 //! let mut text = Vec::new();
 //! for part in parts.finish() {
@@ -67,9 +67,9 @@ mod negotiate;
 mod parts;
 mod samples;
 
-pub use deflated::{Block, BlockWriter, Trailer};
+pub use deflated::{Block, BlockWriter};
 pub use document::{Document, Packed, Unpacked};
-pub use family::{Family, Header, Labels, MetricType};
+pub use family::{Family, Header, Labels, MetricType, counter, gauge};
 pub use negotiate::{accepts_gzip, format};
 pub use parts::{FamilyWriter, Output, Part, Parts, join};
 pub use samples::{Labelled, Samples, Value, WriteSamples};

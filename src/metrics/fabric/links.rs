@@ -1,6 +1,6 @@
 //! Families of links: info, verdict, repair and outages.
 
-use exposition::{Family, Samples};
+use exposition::{Family, MetricType, Samples, counter, gauge};
 use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP};
 use ib_fabric::Snapshot;
 use ib_health::LinkFindings;
@@ -35,12 +35,10 @@ pub(super) const LINKS: &[(Family, WriteLink)] = &[
         samples.label_if_known("width", status.and_then(|it| it.width).map(|it| it.label()));
         samples.value(1);
     }),
-    (
-        Family::gauge(
-            "infiniband_link_verdict",
-            &["fabric", "link", "reason"],
-            "What a cable comes to, a series for each reason with what it weighs: 0 ok, 1 unknown, 2 watch, 3 bad. The greatest is the verdict: max by (fabric, link). Without a reason it is none; recent is what is over, and not for long enough.",
-        ),
+    gauge(
+        "infiniband_link_verdict",
+        &["fabric", "link", "reason"],
+        "What a cable comes to, a series for each reason with what it weighs: 0 ok, 1 unknown, 2 watch, 3 bad. The greatest is the verdict: max by (fabric, link). Without a reason it is none; recent is what is over, and not for long enough.",
         |link, samples| {
             let (verdict, reasons) = (link.findings.verdict, &link.findings.reasons);
             for (reason, weight) in reasons.iter() {
@@ -57,20 +55,16 @@ pub(super) const LINKS: &[(Family, WriteLink)] = &[
             }
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_link_verdict_timestamp_seconds",
-            LINK_LABELS,
-            "Since when the verdict has been what it is, in seconds since 1970.",
-        ),
+    gauge(
+        "infiniband_link_verdict_timestamp_seconds",
+        LINK_LABELS,
+        "Since when the verdict has been what it is, in seconds since 1970.",
         |link, samples| samples.seconds(link.snapshot.anchor.unix_seconds_of(link.findings.since)),
     ),
-    (
-        Family::gauge(
-            "infiniband_link_repair",
-            &["fabric", "link", "repair"],
-            "What to try first, as a series that is always 1: reseat, swap_cable, swap_transceiver, look_upstream, look_at_host or nothing.",
-        ),
+    gauge(
+        "infiniband_link_repair",
+        &["fabric", "link", "repair"],
+        "What to try first, as a series that is always 1: reseat, swap_cable, swap_transceiver, look_upstream, look_at_host or nothing.",
         |link, samples| {
             if let Some(repair) = link.findings.repair {
                 samples.label("repair", repair.label()).value(1);
@@ -78,20 +72,16 @@ pub(super) const LINKS: &[(Family, WriteLink)] = &[
         },
     ),
     (LINK_UP, |link, samples| samples.value_if_known(link.findings.up.map(u64::from))),
-    (
-        Family::counter(
-            "infiniband_link_flaps",
-            LINK_LABELS,
-            "Losses of the link that nobody expected; one that both ends tell is one.",
-        ),
+    counter(
+        "infiniband_link_flaps",
+        LINK_LABELS,
+        "Losses of the link that nobody expected; one that both ends tell is one.",
         |link, samples| samples.value(link.findings.outages.flaps.into()),
     ),
-    (
-        Family::counter(
-            "infiniband_link_expected_outages",
-            &["fabric", "link", "cause"],
-            "Losses of the link with which nothing is wrong: a node at its end was rebooted, or somebody works on it (reboot, maintenance).",
-        ),
+    counter(
+        "infiniband_link_expected_outages",
+        &["fabric", "link", "cause"],
+        "Losses of the link with which nothing is wrong: a node at its end was rebooted, or somebody works on it (reboot, maintenance).",
         |link, samples| {
             for cause in Expected::ALL {
                 samples.label("cause", cause.label());
@@ -99,52 +89,40 @@ pub(super) const LINKS: &[(Family, WriteLink)] = &[
             }
         },
     ),
-    (
-        Family::counter(
-            "infiniband_link_down_seconds",
-            LINK_LABELS,
-            "How long flaps kept the link down at least: from the first to the last time each was seen down. An outage is added once the link is up and both ends have been read.",
-        ),
+    counter(
+        "infiniband_link_down_seconds",
+        LINK_LABELS,
+        "How long flaps kept the link down at least: from the first to the last time each was seen down. An outage is added once the link is up and both ends have been read.",
         |link, samples| samples.seconds(link.findings.outages.down.least.as_secs_f64()),
     ),
-    (
-        Family::counter(
-            "infiniband_link_down_max_seconds",
-            LINK_LABELS,
-            "How long flaps kept the link down at most: from the last time it was seen up before each to the first time after. A flap between two sweeps counts one interval.",
-        ),
+    counter(
+        "infiniband_link_down_max_seconds",
+        LINK_LABELS,
+        "How long flaps kept the link down at most: from the last time it was seen up before each to the first time after. A flap between two sweeps counts one interval.",
         |link, samples| samples.seconds(link.findings.outages.down.most.as_secs_f64()),
     ),
-    (
-        Family::counter(
-            "infiniband_link_expected_down_seconds",
-            LINK_LABELS,
-            "How long expected losses kept the link down at least: from the first to the last time it was seen down.",
-        ),
+    counter(
+        "infiniband_link_expected_down_seconds",
+        LINK_LABELS,
+        "How long expected losses kept the link down at least: from the first to the last time it was seen down.",
         |link, samples| samples.seconds(link.findings.outages.expected_down.least.as_secs_f64()),
     ),
-    (
-        Family::counter(
-            "infiniband_link_expected_down_max_seconds",
-            LINK_LABELS,
-            "How long expected losses kept the link down at most: from the last time it was seen up before each to the first time after.",
-        ),
+    counter(
+        "infiniband_link_expected_down_max_seconds",
+        LINK_LABELS,
+        "How long expected losses kept the link down at most: from the last time it was seen up before each to the first time after.",
         |link, samples| samples.seconds(link.findings.outages.expected_down.most.as_secs_f64()),
     ),
-    (
-        Family::counter(
-            "infiniband_link_recoveries",
-            LINK_LABELS,
-            "Times that the link retrained by itself.",
-        ),
+    counter(
+        "infiniband_link_recoveries",
+        LINK_LABELS,
+        "Times that the link retrained by itself.",
         |link, samples| samples.value(link.findings.outages.recoveries.into()),
     ),
-    (
-        Family::gauge(
-            "infiniband_link_last_change_timestamp_seconds",
-            LINK_LABELS,
-            "When the link went down or came up last, in seconds since 1970; absent if it never did.",
-        ),
+    gauge(
+        "infiniband_link_last_change_timestamp_seconds",
+        LINK_LABELS,
+        "When the link went down or came up last, in seconds since 1970; absent if it never did.",
         |link, samples| {
             if let Some(last) = link.findings.outages.last_change {
                 samples.seconds(link.snapshot.anchor.unix_seconds_of(last));
@@ -152,11 +130,12 @@ pub(super) const LINKS: &[(Family, WriteLink)] = &[
         },
     ),
     (
-        Family::histogram(
-            "infiniband_link_outage_seconds",
-            LINK_LABELS,
-            "How long flaps were, for links that were seen down: the middle between the least and the most that is possible. A flap between two sweeps, which only LinkDowned shows, is not in it.",
-        ),
+        Family {
+            name: "infiniband_link_outage_seconds",
+            kind: MetricType::Histogram,
+            labels: LINK_LABELS,
+            help: "How long flaps were, for links that were seen down: the middle between the least and the most that is possible. A flap between two sweeps, which only LinkDowned shows, is not in it.",
+        },
         |link, samples| {
             let outages = &link.findings.outages;
             let all: u64 = outages.lengths.iter().copied().map(u64::from).sum();

@@ -12,7 +12,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use exposition::{Block, BlockWriter, Family, Header, Labelled, Labels, Part, Parts, Samples};
+use exposition::{
+    Block, BlockWriter, Family, Header, Labelled, Labels, Part, Parts, Samples, gauge,
+};
 use fabric_observation::Observation;
 use fabric_observation::families::{NODE_UP, PORT_INFO, counter_header};
 use ib_fabric::{NodeIndex, PortIndex, Snapshot};
@@ -29,12 +31,10 @@ const PORT_LABELS: &[&str] = &["fabric", "guid", "port"];
 type WriteNode = fn(&NodeItem<'_>, &mut Samples<'_>);
 
 const NODES: &[(Family, WriteNode)] = &[
-    (
-        Family::gauge(
-            "infiniband_node_info",
-            &["fabric", "guid", "node", "node_type", "vendor_id", "device_id", "lid"],
-            "What a node is and is called, as a series that is always 1.",
-        ),
+    gauge(
+        "infiniband_node_info",
+        &["fabric", "guid", "node", "node_type", "vendor_id", "device_id", "lid"],
+        "What a node is and is called, as a series that is always 1.",
         |item, samples| {
             let (fabric, node) = (&item.snapshot.fabric, item.snapshot.fabric.node(item.node));
             samples.label("node", &node.name);

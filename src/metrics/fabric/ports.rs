@@ -1,6 +1,6 @@
 //! Families of ports: how their counters fared, bit errors by direction of a link, congestion.
 
-use exposition::{Family, Samples};
+use exposition::{Family, Samples, counter, gauge};
 use ib_fabric::{Fabric, PortIndex};
 use ib_health::bit_errors::Window;
 use ib_health::congestion::{Region, Role};
@@ -40,12 +40,10 @@ const REGION_LABELS: &[&str] = &["fabric", "root_guid", "root_port"];
 
 /// How counters fared, of fabrics and of the host.
 pub(in crate::metrics) const COUNTING: &[(Family, WriteCounted)] = &[
-    (
-        Family::gauge(
-            "infiniband_port_counter_saturated",
-            &["fabric", "guid", "port", "counter"],
-            "1 while a counter's field is full and counts no further, 0 if it was so before; from then on its total is a lower bound. Absent for counters that never were.",
-        ),
+    gauge(
+        "infiniband_port_counter_saturated",
+        &["fabric", "guid", "port", "counter"],
+        "1 while a counter's field is full and counts no further, 0 if it was so before; from then on its total is a lower bound. Absent for counters that never were.",
         |counted, samples| {
             let counting = counted.counting;
             if !counting.was_any_saturated() {
@@ -57,31 +55,25 @@ pub(in crate::metrics) const COUNTING: &[(Family, WriteCounted)] = &[
             }
         },
     ),
-    (
-        Family::counter(
-            "infiniband_port_impossible_readings",
-            PORT_LABELS,
-            "Values of a port's counters that were dropped because they are impossible: 2^63 or more, or more than the link can have carried since the reading before. Absent for ports that never had one.",
-        ),
+    counter(
+        "infiniband_port_impossible_readings",
+        PORT_LABELS,
+        "Values of a port's counters that were dropped because they are impossible: 2^63 or more, or more than the link can have carried since the reading before. Absent for ports that never had one.",
         |counted, samples| {
             let times = u64::from(counted.counting.impossible_readings);
             samples.value_if_known(Some(times).filter(|times| *times > 0));
         },
     ),
-    (
-        Family::counter(
-            "infiniband_port_counter_resets",
-            PORT_LABELS,
-            "Times that a port's counters fell: somebody cleared them, or the device was reset.",
-        ),
+    counter(
+        "infiniband_port_counter_resets",
+        PORT_LABELS,
+        "Times that a port's counters fell: somebody cleared them, or the device was reset.",
         |counted, samples| samples.value(counted.counting.resets.into()),
     ),
-    (
-        Family::gauge(
-            "infiniband_port_counter_reset_timestamp_seconds",
-            PORT_LABELS,
-            "When that was seen last, in seconds since 1970; absent if it never was.",
-        ),
+    gauge(
+        "infiniband_port_counter_reset_timestamp_seconds",
+        PORT_LABELS,
+        "When that was seen last, in seconds since 1970; absent if it never was.",
         |counted, samples| {
             if let Some(last) = counted.counting.last_reset {
                 samples.seconds(counted.anchor.unix_seconds_of(last));
@@ -94,12 +86,10 @@ pub(in crate::metrics) const COUNTING: &[(Family, WriteCounted)] = &[
 const WINDOWS: [Window; 2] = [Window::Short, Window::Long];
 
 pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
-    (
-        Family::gauge(
-            "infiniband_link_bit_error_ratio",
-            WINDOW_LABELS,
-            "How many of the bits that came in at this port of a link were wrong, over a window; absent while it is too short to tell.",
-        ),
+    gauge(
+        "infiniband_link_bit_error_ratio",
+        WINDOW_LABELS,
+        "How many of the bits that came in at this port of a link were wrong, over a window; absent while it is too short to tell.",
         |port, samples| {
             for window in WINDOWS {
                 if let Some(ratio) = port.findings.bit_errors.ratio(window) {
@@ -109,12 +99,10 @@ pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
             }
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_link_bit_error_window_seconds",
-            WINDOW_LABELS,
-            "How much of the window was watched so far.",
-        ),
+    gauge(
+        "infiniband_link_bit_error_window_seconds",
+        WINDOW_LABELS,
+        "How much of the window was watched so far.",
         |port, samples| {
             for window in WINDOWS {
                 let measured = port.findings.bit_errors.windows[window as usize];
@@ -125,12 +113,10 @@ pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
             }
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_link_bit_error_ratio_limit",
-            &["fabric", "link", "guid", "port"],
-            "The bit error ratio that is too much for this link.",
-        ),
+    gauge(
+        "infiniband_link_bit_error_ratio_limit",
+        &["fabric", "link", "guid", "port"],
+        "The bit error ratio that is too much for this link.",
         |port, samples| {
             let limit = port.findings.bit_errors.limit;
             if limit > 0.0 {
@@ -138,24 +124,20 @@ pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
             }
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_link_pre_fec_bit_error_ratio",
-            &["fabric", "link", "guid", "port"],
-            "How many of the bits that came in at this port of a link error correction had to correct, in the latest 2 to 4 minutes. Absent while its counter is full: then the verdict has the reason counter_saturated, and pages and API have the last ratio that is known, and when it was measured.",
-        ),
+    gauge(
+        "infiniband_link_pre_fec_bit_error_ratio",
+        &["fabric", "link", "guid", "port"],
+        "How many of the bits that came in at this port of a link error correction had to correct, in the latest 2 to 4 minutes. Absent while its counter is full: then the verdict has the reason counter_saturated, and pages and API have the last ratio that is known, and when it was measured.",
         |port, samples| {
             if let Some(mended) = port.findings.bit_errors.mended.filter(|it| !it.stale) {
                 samples.ratio(mended.ratio);
             }
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_link_pre_fec_bit_error_ratio_limit",
-            &["fabric", "link", "guid", "port"],
-            "The ratio of bits to be corrected that is too much for this link.",
-        ),
+    gauge(
+        "infiniband_link_pre_fec_bit_error_ratio_limit",
+        &["fabric", "link", "guid", "port"],
+        "The ratio of bits to be corrected that is too much for this link.",
         |port, samples| {
             if let Some(mended) = port.findings.bit_errors.mended {
                 samples.ratio(mended.limit);
@@ -165,12 +147,10 @@ pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
 ];
 
 pub(super) const PORTS: &[(Family, WriteJudged)] = &[
-    (
-        Family::gauge(
-            "infiniband_port_transmit_wait_ratio",
-            &["fabric", "guid", "port", "tick"],
-            "Share of the time between the two latest readings in which the port had data and no credit to send it with, 0 to 1. Where the device does not tell how long its tick is, one is assumed (tick: device, assumed).",
-        ),
+    gauge(
+        "infiniband_port_transmit_wait_ratio",
+        &["fabric", "guid", "port", "tick"],
+        "Share of the time between the two latest readings in which the port had data and no credit to send it with, 0 to 1. Where the device does not tell how long its tick is, one is assumed (tick: device, assumed).",
         |port, samples| {
             if let Some(wait) = port.findings.wait {
                 samples.label("tick", if wait.tick_told { "device" } else { "assumed" });
@@ -178,12 +158,10 @@ pub(super) const PORTS: &[(Family, WriteJudged)] = &[
             }
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_port_congestion",
-            &["fabric", "guid", "port", "role", "root_guid", "root_port"],
-            "A port's part in a congestion, as a series that is always 1: root, whose receiver is slow, or victim, which waits because that root does.",
-        ),
+    gauge(
+        "infiniband_port_congestion",
+        &["fabric", "guid", "port", "role", "root_guid", "root_port"],
+        "A port's part in a congestion, as a series that is always 1: root, whose receiver is slow, or victim, which waits because that root does.",
         |port, samples| {
             let (role, root) = match port.findings.role {
                 Some(Role::Root) => ("root", port.port),
@@ -200,31 +178,25 @@ pub(super) const PORTS: &[(Family, WriteJudged)] = &[
 ];
 
 pub(super) const REGIONS: &[(Family, WriteRegion)] = &[
-    (
-        Family::gauge(
-            "infiniband_congestion_region_ports",
-            &["fabric", "root_guid", "root_port", "level"],
-            "How many neighbouring ports wait together, by the root that waits most, and how bad it is: low (up to 15 % of the time), medium (up to 25 %), high.",
-        ),
+    gauge(
+        "infiniband_congestion_region_ports",
+        &["fabric", "root_guid", "root_port", "level"],
+        "How many neighbouring ports wait together, by the root that waits most, and how bad it is: low (up to 15 % of the time), medium (up to 25 %), high.",
         |item, samples| {
             samples.label("level", item.region.level.label());
             samples.value(item.region.ports.into());
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_congestion_region_wait_ratio",
-            REGION_LABELS,
-            "The greatest share of time that one of them waits.",
-        ),
+    gauge(
+        "infiniband_congestion_region_wait_ratio",
+        REGION_LABELS,
+        "The greatest share of time that one of them waits.",
         |item, samples| samples.ratio(item.region.share),
     ),
-    (
-        Family::gauge(
-            "infiniband_congestion_region_start_timestamp_seconds",
-            REGION_LABELS,
-            "Since when they have been waiting, in seconds since 1970.",
-        ),
+    gauge(
+        "infiniband_congestion_region_start_timestamp_seconds",
+        REGION_LABELS,
+        "Since when they have been waiting, in seconds since 1970.",
         |item, samples| samples.seconds(item.anchor.unix_seconds_of(item.region.since)),
     ),
 ];

@@ -1,7 +1,7 @@
 //! Families of subnet managers: how many there are in each state, what each reports, and how often another
 //! one became the master.
 
-use exposition::{Family, Samples};
+use exposition::{Family, Samples, counter, gauge};
 use fabric_observation::Observation;
 use ib_fabric::subnet::{ManagerState, SubnetManager};
 
@@ -10,12 +10,10 @@ const MANAGER_LABELS: &[&str] = &["fabric", "guid", "port"];
 type WriteFabric = fn(&&Observation, &mut Samples<'_>);
 
 pub(super) const FAMILIES: &[(Family, WriteFabric)] = &[
-    (
-        Family::gauge(
-            "infiniband_subnet_managers",
-            &["fabric", "state"],
-            "Subnet managers that answered in the latest sweep, by state: master, standby, discovering or not_active. Absent where it is not known.",
-        ),
+    gauge(
+        "infiniband_subnet_managers",
+        &["fabric", "state"],
+        "Subnet managers that answered in the latest sweep, by state: master, standby, discovering or not_active. Absent where it is not known.",
         |observation, samples| {
             if let Some(managers) = managers(observation) {
                 for state in ManagerState::ALL.into_iter().rev() {
@@ -25,36 +23,28 @@ pub(super) const FAMILIES: &[(Family, WriteFabric)] = &[
             }
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_subnet_manager_state",
-            MANAGER_LABELS,
-            "SMState of the subnet manager at a port: 0 not active, 1 discovering, 2 standby, 3 master.",
-        ),
+    gauge(
+        "infiniband_subnet_manager_state",
+        MANAGER_LABELS,
+        "SMState of the subnet manager at a port: 0 not active, 1 discovering, 2 standby, 3 master.",
         |observation, samples| each(observation, samples, |it| it.state as u64),
     ),
-    (
-        Family::gauge(
-            "infiniband_subnet_manager_priority",
-            MANAGER_LABELS,
-            "Priority of the subnet manager at a port, 0 to 15: the highest is to be the master, and among equals the one with the lowest port GUID.",
-        ),
+    gauge(
+        "infiniband_subnet_manager_priority",
+        MANAGER_LABELS,
+        "Priority of the subnet manager at a port, 0 to 15: the highest is to be the master, and among equals the one with the lowest port GUID.",
         |observation, samples| each(observation, samples, |it| it.priority.into()),
     ),
-    (
-        Family::counter(
-            "infiniband_subnet_manager_activity",
-            MANAGER_LABELS,
-            "ActCount of the subnet manager at a port, 32 bits: goes up while it works, and stands still when it hangs.",
-        ),
+    counter(
+        "infiniband_subnet_manager_activity",
+        MANAGER_LABELS,
+        "ActCount of the subnet manager at a port, 32 bits: goes up while it works, and stands still when it hangs.",
         |observation, samples| each(observation, samples, |it| it.activity.into()),
     ),
-    (
-        Family::counter(
-            "infiniband_subnet_manager_changes",
-            &["fabric"],
-            "Times that another subnet manager became the master.",
-        ),
+    counter(
+        "infiniband_subnet_manager_changes",
+        &["fabric"],
+        "Times that another subnet manager became the master.",
         |observation, samples| samples.value(observation.tally.mastership.changes()),
     ),
 ];

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use exposition::{Family, Labelled, Part, Parts, Samples};
+use exposition::{Family, Labelled, Part, Parts, Samples, gauge};
 use fabric_observation::{Collector, Observation};
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
@@ -25,12 +25,10 @@ const STATES: [&str; 2] = ["up", "down"];
 type WriteSummary = fn(&&Summary, &mut Samples<'_>);
 
 const FAMILIES: &[(Family, WriteSummary)] = &[
-    (
-        Family::gauge(
-            "infiniband_fabric_links",
-            &["fabric", "verdict"],
-            "Links by verdict: ok, unknown, watch or bad; all four are always there. Absent before the first judgement, after a sweep that brought nothing, and while the latest sweep is older than 4 intervals and a minute: 0 means that links were judged and none is so.",
-        ),
+    gauge(
+        "infiniband_fabric_links",
+        &["fabric", "verdict"],
+        "Links by verdict: ok, unknown, watch or bad; all four are always there. Absent before the first judgement, after a sweep that brought nothing, and while the latest sweep is older than 4 intervals and a minute: 0 means that links were judged and none is so.",
         |summary, samples| {
             for (verdict, count) in Verdict::ALL.iter().zip(summary.links) {
                 samples.label("verdict", verdict.label());
@@ -38,12 +36,10 @@ const FAMILIES: &[(Family, WriteSummary)] = &[
             }
         },
     ),
-    (
-        Family::gauge(
-            "infiniband_fabric_nodes",
-            &["fabric", "node_type", "state"],
-            "Nodes by type (ca, switch, router, aggregation_node) and state (up, down), as infiniband_node_up says; all of them are always there. Absent when infiniband_fabric_links is.",
-        ),
+    gauge(
+        "infiniband_fabric_nodes",
+        &["fabric", "node_type", "state"],
+        "Nodes by type (ca, switch, router, aggregation_node) and state (up, down), as infiniband_node_up says; all of them are always there. Absent when infiniband_fabric_links is.",
         |summary, samples| {
             for (kind, counts) in KINDS.iter().zip(summary.nodes) {
                 for (state, count) in STATES.iter().zip(counts) {
