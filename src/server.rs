@@ -24,25 +24,30 @@ use fabric_history::question::DUMP;
 /// The parameters that select collectors in other exporters (node_exporter).
 const COLLECTOR_FILTERS: [&str; 2] = ["collect[]", "exclude[]"];
 
-/// What the handlers share.
+/// What the routes of the exporter are made of, and what their handlers share.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct WebApp {
     latest: Latest,
     process: Process,
     telemetry_path: Arc<str>,
     archive: Archive,
 }
 
-impl Site {
+impl WebApp {
     /// One that serves the latest exposition.
     pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
-        Site { latest, process, telemetry_path: telemetry_path.into(), archive: Archive::new(None) }
+        WebApp {
+            latest,
+            process,
+            telemetry_path: telemetry_path.into(),
+            archive: Archive::new(None),
+        }
     }
 
     /// The same with the history in this file.
     #[must_use]
     pub fn with_history(self, file: Option<PathBuf>) -> Self {
-        Site { archive: Archive::new(file.map(Arc::from)), ..self }
+        WebApp { archive: Archive::new(file.map(Arc::from)), ..self }
     }
 
     /// Its routes.
@@ -90,14 +95,14 @@ async fn method_not_allowed(method: Method, uri: Uri) -> Response {
     error_response(StatusCode::METHOD_NOT_ALLOWED, &problem)
 }
 
-async fn ready(State(site): State<Site>) -> (StatusCode, String) {
-    match site.latest.borrow().unready() {
+async fn ready(State(app): State<WebApp>) -> (StatusCode, String) {
+    match app.latest.borrow().unready() {
         None => (StatusCode::OK, "ready\n".to_owned()),
         Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
     }
 }
 
-async fn metrics(State(site): State<Site>, said: Said, headers: HeaderMap) -> Response {
+async fn metrics(State(app): State<WebApp>, said: Said, headers: HeaderMap) -> Response {
     // A request for some collectors must not get all of them. Other parameters are ignored: a scrape
     // configuration may have its own (`params`).
     let pairs = said.map(|Query(pairs)| pairs).unwrap_or_default();
@@ -109,8 +114,8 @@ async fn metrics(State(site): State<Site>, said: Said, headers: HeaderMap) -> Re
     }
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let format = exposition::format(text(header::ACCEPT));
-    let exposition = Arc::clone(&site.latest.borrow());
-    let document = exposition.document(format, &site.process);
+    let exposition = Arc::clone(&app.latest.borrow());
+    let document = exposition.document(format, &app.process);
     let mut response = if exposition::accepts_gzip(text(header::ACCEPT_ENCODING)) {
         let gzip = [(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))];
         (gzip, Body::new(Packed::new(&document))).into_response()

@@ -21,7 +21,7 @@ use crate::monitor::host::HostMonitor;
 use crate::monitor::{Monitor, PortNews};
 use crate::sandbox::notify::Watchdog;
 use crate::sandbox::{confine, notify};
-use crate::server::{Site, request_class};
+use crate::server::{WebApp, request_class};
 use exporter_web::{Limits, Security, Server, Sources, listen};
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
@@ -351,9 +351,9 @@ fn spawn(watcher: Watcher, farewell: Farewell) -> Result<JoinHandle<()>, Fatal> 
         .map_err(|error| Fatal::new(Exit::Failed, format!("cannot start a thread: {error}")))
 }
 
-fn site(settings: &Settings, latest: &Latest, process: &Process) -> Site {
+fn site(settings: &Settings, latest: &Latest, process: &Process) -> WebApp {
     let history = settings.history.as_ref().map(|history| history.file.clone());
-    Site::new(latest.clone(), process.clone(), &settings.telemetry_path).with_history(history)
+    WebApp::new(latest.clone(), process.clone(), &settings.telemetry_path).with_history(history)
 }
 
 /// Lets this thread, which serves or renders, stand back for those that sweep: sweeps are to be on time,

@@ -13,7 +13,7 @@ use fabric_exporter::history_sources::Api;
 use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::remote::Access;
-use fabric_exporter::server::{Site, request_class};
+use fabric_exporter::server::{WebApp, request_class};
 use fabric_history::model::Window;
 use fabric_history::question::{DUMP, PATH, window as said};
 use fabric_history::source::{Detail, Wanted};
@@ -55,7 +55,7 @@ impl Served {
             let address = listener.local_addr().unwrap().to_string();
             let exposition = Arc::new(Exposition::render(Board::default()));
             let (_, latest) = tokio::sync::watch::channel(exposition);
-            let site = Site::new(latest, Process::new(Path::new("/proc")), "/metrics");
+            let site = WebApp::new(latest, Process::new(Path::new("/proc")), "/metrics");
             let (security, _) = Security::load(None).unwrap();
             let server = Server::new(Arc::new(security), limits, request_class);
             server.serve(listener, site.with_history(Some(file.to_owned())).router());
