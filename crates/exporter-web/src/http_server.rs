@@ -158,7 +158,8 @@ async fn handle(
 ) {
     // Answers go out in few large pieces; without this the last of each could wait for 40 ms.
     let _ = stream.set_nodelay(true);
-    let deadlines = Arc::new(Deadlines::new(Instant::now(), shared.limits));
+    let connections = Arc::clone(&shared.connections);
+    let deadlines = Arc::new(Deadlines::new(Instant::now(), connections, shared.limits));
     let handled = async {
         let Some(tls) = shared.security.tls() else {
             return serve_http(stream, peer, router, &shared, &deadlines, stop).await;

@@ -16,7 +16,7 @@ use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::limits::Limits;
+use super::limits::{Connections, Limits};
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,7 @@ enum Phase {
 #[derive(Debug)]
 struct State {
     phase: Phase,
+    since: Instant,
     /// When the phase has to be over; `None` if it may last for ever.
     until: Option<Instant>,
     /// Since when the client reads too little, and how many bytes it has read since.
@@ -42,15 +43,16 @@ struct State {
 #[derive(Debug)]
 pub(super) struct Deadlines {
     state: Mutex<State>,
+    connections: Arc<Connections>,
     limits: Limits,
 }
 
 impl Deadlines {
     /// Those of a connection whose first request has to be there within the header timeout.
-    pub fn new(now: Instant, limits: Limits) -> Self {
+    pub fn new(now: Instant, connections: Arc<Connections>, limits: Limits) -> Self {
         let until = now.checked_add(limits.header_timeout);
-        let state = State { phase: Phase::ReadingHead, until, stalled: None };
-        Deadlines { state: Mutex::new(state), limits }
+        let state = State { phase: Phase::ReadingHead, since: now, until, stalled: None };
+        Deadlines { state: Mutex::new(state), connections, limits }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -59,7 +61,7 @@ impl Deadlines {
 
     fn enter(&self, phase: Phase, now: Instant, timeout: Duration) {
         let mut state = self.state();
-        (state.phase, state.until) = (phase, now.checked_add(timeout));
+        (state.phase, state.since, state.until) = (phase, now, now.checked_add(timeout));
     }
 
     fn on_read(&self, now: Instant) {
@@ -99,11 +101,17 @@ impl Deadlines {
         if state.stalled.is_some_and(is_stalled) {
             return Some("does not take its answer");
         }
-        state.until.filter(|until| now > *until).map(|_| match state.phase {
-            Phase::ReadingHead => "asks too slowly",
-            Phase::Responding => "takes its answer too slowly",
-            Phase::Idle => "rests",
-        })
+        let is_over = state.until.is_some_and(|until| now > until);
+        match state.phase {
+            Phase::ReadingHead if is_over => Some("asks too slowly"),
+            Phase::Responding if is_over => Some("takes its answer too slowly"),
+            Phase::Idle if is_over => Some("rests"),
+            Phase::Idle if now.duration_since(state.since) > self.limits.header_timeout => self
+                .connections
+                .is_crowded(&self.limits)
+                .then_some("rests, and others may need room"),
+            _ => None,
+        }
     }
 
     /// Waits until the connection has to be closed, and returns why.
@@ -269,7 +277,7 @@ mod tests {
         let limits = Limits::default();
         let began = Instant::now();
         let at = |seconds: f64| began + Duration::from_secs_f64(seconds);
-        let deadlines = Arc::new(Deadlines::new(began, limits));
+        let deadlines = Arc::new(Deadlines::new(began, Arc::default(), limits));
         let overdue = |seconds| deadlines.overdue(at(seconds));
         assert_eq!([overdue(9.0), overdue(11.0)], [None, Some("asks too slowly")]);
         let response = deadlines.begin_response(at(5.0), limits.response_timeout);

@@ -23,7 +23,9 @@ pub struct Limits {
     /// How long a handshake with the first request's head may take, and the head of each further one
     /// from its first byte. curl takes milliseconds; across the world it is a second.
     pub header_timeout: Duration,
-    /// How long a connection may be idle between requests: two of the longest usual scrape intervals.
+    /// How long a connection may be idle between requests: two of the longest usual scrape intervals. While
+    /// more than half of the connections are open it is [`Limits::header_timeout`], so that a full server
+    /// soon has room again.
     pub idle_timeout: Duration,
     /// Within this time a client has to read [`Limits::write_stall_bytes`] of an answer, or all of it.
     pub write_stall_timeout: Duration,
@@ -110,6 +112,11 @@ impl Connections {
         *open.entry(client).or_default() += 1;
         Ok(Slot { client, connections: Arc::clone(self) })
     }
+
+    /// Whether more than half of the connections are open.
+    pub fn is_crowded(&self, limits: &Limits) -> bool {
+        self.open().values().sum::<usize>() > limits.connections / 2
+    }
 }
 
 /// An open connection among all, until it is dropped.
@@ -141,7 +148,9 @@ mod tests {
         let connections = Arc::new(Connections::default());
         let insert = |peer: &str| connections.insert(peer.parse().unwrap(), &limits);
         let first = insert("192.0.2.1").unwrap();
+        assert!(!connections.is_crowded(&limits));
         let _second = insert("::ffff:192.0.2.1").unwrap();
+        assert!(connections.is_crowded(&limits));
         assert_eq!(insert("192.0.2.1").unwrap_err(), Full::Client);
         let _other = insert("2001:db8::1").unwrap();
         assert_eq!(insert("2001:db8:0:0:ffff::9").unwrap_err(), Full::Server);

@@ -192,8 +192,8 @@ fn full_server_has_room_again_after_the_header_timeout() {
 }
 
 #[test]
-fn idle_keep_alive_connections_do_not_fill_the_server_for_good() {
-    let limits = Limits { connections: 5, idle_timeout: millis(500), ..brisk() };
+fn idle_connections_end_sooner_while_the_server_is_crowded() {
+    let limits = Limits { connections: 5, header_timeout: millis(500), ..brisk() };
     let served = Served::new(limits);
     let _idle: Vec<TcpStream> = (0..5)
         .map(|_| {
