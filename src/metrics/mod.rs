@@ -97,7 +97,9 @@ impl Exposition {
         document.push(&Block::deflate(&fresh));
         let packed = self.packed[format as usize]
             .get_or_init(|| exposition::join(&self.fabrics, &self.host, position, format));
-        packed.iter().for_each(|block| document.push(block));
+        for block in packed {
+            document.push(block);
+        }
         if format == Format::OpenMetrics {
             document.push(&Block::stored(b"# EOF\n"));
         }

@@ -33,8 +33,8 @@ enum Phase {
 struct State {
     phase: Phase,
     since: Instant,
-    /// When the phase has to be over; `None` if it may last for ever.
-    until: Option<Instant>,
+    /// How long the phase may last.
+    timeout: Duration,
     /// Since when the client reads too little, and how many bytes it has read since.
     stalled: Option<(Instant, usize)>,
 }
@@ -50,8 +50,8 @@ pub(super) struct Deadlines {
 impl Deadlines {
     /// Those of a connection whose first request has to be there within the header timeout.
     pub fn new(now: Instant, connections: Arc<Connections>, limits: Limits) -> Self {
-        let until = now.checked_add(limits.header_timeout);
-        let state = State { phase: Phase::ReadingHead, since: now, until, stalled: None };
+        let (phase, timeout) = (Phase::ReadingHead, limits.header_timeout);
+        let state = State { phase, since: now, timeout, stalled: None };
         Deadlines { state: Mutex::new(state), connections, limits }
     }
 
@@ -61,7 +61,7 @@ impl Deadlines {
 
     fn enter(&self, phase: Phase, now: Instant, timeout: Duration) {
         let mut state = self.state();
-        (state.phase, state.since, state.until) = (phase, now, now.checked_add(timeout));
+        (state.phase, state.since, state.timeout) = (phase, now, timeout);
     }
 
     fn on_read(&self, now: Instant) {
@@ -101,17 +101,15 @@ impl Deadlines {
         if state.stalled.is_some_and(is_stalled) {
             return Some("does not take its answer");
         }
-        let is_over = state.until.is_some_and(|until| now > until);
-        match state.phase {
-            Phase::ReadingHead if is_over => Some("asks too slowly"),
-            Phase::Responding if is_over => Some("takes its answer too slowly"),
-            Phase::Idle if is_over => Some("rests"),
-            Phase::Idle if now.duration_since(state.since) > self.limits.header_timeout => self
-                .connections
-                .is_crowded(&self.limits)
-                .then_some("rests, and others may need room"),
-            _ => None,
-        }
+        let timeout = match state.phase {
+            Phase::Idle if self.connections.is_crowded(&self.limits) => self.limits.header_timeout,
+            _ => state.timeout,
+        };
+        (now.duration_since(state.since) > timeout).then_some(match state.phase {
+            Phase::ReadingHead => "asks too slowly",
+            Phase::Responding => "takes its answer too slowly",
+            Phase::Idle => "rests",
+        })
     }
 
     /// Waits until the connection has to be closed, and returns why.

@@ -139,7 +139,9 @@ mod tests {
 
     fn gzip(blocks: &[Block]) -> Vec<u8> {
         let mut document = Document::default();
-        blocks.iter().for_each(|block| document.push(block));
+        for block in blocks {
+            document.push(block);
+        }
         document.gzip_pieces().flatten().collect()
     }
 
