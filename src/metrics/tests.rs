@@ -9,8 +9,8 @@ use super::*;
 use bytes::Bytes;
 use exposition::{Packed, Unpacked};
 use fabric_observation::Observation;
-use ib_fabric::assembly::FoundFabric;
-use ib_fabric::names::NodeNames;
+use ib_fabric::assembly::DiscoveredFabric;
+use ib_fabric::names::NodeNameMap;
 use ib_fabric::testing::{end, found};
 use ib_fabric::{Fabric, Snapshot};
 use ib_mad::moment::Anchor;
@@ -22,7 +22,7 @@ const HOSTILE: &str = "a\"b\\c\nd\u{fffd}";
 
 /// A switch with a hostile name, with a CA on port 1 and no cable on port 2.
 pub(super) fn snapshot() -> Snapshot {
-    let names = NodeNames::parse("0x2 \"host two\"").unwrap();
+    let names = NodeNameMap::parse("0x2 \"host two\"").unwrap();
     let mut switch = found(1, NodeKind::Switch, 2);
     switch.identity.description = HOSTILE.into();
     let status = switch.ports[2].status.as_mut().unwrap();
@@ -30,7 +30,11 @@ pub(super) fn snapshot() -> Snapshot {
     (status.width, status.speed) = (None, None);
     let nodes = vec![switch, found(2, NodeKind::Ca, 1), found(3, NodeKind::Ca, 1)];
     let fabric = Fabric::assemble(
-        FoundFabric { nodes, links: vec![(end(1, 1), end(2, 1))], ..FoundFabric::default() },
+        DiscoveredFabric {
+            nodes,
+            links: vec![(end(1, 1), end(2, 1))],
+            ..DiscoveredFabric::default()
+        },
         &names,
         Moment(0),
         None,

@@ -187,7 +187,7 @@ impl<'a> PortItem<'a> {
 struct Items<'a> {
     fabrics: Labelled<&'a Observation>,
     nodes: Labelled<NodeItem<'a>>,
-    /// Watched ports of nodes that are present.
+    /// Monitored ports of nodes that are present.
     ports: Labelled<PortItem<'a>>,
     links: Labelled<LinkItem<'a>>,
     /// Links by the port that receives.
@@ -210,7 +210,7 @@ impl<'a> Items<'a> {
             });
         }
         let item = |port: PortIndex| {
-            let is_shown = fabric.node_of(port).present() && fabric.is_watched(port);
+            let is_shown = fabric.node_of(port).present() && fabric.is_monitored(port);
             let findings = findings.ports.get(port.0 as usize);
             is_shown.then_some(PortItem { snapshot, port, findings })
         };

@@ -3,7 +3,8 @@
 
 use exposition::{Family, Samples, counter, gauge};
 use fabric_observation::Observation;
-use ib_fabric::subnet::{ManagerState, SubnetManager};
+use ib_fabric::snapshot::SubnetManager;
+use ib_mad::smp::SmState;
 
 const MANAGER_LABELS: &[&str] = &["fabric", "guid", "port"];
 
@@ -16,7 +17,7 @@ pub(super) const FAMILIES: &[(Family, WriteFabric)] = &[
         "Subnet managers that answered in the latest sweep, by state: master, standby, discovering or not_active. Absent where it is not known.",
         |observation, samples| {
             if let Some(managers) = managers(observation) {
-                for state in ManagerState::ALL.into_iter().rev() {
+                for state in SmState::ALL.into_iter().rev() {
                     samples.label("state", state.label());
                     samples.value(managers.iter().filter(|it| it.state == state).count() as u64);
                 }
@@ -39,7 +40,7 @@ pub(super) const FAMILIES: &[(Family, WriteFabric)] = &[
         "infiniband_subnet_manager_activity",
         MANAGER_LABELS,
         "ActCount of the subnet manager at a port, 32 bits: goes up while it works, and stands still when it hangs.",
-        |observation, samples| each(observation, samples, |it| it.activity.into()),
+        |observation, samples| each(observation, samples, |it| it.act_count.into()),
     ),
     counter(
         "infiniband_subnet_manager_changes",
@@ -82,11 +83,11 @@ mod tests {
     use ib_fabric::testing::end;
 
     /// The samples where these subnet managers answered: GUID, port, state and priority.
-    fn samples_of(answered: Option<&[(u64, u8, ManagerState, u8)]>) -> Vec<String> {
+    fn samples_of(answered: Option<&[(u64, u8, SmState, u8)]>) -> Vec<String> {
         let mut snapshot = snapshot();
-        let manager = |&(guid, port, state, priority): &(u64, u8, ManagerState, u8)| {
+        let manager = |&(guid, port, state, priority): &(u64, u8, SmState, u8)| {
             let port = snapshot.fabric.find(end(guid, port)).unwrap();
-            SubnetManager { port, state, priority, activity: u32::MAX }
+            SubnetManager { port, state, priority, act_count: u32::MAX }
         };
         snapshot.managers = answered.map(|answered| answered.iter().map(manager).collect());
         let snapshot = Some(snapshot);
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn each_manager_and_the_number_in_each_state() {
-        let answered = [(1, 0, ManagerState::Master, 14), (2, 1, ManagerState::Standby, 0)];
+        let answered = [(1, 0, SmState::Master, 14), (2, 1, SmState::Standby, 0)];
         let (one, two) = (
             r#"{fabric="f",guid="0x0000000000000001",port="0"}"#,
             r#"{fabric="f",guid="0x0000000000000002",port="1"}"#,
