@@ -258,24 +258,24 @@ async fn respond(
     shared: &Shared,
 ) -> (Response, Permits) {
     let limits = &shared.limits;
-    let Ok(permit) = Arc::clone(&shared.requests).try_acquire_owned() else {
-        return (
-            unavailable("too many requests are being answered: try again"),
-            Permits::default(),
-        );
-    };
     if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body_bytes) {
         // What comes next by this connection would be that body.
         let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
         let problem = "no request has a body here\n";
         let response = (StatusCode::PAYLOAD_TOO_LARGE, close, problem).into_response();
-        return (response, [Some(permit), None]);
+        return (response, Permits::default());
     }
-    let mut api = None;
+    let mut permits = Permits::default();
     let answered = shared.security.answer(request, peer.ip(), async |request: Request<_>| {
-        if class != RequestClass::Ready {
-            api = shared.api_permit().await;
-        }
+        // Requests that wait for one of few permits must not keep others out.
+        let api = match class {
+            RequestClass::Ready => None,
+            RequestClass::Api | RequestClass::Download => shared.api_permit().await,
+        };
+        let Ok(permit) = Arc::clone(&shared.requests).try_acquire_owned() else {
+            return unavailable("too many requests are being answered: try again");
+        };
+        permits = [Some(permit), api];
         match router.call(request.map(Body::new)).await {
             Ok(response) => response,
             Err(never) => match never {},
@@ -283,11 +283,11 @@ async fn respond(
     });
     let timeout = match class {
         RequestClass::Download => limits.download_handler_timeout,
-        _ => limits.handler_timeout,
+        RequestClass::Ready | RequestClass::Api => limits.handler_timeout,
     };
     match tokio::time::timeout(timeout, answered).await {
-        Ok(response) => (response, [Some(permit), api]),
-        Err(_) => (unavailable("this takes too long"), [Some(permit), None]),
+        Ok(response) => (response, permits),
+        Err(_) => (unavailable("this takes too long"), Permits::default()),
     }
 }
 
