@@ -1,6 +1,5 @@
-//! Whether sweeps are on time while clients do what they can: the exporter on a fabric of 60,000 ports,
-//! scraped by 200 at once, held up by 1,000 that neither ask nor read in earnest, shouted at, and asked by
-//! 1,000 a second with names and passwords that are guessed.
+//! Whether sweeps are on time under the load of clients: the exporter on a fabric of 60,000 ports with 200
+//! scrapes at once, with 1,000 slow clients, with malformed requests, and with 1,000 guessed logins a second.
 //!
 //! One situation alone: `cargo bench --bench load -- --only logins`, or `scrapes`, `slow`, `noise`.
 //!
@@ -30,26 +29,29 @@ const HOSTS: u32 = 10_000;
 /// From one sweep to the next.
 const INTERVAL: &str = "--fabric.interval=5s";
 
-/// How many sweeps each trouble is watched for.
+/// How many sweeps are measured in each situation.
 const SWEEPS: usize = 12;
 
 const SCRAPERS: usize = 200;
 const SLOW: usize = 1_000;
 const SHOUTERS: usize = 8;
 
-/// Connections that guess, and how many guesses a second they make together. Each guess has a name that no
-/// other had, so that nothing of it is remembered.
+/// From how many addresses those connect.
+const CLIENTS: usize = 16;
+
+/// Connections that guess logins, and how many guesses a second they make together. Each guess has a new
+/// name, so that it is not cached.
 const GUESSERS: usize = 128;
 const GUESSES: u64 = 1_000;
 
-/// Where those come from, and where everybody else does: the turns at checking are shared by address.
+/// The address of guesses, and that of valid logins: client addresses take turns.
 const GUESSER: [u8; 4] = [127, 0, 0, 2];
 const OTHERS: [u8; 4] = [127, 0, 0, 1];
 
 /// How many users may log in for the first time while guesses come in; one does each second.
 const NEWCOMERS: usize = 2_000;
 
-/// How a trouble went.
+/// What was measured in a situation.
 struct Phase {
     sweep: f64,
     worst: f64,
@@ -64,7 +66,7 @@ fn mib(exporter: &Exporter, field: &str) -> f64 {
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
 }
 
-/// Watches so many sweeps while `threads` do something again and again; what they count is told.
+/// Measures sweeps while `threads` repeat an action, with the sum of what that returns.
 fn phase(
     exporter: &Exporter,
     threads: usize,
@@ -85,7 +87,7 @@ fn phase(
             };
             builder.spawn_scoped(scope, run).unwrap();
         }
-        // The one that is under way did not begin under load.
+        // The sweep that is under way did not begin under load.
         let before = sweeps(&exporter.log()).len() + 1;
         took = rig::wait_until(Duration::from_secs(900), "the sweeps", || {
             std::thread::sleep(Duration::from_millis(100));
@@ -99,8 +101,9 @@ fn phase(
     Phase { sweep: median(took), worst, rss, done: done.load(Ordering::Relaxed) }
 }
 
-fn connect(exporter: &Exporter) -> Option<TcpStream> {
-    let stream = TcpStream::connect(exporter.address()).ok()?;
+/// A connection from one of some addresses: one address may have a share of all connections only.
+fn connect(exporter: &Exporter, thread: usize) -> Option<TcpStream> {
+    let stream = connect_from([127, 0, 1, 1 + (thread % CLIENTS) as u8], exporter)?;
     stream.set_read_timeout(Some(Duration::from_millis(500))).ok()?;
     stream.set_write_timeout(Some(Duration::from_millis(500))).ok()?;
     Some(stream)
@@ -110,7 +113,7 @@ fn connect(exporter: &Exporter) -> Option<TcpStream> {
 fn scrape(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
     let packed = if thread.is_multiple_of(2) { "Accept-Encoding: gzip\r\n" } else { "" };
     let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{packed}Connection: close\r\n\r\n");
-    let Some(mut stream) = connect(exporter) else { return 0 };
+    let Some(mut stream) = connect(exporter, thread) else { return 0 };
     if stream.write_all(request.as_bytes()).is_err() {
         return 0;
     }
@@ -126,7 +129,7 @@ fn scrape(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
                 first = false;
             }
             Ok(_) => {}
-            // It takes its time.
+            // It may be slow.
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Err(_) => return 0,
         }
@@ -134,9 +137,10 @@ fn scrape(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
     0
 }
 
-/// A client that sends its head bit by bit, or one that asks and does not read, until it is sent away.
-fn dawdle(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
-    let Some(mut stream) = connect(exporter) else {
+/// A client that sends its head piece by piece, or one that does not read its answer, until it is
+/// disconnected.
+fn slow_client(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
+    let Some(mut stream) = connect(exporter, thread) else {
         std::thread::sleep(Duration::from_millis(100));
         return 0;
     };
@@ -148,30 +152,30 @@ fn dawdle(exporter: &Exporter, thread: usize, over: &AtomicBool) -> u64 {
     let mut alive = stream.write_all(begin).is_ok();
     while alive && !over.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_secs(1));
-        // What asks on is a head that has no end, or nothing that anybody waits for.
+        // More of an endless head, or bytes that are never read.
         alive =
             stream.write_all(b"X: y\r\n").is_ok() && stream.take_error().ok().flatten().is_none();
     }
     1
 }
 
-/// Nonsense, and whatever is said to it.
-fn shout(exporter: &Exporter, thread: usize) -> u64 {
+/// A malformed request.
+fn send_malformed(exporter: &Exporter, thread: usize) -> u64 {
     const NONSENSE: [&[u8]; 4] = [
         b"\0\x01\x02\x03\x04\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost x\r\n\r\n",
         b"BREW /metrics HTCPCP/1.0\r\n\r\n",
         b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n",
     ];
-    let Some(mut stream) = connect(exporter) else { return 0 };
+    let Some(mut stream) = connect(exporter, thread) else { return 0 };
     let _ = stream.write_all(NONSENSE[thread % NONSENSE.len()]);
     let mut answer = [0; 512];
     u64::from(matches!(stream.read(&mut answer), Ok(1..)))
 }
 
-/// Makes logins necessary: a user who scrapes, those who come once, and one whose hash takes 15 s to check.
-fn demand_logins(exporter: &Exporter, file: &Path) {
-    // What a hash is checked with is its cost: the users may have one hash, and the slow one any.
+/// Configures users: one that scrapes, those that log in once, and one whose hash takes 15 s to check.
+fn configure_users(exporter: &Exporter, file: &Path) {
+    // The time of a check depends on the cost alone: the users have one hash, and the slow one any.
     let hash = bcrypt::hash("right", 10).unwrap();
     let slow = format!("basic_auth_users:\n  slow: $2b$18${}\n", ".".repeat(53));
     let newcomers = (0..NEWCOMERS).map(|newcomer| format!("  user-{newcomer}: {hash}\n"));
@@ -194,7 +198,7 @@ fn connect_from(own: [u8; 4], exporter: &Exporter) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// The status of the answer to a login, read to its end; the connection stays.
+/// The status of the answer to a login, which is read to its end; the connection stays open.
 fn log_in(stream: &mut TcpStream, user: &str, password: &str) -> Option<u16> {
     let login = login(user, password);
     let request = format!("GET /-/healthy HTTP/1.1\r\nHost: x\r\nAuthorization: {login}\r\n\r\n");
@@ -211,7 +215,7 @@ fn log_in(stream: &mut TcpStream, user: &str, password: &str) -> Option<u16> {
     }
 }
 
-/// How long logins of valid users took, and how many were answered otherwise than they should be.
+/// How long valid logins took, and how many were not accepted.
 #[derive(Default)]
 struct Waited {
     seconds: Mutex<Vec<f64>>,
@@ -231,7 +235,7 @@ impl Waited {
         }
     }
 
-    fn tell(&self, who: &str) {
+    fn report(&self, who: &str) {
         let mut seconds = self.seconds.lock().unwrap().clone();
         seconds.sort_by(f64::total_cmp);
         let at = |percent: usize| seconds[(seconds.len() - 1) * percent / 100];
@@ -246,7 +250,7 @@ impl Waited {
     }
 }
 
-/// Guesses at logins by many, and beside them valid logins: remembered ones, and the first ones of users.
+/// Guessed logins, and beside them valid ones: a cached one, and the first ones of users.
 struct Logins {
     began: Instant,
     guesses: AtomicU64,
@@ -284,7 +288,7 @@ impl Logins {
         }
     }
 
-    /// Guesses by one connection for as long as it lasts. When is up to the clock, and not to the answers.
+    /// Guesses by one connection as long as it is open, at the pace of the clock and not of the answers.
     fn guess(&self, exporter: &Exporter, over: &AtomicBool) -> u64 {
         let Some(mut stream) = connect_from(GUESSER, exporter) else { return 0 };
         let mut done = 0;
@@ -316,7 +320,7 @@ fn main() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), scenario).unwrap();
     let scenario = format!("--scenario={}", file.path().display());
-    // Nobody has to log in until there are users in it.
+    // No login is needed until there are users in it.
     let web = tempfile::NamedTempFile::new().unwrap();
     let config = format!("--web.config.file={}", web.path().display());
     pin(1);
@@ -349,20 +353,20 @@ fn main() {
         row("200 scrapes at once, gzip and plain", &scraped);
     }
     if wanted("slow") {
-        let slow = phase(&exporter, SLOW, &|thread, over| dawdle(&exporter, thread, over));
+        let slow = phase(&exporter, SLOW, &|thread, over| slow_client(&exporter, thread, over));
         row("1,000 clients that trickle or do not read", &slow);
     }
     if wanted("noise") {
-        let noise = phase(&exporter, SHOUTERS, &|thread, _| shout(&exporter, thread));
+        let noise = phase(&exporter, SHOUTERS, &|thread, _| send_malformed(&exporter, thread));
         row("malformed requests, as many as there can be", &noise);
     }
     if wanted("logins") {
-        demand_logins(&exporter, web.path());
+        configure_users(&exporter, web.path());
         let logins = Logins::new();
         let act = |thread, over: &AtomicBool| logins.act(&exporter, thread, over);
         row("1,000 logins a second, by unknown users", &phase(&exporter, 2 + GUESSERS, &act));
-        logins.remembered.tell("the logins of a user who is known");
-        logins.first.tell("the first logins of users");
+        logins.remembered.report("the logins of a user who is known");
+        logins.first.report("the first logins of users");
         println!("    wanted: at most 1 s each");
     }
     row("at rest again", &phase(&exporter, 0, &|_, _| 0));

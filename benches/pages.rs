@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use fabric_exporter::api::address;
 use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;
-use fabric_exporter::server::Site;
+use fabric_exporter::server::WebApp;
 use fabric_observation::Observation;
 use ib_fabric::collect::agent_cache::AgentCache;
 use ib_fabric::collect::discovery::Discovery;
@@ -114,7 +114,7 @@ fn main() {
         }
         let exposition = Exposition::render(vec![Arc::new(observation.clone())].into());
         let (_sender, latest) = tokio::sync::watch::channel(Arc::new(exposition));
-        let site = Site::new(latest, Process::new(Path::new("/proc")), "/metrics");
+        let site = WebApp::new(latest, Process::new(Path::new("/proc")), "/metrics");
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let server = listener.local_addr().unwrap();
         runtime.spawn(async move { axum::serve(listener, site.router()).await });

@@ -1,4 +1,4 @@
-//! The HTTP server.
+//! The routes of the exporter, and `/metrics`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use super::pages::page::Problem;
 use super::pages::{self, PageContext};
 use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
-use crate::metrics::body::{Packed, Unpacked};
-use crate::metrics::negotiate;
 use crate::metrics::process::Process;
-use exporter_web::host;
-use exporter_web::refusal::{refused, wrong};
+use exporter_web::RequestClass;
+use exporter_web::error_response::{bad_request, error_response, require_host};
+use exposition::{Packed, Unpacked};
+use fabric_history::question::DUMP;
 
 /// The parameters that select collectors in other exporters (node_exporter).
 const COLLECTOR_FILTERS: [&str; 2] = ["collect[]", "exclude[]"];
 
-/// The state of the handlers.
+/// What the routes of the exporter are made of, and what their handlers share.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct WebApp {
     latest: Latest,
     process: Process,
     telemetry_path: Arc<str>,
     history: HistoryService,
 }
 
-impl Site {
-    /// A site that serves the latest exposition.
+impl WebApp {
+    /// One that serves the latest exposition.
     pub fn new(latest: Latest, process: Process, telemetry_path: &str) -> Self {
-        Site {
+        WebApp {
             latest,
             process,
             telemetry_path: telemetry_path.into(),
@@ -47,7 +47,7 @@ impl Site {
     /// Adds the history in this file.
     #[must_use]
     pub fn with_history(self, file: Option<PathBuf>) -> Self {
-        Site { history: HistoryService::new(file.map(Arc::from)), ..self }
+        WebApp { history: HistoryService::new(file.map(Arc::from)), ..self }
     }
 
     /// Its routes.
@@ -66,51 +66,63 @@ impl Site {
             .merge(api)
             .merge(pages::router(context))
             .fallback(not_found)
-            // For all routes above.
-            .method_not_allowed_fallback(not_allowed)
-            .layer(middleware::from_fn(host::require))
+            // Of all routes above.
+            .method_not_allowed_fallback(method_not_allowed)
+            .layer(middleware::from_fn(require_host))
     }
 }
 
-/// 404: a page for people, one line of text below /api/.
+/// The limits of a request by its path.
+pub fn request_class(path: &str) -> RequestClass {
+    match path {
+        DUMP => RequestClass::Download,
+        _ if path.starts_with("/api/") => RequestClass::Api,
+        _ => RequestClass::Ready,
+    }
+}
+
+/// A path without a route: a page for people, a line for programs.
 async fn not_found(uri: Uri) -> Response {
     let what = format!("Nothing is at {}.", uri.path());
     if uri.path().starts_with("/api/") {
-        return refused(StatusCode::NOT_FOUND, &format!("{what} What there is: {}", api::OPENAPI));
+        return error_response(
+            StatusCode::NOT_FOUND,
+            &format!("{what} What there is: {}", api::OPENAPI),
+        );
     }
     Problem::not_found("No such page", what).into_response()
 }
 
 /// axum adds the header Allow.
-async fn not_allowed(method: Method, uri: Uri) -> Response {
+async fn method_not_allowed(method: Method, uri: Uri) -> Response {
     let problem = format!("{method} is not allowed at {}: GET and HEAD are", uri.path());
-    refused(StatusCode::METHOD_NOT_ALLOWED, &problem)
+    error_response(StatusCode::METHOD_NOT_ALLOWED, &problem)
 }
 
-async fn ready(State(site): State<Site>) -> (StatusCode, String) {
-    match site.latest.borrow().unready() {
+async fn ready(State(app): State<WebApp>) -> (StatusCode, String) {
+    match app.latest.borrow().unready() {
         None => (StatusCode::OK, "ready\n".to_owned()),
         Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
     }
 }
 
-async fn metrics(State(site): State<Site>, query: QueryResult, headers: HeaderMap) -> Response {
-    // A request for some collectors must not be answered with all metrics. Other parameters are ignored: a
-    // scrape configuration may add its own (`params`).
+async fn metrics(State(app): State<WebApp>, query: QueryResult, headers: HeaderMap) -> Response {
+    // A request for some collectors must not get all of them. Other parameters are ignored: a scrape
+    // configuration may have its own (`params`).
     let pairs = query.map(|Query(pairs)| pairs).unwrap_or_default();
     if let Some((name, value)) = pairs.iter().find(|(name, _)| COLLECTOR_FILTERS.contains(&&**name))
     {
-        return wrong(&format!(
+        return bad_request(&format!(
             "{name}: {value:?}: there are no collectors to choose from: each scrape has all metrics"
         ));
     }
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let format = negotiate::format(text(header::ACCEPT));
-    let exposition = Arc::clone(&site.latest.borrow());
-    let document = exposition.document(format, &site.process);
-    let mut response = if negotiate::takes_gzip(text(header::ACCEPT_ENCODING)) {
+    let format = exposition::format(text(header::ACCEPT));
+    let exposition = Arc::clone(&app.latest.borrow());
+    let document = exposition.document(format, &app.process);
+    let mut response = if exposition::accepts_gzip(text(header::ACCEPT_ENCODING)) {
         let gzip = [(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"))];
-        (gzip, Body::new(Packed::new(document))).into_response()
+        (gzip, Body::new(Packed::new(&document))).into_response()
     } else {
         Body::new(Unpacked::new(document)).into_response()
     };

@@ -1,14 +1,12 @@
 //! Whether what is told can be read by those it is told to.
 
 use std::collections::HashSet;
-use std::io::Read;
 use std::path::Path;
 
 use fabric_exporter::api::{Filter, links};
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::{Exposition, Format};
 use fabric_observation::Board;
-use flate2::read::DeflateDecoder;
 
 /// Renders a board in every form there is, and reads each as strictly as its readers do.
 pub fn check(board: Board) {
@@ -23,10 +21,7 @@ pub fn check(board: Board) {
     let process = Process::new(Path::new("/nowhere"));
     for format in [Format::Text, Format::OpenMetrics] {
         let document = exposition.document(format, &process);
-        let mut packed: Vec<u8> = document.pieces.iter().flatten().copied().collect();
-        packed.extend(document.trailer.gzip_end());
-        let mut text = String::new();
-        DeflateDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+        let text = document.to_text().unwrap();
         assert_eq!(text.len() as u64, document.plain_len());
         read(&text, format);
     }

@@ -11,7 +11,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::{Exposition, Latest};
-use fabric_exporter::server::Site;
+use fabric_exporter::server::WebApp;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ impl Up {
         let exposition = Arc::new(Exposition::render(fabric::watch(&[])));
         let (latest, seen): (_, Latest) = watch::channel(exposition);
         let process = Process::new("/nowhere".as_ref());
-        let site = Site::new(seen, process, "/metrics").with_history(Some(file));
+        let site = WebApp::new(seen, process, "/metrics").with_history(Some(file));
         Up {
             runtime: Builder::new_current_thread().enable_all().build().unwrap(),
             site: TowerToHyperService::new(site.router()),

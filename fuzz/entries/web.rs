@@ -1,15 +1,13 @@
-//! What says who comes in: the web config file, and certificates.
+//! The web config file, and certificates.
 
-use exporter_web::certificate::Facts;
-use exporter_web::config::WebConfig;
-use exporter_web::security::Security;
+use exporter_web::{CertificateInfo, Security, WebConfig};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::CertificateDer;
 use tempfile::TempDir;
 
 use super::files::one_line;
 
-/// A folder with a certificate and its key, which a file can name.
+/// A folder with a certificate and its key for a web config file.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let key = KeyPair::generate().unwrap();
@@ -24,7 +22,7 @@ thread_local! {
     static FOLDER: TempDir = folder();
 }
 
-/// A web config file; what is accepted can be served by.
+/// A web config file; a server can be configured with a valid one.
 pub fn config(bytes: &[u8]) {
     let path = FOLDER.with(|folder| folder.path().join("web.yml"));
     std::fs::write(&path, bytes).unwrap();
@@ -41,9 +39,9 @@ pub fn config(bytes: &[u8]) {
     }
 }
 
-/// A certificate in DER, of which we tell names and when it ends.
+/// A certificate in DER.
 pub fn certificate(bytes: &[u8]) {
-    if let Ok(facts) = Facts::read(&CertificateDer::from(bytes)) {
-        assert_eq!(Facts::read(&CertificateDer::from(bytes)), Ok(facts));
+    if let Ok(info) = CertificateInfo::parse(&CertificateDer::from(bytes)) {
+        assert_eq!(CertificateInfo::parse(&CertificateDer::from(bytes)), Ok(info));
     }
 }

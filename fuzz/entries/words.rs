@@ -1,6 +1,6 @@
 //! Words that people and addresses say: times, ports, links, and questions to the history.
 
-use fabric_exporter::metrics::negotiate;
+use exposition::{accepts_gzip, format};
 use fabric_history::Kind;
 use fabric_history::clock::Clock;
 use fabric_history::question;
@@ -33,7 +33,7 @@ pub fn run(bytes: &[u8]) {
     if let Some(kind) = Kind::from_label(text) {
         assert_eq!(kind.label(), text);
     }
-    let _ = (negotiate::format(Some(text)), negotiate::takes_gzip(Some(text)));
+    let _ = (format(Some(text)), accepts_gzip(Some(text)));
     if let Err(problem) = DeviceFilter::new(Some(text), None) {
         one_line(&problem);
     }

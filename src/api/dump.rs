@@ -21,7 +21,7 @@ use fabric_history::question::read_window;
 use fabric_history::settings::LEAST_FREE;
 
 use crate::api::history_service::{HistoryService, QueryResult, run_query, status_of};
-use exporter_web::refusal::{busy, refused, wrong};
+use exporter_web::error_response::{bad_request, error_response, unavailable};
 
 /// The bytes of one read. They come from the page cache mostly, since they were just written.
 const CHUNK_BYTES: usize = 128 * 1024;
@@ -33,10 +33,10 @@ pub(super) async fn dump(State(history): State<HistoryService>, pairs: QueryResu
     };
     let window = match read_window(&pairs) {
         Ok(window) => window,
-        Err(problem) => return wrong(&problem),
+        Err(problem) => return bad_request(&problem),
     };
     let Ok(permit) = history.dump_permits.try_acquire_owned() else {
-        return busy("a copy is being made or fetched already: try again");
+        return unavailable("a copy is being made or fetched already: try again");
     };
     let result = run_query(file, move |reader| {
         let (dumped, file) = reader.dump_unnamed(window, LEAST_FREE)?;
@@ -50,8 +50,8 @@ pub(super) async fn dump(State(history): State<HistoryService>, pairs: QueryResu
             ];
             (head, axum::body::Body::new(body)).into_response()
         }
-        Ok(Err(error)) => refused(status_of(&error), &error.to_string()),
-        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
+        Ok(Err(error)) => error_response(status_of(&error), &error.to_string()),
+        Err(_) => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }
 

@@ -24,7 +24,7 @@ use fabric_history::question::{DUMP, NoQuestion, PATH, Question};
 use fabric_history::source::AskError;
 use fabric_history::{HistoryError, Reader};
 
-use exporter_web::refusal::{busy, refused, wrong};
+use exporter_web::error_response::{bad_request, error_response, unavailable};
 
 use super::{JSON, dump};
 
@@ -74,9 +74,9 @@ impl HistoryService {
         let Some(file) = &self.file else {
             let problem =
                 "nothing is recorded here: the exporter was started without --history.file";
-            return Err(refused(StatusCode::NOT_FOUND, problem));
+            return Err(error_response(StatusCode::NOT_FOUND, problem));
         };
-        let Query(pairs) = query.map_err(|rejection| wrong(&rejection.body_text()))?;
+        let Query(pairs) = query.map_err(|rejection| bad_request(&rejection.body_text()))?;
         Ok((Arc::clone(file), pairs))
     }
 }
@@ -158,12 +158,12 @@ async fn query(
     };
     let query = match Question::read(&name, &pairs) {
         Ok(query) => query,
-        Err(NoQuestion::Name(problem)) => return refused(StatusCode::NOT_FOUND, &problem),
-        Err(NoQuestion::Words(problem)) => return wrong(&problem),
+        Err(NoQuestion::Name(problem)) => return error_response(StatusCode::NOT_FOUND, &problem),
+        Err(NoQuestion::Words(problem)) => return bad_request(&problem),
     };
     let permit = tokio::time::timeout(PERMIT_TIMEOUT, history.query_permits.acquire_owned()).await;
     let Ok(Ok(permit)) = permit else {
-        return busy("too many ask the history at once: try again");
+        return unavailable("too many ask the history at once: try again");
     };
     let result = run_query(file, move |reader| {
         let _permit = permit;
@@ -171,7 +171,7 @@ async fn query(
     });
     match result.await {
         Ok(Ok(Ok(json))) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
-        Ok(Err(error)) => refused(status_of(&error), &error.to_string()),
-        _ => refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
+        Ok(Err(error)) => error_response(status_of(&error), &error.to_string()),
+        _ => error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told"),
     }
 }

@@ -29,7 +29,7 @@ use ib_mad::node::NodeKind;
 
 use crate::api::history_service::{HistoryService, QueryResult};
 use crate::metrics::Latest;
-use exporter_web::refusal::{refused, wrong};
+use exporter_web::error_response::{bad_request, error_response};
 
 /// The links.
 pub const LINKS: &str = "/api/v1/links";
@@ -161,19 +161,19 @@ async fn respond(
     let pairs = query.map_err(|rejection| rejection.body_text());
     let filter = match pairs.and_then(|UrlQuery(pairs)| Filter::parse(&pairs, route.accepts)) {
         Ok(filter) => filter,
-        Err(problem) => return wrong(&problem),
+        Err(problem) => return bad_request(&problem),
     };
     let exposition = Arc::clone(&latest.borrow());
     if let Some(problem) = unknown_fabric(&exposition.board().fabrics, filter.fabric.as_deref()) {
-        return wrong(&format!("fabric: {problem}"));
+        return bad_request(&format!("fabric: {problem}"));
     }
     // 60,000 ports take half a second: too long for a thread that serves other requests.
     let build = move || (route.build)(exposition.board(), &filter, &id);
     match tokio::task::spawn_blocking(build).await {
         Ok(Ok(json)) => ([(header::CONTENT_TYPE, JSON)], json).into_response(),
-        Ok(Err(BuildError::NotFound(problem))) => refused(StatusCode::NOT_FOUND, &problem),
+        Ok(Err(BuildError::NotFound(problem))) => error_response(StatusCode::NOT_FOUND, &problem),
         Ok(Err(BuildError::Unwritable)) | Err(_) => {
-            refused(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told")
+            error_response(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be told")
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Settings;
 use crate::sandbox::AllowedPaths;
-use exporter_web::config::Sources;
+use exporter_web::Sources;
 
 /// What `libibverbs`, which looks for its drivers when the first device is there, reads besides
 /// devices and sysfs.

@@ -19,15 +19,10 @@ use crate::metrics::process::Process;
 use crate::metrics::{Exposition, Latest};
 use crate::monitor::host::HostMonitor;
 use crate::monitor::{Monitor, PortNews};
-use crate::server::Site;
+use crate::server::{WebApp, request_class};
 use crate::systemd::Watchdog;
 use crate::{sandbox, systemd};
-use exporter_web::config::Sources;
-use exporter_web::limits::Limits;
-use exporter_web::listen;
-use exporter_web::security::Security;
-use exporter_web::serving::Server;
-use fabric_history::question::DUMP;
+use exporter_web::{Limits, Security, Server, Sources, listen};
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
 use fabric_observation::{Board, Observation, Recording};
@@ -221,8 +216,8 @@ impl<'a> Daemon<'a> {
         let security = Arc::new(security);
         tokio::spawn(Arc::clone(&security).watch(sources, hangup));
         let scheme = if security.speaks_tls() { "https" } else { "http" };
-        let process = Process::new(&settings.procfs).with_web_config(security.reload());
-        let server = Server::new(security, Limits { slow_paths: &[DUMP], ..Limits::default() });
+        let process = Process::new(&settings.procfs).with_web_config(security.reload_status());
+        let server = Server::new(security, Limits::default(), request_class);
         let mut addresses = Vec::new();
         for listener in listeners {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
@@ -257,7 +252,7 @@ impl<'a> Daemon<'a> {
         for wake in wakes {
             wake();
         }
-        server.end(LAST_ANSWERS).await;
+        server.shutdown(LAST_ANSWERS).await;
         render.abort();
         // What is in flight is waited for, but not long.
         let joined = tokio::task::spawn_blocking(move || {
@@ -281,7 +276,7 @@ impl<'a> Daemon<'a> {
 /// Binds, or takes what systemd has bound.
 fn listeners(settings: &Settings) -> Result<Vec<TcpListener>, listen::ListenError> {
     if settings.systemd_socket {
-        listen::handed_over()
+        listen::systemd_sockets()
     } else {
         let bound = settings.listen.iter().map(|addresses| listen::bind(addresses));
         Ok(bound.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -356,9 +351,9 @@ fn spawn(watcher: Watcher, farewell: Farewell) -> Result<JoinHandle<()>, Fatal> 
         .map_err(|error| Fatal::new(Exit::Failed, format!("cannot start a thread: {error}")))
 }
 
-fn site(settings: &Settings, latest: &Latest, process: &Process) -> Site {
+fn site(settings: &Settings, latest: &Latest, process: &Process) -> WebApp {
     let history = settings.history.as_ref().map(|history| history.file.clone());
-    Site::new(latest.clone(), process.clone(), &settings.telemetry_path).with_history(history)
+    WebApp::new(latest.clone(), process.clone(), &settings.telemetry_path).with_history(history)
 }
 
 /// Lets this thread, which serves or renders, stand back for those that sweep: sweeps are to be on time,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::config::Settings;
 use crate::monitor::{m_keys_in, names_in, work_in};
-use exporter_web::inspection::inspect;
+use exporter_web::inspect;
 use fabric_history::{HistoryError, ensure_place};
 use fabric_observation::SiteFileKind;
 use ib_mad::label::plural;

@@ -6,7 +6,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::config::Settings;
 use crate::monitor::{m_keys_in, names_in, work_in};
-use exporter_web::inspection::inspect;
+use exporter_web::inspect;
 use fabric_history::file::free;
 use fabric_history::settings::HistorySettings;
 use fabric_observation::SiteFileKind;

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use exporter_web::listen::{is_not_here, try_bind};
+use exporter_web::listen::{is_missing_address, try_bind};
 
 use super::finding::{Finding, Subject};
 
@@ -29,8 +29,9 @@ pub fn systemd_socket() -> Finding {
 /// Checks each address of each host name.
 pub fn check(names: &[Vec<SocketAddr>], telemetry_path: &str) -> Vec<Finding> {
     let check_name = |addresses: &Vec<SocketAddr>| {
-        let is_here =
-            |address: &SocketAddr| !try_bind(*address).is_err_and(|error| is_not_here(&error));
+        let is_here = |address: &SocketAddr| {
+            !try_bind(*address).is_err_and(|error| is_missing_address(&error))
+        };
         let serves = addresses.iter().any(is_here);
         let found = addresses.iter().map(|address| check_address(*address, telemetry_path, serves));
         found.collect::<Vec<_>>()
@@ -74,7 +75,7 @@ fn check_address(address: SocketAddr, telemetry_path: &str, serves: bool) -> Fin
                 .wanted("a port above 1023, or the capability for those below")
                 .mend("--web.listen-address=:10315, or AmbientCapabilities=CAP_NET_BIND_SERVICE")
         }
-        _ if serves && is_not_here(&error) => {
+        _ if serves && is_missing_address(&error) => {
             let found = format!("passed over, for the name has another address: {error}");
             Finding::note(SUBJECT, what, found)
         }

@@ -1,67 +1,58 @@
-//! The exposition: a snapshot as metrics.
+//! The exposition: everything that is known as metrics.
 //!
-//! What is large, the ports of fabrics ([`fabrics`]) and what they come to ([`findings`]), is rendered
-//! once a snapshot and kept compressed; this host's own ports ([`host`]) are put between them, family by family
-//! ([`part`]). What is small and is to be fresh, the exporter's account of itself ([`about`]) and the counts
-//! of each fabric ([`summary`]), is rendered at each scrape and put before it. Plain text is not kept: on 25,000 ports it is 102 MB, and its
-//! gzip 6 MB. Whoever cannot take gzip gets it unpacked on the way out.
+//! What is large, the [`fabric`]s, is rendered once a sweep and kept compressed; this host's own ports
+//! ([`host`]) are put between them, family by family. What is small and has to be fresh, the exporter's own
+//! metrics ([`self_metrics`]) and the counts of each fabric ([`fabric::summary`]), is rendered at each scrape
+//! and put before. Plain text is not kept: of 25,000 ports it is 102 MB, and its gzip 6 MB. For clients that
+//! do not accept gzip it is unpacked while it is sent.
 
-pub mod about;
-pub mod body;
-pub mod deflated;
-pub mod fabrics;
-pub mod findings;
+pub mod fabric;
 pub mod host;
-mod line;
-pub mod negotiate;
-pub mod part;
+mod host_families;
 pub mod process;
 pub mod reference;
-pub mod subnet;
-pub mod summary;
+mod self_metrics;
 
-use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-
+pub use exposition::Format;
+use exposition::{Block, Document, Header, Part};
 use fabric_observation::Board;
 
-use deflated::{Block, Trailer};
-pub use exposition::{Format, family};
-use part::Part;
-use summary::Summary;
+use fabric::summary::{self, Summary};
+use process::Process;
 
 /// Everything that was rendered of one board.
 #[derive(Debug)]
 pub struct Exposition {
     board: Board,
     fabrics: Arc<[Part<Block>]>,
-    host: Arc<[Part<String>]>,
+    host: Arc<[Part<Vec<u8>>]>,
     summaries: Arc<[Summary]>,
-    /// Both together, for each format that somebody asked for.
+    /// Fabrics and host together, for each format that was asked for.
     packed: [OnceLock<Vec<Block>>; 2],
     took: Duration,
 }
 
-/// A whole answer to a scrape, in compressed pieces.
-#[derive(Debug)]
-pub struct Document {
-    /// Deflated pieces; one after the other they are one stream.
-    pub pieces: VecDeque<Bytes>,
-    /// Ends the stream as gzip wants it.
-    pub trailer: Trailer,
+/// The families of fabrics by name, in the order in which they are exposed.
+static POSITIONS: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
+    fabric::headers().enumerate().map(|(position, it)| (it.name.into_owned(), position)).collect()
+});
+
+/// Where a family stands among others; those that only the host has come last.
+fn position(header: &Header) -> usize {
+    POSITIONS.get(&*header.name).copied().unwrap_or(usize::MAX)
 }
 
 impl Exposition {
-    /// Renders a board, and takes down how long that took.
+    /// Renders a board.
     pub fn render(board: Board) -> Self {
         Self::after(None, board)
     }
 
-    /// Renders what is not as it was: fabrics of many ports are not rendered anew for a look at the
-    /// host.
+    /// Renders what has changed: fabrics of many ports are not rendered again when only the host was read.
     pub fn after(before: Option<&Exposition>, board: Board) -> Self {
         let began = std::time::Instant::now();
         let same = before.filter(|before| {
@@ -70,18 +61,15 @@ impl Exposition {
         });
         let summaries = match same {
             Some(before) => Arc::clone(&before.summaries),
-            None => board.fabrics.iter().filter_map(|it| Summary::of(it)).collect(),
+            None => board.fabrics.iter().filter_map(|it| Summary::new(it)).collect(),
         };
         let fabrics = if let Some(before) = same {
             Arc::clone(&before.fabrics)
         } else if board.fabrics.is_empty() {
-            // What compresses takes 1 MiB, which a host's own devices do without.
+            // A compressor takes 1 MiB, which a host without a fabric does not need.
             Arc::default()
         } else {
-            let mut parts = fabrics::render(&board.fabrics);
-            parts.extend(findings::render(&board.fabrics));
-            parts.extend(subnet::render(&board.fabrics));
-            parts.into()
+            fabric::render(&board.fabrics).into()
         };
         let host = board.host.as_ref().map(|host| host::render(host)).unwrap_or_default().into();
         let took = match same {
@@ -91,24 +79,25 @@ impl Exposition {
         Exposition { board, fabrics, host, summaries, packed: Default::default(), took }
     }
 
-    /// The answer to a scrape now.
-    pub fn document(&self, format: Format, process: &process::Process) -> Document {
+    /// The response to a scrape now.
+    pub fn document(&self, format: Format, process: &Process) -> Document {
         self.document_at(SystemTime::now(), format, process)
     }
 
-    /// The answer to a scrape at a time of day, by which the latest sweep is recent or not.
-    pub fn document_at(
-        &self,
-        now: SystemTime,
-        format: Format,
-        process: &process::Process,
-    ) -> Document {
-        let mut about = about::render(&self.board, self.took, process, format);
-        about.extend(summary::render(&self.summaries, now, format).into_bytes());
-        let mut document = Document { pieces: VecDeque::new(), trailer: Trailer::default() };
-        document.push(&Block::deflate(&about));
-        let packed = &self.packed[format as usize];
-        for block in packed.get_or_init(|| part::join(&self.fabrics, &self.host, format)) {
+    /// The response to a scrape at a time of day, by which the latest sweep is recent or not.
+    pub fn document_at(&self, now: SystemTime, format: Format, process: &Process) -> Document {
+        let mut fresh = Vec::new();
+        for part in self_metrics::render(&self.board, self.took, process) {
+            part.write(&mut fresh, format);
+        }
+        for part in summary::render(&self.summaries, now) {
+            part.write(&mut fresh, format);
+        }
+        let mut document = Document::default();
+        document.push(&Block::deflate(&fresh));
+        let packed = self.packed[format as usize]
+            .get_or_init(|| exposition::join(&self.fabrics, &self.host, position, format));
+        for block in packed {
             document.push(block);
         }
         if format == Format::OpenMetrics {
@@ -117,8 +106,7 @@ impl Exposition {
         document
     }
 
-    /// Why it is not ready: a fabric was not swept yet, or the host not looked at, or its devices cannot be
-    /// listed.
+    /// Why it is not ready: a fabric was not swept yet, or the host not read, or its devices cannot be listed.
     pub fn unready(&self) -> Option<String> {
         let host = self.board.host.as_ref();
         if self.board.fabrics.iter().any(|observation| observation.tally.sweeps == 0) {
@@ -133,18 +121,6 @@ impl Exposition {
     /// The board that was rendered.
     pub fn board(&self) -> &Board {
         &self.board
-    }
-}
-
-impl Document {
-    fn push(&mut self, block: &Block) {
-        self.pieces.push_back(block.bytes.clone());
-        self.trailer.add(block);
-    }
-
-    /// How many bytes the plain text has.
-    pub fn plain_len(&self) -> u64 {
-        self.trailer.plain_len()
     }
 }
 

@@ -1,17 +1,17 @@
-//! Our own process: what it takes of the machine, as procfs has it, and what becomes of its files.
+//! The exporter's own process as procfs has it, and how its web config file was read.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use exporter_web::reload::Reload;
+use exporter_web::ReloadStatus;
 
-/// What is known of our own process, apart from what is read anew each time.
+/// What is known of the process and does not change from scrape to scrape.
 #[derive(Clone, Debug)]
 pub struct Process {
     procfs: PathBuf,
-    /// When the host was booted, once that was read: the file has a line of some 10 kB on large hosts.
+    /// When the host was booted, once that was read: `stat` has a line of some 10 kB on large hosts.
     booted: Arc<OnceLock<u64>>,
-    web_config: Option<Arc<Reload>>,
+    web_config: Option<Arc<ReloadStatus>>,
 }
 
 impl Process {
@@ -20,8 +20,8 @@ impl Process {
         Process { procfs: procfs.to_owned(), booted: Arc::default(), web_config: None }
     }
 
-    /// What becomes of the web config file, if there is one.
-    pub fn web_config(&self) -> Option<&Arc<Reload>> {
+    /// How the web config file was read last, if there is one.
+    pub fn web_config(&self) -> Option<&Arc<ReloadStatus>> {
         self.web_config.as_ref()
     }
 
@@ -36,34 +36,34 @@ impl Process {
         Some(*self.booted.get_or_init(|| booted))
     }
 
-    /// The same with what becomes of the web config file.
+    /// The same with how the web config file was read last.
     #[must_use]
-    pub fn with_web_config(self, web_config: Option<Arc<Reload>>) -> Self {
+    pub fn with_web_config(self, web_config: Option<Arc<ReloadStatus>>) -> Self {
         Process { web_config, ..self }
     }
 }
 
-/// What is read of our own process, anew for each scrape.
+/// What is read of the process at each scrape.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
-    /// In itself and in the kernel.
+    /// CPU time in user and kernel mode.
     pub cpu_seconds: f64,
-    /// In RAM.
+    /// Resident memory.
     pub resident_bytes: u64,
-    /// Of address space.
+    /// Address space.
     pub virtual_bytes: u64,
-    /// How many there are.
+    /// Threads.
     pub threads: u64,
-    /// When it began, since 1970.
+    /// When it began, in seconds since 1970.
     pub start_seconds: Option<f64>,
-    /// Descriptors that are open.
+    /// Open descriptors.
     pub open_files: Option<u64>,
-    /// Descriptors that may be; `None` without a limit.
+    /// The limit of open descriptors; `None` without one.
     pub most_files: Option<u64>,
 }
 
 impl Numbers {
-    /// `None` where procfs does not tell: no number is better than a wrong one.
+    /// Reads procfs; `None` if it cannot be read: no number is better than a wrong one.
     pub(super) fn read(process: &Process) -> Option<Self> {
         let own = procfs::process::Process::new_with_root(process.procfs.join("self")).ok()?;
         let stat = own.stat().ok()?;
@@ -90,9 +90,9 @@ impl Numbers {
 mod tests {
     use super::*;
 
-    /// With `--path.procfs` the process may be confined to that folder, and the other is another host's.
+    /// With `--path.procfs` the process may be confined to that folder, and `/proc` be another host's.
     #[test]
-    fn all_is_read_below_where_procfs_is_mounted() {
+    fn everything_is_read_below_path_procfs() {
         let procfs = tempfile::tempdir().unwrap();
         let own = procfs.path().join("4711");
         std::fs::create_dir_all(own.join("fd")).unwrap();

@@ -1,13 +1,15 @@
-//! `docs/metrics.md`: every family, made from the tables that the exposition itself is made from.
+//! `docs/metrics.md`: every family, from the tables that the exposition is rendered from.
 
 use std::fmt::Write;
 
+use exposition::Family;
+use fabric_observation::families::counter_header;
 use ib_health::verdict::{Reason, Repair};
 use ib_mad::counter::{CounterField, TABLE};
 use rdma_host::model::{ethernet, hw_counter};
 
-use super::family::Family;
-use super::{about, fabrics, findings, host, subnet, summary};
+use super::fabric::{self, subnet, summary};
+use super::{host_families, self_metrics};
 
 const INTRODUCTION: &str = "\
 # Metrics
@@ -46,7 +48,7 @@ pub fn page() -> String {
     );
     families(&mut page, summary::families());
     page.push_str("\n## Nodes and ports\n\n");
-    families(&mut page, fabrics::families());
+    families(&mut page, fabric::families());
     page.push_str(
         "\n## Counters of ports\n\n\
          Where a device offers a wider place, that is read; the first of the places that it has. Of\n\
@@ -58,8 +60,8 @@ pub fn page() -> String {
         // Writing to a string does not fail.
         let _ = writeln!(
             page,
-            "| `{}_total` | {} | {} | {} | {} | {} |",
-            fabrics::counter_family(row.counter),
+            "| `{}` | {} | {} | {} | {} | {} |",
+            counter_header(row.counter).sample_name(),
             row.ibta,
             row.kind.label(),
             places.join(", else "),
@@ -79,7 +81,7 @@ pub fn page() -> String {
          Reasons and repairs: [verdicts](#verdicts). How counters fared is told of the host's own ports,\n\
          too, with the label `device`.\n\n",
     );
-    families(&mut page, findings::families());
+    families(&mut page, fabric::findings_families());
     page.push_str("\n### Verdicts\n\n| reason | what it says |\n|---|---|\n");
     for reason in Reason::ALL {
         let _ = writeln!(page, "| `{}` | {} |", reason.label(), reason.help());
@@ -96,10 +98,10 @@ pub fn page() -> String {
     );
     families(&mut page, subnet::families());
     page.push_str("\n## This host's own devices\n\n");
-    families(&mut page, host::families());
+    families(&mut page, host_families::families());
     drivers(&mut page);
     page.push_str("\n## The exporter's account of itself\n\n");
-    families(&mut page, about::families());
+    families(&mut page, self_metrics::families());
     page
 }
 
@@ -112,7 +114,7 @@ fn families(page: &mut String, families: impl Iterator<Item = Family>) {
     }
 }
 
-/// What drivers count besides, by their tables.
+/// The counters of drivers, by their tables.
 fn drivers(page: &mut String) {
     page.push_str(
         "\n## Drivers' own counters\n\n\
@@ -122,7 +124,7 @@ fn drivers(page: &mut String) {
          | metric | files | drivers | what it counts |\n|---|---|---|---|\n",
     );
     for row in hw_counter::TABLE.iter() {
-        let name = host::hw_head(row).sample_name();
+        let name = host_families::hw_header(row).sample_name();
         // Writing to a string does not fail.
         let _ =
             writeln!(page, "| `{name}` | {} | {} | {} |", code(&row.files), row.drivers, row.help);
@@ -136,7 +138,7 @@ fn drivers(page: &mut String) {
     for row in ethernet::TABLE.iter() {
         let mut drivers: Vec<_> = row.strings.iter().map(|(driver, _)| *driver).collect();
         drivers.dedup();
-        let (name, each) = (host::ethernet_head(row).sample_name(), row.index.label());
+        let (name, each) = (host_families::ethernet_header(row).sample_name(), row.index.label());
         let (each, drivers) = (each.unwrap_or_default(), drivers.join(", "));
         let _ = writeln!(page, "| `{name}` | {each} | {drivers} | {} |", row.help);
     }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::*;
-use crate::metrics::body::{Packed, Unpacked};
+use bytes::Bytes;
+use exposition::{Packed, Unpacked};
 use fabric_observation::Observation;
 use ib_fabric::assembly::DiscoveredFabric;
 use ib_fabric::names::NodeNameMap;
@@ -19,7 +20,7 @@ use ib_mad::{Counter, Moment, Reading};
 
 const HOSTILE: &str = "a\"b\\c\nd\u{fffd}";
 
-/// A switch with a CA on port 1, whose name is hostile, and a port 2 without a cable.
+/// A switch with a hostile name, with a CA on port 1 and no cable on port 2.
 pub(super) fn snapshot() -> Snapshot {
     let names = NodeNameMap::parse("0x2 \"host two\"").unwrap();
     let mut switch = found(1, NodeKind::Switch, 2);
@@ -56,27 +57,27 @@ fn board() -> Board {
     vec![Arc::new(observation)].into()
 }
 
-/// A board as a scrape of the text format tells it.
+/// The text format of a board.
 pub(super) fn text_of(board: Board) -> String {
-    let process = process::Process::new(Path::new("/proc"));
+    let process = Process::new(Path::new("/proc"));
     let document = Exposition::render(board).document(Format::Text, &process);
     String::from_utf8(collect(Unpacked::new(document))).unwrap()
 }
 
 fn document(format: Format) -> Document {
-    Exposition::render(board()).document(format, &process::Process::new(Path::new("/proc")))
+    Exposition::render(board()).document(format, &Process::new(Path::new("/proc")))
 }
 
 fn collect<B: http_body::Body<Data = Bytes> + Unpin>(mut body: B) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    let told = body.size_hint().exact().unwrap();
+    let length = body.size_hint().exact().unwrap();
     while let std::task::Poll::Ready(Some(Ok(frame))) =
         std::pin::Pin::new(&mut body).poll_frame(&mut context)
     {
         bytes.extend_from_slice(frame.data_ref().unwrap());
     }
-    assert_eq!(bytes.len() as u64, told, "Content-Length");
+    assert_eq!(bytes.len() as u64, length, "Content-Length");
     bytes
 }
 
@@ -105,7 +106,7 @@ fn samples_of_ports_and_nodes() {
 }
 
 #[test]
-fn what_was_not_read_has_no_sample() {
+fn unread_values_have_no_sample() {
     let text = text(Format::Text);
     for absent in [
         r#"infiniband_port_symbol_errors_total{fabric="f",guid="0x0000000000000002""#,
@@ -142,25 +143,25 @@ fn both_formats_have_the_same_samples_and_their_own_headers() {
 }
 
 #[test]
-fn several_fabrics_share_each_family() {
+fn fabrics_share_each_header() {
     let mut board = board();
     let second = Observation { fabric: "g".into(), ..(*board.fabrics[0]).clone() };
     board.fabrics.push(Arc::new(second));
-    let process = process::Process::new(Path::new("/proc"));
+    let process = Process::new(Path::new("/proc"));
     let document = Exposition::render(board).document(Format::Text, &process);
     let text = String::from_utf8(collect(Unpacked::new(document))).unwrap();
     let families: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
     let distinct: std::collections::HashSet<&str> = families.iter().copied().collect();
-    assert_eq!(families.len(), distinct.len(), "each family is told once");
+    assert_eq!(families.len(), distinct.len(), "each family has one header");
     for fabric in ["f", "g"] {
         let label = format!("infiniband_port_symbol_errors_total{{fabric=\"{fabric}\"");
         assert_eq!(text.matches(&label).count(), 1);
     }
 }
 
-/// Also braces, which are nothing special within a label's value.
+/// Also with braces in it, which are not special within a label's value.
 #[test]
-fn a_fabric_has_the_same_name_in_every_family() {
+fn fabric_name_is_the_same_in_every_family() {
     let name = "a{} b\"c";
     let observation = Observation { fabric: name.into(), ..(*board().fabrics[0]).clone() };
     let text = text_of(vec![Arc::new(observation)].into());
@@ -179,19 +180,19 @@ fn a_fabric_has_the_same_name_in_every_family() {
 fn gzip_unpacks_to_the_plain_text() {
     let exposition = Exposition::render(board());
     // Without procfs nothing moves between two renderings.
-    let process = process::Process::new(Path::new("/nowhere"));
+    let process = Process::new(Path::new("/nowhere"));
     let plain = collect(Unpacked::new(exposition.document(Format::OpenMetrics, &process)));
-    let packed = collect(Packed::new(exposition.document(Format::OpenMetrics, &process)));
+    let packed = collect(Packed::new(&exposition.document(Format::OpenMetrics, &process)));
     let mut unpacked = Vec::new();
     flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
     assert!(plain == unpacked);
 }
 
 #[test]
-fn a_board_without_a_sweep_has_no_ports_and_is_not_ready() {
+fn board_without_a_sweep_has_no_ports_and_is_not_ready() {
     let exposition = Exposition::render(vec![Arc::new(Observation::default())].into());
     assert!(exposition.unready().is_some());
-    let process = process::Process::new(Path::new("/proc"));
+    let process = Process::new(Path::new("/proc"));
     let text = collect(Unpacked::new(exposition.document(Format::Text, &process)));
     let text = String::from_utf8(text).unwrap();
     assert!(

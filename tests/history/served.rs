@@ -8,14 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use exporter_web::limits::Limits;
-use exporter_web::security::Security;
-use exporter_web::serving::Server;
+use exporter_web::{Limits, Security, Server};
 use fabric_exporter::history_sources::Api;
 use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::remote::Access;
-use fabric_exporter::server::Site;
+use fabric_exporter::server::{WebApp, request_class};
 use fabric_history::model::Window;
 use fabric_history::question::{DUMP, PATH, window as said};
 use fabric_history::source::{Detail, Wanted};
@@ -57,9 +55,9 @@ impl Served {
             let address = listener.local_addr().unwrap().to_string();
             let exposition = Arc::new(Exposition::render(Board::default()));
             let (_, latest) = tokio::sync::watch::channel(exposition);
-            let site = Site::new(latest, Process::new(Path::new("/proc")), "/metrics");
+            let site = WebApp::new(latest, Process::new(Path::new("/proc")), "/metrics");
             let (security, _) = Security::load(None).unwrap();
-            let server = Server::new(Arc::new(security), limits);
+            let server = Server::new(Arc::new(security), limits, request_class);
             server.serve(listener, site.with_history(Some(file.to_owned())).router());
             (address, server)
         });
@@ -242,7 +240,7 @@ fn a_client_that_is_gone_keeps_no_seat() {
 fn an_answer_that_takes_too_long_keeps_no_seat() {
     let (_folder, file) = recorded();
     never_ends(&file);
-    let limits = Limits { answering: Duration::from_secs(1), ..Limits::default() };
+    let limits = Limits { handler_timeout: Duration::from_secs(1), ..Limits::default() };
     let served = Served::new(&file, limits);
     let events = address(&format!("{PATH}/events"), always(), "");
     let mut waiting: Vec<TcpStream> = (0..SEATS).map(|_| served.ask(&events)).collect();

@@ -1,6 +1,6 @@
-//! Where requests come in: addresses that are bound, or sockets that systemd hands over.
+//! Listening sockets: addresses that are bound, or sockets from systemd.
 //!
-//! It is done before any thread is started: what binds low ports may be given up afterwards.
+//! To be called before any thread is started: the capability that binds low ports may be dropped afterwards.
 
 use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use listenfd::ListenFd;
 use thiserror::Error;
 
-/// What cannot be listened on.
+/// Why a socket cannot be listened on.
 #[derive(Debug, Error)]
 pub enum ListenError {
     /// An address that cannot be bound.
@@ -19,19 +19,19 @@ pub enum ListenError {
         /// Why.
         error: Error,
     },
-    /// Nothing was handed over.
+    /// systemd passed no socket.
     #[error(
         "--web.systemd-socket: systemd has handed no socket over: enable the unit's .socket and start \
          that, or leave the flag away"
     )]
     NoSocket,
-    /// A socket of another kind was handed over.
+    /// systemd passed a socket of another kind.
     #[error(
         "--web.systemd-socket: socket {number} is not a listening TCP socket ({error}): the .socket \
          unit is to have ListenStream= with a port or an address and port, and Accept=no"
     )]
     NotTcp {
-        /// Its place among those handed over, from 1.
+        /// Its number among those passed, from 1.
         number: usize,
         /// Why not.
         error: Error,
@@ -56,7 +56,7 @@ fn remedy(address: SocketAddr, error: &Error) -> String {
              port there, or name another with --web.listen-address"
                 .into()
         }
-        _ if is_not_here(error) => {
+        _ if is_missing_address(error) => {
             "this host does not have that address (`ip addr` shows those that it \
                                     has): name one of them with --web.listen-address"
                 .into()
@@ -66,13 +66,13 @@ fn remedy(address: SocketAddr, error: &Error) -> String {
 }
 
 /// Whether an address cannot be bound because this host does not have it, or no such family.
-pub fn is_not_here(error: &Error) -> bool {
+pub fn is_missing_address(error: &Error) -> bool {
     error.kind() == ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(libc::EAFNOSUPPORT)
 }
 
-/// Binds to all addresses of a name, to serve there. Those that this host does not have are passed over
-/// if there is another: `localhost` is `::1`, too, on a host without IPv6. A port that is taken on one
-/// of them is an error all the same, for clients would reach the other program there.
+/// Binds all addresses of a name. Those that this host does not have are skipped if there is another:
+/// `localhost` is `::1`, too, on a host without IPv6. A port that is in use on one of them is an error all
+/// the same, for clients would reach the other program there.
 pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ListenError> {
     let (mut bound, mut missing) = (Vec::new(), Vec::new());
     for &address in addresses {
@@ -80,7 +80,7 @@ pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ListenError> {
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
         match listener {
             Ok(listener) => bound.push(listener),
-            Err(error) if is_not_here(&error) => missing.push((address, error)),
+            Err(error) if is_missing_address(&error) => missing.push((address, error)),
             Err(error) => return Err(ListenError::Address { address, error }),
         }
     }
@@ -95,7 +95,7 @@ pub fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ListenError> {
     Ok(bound)
 }
 
-/// Binds to an address. All addresses means IPv4 alone on a host without IPv6.
+/// Binds an address. `::` is 0.0.0.0 on a host without IPv6.
 pub fn try_bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     let mut bound = TcpListener::bind(address);
     if let Err(error) = &bound
@@ -108,8 +108,8 @@ pub fn try_bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     bound
 }
 
-/// Takes all sockets that systemd hands over: one at least, and TCP alone.
-pub fn handed_over() -> Result<Vec<TcpListener>, ListenError> {
+/// The sockets that systemd passes: one at least, and all TCP.
+pub fn systemd_sockets() -> Result<Vec<TcpListener>, ListenError> {
     let mut sockets = ListenFd::from_env();
     let count = sockets.len();
     let take = |index| {
@@ -119,7 +119,7 @@ pub fn handed_over() -> Result<Vec<TcpListener>, ListenError> {
             .take_tcp_listener(index)
             .and_then(|listener| listener.ok_or_else(gone))
             .and_then(|listener| {
-                // A TCP socket has an address and port; one of another family has none to tell.
+                // A socket of another family has no such address.
                 listener.local_addr()?;
                 listener.set_nonblocking(true).map(|()| listener)
             })
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_listened_on_at_all_its_addresses() {
+    fn name_is_bound_at_all_its_addresses() {
         // 192.0.2.0/24 and 198.51.100.0/24 are for documentation (RFC 5737).
         let named = addresses(&["127.0.0.1:0", "192.0.2.1:0", "127.0.0.2:0"]);
         let bound = bind(&named).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_is_up_to_the_error() {
+    fn remedy_depends_on_the_error() {
         for (address, errno, says) in [
             ("192.0.2.1:80", libc::EADDRINUSE, "'sport = :80'"),
             ("127.0.0.1:443", libc::EACCES, "CAP_NET_BIND_SERVICE"),
@@ -165,10 +165,10 @@ mod tests {
             ("127.0.0.1:80", libc::EMFILE, "--web.listen-address"),
         ] {
             let (address, error) = (address.parse().unwrap(), Error::from_raw_os_error(errno));
-            let told = ListenError::Address { address, error }.to_string();
-            assert!(told.contains(says) && told.contains("--web.listen-address"), "{told}");
-            assert_eq!(told.contains("has the port"), errno == libc::EADDRINUSE, "{told}");
-            assert!(!told.contains('\n') && !told.contains("  "), "{told}");
+            let text = ListenError::Address { address, error }.to_string();
+            assert!(text.contains(says) && text.contains("--web.listen-address"), "{text}");
+            assert_eq!(text.contains("has the port"), errno == libc::EADDRINUSE, "{text}");
+            assert!(!text.contains('\n') && !text.contains("  "), "{text}");
         }
     }
 }

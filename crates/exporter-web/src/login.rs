@@ -1,12 +1,12 @@
-//! Logins by HTTP's basic authentication.
+//! Logins by HTTP basic authentication.
 //!
-//! A password is held against its bcrypt hash, which takes a twentieth of a second and more on purpose;
-//! so that a scrape does not, what came out is remembered, under a digest with a key that nobody knows.
-//! What is not known yet is checked in turns, which client addresses share out fairly.
+//! A password is checked against its bcrypt hash, which takes a twentieth of a second and more on
+//! purpose; so that a scrape does not, the result is cached under a keyed digest of name, hash and
+//! password. Passwords that are not cached are checked one at a time, and client networks take turns.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::HeaderValue;
 use base64::Engine;
@@ -14,124 +14,125 @@ use base64::prelude::BASE64_STANDARD;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};
 
-use super::config::{Checked, Users};
-use super::turns::Turns;
+use super::fair_lock::FairLock;
+use super::web_config::{Expected, Users};
 
-/// So many passwords that were wrong are remembered, and so many that were right. Each takes 100 bytes
-/// or so, and a user has one password; apart, so that guesses do not make us forget who is welcome.
-const REMEMBERED: usize = 1_000;
+/// How many wrong passwords are cached, and how many right ones. Each takes some 100 bytes, and a user has
+/// one password. They are apart, so that guesses do not displace right ones.
+const CACHED: usize = 1_000;
 
-/// What becomes of somebody who asks.
+/// What a login comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Login {
-    /// Comes in.
-    Welcome,
-    /// Has to say who it is.
-    Unknown,
-    /// Too many logins wait: of the same address, or of all.
+    /// The password is right, or none is needed.
+    Accepted,
+    /// It is missing or wrong.
+    Rejected,
+    /// Too many logins wait: of the same client, or of all.
     Busy,
 }
 
-/// A password with the name and the hash that it is held against, as a digest.
+/// A keyed digest of a name, the hash in the file, and a password.
 type Tag = [u8; digest::SHA256_OUTPUT_LEN];
 
-/// The latest of what came out one way.
+/// Results of checks; the oldest of wrong and of right ones go first.
 #[derive(Debug, Default)]
-struct Latest {
-    order: VecDeque<Tag>,
+struct Cache {
+    results: HashMap<Tag, bool>,
+    /// The tags of wrong ones and of right ones, oldest first.
+    order: [VecDeque<Tag>; 2],
 }
 
-#[derive(Debug, Default)]
-struct Known {
-    outcomes: HashMap<Tag, bool>,
-    latest: [Latest; 2],
-}
-
-impl Known {
-    fn remember(&mut self, tag: Tag, right: bool) {
-        if self.outcomes.insert(tag, right).is_none() {
-            let Latest { order } = &mut self.latest[usize::from(right)];
+impl Cache {
+    fn insert(&mut self, tag: Tag, is_right: bool) {
+        if self.results.insert(tag, is_right).is_none() {
+            let order = &mut self.order[usize::from(is_right)];
             order.push_back(tag);
-            if order.len() > REMEMBERED
+            if order.len() > CACHED
                 && let Some(oldest) = order.pop_front()
             {
-                self.outcomes.remove(&oldest);
+                self.results.remove(&oldest);
             }
         }
     }
 }
 
-/// Who has been looked at.
+/// Checks logins, and caches the results.
 #[derive(Debug)]
 pub struct Logins {
     key: hmac::Key,
-    known: Mutex<Known>,
+    cache: Mutex<Cache>,
     /// One password is checked at a time: all that guessers can have is a part of one processor.
-    turns: Arc<Turns>,
-    /// Hashes of a high cost have turns of their own: such a check takes seconds or minutes.
-    slow_turns: Arc<Turns>,
+    check: Arc<FairLock>,
+    /// The same for hashes of a high cost, a check of which takes seconds or minutes.
+    slow_check: Arc<FairLock>,
 }
 
-/// There was no randomness to make a key of.
+/// The system gave no random numbers to make a key of.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("the system gives no random numbers")]
 pub struct NoRandomness;
 
 impl Logins {
-    /// Nobody has been looked at.
+    /// With an empty cache, and a random key.
     pub fn new() -> Result<Self, NoRandomness> {
         let mut key = [0; digest::SHA256_OUTPUT_LEN];
         SystemRandom::new().fill(&mut key).map_err(|_| NoRandomness)?;
         Ok(Logins {
             key: hmac::Key::new(hmac::HMAC_SHA256, &key),
-            known: Mutex::default(),
-            turns: Arc::default(),
-            slow_turns: Arc::default(),
+            cache: Mutex::default(),
+            check: Arc::default(),
+            slow_check: Arc::default(),
         })
     }
 
-    /// Looks at what a client of this address says in the header `Authorization`.
+    /// Checks the header `Authorization` of a request from this address.
     pub async fn check(
         self: &Arc<Self>,
         users: &Users,
-        said: Option<&HeaderValue>,
+        authorization: Option<&HeaderValue>,
         peer: IpAddr,
     ) -> Login {
         if users.is_empty() {
-            return Login::Welcome;
+            return Login::Accepted;
         }
-        let Some((user, password)) = said.and_then(credentials) else { return Login::Unknown };
-        let Checked { hash, exists, is_slow } = users.checked(&user);
+        let Some((user, password)) = authorization.and_then(credentials) else {
+            return Login::Rejected;
+        };
+        let Expected { hash, exists, is_slow } = users.expected(&user);
         let tag = self.tag(&[user.as_bytes(), hash.as_bytes(), &password]);
-        if let Some(outcome) = self.remembered(&tag) {
-            return outcome;
+        if let Some(login) = self.cached(&tag) {
+            return login;
         }
-        let turns = if is_slow { &self.slow_turns } else { &self.turns };
-        let Some(turn) = turns.take(peer).await else { return Login::Busy };
-        // The same may have been asked by many at once.
-        if let Some(outcome) = self.remembered(&tag) {
-            return outcome;
+        let lock = if is_slow { &self.slow_check } else { &self.check };
+        let Some(guard) = lock.acquire(peer).await else { return Login::Busy };
+        // Another request may have had the same password checked meanwhile.
+        if let Some(login) = self.cached(&tag) {
+            return login;
         }
         let (logins, hash) = (Arc::clone(self), hash.to_owned());
-        let looked = tokio::task::spawn_blocking(move || {
-            // As long as it takes: a check cannot be broken off, so a client that goes away meanwhile
-            // makes no room for another.
-            let _turn = turn;
-            let right = bcrypt::verify(&password, &hash).unwrap_or(false) && exists;
-            logins.known.lock().unwrap_or_else(PoisonError::into_inner).remember(tag, right);
-            right
+        let checked = tokio::task::spawn_blocking(move || {
+            // Held as long as it takes: a check cannot be aborted, so a client that disconnects
+            // meanwhile makes no room for another.
+            let _guard = guard;
+            let is_right = bcrypt::verify(&password, &hash).unwrap_or(false) && exists;
+            logins.cache().insert(tag, is_right);
+            is_right
         });
-        match looked.await {
-            Ok(true) => Login::Welcome,
-            Ok(false) => Login::Unknown,
+        match checked.await {
+            Ok(true) => Login::Accepted,
+            Ok(false) => Login::Rejected,
             Err(_) => Login::Busy,
         }
     }
 
-    fn remembered(&self, tag: &Tag) -> Option<Login> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let right = known.outcomes.get(tag)?;
-        Some(if *right { Login::Welcome } else { Login::Unknown })
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cached(&self, tag: &Tag) -> Option<Login> {
+        let is_right = *self.cache().results.get(tag)?;
+        Some(if is_right { Login::Accepted } else { Login::Rejected })
     }
 
     fn tag(&self, parts: &[&[u8]]) -> Tag {
@@ -146,7 +147,7 @@ impl Logins {
     }
 }
 
-/// A name and a password, as RFC 7617 has them.
+/// The name and the password of a header (RFC 7617).
 fn credentials(header: &HeaderValue) -> Option<(String, Vec<u8>)> {
     let (scheme, rest) = header.to_str().ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -170,22 +171,22 @@ mod tests {
     }
 
     #[test]
-    fn guesses_do_not_make_us_forget_who_is_welcome() {
-        let mut known = Known::default();
-        known.remember(tag(0), true);
+    fn wrong_passwords_do_not_displace_right_ones() {
+        let mut cache = Cache::default();
+        cache.insert(tag(0), true);
         for guess in 1..=5_000 {
-            known.remember(tag(guess), false);
-            known.remember(tag(guess), false);
+            cache.insert(tag(guess), false);
+            cache.insert(tag(guess), false);
         }
-        assert_eq!(known.outcomes.get(&tag(0)), Some(&true));
-        assert_eq!(known.outcomes.len(), REMEMBERED + 1);
-        assert_eq!(known.outcomes.get(&tag(5_000)), Some(&false));
-        assert_eq!(known.outcomes.get(&tag(4_000)), None);
+        assert_eq!(cache.results.get(&tag(0)), Some(&true));
+        assert_eq!(cache.results.len(), CACHED + 1);
+        assert_eq!(cache.results.get(&tag(5_000)), Some(&false));
+        assert_eq!(cache.results.get(&tag(4_000)), None);
     }
 
     #[test]
-    fn credentials_as_rfc_7617_has_them() {
-        for (header, told) in [
+    fn credentials_of_rfc_7617_headers() {
+        for (header, expected) in [
             ("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", Some(("Aladdin", "open sesame"))),
             ("basic YTo=", Some(("a", ""))),
             ("Basic YTpiOmM=", Some(("a", "b:c"))),
@@ -197,8 +198,9 @@ mod tests {
             ("", None),
         ] {
             let read = credentials(&HeaderValue::from_static(header));
-            let told = told.map(|(user, password)| (user.into(), password.as_bytes().to_vec()));
-            assert_eq!(read, told, "{header}");
+            let expected =
+                expected.map(|(user, password)| (user.into(), password.as_bytes().to_vec()));
+            assert_eq!(read, expected, "{header}");
         }
         assert_eq!(credentials(&HeaderValue::from_bytes(b"Basic \xff").unwrap()), None);
     }
@@ -207,41 +209,41 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("web.yml");
         std::fs::write(&file, text).unwrap();
-        super::super::config::WebConfig::load(&file).1.unwrap().users
+        crate::web_config::WebConfig::load(&file).1.unwrap().users
     }
 
     #[tokio::test]
-    async fn what_came_out_once_is_not_worked_out_again() {
+    async fn cached_result_needs_no_check() {
         let hash = |password| bcrypt::hash(password, 4).unwrap();
         let before = users(&format!("basic_auth_users:\n  a: {}\n", hash("b")));
         let logins = Arc::new(Logins::new().unwrap());
-        let said = |pair: &str| {
+        let header = |pair: &str| {
             HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(pair))).unwrap()
         };
-        let [right, wrong, stranger, another] = ["a:b", "a:c", "b:b", "a:d"].map(said);
+        let [right, wrong, stranger, another] = ["a:b", "a:c", "b:b", "a:d"].map(header);
         let peer = IpAddr::from([192, 0, 2, 1]);
-        let check = async |users: &Users, said| logins.check(users, Some(said), peer).await;
+        let check = async |users: &Users, header| logins.check(users, Some(header), peer).await;
         let expected =
-            [(&right, Login::Welcome), (&wrong, Login::Unknown), (&stranger, Login::Unknown)];
-        for (said, login) in expected {
-            assert_eq!(check(&before, said).await, login);
+            [(&right, Login::Accepted), (&wrong, Login::Rejected), (&stranger, Login::Rejected)];
+        for (header, login) in expected {
+            assert_eq!(check(&before, header).await, login);
         }
-        // Nobody's turn comes any more: what is known is known all the same, and what is not has to wait.
-        let _turn = logins.turns.take(peer).await.unwrap();
-        for (said, login) in expected {
-            assert_eq!(check(&before, said).await, login);
+        // While the lock is held, cached results are returned, and all else has to wait.
+        let _guard = logins.check.acquire(peer).await.unwrap();
+        for (header, login) in expected {
+            assert_eq!(check(&before, header).await, login);
         }
         let limit = std::time::Duration::from_millis(50);
         assert!(tokio::time::timeout(limit, check(&before, &another)).await.is_err());
-        // A new hash is another question, for the same password, too.
+        // With a new hash the same password is checked again.
         let after = users(&format!("basic_auth_users:\n  a: {}\n", hash("e")));
         assert!(tokio::time::timeout(limit, check(&after, &right)).await.is_err());
-        assert_eq!(logins.check(&Users::default(), None, peer).await, Login::Welcome);
+        assert_eq!(logins.check(&Users::default(), None, peer).await, Login::Accepted);
     }
 
     #[tokio::test]
-    async fn a_check_that_takes_long_delays_nobody_with_a_usual_hash() {
-        // Nobody has the time to check this one: its turn stays taken.
+    async fn slow_check_does_not_delay_usual_hashes() {
+        // A check of the second one would take 15 s; its lock is held instead.
         let text = format!(
             "basic_auth_users:\n  a: {}\n  slow: $2b$18${}\n",
             bcrypt::hash("b", 4).unwrap(),
@@ -250,15 +252,15 @@ mod tests {
         let users = users(&text);
         let logins = Arc::new(Logins::new().unwrap());
         let check = async |pair: &str, last| {
-            let said = format!("Basic {}", BASE64_STANDARD.encode(pair));
-            let said = HeaderValue::try_from(said).unwrap();
-            logins.check(&users, Some(&said), [192, 0, 2, last].into()).await
+            let header = format!("Basic {}", BASE64_STANDARD.encode(pair));
+            let header = HeaderValue::try_from(header).unwrap();
+            logins.check(&users, Some(&header), [192, 0, 2, last].into()).await
         };
-        let _turn = logins.slow_turns.take([192, 0, 2, 1].into()).await.unwrap();
+        let _guard = logins.slow_check.acquire([192, 0, 2, 1].into()).await.unwrap();
         let limit = std::time::Duration::from_millis(50);
         assert!(tokio::time::timeout(limit, check("slow:x", 1)).await.is_err(), "it waits");
-        assert_eq!(check("a:b", 1).await, Login::Welcome);
-        assert_eq!(check("a:x", 2).await, Login::Unknown);
-        assert_eq!(check("nobody:x", 2).await, Login::Unknown);
+        assert_eq!(check("a:b", 1).await, Login::Accepted);
+        assert_eq!(check("a:x", 2).await, Login::Rejected);
+        assert_eq!(check("nobody:x", 2).await, Login::Rejected);
     }
 }

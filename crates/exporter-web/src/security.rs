@@ -1,12 +1,14 @@
-//! Who comes in: what the web config file says, for as long as it says so.
+//! The web config file in force: TLS, logins, rate limit and response headers.
 //!
-//! The file and those that it names are looked at while we run. What is new counts for the next
-//! connection and the next request; what is broken is told once, and what was before stays.
+//! The file and those that it names are checked for changes each second and at SIGHUP. A new
+//! configuration is in force from the next connection and the next request on; one with diagnostics is
+//! logged once, and the configuration before stays.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use axum::http::{HeaderName, HeaderValue, Request, StatusCode, header};
@@ -14,64 +16,63 @@ use axum::response::{IntoResponse, Response};
 use rustls::ServerConfig;
 use tokio::signal::unix::Signal;
 
-use super::config::{Sources, Users, WebConfig, WebConfigError};
+use super::error_response::unavailable;
 use super::login::{Login, Logins};
-use super::rate::Limiter;
-use super::refusal::busy;
-use super::reload::Reload;
+use super::rate_limit::RateLimiter;
 use super::tls;
+use super::web_config::{Sources, Users, WebConfig, WebConfigError};
 
-/// How often the files are looked at: a few calls of stat.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often the files are checked for changes: a few calls of stat.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What counts at present.
+/// The configuration in force.
 #[derive(Debug, Default)]
-struct Armed {
+struct Active {
     tls: Option<Arc<ServerConfig>>,
     headers: Vec<(HeaderName, HeaderValue)>,
     users: Users,
-    limiter: Option<Arc<Limiter>>,
+    limiter: Option<Arc<RateLimiter>>,
     warnings: Vec<String>,
 }
 
-/// Who comes in.
+/// Access to the server as the web config file has it at present.
 #[derive(Debug)]
 pub struct Security {
-    file: Option<(PathBuf, Arc<Reload>)>,
-    current: ArcSwap<Armed>,
+    file: Option<(PathBuf, Arc<ReloadStatus>)>,
+    active: ArcSwap<Active>,
     logins: Arc<Logins>,
     tls: bool,
 }
 
 impl Security {
-    /// Everybody comes in, without TLS, if there is no web config file; else as that says.
+    /// Reads a web config file, with what to watch for changes; without one, plain HTTP without logins.
     pub fn load(file: Option<&Path>) -> Result<(Self, Option<Sources>), WebConfigError> {
         let logins = |path: &Path| {
             Logins::new().map_err(|error| WebConfigError::new(path, error.to_string()))
         };
         let Some(path) = file else {
-            let (current, logins) = (ArcSwap::default(), Arc::new(logins(Path::new("none"))?));
-            return Ok((Security { file: None, current, logins, tls: false }, None));
+            let (active, logins) = (ArcSwap::default(), Arc::new(logins(Path::new("none"))?));
+            return Ok((Security { file: None, active, logins, tls: false }, None));
         };
         let (sources, config) = WebConfig::load(path);
-        let armed = Armed::new(path, config?, None)?;
-        for warning in &armed.warnings {
-            tracing::warn!(file = %path.display(), "{warning}");
-        }
-        let (tls, logins) = (armed.tls.is_some(), Arc::new(logins(path)?));
-        tracing::info!(file = %path.display(), tls, users = armed.users.len(), "web config");
-        let current = ArcSwap::from_pointee(armed);
-        let file = Some((path.to_owned(), Arc::new(Reload::now())));
-        Ok((Security { file, current, logins, tls }, Some(sources)))
+        let active = Active::new(path, config?, None)?;
+        active.log_warnings(path);
+        let (tls, logins) = (active.tls.is_some(), Arc::new(logins(path)?));
+        tracing::info!(file = %path.display(), tls, users = active.users.len(), "web config");
+        let status = ReloadStatus::default();
+        status.record(true);
+        let file = Some((path.to_owned(), Arc::new(status)));
+        let active = ArcSwap::from_pointee(active);
+        Ok((Security { file, active, logins, tls }, Some(sources)))
     }
 
-    /// TLS as the next connection speaks it.
+    /// TLS for the next connection.
     pub fn tls(&self) -> Option<Arc<ServerConfig>> {
-        self.current.load().tls.clone()
+        self.active.load().tls.clone()
     }
 
-    /// Looks for changes for as long as it is polled, and at once when `hangup` tells. Without a file
-    /// there is nothing to look for; that somebody asked is told all the same.
+    /// Checks for changes as long as it is polled, and reads the file at each SIGHUP. Without a file a
+    /// SIGHUP is logged.
     pub async fn watch(self: Arc<Self>, sources: Option<Sources>, mut hangup: Signal) {
         let Some(mut sources) = sources else {
             while hangup.recv().await.is_some() {
@@ -80,16 +81,16 @@ impl Security {
             return;
         };
         loop {
-            let asked = tokio::select! {
-                () = tokio::time::sleep(LOOK_EVERY) => false,
+            let forced = tokio::select! {
+                () = tokio::time::sleep(CHECK_INTERVAL) => false,
                 _ = hangup.recv() => true,
             };
             let security = Arc::clone(&self);
             // A file may be on a disk that does not answer.
-            let looked = tokio::task::spawn_blocking(move || {
-                if asked || sources.have_changed() { security.read_anew(sources) } else { sources }
+            let checked = tokio::task::spawn_blocking(move || {
+                if forced || sources.have_changed() { security.reload(sources) } else { sources }
             });
-            match looked.await {
+            match checked.await {
                 Ok(seen) => sources = seen,
                 Err(error) => {
                     tracing::error!(%error, "the web config file is not looked at any more");
@@ -100,27 +101,25 @@ impl Security {
     }
 
     /// How the file was read last, if there is one.
-    pub fn reload(&self) -> Option<Arc<Reload>> {
-        self.file.as_ref().map(|(_, reload)| Arc::clone(reload))
+    pub fn reload_status(&self) -> Option<Arc<ReloadStatus>> {
+        self.file.as_ref().map(|(_, status)| Arc::clone(status))
     }
 
-    fn read_anew(&self, before: Sources) -> Sources {
-        let Some((path, reload)) = &self.file else { return before };
+    fn reload(&self, before: Sources) -> Sources {
+        let Some((path, status)) = &self.file else { return before };
         let (sources, config) = WebConfig::load(path);
-        let armed = config.and_then(|config| Armed::new(path, config, Some(&self.current.load())));
-        let well = match armed {
-            Ok(armed) if armed.tls.is_some() != self.tls => {
+        let loaded = config.and_then(|config| Active::new(path, config, Some(&self.active.load())));
+        let success = match loaded {
+            Ok(active) if active.tls.is_some() != self.tls => {
                 let what = if self.tls { "off" } else { "on" };
                 let problem = format!("TLS is switched {what} by a restart only: as before");
                 tracing::error!(file = %path.display(), "{problem}");
                 false
             }
-            Ok(armed) => {
-                for warning in &armed.warnings {
-                    tracing::warn!(file = %path.display(), "{warning}");
-                }
-                tracing::info!(file = %path.display(), users = armed.users.len(), "web config read anew");
-                self.current.store(Arc::new(armed));
+            Ok(active) => {
+                active.log_warnings(path);
+                tracing::info!(file = %path.display(), users = active.users.len(), "web config read anew");
+                self.active.store(Arc::new(active));
                 true
             }
             Err(error) => {
@@ -130,7 +129,7 @@ impl Security {
                 false
             }
         };
-        reload.went(well);
+        status.record(success);
         sources
     }
 
@@ -139,44 +138,48 @@ impl Security {
         self.tls
     }
 
-    /// Answers a request of a client of this address, or lets it be answered.
-    pub async fn answer<B, F, A>(&self, request: Request<B>, peer: IpAddr, answer: F) -> Response
+    /// Responds to a request of a client of this address by `handler`, if rate limit and login allow it.
+    pub async fn answer<B, F, A>(&self, request: Request<B>, peer: IpAddr, handler: F) -> Response
     where
         F: FnOnce(Request<B>) -> A,
         A: Future<Output = Response>,
     {
-        let armed = self.current.load_full();
-        // As the toolkit does: before all else, and without its headers.
-        if armed.limiter.as_ref().is_some_and(|limiter| !limiter.admits(Instant::now())) {
+        let active = self.active.load_full();
+        // As the exporter toolkit does: before all else, and without its headers.
+        if active.limiter.as_ref().is_some_and(|limiter| !limiter.try_acquire(Instant::now())) {
             return (StatusCode::TOO_MANY_REQUESTS, "too many requests\n").into_response();
         }
-        let said = request.headers().get(header::AUTHORIZATION);
-        let mut response = match self.logins.check(&armed.users, said, peer).await {
-            Login::Welcome => answer(request).await,
-            Login::Unknown => {
+        let authorization = request.headers().get(header::AUTHORIZATION);
+        let mut response = match self.logins.check(&active.users, authorization, peer).await {
+            Login::Accepted => handler(request).await,
+            Login::Rejected => {
                 let ask = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic"))];
                 (StatusCode::UNAUTHORIZED, ask, "unauthorized\n").into_response()
             }
-            Login::Busy => busy("too many logins are waiting to be checked: try again"),
+            Login::Busy => unavailable("too many logins are waiting to be checked: try again"),
         };
-        for (name, value) in &armed.headers {
+        for (name, value) in &active.headers {
             response.headers_mut().insert(name, value.clone());
         }
         response
     }
 }
 
-impl Armed {
-    fn new(path: &Path, config: WebConfig, before: Option<&Armed>) -> Result<Self, WebConfigError> {
-        let tls = config.tls.map(|tls| tls::server_config(&tls, config.http2).map(Arc::new));
+impl Active {
+    fn new(
+        path: &Path,
+        config: WebConfig,
+        before: Option<&Active>,
+    ) -> Result<Self, WebConfigError> {
+        let tls = config.tls.map(|tls| tls::server_config(&tls).map(Arc::new));
         let tls = tls.transpose().map_err(|error| WebConfigError::new(path, error.to_string()))?;
-        // A bucket that was emptied is not full again because a certificate was renewed.
+        // An empty bucket does not become full because a certificate was renewed.
         let kept = before.and_then(|before| before.limiter.clone());
         let limiter = config.rate.map(|rate| match kept {
             Some(kept) if kept.rate() == rate => kept,
-            _ => Arc::new(Limiter::new(rate, Instant::now())),
+            _ => Arc::new(RateLimiter::new(rate, Instant::now())),
         });
-        Ok(Armed {
+        Ok(Active {
             tls,
             headers: config.headers,
             users: config.users,
@@ -184,4 +187,82 @@ impl Armed {
             warnings: config.warnings,
         })
     }
+
+    fn log_warnings(&self, path: &Path) {
+        for warning in &self.warnings {
+            tracing::warn!(file = %path.display(), "{warning}");
+        }
+    }
+}
+
+/// How the web config file was read last, for a metric.
+#[derive(Debug, Default)]
+pub struct ReloadStatus {
+    failed: AtomicBool,
+    /// Milliseconds since 1970.
+    succeeded_at: AtomicU64,
+}
+
+impl ReloadStatus {
+    /// Records a reading.
+    pub fn record(&self, success: bool) {
+        self.failed.store(!success, Ordering::Relaxed);
+        if success {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let millis = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+            self.succeeded_at.store(millis, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the last reading succeeded. If not, the configuration before is in force.
+    pub fn succeeded(&self) -> bool {
+        !self.failed.load(Ordering::Relaxed)
+    }
+
+    /// When a reading succeeded last, in seconds since 1970.
+    pub fn succeeded_at(&self) -> f64 {
+        self.succeeded_at.load(Ordering::Relaxed) as f64 / 1e3
+    }
+}
+
+/// A file without diagnostics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// What it sets: `TLS, NoClientCert; 2 users`.
+    pub about: String,
+    /// What is not wrong and may yet not be meant so, a line each.
+    pub warnings: Vec<String>,
+}
+
+/// Checks a file and those that it names.
+pub fn inspect(path: &Path) -> Result<Inspection, WebConfigError> {
+    let config = WebConfig::load(path).1?;
+    if let Some(settings) = &config.tls {
+        tls::server_config(settings)
+            .map_err(|error| WebConfigError::new(path, error.to_string()))?;
+    }
+    Ok(Inspection { about: about(&config), warnings: config.warnings })
+}
+
+fn about(config: &WebConfig) -> String {
+    let count = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    };
+    let tls = match &config.tls {
+        None => "no TLS".to_owned(),
+        Some(tls) => format!("TLS, {:?}", tls.client_auth),
+    };
+    let logins = match config.users.len() {
+        0 => "no login".to_owned(),
+        users => count(users, "user"),
+    };
+    let mut parts = vec![tls, logins];
+    if !config.headers.is_empty() {
+        parts.push(count(config.headers.len(), "header"));
+    }
+    if let Some(rate) = config.rate {
+        parts.push(format!("a request each {:?}, {} at once", rate.interval, rate.burst));
+    }
+    parts.join("; ")
 }

@@ -1,9 +1,10 @@
-//! TLS: whom we speak with, and how.
+//! The server's side of TLS, and the verification of client certificates.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
@@ -13,25 +14,33 @@ use rustls::{
     SignatureScheme,
 };
 use thiserror::Error as ThisError;
+use x509_cert::Certificate;
+use x509_cert::der::{self, DateTime, Decode};
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
 
-use super::certificate::Facts;
-use super::config::{ClientAuth, TlsSettings};
+use super::web_config::{ClientAuth, TlsSettings};
 
-/// Why settings that are well written cannot be had all the same.
+/// Why settings without a mistake cannot be used all the same.
 #[derive(Debug, ThisError)]
 pub enum TlsError {
     /// The CAs of clients.
     #[error("client_ca_file: {0}")]
     ClientCas(#[from] VerifierBuilderError),
-    /// All else.
+    /// Anything else.
     #[error("tls_server_config: {0}")]
     Other(#[from] Error),
 }
 
-/// A server's side of TLS.
-pub fn server_config(tls: &TlsSettings, http2: bool) -> Result<ServerConfig, TlsError> {
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&tls.provider))
-        .with_protocol_versions(&tls.versions)?;
+/// The cryptography: all that ring has.
+pub(super) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// A server's TLS configuration, for HTTP/1.1 alone.
+pub fn server_config(tls: &TlsSettings) -> Result<ServerConfig, TlsError> {
+    let builder =
+        ServerConfig::builder_with_provider(provider()).with_protocol_versions(&tls.versions)?;
     let builder = if tls.client_auth == ClientAuth::NoClientCert {
         builder.with_no_client_auth()
     } else {
@@ -39,20 +48,17 @@ pub fn server_config(tls: &TlsSettings, http2: bool) -> Result<ServerConfig, Tls
     };
     let key = SingleCertAndKey::from(tls.certified.clone());
     let mut config = builder.with_cert_resolver(Arc::new(key));
-    config.ignore_client_order = tls.our_order;
+    config.ignore_client_order = tls.prefer_server_order;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    if http2 {
-        config.alpn_protocols.insert(0, b"h2".to_vec());
-    }
     if tls.client_auth != ClientAuth::NoClientCert {
-        // Who comes again shows its certificate again: it may have expired meanwhile.
+        // No session is resumed: the client's certificate may have expired meanwhile.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
     }
     Ok(config)
 }
 
-/// Why a client is refused whose handshake failed, in one of few ways; `None` if it went away by itself.
+/// Why a handshake failed, as one of few reasons; `None` if the client disconnected.
 pub fn refusal(error: &std::io::Error) -> Option<&'static str> {
     use CertificateError as Bad;
     let error = error.get_ref()?.downcast_ref::<Error>()?;
@@ -77,11 +83,11 @@ pub fn refusal(error: &std::io::Error) -> Option<&'static str> {
     })
 }
 
-/// Looks at the certificates of clients.
+/// Verifies the certificates of clients.
 #[derive(Debug)]
 struct Verifier {
-    settings: ClientAuth,
-    /// Whose certificates are accepted, where that counts.
+    policy: ClientAuth,
+    /// Verifies against the CAs, if the policy wants that and there are any.
     authority: Option<Arc<dyn ClientCertVerifier>>,
     allowed_sans: Vec<String>,
     algorithms: rustls::crypto::WebPkiSupportedAlgorithms,
@@ -89,21 +95,22 @@ struct Verifier {
 
 impl Verifier {
     fn new(tls: &TlsSettings) -> Result<Self, VerifierBuilderError> {
-        let (roots, provider) = (Arc::clone(&tls.client_cas), Arc::clone(&tls.provider));
+        let (roots, provider) = (Arc::clone(&tls.client_cas), provider());
+        let algorithms = provider.signature_verification_algorithms;
         let verifies = tls.client_auth.verifies() && !roots.is_empty();
         let authority = || WebPkiClientVerifier::builder_with_provider(roots, provider).build();
         Ok(Verifier {
-            settings: tls.client_auth,
+            policy: tls.client_auth,
             authority: verifies.then(authority).transpose()?,
             allowed_sans: tls.allowed_sans.clone(),
-            algorithms: tls.provider.signature_verification_algorithms,
+            algorithms,
         })
     }
 }
 
 impl ClientCertVerifier for Verifier {
     fn client_auth_mandatory(&self) -> bool {
-        self.settings.requires()
+        self.policy.requires()
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
@@ -118,13 +125,14 @@ impl ClientCertVerifier for Verifier {
     ) -> Result<ClientCertVerified, Error> {
         if let Some(authority) = &self.authority {
             authority.verify_client_cert(certificate, intermediates, now)?;
-        } else if self.settings.verifies() {
-            // There is no CA that it could be of.
+        } else if self.policy.verifies() {
+            // There is no CA that could have issued it.
             return Err(CertificateError::UnknownIssuer.into());
         }
         if !self.allowed_sans.is_empty() {
-            let facts = Facts::read(certificate).map_err(|_| CertificateError::BadEncoding)?;
-            if !facts.names.iter().any(|name| self.allowed_sans.contains(name)) {
+            let info =
+                CertificateInfo::parse(certificate).map_err(|_| CertificateError::BadEncoding)?;
+            if !info.names.iter().any(|name| self.allowed_sans.contains(name)) {
                 return Err(CertificateError::ApplicationVerificationFailure.into());
             }
         }
@@ -151,5 +159,48 @@ impl ClientCertVerifier for Verifier {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+}
+
+/// Dates and names of a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateInfo {
+    /// The first moment at which it is valid.
+    pub not_before: DateTime,
+    /// The last one.
+    pub not_after: DateTime,
+    /// Its subject alternative names: hosts, addresses, mail addresses and URIs, as they are written.
+    pub names: Vec<String>,
+}
+
+impl CertificateInfo {
+    /// Parses a certificate; its signature is not verified.
+    pub fn parse(certificate: &CertificateDer<'_>) -> Result<Self, der::Error> {
+        let certificate = Certificate::from_der(certificate)?.tbs_certificate;
+        let names = match certificate.get::<SubjectAltName>()? {
+            Some((_, names)) => names.0.iter().filter_map(name).collect(),
+            None => Vec::new(),
+        };
+        let validity = certificate.validity;
+        Ok(CertificateInfo {
+            not_before: validity.not_before.to_date_time(),
+            not_after: validity.not_after.to_date_time(),
+            names,
+        })
+    }
+}
+
+fn name(name: &GeneralName) -> Option<String> {
+    match name {
+        GeneralName::DnsName(text)
+        | GeneralName::Rfc822Name(text)
+        | GeneralName::UniformResourceIdentifier(text) => Some(text.to_string()),
+        GeneralName::IpAddress(bytes) => {
+            let bytes = bytes.as_bytes();
+            let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+            let address = v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from));
+            address.ok().map(|address| address.to_string())
+        }
+        _ => None,
     }
 }

@@ -1,118 +1,180 @@
-//! What a metric family is, and its header in both formats.
+//! Metric families, their headers in both formats, and labels.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::io::Write;
 
 use super::Format;
 
-/// The kind of a family.
+/// The type of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Goes up; its samples end in `_total`.
+pub enum MetricType {
+    /// Only increases; its samples end in `_total`.
     Counter,
-    /// Goes up and down, or is always 1 and carries labels. OpenMetrics's own type for the latter,
-    /// `info`, is unknown to Prometheus's text format, and both are to be one.
+    /// Goes up and down, or is always 1 and carries labels. For the latter OpenMetrics has the type `info`,
+    /// which is unknown to Prometheus's text format; the two formats have the same types here.
     Gauge,
     /// Buckets, sum and count.
     Histogram,
 }
 
-impl Kind {
-    /// As `# TYPE` writes it.
+impl MetricType {
+    /// As in the line `# TYPE`.
     pub fn label(self) -> &'static str {
         match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricType::Counter => "counter",
+            MetricType::Gauge => "gauge",
+            MetricType::Histogram => "histogram",
         }
     }
 }
 
-/// A metric family.
+/// A metric family of a table in the code.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// Its name, without a counter's `_total`.
     pub name: &'static str,
-    /// Its kind.
-    pub kind: Kind,
+    /// Its type.
+    pub kind: MetricType,
     /// Its labels.
     pub labels: &'static [&'static str],
-    /// What it tells, in a sentence; without anything that would have to be escaped.
+    /// What it says, in a sentence without anything that would have to be escaped.
     pub help: &'static str,
+}
+
+impl Family {
+    /// A gauge.
+    pub const fn gauge(
+        name: &'static str,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Family { name, kind: MetricType::Gauge, labels, help }
+    }
+
+    /// A counter; its name lacks `_total`.
+    pub const fn counter(
+        name: &'static str,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Family { name, kind: MetricType::Counter, labels, help }
+    }
+
+    /// The name of its samples.
+    pub fn sample_name(&self) -> String {
+        Header::from(*self).sample_name()
+    }
+}
+
+/// A gauge with what writes its samples: an entry of a table.
+pub const fn gauge<W>(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+    write: W,
+) -> (Family, W) {
+    (Family::gauge(name, labels, help), write)
+}
+
+/// A counter with what writes its samples: an entry of a table. Its name lacks `_total`.
+pub const fn counter<W>(
+    name: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+    write: W,
+) -> (Family, W) {
+    (Family::counter(name, labels, help), write)
 }
 
 /// The units that names end in.
 const UNITS: [&str; 5] = ["bytes_per_second", "seconds", "bytes", "lanes", "ticks"];
 
-impl Family {
-    /// The unit that its name ends in.
-    pub fn unit(&self) -> Option<&'static str> {
-        unit_of(self.name)
-    }
-
-    /// The name of its samples.
-    pub fn sample_name(&self) -> String {
-        Head::from(*self).sample_name()
-    }
-}
-
-/// What stands before a family's samples.
+/// The lines before a family's samples.
 #[derive(Clone, Debug)]
-pub struct Head {
+pub struct Header {
     /// The family's name, without a counter's `_total`.
     pub name: Cow<'static, str>,
-    /// Its kind.
-    pub kind: Kind,
-    /// What it tells.
+    /// Its type.
+    pub kind: MetricType,
+    /// What it says.
     pub help: Cow<'static, str>,
 }
 
-impl From<Family> for Head {
+impl From<Family> for Header {
     fn from(family: Family) -> Self {
-        Head { name: family.name.into(), kind: family.kind, help: family.help.into() }
+        Header { name: family.name.into(), kind: family.kind, help: family.help.into() }
     }
 }
 
-impl Head {
-    /// The name of its samples.
+impl Header {
+    /// The name of the samples.
     pub fn sample_name(&self) -> String {
         match self.kind {
-            Kind::Counter => format!("{}_total", self.name),
+            MetricType::Counter => format!("{}_total", self.name),
             _ => self.name.clone().into_owned(),
         }
     }
 
-    /// Writes the lines before the samples.
-    pub fn write(&self, out: &mut String, format: Format) {
-        let (name, kind, help) = (&self.name, self.kind, &self.help);
+    /// The unit that the name ends in.
+    pub fn unit(&self) -> Option<&'static str> {
+        let is_unit =
+            |unit: &&str| self.name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_'));
+        UNITS.into_iter().find(is_unit)
+    }
+
+    /// Writes the lines.
+    pub fn write(&self, out: &mut Vec<u8>, format: Format) {
+        let (name, kind, help) = (&self.name, self.kind.label(), &self.help);
         // In the text format a counter's family has the name of its samples.
-        let suffix = if format == Format::Text && kind == Kind::Counter { "_total" } else { "" };
-        // Writing to a string does not fail.
+        let is_total = format == Format::Text && self.kind == MetricType::Counter;
+        let suffix = if is_total { "_total" } else { "" };
+        // Writing to a vector does not fail.
         let _ = writeln!(out, "# HELP {name}{suffix} {help}");
-        let _ = writeln!(out, "# TYPE {name}{suffix} {}", kind.label());
-        if let Some(unit) = unit_of(name).filter(|_| format == Format::OpenMetrics) {
+        let _ = writeln!(out, "# TYPE {name}{suffix} {kind}");
+        if let Some(unit) = self.unit().filter(|_| format == Format::OpenMetrics) {
             let _ = writeln!(out, "# UNIT {name} {unit}");
         }
     }
 }
 
-/// The unit that a family's name ends in.
-pub fn unit_of(name: &str) -> Option<&'static str> {
-    UNITS.into_iter().find(|unit| name.strip_suffix(unit).is_some_and(|rest| rest.ends_with('_')))
+/// Writes labels, up to where the brace is closed: `{a="1",b="2"`.
+#[derive(Debug)]
+pub struct Labels<'a> {
+    text: &'a mut Vec<u8>,
+    has_any: bool,
+}
+
+impl<'a> Labels<'a> {
+    /// Begins labels at the end of a text.
+    pub fn new(text: &'a mut Vec<u8>) -> Self {
+        Labels { text, has_any: false }
+    }
+
+    /// Goes on with labels at the end of a text.
+    pub fn more(text: &'a mut Vec<u8>) -> Self {
+        Labels { text, has_any: true }
+    }
+
+    /// Adds a label.
+    pub fn push(&mut self, name: &str, value: &str) -> &mut Self {
+        push_label(self.text, if self.has_any { b',' } else { b'{' }, name, value);
+        self.has_any = true;
+        self
+    }
+
+    /// Adds a label, if its value is not empty: one without a value is as good as none.
+    pub fn push_if_any(&mut self, name: &str, value: &str) -> &mut Self {
+        if value.is_empty() { self } else { self.push(name, value) }
+    }
 }
 
 /// Writes a label; `before` is the brace or comma that it follows.
-pub fn push_label(out: &mut Vec<u8>, before: u8, name: &str, value: &str) {
+pub(crate) fn push_label(out: &mut Vec<u8>, before: u8, name: &str, value: &str) {
     out.push(before);
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"=\"");
-    push_escaped(out, value);
-    out.push(b'"');
-}
-
-/// Escapes a label's value: backslash, quote and newline, in both formats alike.
-pub fn push_escaped(out: &mut Vec<u8>, value: &str) {
     for byte in value.bytes() {
+        // Both formats escape these three.
         match byte {
             b'\\' => out.extend_from_slice(b"\\\\"),
             b'"' => out.extend_from_slice(b"\\\""),
@@ -120,4 +182,5 @@ pub fn push_escaped(out: &mut Vec<u8>, value: &str) {
             byte => out.push(byte),
         }
     }
+    out.push(b'"');
 }

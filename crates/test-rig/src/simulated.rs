@@ -2,7 +2,6 @@
 //! moment that a test sets, and waits there.
 
 use std::convert::Infallible;
-use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -229,12 +228,7 @@ impl Simulated {
     pub fn scrape_at(&self, now: SystemTime) -> String {
         let exposition = Exposition::render(self.seen.borrow().clone());
         let process = Process::new(Path::new("/proc"));
-        let document = exposition.document_at(now, Format::Text, &process);
-        let mut packed: Vec<u8> = document.pieces.iter().flatten().copied().collect();
-        packed.extend(document.trailer.gzip_end());
-        let mut text = String::new();
-        flate2::read::DeflateDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
-        text
+        exposition.document_at(now, Format::Text, &process).to_text().unwrap()
     }
 
     /// The simulated fabric as it is now, while its time stops.

@@ -1,4 +1,4 @@
-//! Who comes in by TLS, with which certificate, and with which password.
+//! Access by TLS, client certificates and passwords.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use test_rig::certs::{Ca, San, hash, login};
 use test_rig::{Exporter, require, wait_until};
 
 #[test]
-fn a_password_has_to_be_right_everywhere() {
+fn every_path_needs_the_right_password() {
     let site = Site::new(&format!("{TLS}basic_auth_users:\n  alice: {}\n", hash("wonder:land")));
     let exporter = site.exporter();
     let agent = site.ca.agent(None);
@@ -23,7 +23,7 @@ fn a_password_has_to_be_right_everywhere() {
             Some(login("bob", "wonder:land")),
             Some("Basic !".into()),
         ] {
-            // Twice: what is remembered is the same.
+            // Twice: the cached result is the same.
             for _ in 0..2 {
                 let response = get(&agent, &exporter, path, wrong.as_deref()).unwrap();
                 assert_eq!(response.status, 401, "{path} {wrong:?}");
@@ -35,8 +35,8 @@ fn a_password_has_to_be_right_everywhere() {
     }
 }
 
-/// A request with a login, by a connection from an address of the loopback.
-fn asks(exporter: &Exporter, own: [u8; 4], user: &str, password: &str) -> TcpStream {
+/// Sends a request with a login from an address of the loopback.
+fn send_login(exporter: &Exporter, own: [u8; 4], user: &str, password: &str) -> TcpStream {
     let mut stream = raw::connect_from(own, exporter.address());
     let login = login(user, password);
     let request = format!(
@@ -46,27 +46,27 @@ fn asks(exporter: &Exporter, own: [u8; 4], user: &str, password: &str) -> TcpStr
     stream
 }
 
-/// The status of the answer that comes, if one has come by now.
-fn answered(stream: &mut TcpStream) -> Option<u16> {
+/// The status of the response, if it is there by now.
+fn try_status(stream: &mut TcpStream) -> Option<u16> {
     stream.set_nonblocking(true).unwrap();
     let is_there = matches!(stream.peek(&mut [0; 16]), Ok(1..));
     stream.set_nonblocking(false).unwrap();
     is_there.then(|| raw::status(&raw::rest(stream)).unwrap())
 }
 
-/// What the one address is answered while the other guesses at a hash that takes a minute to check.
+/// The hash that is guessed at takes 15 s to check.
 #[test]
-fn one_that_guesses_delays_nobody_else() {
+fn guesses_do_not_delay_logins_of_others() {
     let slow = hash("x").replace("$04$", "$18$");
     let site = Site::new(&format!("basic_auth_users:\n  alice: {}\n  slow: {slow}\n", hash("a")));
     let exporter = site.prompt_exporter();
     let (attacker, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
     let mut guesses: Vec<_> =
-        (0..40).map(|guess| asks(&exporter, attacker, "slow", &guess.to_string())).collect();
+        (0..40).map(|guess| send_login(&exporter, attacker, "slow", &guess.to_string())).collect();
     // One is being checked and eight wait.
     let mut refused = 0;
     wait_until(Duration::from_secs(30), "the guesses to be refused", || {
-        guesses.retain_mut(|guess| match answered(guess) {
+        guesses.retain_mut(|guess| match try_status(guess) {
             Some(status) => {
                 assert_eq!(status, 503);
                 refused += 1;
@@ -76,43 +76,47 @@ fn one_that_guesses_delays_nobody_else() {
         });
         (refused >= 7).then_some(())
     });
-    // Another's first login, and an unknown user's, come to an end meanwhile.
+    // The first login of another client, and one of an unknown user, are answered meanwhile.
     for (user, status) in [("alice", 200), ("nobody", 401)] {
-        let answer = raw::rest(&mut asks(&exporter, other, user, "a"));
+        let answer = raw::rest(&mut send_login(&exporter, other, user, "a"));
         assert_eq!(raw::status(&answer), Some(status), "{user}");
     }
     wait_until(Duration::from_secs(30), "all but nine to be refused", || {
-        guesses.retain_mut(|guess| answered(guess).is_none());
+        guesses.retain_mut(|guess| try_status(guess).is_none());
         (guesses.len() == 9).then_some(())
     });
-    // Who goes away leaves the place to others, and nothing of what it asked is done.
+    // Clients that disconnect free their places, and their passwords are not checked.
     drop(guesses);
     wait_until(Duration::from_secs(30), "a free place", || {
-        let guess = asks(&exporter, attacker, "slow", "again");
+        let guess = send_login(&exporter, attacker, "slow", "again");
         guess.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         guess.peek(&mut [0; 16]).is_err().then_some(())
     });
 }
 
-/// What becomes of clients with these certificates.
-fn clients(exporter: &Exporter, ca: &Ca, cases: &[(&str, Option<test_rig::certs::Pair>, bool)]) {
-    for (who, pair, welcome) in cases {
+/// Whether clients with these certificates are accepted.
+fn check_clients(
+    exporter: &Exporter,
+    ca: &Ca,
+    cases: &[(&str, Option<test_rig::certs::Pair>, bool)],
+) {
+    for (who, pair, accepted) in cases {
         let got = get(&ca.agent(pair.as_ref()), exporter, "/metrics", None);
         match got {
-            Ok(response) => assert!(*welcome && response.status == 200, "{who}: {response:?}"),
-            Err(error) => assert!(!*welcome, "{who}: {error}"),
+            Ok(response) => assert!(*accepted && response.status == 200, "{who}: {response:?}"),
+            Err(error) => assert!(!*accepted, "{who}: {error}"),
         }
     }
 }
 
 #[test]
-fn a_client_needs_a_certificate_of_the_right_authority() {
+fn client_certificate_has_to_be_of_the_right_ca() {
     let site = Site::new(&tls_with(
         "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n",
     ));
     let exporter = site.exporter();
     let foreign = Ca::new("the site's");
-    clients(
+    check_clients(
         &exporter,
         &site.ca,
         &[
@@ -130,14 +134,14 @@ fn a_client_needs_a_certificate_of_the_right_authority() {
 }
 
 #[test]
-fn a_client_needs_a_name_that_is_allowed() {
+fn client_certificate_needs_an_allowed_name() {
     let site = Site::new(&tls_with(
         "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n  \
          client_allowed_sans: [prometheus, 192.0.2.7, '2001:db8::1', ops@example.org, 'spiffe://site/prom']\n",
     ));
     let exporter = site.exporter();
     let client = |san| Some(site.ca.client(&[San::Dns("other"), san], 2999));
-    clients(
+    check_clients(
         &exporter,
         &site.ca,
         &[
@@ -155,7 +159,7 @@ fn a_client_needs_a_name_that_is_allowed() {
 }
 
 #[test]
-fn other_policies_on_certificates() {
+fn client_auth_policies() {
     let foreign = Ca::new("foreign").client(&[], 2999);
     for (policy, without, with_foreign) in [
         ("RequestClientCert\n", true, true),
@@ -164,7 +168,7 @@ fn other_policies_on_certificates() {
     ] {
         let site = Site::new(&tls_with(&format!("  client_auth_type: {policy}")));
         let ours = Some(site.ca.client(&[], 2999));
-        clients(
+        check_clients(
             &site.exporter(),
             &site.ca,
             &[
@@ -177,17 +181,17 @@ fn other_policies_on_certificates() {
 }
 
 #[test]
-fn without_a_ca_a_certificate_is_not_wanted_and_none_is_accepted() {
+fn verify_if_given_without_a_ca_refuses_every_certificate() {
     let site = Site::new(&tls_with("  client_auth_type: VerifyClientCertIfGiven\n"));
     let exporter = site.exporter();
     let warning = "client_ca_file is missing: clients without a certificate are accepted";
     assert_eq!(exporter.log().matches(warning).count(), 1, "{}", exporter.log());
     let ours = Some(site.ca.client(&[], 2999));
-    clients(&exporter, &site.ca, &[("none", None, true), ("any", ours, false)]);
+    check_clients(&exporter, &site.ca, &[("none", None, true), ("any", ours, false)]);
 }
 
 #[test]
-fn a_client_that_is_refused_is_in_the_log_with_the_reason() {
+fn refused_client_is_logged_with_the_reason() {
     let site = Site::new(&tls_with(
         "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n",
     ));
@@ -201,7 +205,7 @@ fn a_client_that_is_refused_is_in_the_log_with_the_reason() {
         })
     };
     for _ in 0..20 {
-        clients(&exporter, &site.ca, &[("no certificate", None, false)]);
+        check_clients(&exporter, &site.ca, &[("no certificate", None, false)]);
     }
     let reasons = [
         "no client certificate",
@@ -216,12 +220,12 @@ fn a_client_that_is_refused_is_in_the_log_with_the_reason() {
     // One in ten seconds: far fewer than there were.
     assert!(exporter.log().matches(reasons[0]).count() < 10, "{}", exporter.log());
     let foreign = Some(Ca::new("foreign").client(&[], 2999));
-    clients(&exporter, &site.ca, &[("foreign", foreign, false)]);
+    check_clients(&exporter, &site.ca, &[("foreign", foreign, false)]);
     assert_eq!(raw::greet(exporter.address(), 0x0302), Greeted::Alert(70));
     curl(&site, &format!("http://{}/", exporter.address()), &[]);
-    // A probe that connects and leaves is not refused.
+    // A probe that connects and disconnects is not logged.
     drop(raw::connect(exporter.address()));
-    clients(&exporter, &site.ca, &[("ours", Some(site.ca.client(&[], 2999)), true)]);
+    check_clients(&exporter, &site.ca, &[("ours", Some(site.ca.client(&[], 2999)), true)]);
     for reason in reasons {
         refused(reason);
     }
@@ -231,7 +235,7 @@ fn a_client_that_is_refused_is_in_the_log_with_the_reason() {
 }
 
 #[test]
-fn tls_1_2_and_1_3_are_spoken_and_older_ones_are_not() {
+fn tls_1_2_and_1_3_are_spoken_and_no_older_ones() {
     let site = Site::new(TLS);
     let exporter = site.exporter();
     assert_eq!(raw::greet(exporter.address(), 0x0303), Greeted::Hello);
@@ -250,24 +254,28 @@ fn tls_1_2_and_1_3_are_spoken_and_older_ones_are_not() {
 }
 
 #[test]
-fn cipher_suites_and_curves_are_those_of_the_file() {
+fn cipher_suites_and_curves_of_the_file_are_ignored() {
     let site = Site::new(&tls_with(
         "  cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384]\n  curve_preferences: [CurveP384]\n",
     ));
     let exporter = site.exporter();
-    for (flags, reaches) in [
-        (&["-tls1_2"][..], true),
-        (&["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"], true),
-        (&["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"], false),
+    for key in ["cipher_suites", "curve_preferences"] {
+        let warning = format!("tls_server_config.{key}: is ignored");
+        assert_eq!(exporter.log().matches(&warning).count(), 1, "{}", exporter.log());
+    }
+    for (flags, connects) in [
+        (&["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"][..], true),
+        (&["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"], true),
+        (&["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"], false),
         (&["-tls1_3", "-curves", "P-384"], true),
-        (&["-tls1_3", "-curves", "X25519"], false),
+        (&["-tls1_3", "-curves", "X25519"], true),
     ] {
-        let (said, reached) = s_client(&exporter, &site, flags);
-        assert_eq!(reached, reaches, "{flags:?}: {said}");
+        let (output, connected) = s_client(&exporter, &site, flags);
+        assert_eq!(connected, connects, "{flags:?}: {output}");
     }
 }
 
-/// Whether openssl reaches the exporter.
+/// The output of openssl, and whether it connects.
 fn s_client(exporter: &Exporter, site: &Site, flags: &[&str]) -> (String, bool) {
     let output = Command::new(require("openssl"))
         .args(["s_client", "-connect", exporter.address(), "-verify_return_error", "-CAfile"])
@@ -280,7 +288,7 @@ fn s_client(exporter: &Exporter, site: &Site, flags: &[&str]) -> (String, bool) 
     (said, output.status.success())
 }
 
-/// What curl says of an address.
+/// The output of curl.
 fn curl(site: &Site, url: &str, flags: &[&str]) -> String {
     let output = Command::new(require("curl"))
         .args(["-sS", "--noproxy", "*", "--cacert"])
@@ -293,21 +301,27 @@ fn curl(site: &Site, url: &str, flags: &[&str]) -> String {
 }
 
 #[test]
-fn http_2_is_spoken_over_tls_unless_it_is_switched_off() {
+fn http_1_1_is_spoken_whatever_the_file_says_of_http_2() {
     let version = ["-o", "/dev/null", "-w", "%{http_version} %{http_code}"];
-    for (more, says) in [("", "2 200"), ("http_server_config: {http2: false}", "1.1 200")] {
+    for (more, warnings) in [("", 0), ("false", 0), ("true", 1)] {
+        let more = if more.is_empty() {
+            String::new()
+        } else {
+            format!("http_server_config: {{http2: {more}}}")
+        };
         let site = Site::new(&format!("{TLS}{more}"));
         let exporter = site.exporter();
         let url = format!("https://{}/metrics", exporter.address());
-        assert_eq!(curl(&site, &url, &version), says);
-        assert_eq!(curl(&site, &url, &[&version[..], &["--http1.1"]].concat()), "1.1 200");
+        assert_eq!(curl(&site, &url, &[&version[..], &["--http2"]].concat()), "1.1 200");
+        let warning = "http_server_config.http2: HTTP/2 is not spoken";
+        assert_eq!(exporter.log().matches(warning).count(), warnings, "{}", exporter.log());
         let plain = format!("http://{}/metrics", exporter.address());
         assert!(curl(&site, &plain, &[]).contains("https:// is spoken here"));
     }
 }
 
 #[test]
-fn a_demo_with_tls_says_so_where_it_tells_its_address() {
+fn demo_with_tls_prints_https_addresses() {
     let site = Site::new(TLS);
     let exporter = site.exporter_with(&["--web.telemetry-path=/numbers"]);
     let told = wait_until(Duration::from_secs(30), "the introduction", || {
@@ -318,7 +332,7 @@ fn a_demo_with_tls_says_so_where_it_tells_its_address() {
     for path in ["/ ", "/topology ", "/numbers ", "\n"] {
         assert!(told.contains(&format!("https://{}{path}", exporter.address())), "{path}: {told}");
     }
-    // What it sent is looked at as it ends: it is to have sent something.
+    // Its MADs are checked as it ends: it has to have sent some.
     wait_until(Duration::from_secs(30), "the first MADs", || {
         let capture = std::fs::metadata(exporter.dir().join("capture.pcap")).ok()?;
         (capture.len() > 4_096).then_some(())
@@ -326,7 +340,7 @@ fn a_demo_with_tls_says_so_where_it_tells_its_address() {
 }
 
 #[test]
-fn headers_go_with_each_answer() {
+fn configured_headers_are_in_each_response() {
     let site = Site::new(
         "http_server_config:\n  headers: {X-Frame-Options: deny, Strict-Transport-Security: max-age=5, \
          X-Content-Type-Options: ''}\n",
@@ -336,14 +350,14 @@ fn headers_go_with_each_answer() {
         let response = exporter.get(path, &[]);
         assert_eq!(response.header("x-frame-options"), Some("deny"), "{path}");
         assert_eq!(response.header("strict-transport-security"), Some("max-age=5"), "{path}");
-        // Empty says nothing; what pages have of themselves stays.
+        // An empty value sets nothing; the pages' own header stays.
         let own = (path != "/metrics").then_some("nosniff");
         assert_eq!(response.header("x-content-type-options"), own, "{path}");
     }
 }
 
 #[test]
-fn requests_beyond_the_limit_are_turned_away() {
+fn requests_beyond_the_rate_limit_are_a_429() {
     let site = Site::new("rate_limit: {interval: 1h, burst: 3}\n");
     let exporter = site.exporter();
     let status: Vec<u16> = (0..5).map(|_| exporter.get("/-/healthy", &[]).status).collect();

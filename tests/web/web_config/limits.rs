@@ -1,27 +1,19 @@
-//! What clients cannot do to us: be slow, be many, say too much, or talk nonsense.
+//! Limits of the server: slow clients, many clients, large requests, and malformed ones.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use exporter_web::limits::Limits;
-use exporter_web::security::Security;
-use exporter_web::serving::Server;
+use exporter_web::{Limits, RequestClass, Security, Server};
 use proptest::prelude::*;
-use rustls::ClientConnection;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 
-use crate::web_config::raw::{connect, rest, say, status};
-use crate::web_config::{Site, TLS};
-use test_rig::certs::Ca;
+use crate::web_config::raw::{connect, connect_from, rest, say, status};
 use test_rig::wait_until;
 
-/// A server in this process, with limits that a test does not have to wait for.
+/// A server in this process, with limits that a test need not wait for.
 struct Served {
     address: String,
     server: Option<Server>,
@@ -33,11 +25,6 @@ const LARGE: usize = 64 << 20;
 
 impl Served {
     fn new(limits: Limits) -> Self {
-        Self::with(None, limits)
-    }
-
-    /// One with a web config file.
-    fn with(file: Option<&Path>, limits: Limits) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -50,15 +37,15 @@ impl Served {
                 .route("/", get(|| async { "fine\n" }))
                 .route("/never", get(std::future::pending::<()>))
                 .route("/large", get(|| async { vec![b'x'; LARGE] }));
-            let (security, _) = Security::load(file).unwrap();
-            let server = Server::new(Arc::new(security), limits);
+            let (security, _) = Security::load(None).unwrap();
+            let server = Server::new(Arc::new(security), limits, |_| RequestClass::Ready);
             server.serve(listener, router);
             (address, server)
         });
         Served { address, server: Some(server), runtime }
     }
 
-    /// What becomes of an ordinary request.
+    /// The status of an ordinary request, if it is answered.
     fn status(&self) -> Option<u16> {
         let mut stream = connect(&self.address);
         let _ = stream.write_all(REQUEST);
@@ -77,16 +64,16 @@ fn millis(millis: u64) -> Duration {
 }
 
 fn brisk() -> Limits {
-    Limits { look_every: millis(10), ..Limits::default() }
+    Limits { check_interval: millis(10), ..Limits::default() }
 }
 
-/// Sends a little of a head now and then, until it is not taken any more.
+/// Sends a head piece by piece, until the connection is closed.
 fn trickle(stream: &mut TcpStream) {
     stream.set_read_timeout(Some(millis(5))).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n").unwrap();
     let began = Instant::now();
     loop {
-        assert!(began.elapsed() < Duration::from_secs(60), "a head may trickle in for ever");
+        assert!(began.elapsed() < Duration::from_secs(60), "a head may take for ever");
         let gone = match stream.read(&mut [0; 64]) {
             Ok(0) => true,
             Ok(_) => panic!("an answer to half a request"),
@@ -99,10 +86,10 @@ fn trickle(stream: &mut TcpStream) {
 }
 
 #[test]
-fn a_head_that_trickles_in_is_not_waited_for() {
-    let served = Served::new(Limits { asking: millis(1_000), ..brisk() });
+fn slow_head_times_out() {
+    let served = Served::new(Limits { header_timeout: millis(1_000), ..brisk() });
     trickle(&mut connect(&served.address));
-    assert_eq!(rest(&mut connect(&served.address)), b"", "nor is one that never begins");
+    assert_eq!(rest(&mut connect(&served.address)), b"", "a head that never begins");
     // The same for the second request of a connection.
     let mut stream = connect(&served.address);
     stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
@@ -114,30 +101,31 @@ fn a_head_that_trickles_in_is_not_waited_for() {
 }
 
 #[test]
-fn a_connection_may_rest_and_not_for_ever() {
-    let served = Served::new(Limits { asking: millis(1_000), resting: millis(4_000), ..brisk() });
+fn connection_may_be_idle_until_the_idle_timeout() {
+    let served =
+        Served::new(Limits { header_timeout: millis(500), idle_timeout: millis(6_000), ..brisk() });
     let mut stream = connect(&served.address);
     let mut answer = vec![0; 1024];
     for _ in 0..2 {
         stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         let bytes = stream.read(&mut answer).unwrap();
         assert_eq!(status(&answer[..bytes]), Some(200));
-        // Longer than a head may take.
-        std::thread::sleep(millis(1_100));
+        // Longer than a head may take, and far shorter than a connection may be idle.
+        std::thread::sleep(millis(600));
     }
     assert_eq!(rest(&mut stream), b"");
 }
 
 #[test]
-fn a_client_that_does_not_read_is_not_waited_for() {
-    let served = Served::new(Limits { taking: millis(2_000), ..brisk() });
+fn client_that_does_not_read_is_disconnected() {
+    let served = Served::new(Limits { write_stall_timeout: millis(2_000), ..brisk() });
     let mut stream = connect(&served.address);
     stream.write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    // It is there until the other side has enough, which shows in that the connection is reset.
+    // The end of the connection shows as a reset.
     wait_until(Duration::from_secs(60), "the end of the connection", || {
         stream.take_error().unwrap().or_else(|| stream.write(b" ").err())
     });
-    // One that reads, if slowly, has it all.
+    // One that reads slowly gets all of it.
     let mut stream = connect(&served.address);
     stream.write_all(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     let (mut all, mut chunk) = (0, vec![0; 1 << 20]);
@@ -152,62 +140,19 @@ fn a_client_that_does_not_read_is_not_waited_for() {
     assert!(all > LARGE, "{all}");
 }
 
-/// Asks for / twice by one connection of HTTP/2 (RFC 9113), and lets nothing of the answers through.
-fn hold_back(address: &str, ca: &Ca) -> impl Sized + use<> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(ca.pem().as_bytes()).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let client = ClientConnection::new(Arc::new(config), "127.0.0.1".try_into().unwrap()).unwrap();
-    let mut stream = rustls::StreamOwned::new(client, connect(address));
-    let mut said = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-    // SETTINGS: a window of 0 for each answer.
-    said.extend([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0]);
-    for request in [1, 3] {
-        // HEADERS, and no more: GET, https, / by their numbers in HPACK's table.
-        said.extend([0, 0, 3, 1, 5, 0, 0, 0, request, 0x82, 0x87, 0x84]);
-    }
-    stream.write_all(&said).unwrap();
-    stream.flush().unwrap();
-    stream
-}
-
 #[test]
-fn an_answer_that_http_2_holds_back_is_not_waited_for() {
-    let site = Site::new(TLS);
-    let served = Served::with(
-        Some(&site.path().join("web.yml")),
-        Limits { requests: 2, whole: Duration::MAX, ..brisk() },
-    );
-    let _held = hold_back(&served.address, &site.ca);
-    let (agent, url) = (site.ca.agent(None), format!("https://{}/", served.address));
-    let comes = |status: u16, what| {
-        wait_until(Duration::from_secs(60), what, || {
-            (agent.get(&url).call().ok()?.status() == status).then_some(())
-        });
-    };
-    comes(503, "the limit");
-    comes(200, "room");
-}
-
-#[test]
-fn an_answer_that_does_not_come_is_not_waited_for() {
-    let served = Served::new(Limits { answering: millis(100), ..brisk() });
+fn handler_that_does_not_answer_is_a_503() {
+    let served = Served::new(Limits { handler_timeout: millis(100), ..brisk() });
     let answer = say(&served.address, b"GET /never HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert_eq!(status(&answer), None, "who half closes is gone");
+    assert_eq!(status(&answer), None, "a client that half closes is gone");
     let mut stream = connect(&served.address);
     stream.write_all(b"GET /never HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
     assert_eq!(status(&rest(&mut stream)), Some(503));
 }
 
 #[test]
-fn an_answer_is_to_be_taken_in_time() {
-    let served = Served::new(Limits { whole: millis(300), ..brisk() });
+fn response_has_to_be_read_within_its_timeout() {
+    let served = Served::new(Limits { response_timeout: millis(300), ..brisk() });
     let mut stream = connect(&served.address);
     stream.write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let (mut all, mut chunk) = (0, vec![0; 64 << 10]);
@@ -218,18 +163,53 @@ fn an_answer_is_to_be_taken_in_time() {
     assert!(all < LARGE, "{all}");
 }
 
+/// Opens connections of an address that ask nothing.
+fn open_idle(served: &Served, own: [u8; 4], count: usize) -> Vec<TcpStream> {
+    (0..count).map(|_| connect_from(own, &served.address)).collect()
+}
+
 #[test]
-fn of_many_connections_who_does_least_gives_way() {
-    let served = Served::new(Limits { connections: 20, ..brisk() });
-    let idle: Vec<TcpStream> = (0..100).map(|_| connect(&served.address)).collect();
-    wait_until(Duration::from_secs(60), "a place", || served.is_fine().then_some(()));
+fn many_connections_of_one_client_leave_room_for_others() {
+    let limits = Limits { connections: 20, connections_per_client: 10, ..brisk() };
+    let served = Served::new(limits);
+    let mut idle = open_idle(&served, [127, 0, 0, 2], 100);
+    // Those beyond its limit are closed at once.
+    let refused = &mut idle[10..];
+    assert!(refused.iter_mut().all(|stream| rest(stream).is_empty()));
+    for _ in 0..50 {
+        assert!(served.is_fine());
+    }
+}
+
+#[test]
+fn full_server_has_room_again_after_the_header_timeout() {
+    let limits = Limits { connections: 20, header_timeout: millis(500), ..brisk() };
+    let served = Served::new(limits);
+    let idle = open_idle(&served, [127, 0, 0, 1], 100);
+    wait_until(Duration::from_secs(60), "room", || served.is_fine().then_some(()));
     drop(idle);
     assert!(served.is_fine());
 }
 
 #[test]
-fn a_request_too_many_is_told_so() {
-    let served = Served::new(Limits { requests: 2, ..brisk() });
+fn idle_connections_end_sooner_while_the_server_is_crowded() {
+    let limits = Limits { connections: 5, header_timeout: millis(500), ..brisk() };
+    let served = Served::new(limits);
+    let _idle: Vec<TcpStream> = (0..5)
+        .map(|_| {
+            let mut stream = connect(&served.address);
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            let bytes = stream.read(&mut [0; 1024]).unwrap();
+            assert!(bytes > 0);
+            stream
+        })
+        .collect();
+    wait_until(Duration::from_secs(60), "room", || served.is_fine().then_some(()));
+}
+
+#[test]
+fn request_beyond_the_limit_is_a_503() {
+    let served = Served::new(Limits { concurrent_requests: 2, ..brisk() });
     let never: Vec<TcpStream> = (0..2)
         .map(|_| {
             let mut stream = connect(&served.address);
@@ -245,7 +225,7 @@ fn a_request_too_many_is_told_so() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn large_heads_and_bodies_are_refused() {
     let served = Served::new(Limits::default());
     let head = |bytes: usize| {
         format!(
@@ -279,11 +259,11 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn the_end_waits_for_answers_on_their_way_and_not_for_who_rests() {
+fn shutdown_waits_for_responses_and_not_for_idle_connections() {
     let mut served = Served::new(brisk());
-    let mut resting = connect(&served.address);
-    resting.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    let _ = resting.read(&mut [0; 1024]).unwrap();
+    let mut idle = connect(&served.address);
+    idle.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let _ = idle.read(&mut [0; 1024]).unwrap();
     let mut large = connect(&served.address);
     large.write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let mut some = vec![0; 1 << 16];
@@ -291,14 +271,14 @@ fn the_end_waits_for_answers_on_their_way_and_not_for_who_rests() {
     let reader = std::thread::spawn(move || rest(&mut large).len() + some.len());
     let ending = served.server.take().unwrap();
     let began = Instant::now();
-    served.runtime.block_on(ending.end(Duration::from_secs(60)));
-    assert!(began.elapsed() < Duration::from_secs(50), "it waits for who rests");
+    served.runtime.block_on(ending.shutdown(Duration::from_secs(60)));
+    assert!(began.elapsed() < Duration::from_secs(50), "it waits for an idle connection");
     assert!(reader.join().unwrap() > LARGE);
-    assert_eq!(rest(&mut resting), b"");
+    assert_eq!(rest(&mut idle), b"");
 }
 
 #[test]
-fn nonsense_is_answered_with_400_or_not_at_all() {
+fn malformed_requests_are_a_400_or_closed() {
     let served = Served::new(brisk());
     for nonsense in [
         &b"\0\0\0\0"[..],
@@ -321,27 +301,27 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn bytes_at_random_do_no_harm(all in prop::collection::vec(noise(), 50)) {
+    fn random_bytes_do_no_harm(all in prop::collection::vec(noise(), 50)) {
         let served = Served::new(brisk());
         for bytes in &all {
             let answer = say(&served.address, bytes);
-            let told = status(&answer);
-            prop_assert!(answer.is_empty() || told.is_some(), "{answer:?}");
-            prop_assert!(told != Some(500), "{answer:?}");
+            let status = status(&answer);
+            prop_assert!(answer.is_empty() || status.is_some(), "{answer:?}");
+            prop_assert!(status != Some(500), "{answer:?}");
         }
         prop_assert!(served.is_fine());
     }
 }
 
-/// Requests with something wrong somewhere, and bytes that are none.
+/// Requests with a wrong byte somewhere, and bytes at random.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let request =
         b"GET /metrics?a=b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nAccept: */*\r\n\r\nabc";
-    let spoilt = (0..request.len(), any::<u8>(), 0..request.len()).prop_map(|(at, byte, end)| {
+    let corrupt = (0..request.len(), any::<u8>(), 0..request.len()).prop_map(|(at, byte, end)| {
         let mut bytes = request.to_vec();
         bytes[at] = byte;
         bytes.truncate(bytes.len() - end / 3);
         bytes
     });
-    prop_oneof![spoilt, prop::collection::vec(any::<u8>(), 0..300)]
+    prop_oneof![corrupt, prop::collection::vec(any::<u8>(), 0..300)]
 }

@@ -1,4 +1,4 @@
-//! Who comes in, and how much of it: the web config file, TLS, logins, and limits.
+//! The web config file: TLS, logins, reloads, and the limits of the server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod coming_in;
@@ -50,7 +50,7 @@ impl Site {
         Exporter::demo(&[&[self.flag().as_str()], flags].concat())
     }
 
-    /// One without a fabric: its threads do not stand back behind whatever else a busy machine does.
+    /// One without a fabric: its threads have the usual priority on a busy machine.
     fn prompt_exporter(&self) -> Exporter {
         Exporter::on_host(&Tree::empty(), &[&self.flag()])
     }
@@ -60,7 +60,7 @@ impl Site {
     }
 }
 
-/// What TLS needs at least.
+/// The least that TLS needs.
 const TLS: &str = "tls_server_config: {cert_file: server.pem, key_file: server.key}\n";
 
 /// TLS with a policy on clients.

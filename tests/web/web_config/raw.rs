@@ -1,4 +1,4 @@
-//! Bytes as no library would send them.
+//! Connections that send bytes as no library would.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType};
 
-/// A connection that does not wait for ever.
+/// A connection with timeouts.
 pub fn connect(address: &str) -> TcpStream {
     patient(TcpStream::connect(address).unwrap())
 }
@@ -25,7 +25,7 @@ fn patient(stream: TcpStream) -> TcpStream {
     stream
 }
 
-/// All that comes until the other side closes, however it does so.
+/// All bytes until the other side closes or resets the connection.
 pub fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let (mut all, mut chunk) = (Vec::new(), [0; 4096]);
     while let Ok(bytes @ 1..) = stream.read(&mut chunk) {
@@ -34,10 +34,10 @@ pub fn rest(stream: &mut TcpStream) -> Vec<u8> {
     all
 }
 
-/// What comes back for some bytes.
+/// The response to some bytes.
 pub fn say(address: &str, bytes: &[u8]) -> Vec<u8> {
     let mut stream = connect(address);
-    // Whoever has heard enough closes before it has all.
+    // The server may close before it has read all.
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(std::net::Shutdown::Write);
     rest(&mut stream)
@@ -49,7 +49,7 @@ pub fn status(answer: &[u8]) -> Option<u16> {
     std::str::from_utf8(line.get(..3)?).ok()?.parse().ok()
 }
 
-/// What a server answers to a client that speaks no newer TLS than a version.
+/// The response to a client that speaks no newer TLS than a version.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Greeted {
     /// With a handshake.

@@ -1,4 +1,4 @@
-//! The file and those that it names may change while requests come in: none is lost.
+//! Reloads of the web config file and the files that it names, while requests come in.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,17 +10,17 @@ use test_rig::{Exporter, wait_until};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How often the exporter says that it has read the file.
-fn reads(exporter: &Exporter) -> usize {
+/// How many reloads the exporter has logged.
+fn reloads(exporter: &Exporter) -> usize {
     exporter.log().matches("web config read anew").count()
 }
 
 #[test]
-fn no_request_is_lost_while_certificates_users_and_headers_change() {
+fn no_request_is_lost_during_reloads() {
     let mut site = Site::new("");
     let (alice, right) = (hash("a"), login("alice", "a"));
     let web = |round: usize| {
-        // Her password stays, and its hash does not.
+        // The password stays the same, and its hash changes.
         let hash = if round.is_multiple_of(2) { alice.clone() } else { hash("a") };
         format!(
             "{TLS}basic_auth_users:\n  alice: {hash}\n  user-{round}: {alice}\nhttp_server_config:\n  headers: \
@@ -43,18 +43,20 @@ fn no_request_is_lost_while_certificates_users_and_headers_change() {
             scope.spawn(move || {
                 let kept = site.ca.agent(None);
                 while !done.load(Ordering::Relaxed) {
-                    // Half of them come by a connection of their own each.
+                    // Half of the requests have a connection of their own.
                     if thread % 2 == 0 { ask(&kept) } else { ask(&site.ca.agent(None)) }
                 }
             });
         }
         for round in 1..=6 {
-            let before = reads(&exporter);
-            // Of the same authority, so that clients go on trusting; first the one, then the other: what
-            // does not fit together for a moment does not count.
+            let before = reloads(&exporter);
+            // Of the same CA, so that clients trust it; first the certificate, then the file: a pair that
+            // does not fit for a moment is not used.
             site.ca.server().write(site.path(), "server");
             site.write(&web(round));
-            wait_until(LIMIT, "the file to be read", || (reads(&exporter) > before).then_some(()));
+            wait_until(LIMIT, "the file to be read", || {
+                (reloads(&exporter) > before).then_some(())
+            });
             let seen = answered.load(Ordering::Relaxed);
             wait_until(LIMIT, "requests", || {
                 (answered.load(Ordering::Relaxed) > seen + 20).then_some(())
@@ -64,15 +66,15 @@ fn no_request_is_lost_while_certificates_users_and_headers_change() {
         done.store(true, Ordering::Relaxed);
     });
     assert_eq!(signalled, 6);
-    // What counts now is the last of them, and its certificate.
+    // The last file is in force, and its certificate.
     let last = |exporter: &Exporter, ca: &Ca| get(&ca.agent(None), exporter, "/", Some(&right));
     let header = last(&exporter, &site.ca).unwrap();
     assert_eq!(header.header("x-xss-protection"), Some("round-6"));
     site.ca = Ca::new("another");
-    assert!(last(&exporter, &site.ca).is_err(), "nobody trusts it yet");
+    assert!(last(&exporter, &site.ca).is_err(), "the certificate is of the CA before");
     site.ca.server().write(site.path(), "server");
     wait_until(LIMIT, "the new certificate", || last(&exporter, &site.ca).ok());
-    // A user that is gone does not come in any more, although its password was right before.
+    // A removed user is rejected, although its login was cached.
     let gone = login("user-6", "a");
     assert_eq!(get(&site.ca.agent(None), &exporter, "/", Some(&gone)).unwrap().status, 200);
     site.write(&web(7));
@@ -84,7 +86,7 @@ fn no_request_is_lost_while_certificates_users_and_headers_change() {
 }
 
 #[test]
-fn a_hangup_ends_nothing_where_there_is_no_file() {
+fn sighup_without_a_file_is_harmless() {
     let mut exporter = Exporter::demo(&[]);
     exporter.signal("HUP");
     wait_until(LIMIT, "the signal", || {
@@ -95,51 +97,50 @@ fn a_hangup_ends_nothing_where_there_is_no_file() {
 }
 
 #[test]
-fn what_is_broken_is_told_once_and_what_was_before_stays() {
+fn invalid_file_is_logged_once_and_the_one_before_stays() {
     let site = Site::new(TLS);
     let exporter = site.exporter();
     let fine = || get(&site.ca.agent(None), &exporter, "/-/healthy", None).unwrap().status;
-    let told = |what: &str| {
+    let logged = |what: &str| {
         wait_until(LIMIT, what, || exporter.log().contains(what).then_some(()));
         assert_eq!(fine(), 200);
     };
-    // Who does not read the log is told by a metric.
-    let well = |wanted: &str| {
+    let reload_successful = |wanted: &str| {
         let line = format!("fabric_exporter_web_config_last_reload_successful {wanted}\n");
         wait_until(LIMIT, &line, || {
             let metrics = get(&site.ca.agent(None), &exporter, "/metrics", None).unwrap();
             metrics.text().contains(&line).then_some(())
         });
     };
-    well("1");
+    reload_successful("1");
     site.write("tls_server_config: {cert_file: server.pem}\n");
-    told("line 1, column 20: tls_server_config: key_file is missing");
-    well("0");
+    logged("line 1, column 20: tls_server_config: key_file is missing");
+    reload_successful("0");
     site.write("");
-    told("TLS is switched off by a restart only");
+    logged("TLS is switched off by a restart only");
     std::fs::remove_file(site.path().join("web.yml")).unwrap();
-    told("cannot read");
+    logged("cannot read");
     std::fs::write(site.path().join("web.yml"), TLS).unwrap();
-    told("web config read anew");
-    well("1");
+    logged("web config read anew");
+    reload_successful("1");
     Ca::new("x").server().write(site.path(), "other");
     std::fs::rename(site.path().join("other.key"), site.path().join("server.key")).unwrap();
-    told("the key is not that of the certificate");
-    // The file is looked at time and again, and told of once.
-    let before = reads(&exporter);
+    logged("the key is not that of the certificate");
+    // The file is checked each second, and logged once.
+    let before = reloads(&exporter);
     site.ca.server().write(site.path(), "server");
-    wait_until(LIMIT, "the file to be read", || (reads(&exporter) > before).then_some(()));
+    wait_until(LIMIT, "the file to be read", || (reloads(&exporter) > before).then_some(()));
     for once in ["key_file is missing", "switched off", "cannot read"] {
         assert_eq!(exporter.log().matches(once).count(), 1, "{once}: {}", exporter.log());
     }
 }
 
-/// Nobody's, on Debian and elsewhere.
+/// The user nobody, on Debian and elsewhere.
 const NOBODY: u32 = 65534;
 
 #[test]
-fn a_key_of_another_owner_is_read_again() {
-    // Root reads the files of others, and gives nearly all of that up. Another user has its own files.
+fn key_of_another_owner_is_reloaded() {
+    // Root reads the files of others before it drops capabilities; another user has its own files.
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     let renew = |site: &Site| {
         site.ca.server().write(site.path(), "server");
@@ -157,7 +158,7 @@ fn a_key_of_another_owner_is_read_again() {
     wait_until(LIMIT, "the new key", || {
         let log = exporter.log();
         assert!(!log.contains("Permission denied"), "{log}");
-        (reads(&exporter) > 0).then_some(())
+        (reloads(&exporter) > 0).then_some(())
     });
     assert_eq!(get(&site.ca.agent(None), &exporter, "/-/healthy", None).unwrap().status, 200);
 }

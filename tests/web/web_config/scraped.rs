@@ -1,4 +1,4 @@
-//! Who asks in earnest, by TLS, with a password and a certificate: a Prometheus, and our own verbs.
+//! Clients with TLS, a password and a certificate: a Prometheus, and the exporter's own verbs.
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use test_rig::program;
 use test_rig::{Prometheus, wait_until};
 
 #[test]
-fn prometheus_scrapes_with_a_password_and_a_certificate() {
+fn prometheus_scrapes_with_password_and_certificate() {
     let site = Site::new(&tls_with(&format!(
         "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n  client_allowed_sans: \
          [prometheus]\nbasic_auth_users:\n  prom: {}\n",
@@ -56,7 +56,7 @@ fn prometheus_scrapes_with_a_password_and_a_certificate() {
 }
 
 #[test]
-fn our_own_verbs_ask_an_exporter_with_tls_a_password_and_a_certificate() {
+fn own_verbs_connect_with_password_and_certificate() {
     let site = Site::new(&tls_with(&format!(
         "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\nbasic_auth_users:\n  me: {}\n",
         hash("my secret")

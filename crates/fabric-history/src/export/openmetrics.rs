@@ -12,9 +12,8 @@ use crate::file::reader::Reader;
 use crate::file::stretch::Stretch;
 use crate::file::tier::part_of;
 use crate::file::timeline::{Led, Timeline};
-use exposition::Format;
-use exposition::family::{Head, push_label};
-use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_head};
+use exposition::{Format, Header, Labels, Samples};
+use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_header};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::counter::{Attribute, CounterField, CounterRow, TABLE, scaled};
 use ib_mad::rate::{Speed, Width};
@@ -56,7 +55,7 @@ struct Lines<'a> {
     out: &'a mut dyn Write,
     text: Vec<u8>,
     /// What is to stand before the next sample.
-    head: Option<Head>,
+    header: Option<Header>,
     name: String,
     written: Written,
 }
@@ -72,13 +71,13 @@ pub fn openmetrics(
         let fabrics = lived(reader, asked).map_err(failed)?;
         let sweeps = fabrics.iter().map(|fabric| fabric.sweeps.len()).sum();
         let written = Written { sweeps, ..Written::default() };
-        let mut lines = Lines { out, text: Vec::new(), head: None, name: String::new(), written };
+        let mut lines = Lines { out, text: Vec::new(), header: None, name: String::new(), written };
         lines.family(NODE_UP.into());
         fabrics.iter().try_for_each(|fabric| fabric.node_up(asked, &mut lines))?;
         lines.family(PORT_INFO.into());
         fabrics.iter().try_for_each(|fabric| fabric.port_info(asked, &mut lines))?;
         for row in TABLE {
-            lines.family(counter_head(row.counter));
+            lines.family(counter_header(row.counter));
             for fabric in &fabrics {
                 fabric.counter(row, reader, asked, &mut lines)?;
             }
@@ -133,11 +132,11 @@ impl Lived {
     }
 
     fn port_labels(&self, (guid, number): End) -> Vec<u8> {
-        let mut labels = Vec::new();
-        push_label(&mut labels, b'{', "fabric", &self.name);
-        push_label(&mut labels, b',', "guid", &guid.to_string());
-        push_label(&mut labels, b',', "port", itoa::Buffer::new().format(number));
-        labels
+        let mut text = Vec::new();
+        let mut labels = Labels::new(&mut text);
+        labels.push("fabric", &self.name).push("guid", &guid.to_string());
+        labels.push("port", itoa::Buffer::new().format(number));
+        text
     }
 
     fn node_up(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
@@ -146,8 +145,8 @@ impl Lived {
         nodes.sort_unstable_by_key(|(_, node)| node.guid);
         for (id, node) in nodes {
             let mut labels = Vec::new();
-            push_label(&mut labels, b'{', "fabric", &self.name);
-            push_label(&mut labels, b',', "guid", &node.guid.to_string());
+            let guid = node.guid.to_string();
+            Labels::new(&mut labels).push("fabric", &self.name).push("guid", &guid);
             lines.series(
                 &labels,
                 self.sweeps.iter().zip(&self.times).filter_map(|(sweep, time)| {
@@ -211,7 +210,7 @@ impl Lived {
             if place.number == 0 && self.ledger.find(port).is_none() {
                 continue;
             }
-            let mut told: Vec<(Labels<'_>, Vec<usize>)> = Vec::new();
+            let mut told: Vec<(ChangingLabels<'_>, Vec<usize>)> = Vec::new();
             for (at, sweep) in self.sweeps.iter().enumerate() {
                 let began = sweep.began;
                 if timeline.is_up(place.node, began) != Some(true) {
@@ -223,20 +222,19 @@ impl Lived {
                     Some((self.end(other)?, node.name(began)))
                 });
                 let runs = timeline.port(port, began).runs();
-                add(&mut told, Labels { names: [node.name(began), ""], peer, runs }, at);
+                add(&mut told, ChangingLabels { names: [node.name(began), ""], peer, runs }, at);
             }
             for (said, sweeps) in told {
-                let mut labels = self.port_labels(end);
-                push_label(&mut labels, b',', "node", said.names[0]);
-                push_label(&mut labels, b',', "node_type", &node.kind);
+                let mut text = self.port_labels(end);
+                let mut labels = Labels::more(&mut text);
+                labels.push("node", said.names[0]).push("node_type", &node.kind);
                 if let Some((peer, name)) = said.peer {
-                    push_label(&mut labels, b',', "peer_guid", &peer.0.to_string());
-                    push_label(&mut labels, b',', "peer_port", &peer.1.to_string());
-                    push_label(&mut labels, b',', "peer_node", name);
-                    push_label(&mut labels, b',', "link", &LinkId::between(end, peer).to_string());
+                    labels.push("peer_guid", &peer.0.to_string());
+                    labels.push("peer_port", &peer.1.to_string()).push("peer_node", name);
+                    labels.push("link", &LinkId::between(end, peer).to_string());
                 }
                 push_runs(&mut labels, said.runs);
-                self.ones(&labels, &sweeps, lines)?;
+                self.ones(&text, &sweeps, lines)?;
             }
         }
         Ok(())
@@ -257,8 +255,8 @@ impl Lived {
 
     fn link_labels(&self, [low, high]: [End; 2]) -> Vec<u8> {
         let mut labels = Vec::new();
-        push_label(&mut labels, b'{', "fabric", &self.name);
-        push_label(&mut labels, b',', "link", &LinkId::between(low, high).to_string());
+        let link = LinkId::between(low, high).to_string();
+        Labels::new(&mut labels).push("fabric", &self.name).push("link", &link);
         labels
     }
 
@@ -267,32 +265,27 @@ impl Lived {
         for (ids, ends, there) in self.cables(asked) {
             let nodes = ids.map(|port| timeline.nodes.get(&timeline.ports.get(&port)?.node));
             let [Some(low), Some(high)] = nodes else { continue };
-            let mut told: Vec<(Labels<'_>, Vec<usize>)> = Vec::new();
+            let mut told: Vec<(ChangingLabels<'_>, Vec<usize>)> = Vec::new();
             for (at, sweep) in self.sweeps.iter().enumerate() {
                 let began = sweep.began;
                 if there.iter().any(|cable| cable.is_there(began)) {
                     let names = [low, high].map(|node| node.name(began));
                     let runs = timeline.port(ids[0], began).runs();
-                    add(&mut told, Labels { names, peer: None, runs }, at);
+                    add(&mut told, ChangingLabels { names, peer: None, runs }, at);
                 }
             }
             for (said, sweeps) in told {
-                let mut labels = self.link_labels(ends);
-                let mut push = |name: &str, value: &str| {
-                    // One without a value is as good as none.
-                    if !value.is_empty() {
-                        push_label(&mut labels, b',', name, value);
-                    }
-                };
+                let mut text = self.link_labels(ends);
+                let mut labels = Labels::more(&mut text);
                 let of = [low, high].into_iter().zip(ends).zip(said.names);
                 for (prefix, ((node, (guid, number)), name)) in ["", "peer_"].into_iter().zip(of) {
-                    push(&format!("{prefix}guid"), &guid.to_string());
-                    push(&format!("{prefix}port"), itoa::Buffer::new().format(number));
-                    push(&format!("{prefix}node"), name);
-                    push(&format!("{prefix}node_type"), &node.kind);
+                    labels.push_if_any(&format!("{prefix}guid"), &guid.to_string());
+                    labels.push(&format!("{prefix}port"), itoa::Buffer::new().format(number));
+                    labels.push_if_any(&format!("{prefix}node"), name);
+                    labels.push_if_any(&format!("{prefix}node_type"), &node.kind);
                 }
                 push_runs(&mut labels, said.runs);
-                self.ones(&labels, &sweeps, lines)?;
+                self.ones(&text, &sweeps, lines)?;
             }
         }
         Ok(())
@@ -321,32 +314,35 @@ impl Lived {
 
 /// What changes of a series' labels from sweep to sweep.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Labels<'a> {
+struct ChangingLabels<'a> {
     names: [&'a str; 2],
     peer: Option<(End, &'a str)>,
     runs: Option<(Width, Speed)>,
 }
 
 /// Takes down that a sweep had these labels.
-fn add<'a>(told: &mut Vec<(Labels<'a>, Vec<usize>)>, labels: Labels<'a>, at: usize) {
+fn add<'a>(
+    told: &mut Vec<(ChangingLabels<'a>, Vec<usize>)>,
+    labels: ChangingLabels<'a>,
+    at: usize,
+) {
     match told.iter_mut().rev().find(|(known, _)| *known == labels) {
         Some((_, sweeps)) => sweeps.push(at),
         None => told.push((labels, vec![at])),
     }
 }
 
-fn push_runs(labels: &mut Vec<u8>, runs: Option<(Width, Speed)>) {
+fn push_runs(labels: &mut Labels<'_>, runs: Option<(Width, Speed)>) {
     if let Some((width, speed)) = runs {
-        push_label(labels, b',', "speed", speed.label());
-        push_label(labels, b',', "width", width.label());
+        labels.push("speed", speed.label()).push("width", width.label());
     }
 }
 
 impl Lines<'_> {
     /// Begins a family: its head is written with its first sample.
-    fn family(&mut self, head: Head) {
-        self.name = head.sample_name();
-        self.head = Some(head);
+    fn family(&mut self, header: Header) {
+        self.name = header.sample_name();
+        self.header = Some(header);
     }
 
     /// Writes a series; `labels` lack the brace at their end.
@@ -356,17 +352,11 @@ impl Lines<'_> {
         samples: impl Iterator<Item = (u64, &'t String)>,
     ) -> Result<(), ExportError> {
         let before = self.written.samples;
-        let mut digits = itoa::Buffer::new();
         for (value, time) in samples {
-            if let Some(head) = self.head.take() {
-                let mut text = String::new();
-                head.write(&mut text, Format::OpenMetrics);
-                self.text.extend_from_slice(text.as_bytes());
+            if let Some(header) = self.header.take() {
+                header.write(&mut self.text, Format::OpenMetrics);
             }
-            for part in [self.name.as_bytes(), labels, b"} ", digits.format(value).as_bytes()] {
-                self.text.extend_from_slice(part);
-            }
-            self.text.extend_from_slice(time.as_bytes());
+            Samples::new(&mut self.text, &self.name, labels).value_at(value, time);
             self.written.samples += 1;
         }
         self.written.series += u64::from(self.written.samples > before);

@@ -1,18 +1,15 @@
-//! A fabric in a few numbers: links by verdict and nodes by state, for dashboards and alerts that must
-//! not read 60,000 series to show one figure.
+//! Families of a fabric in a few numbers: links by verdict and nodes by state, for dashboards and alerts
+//! that must not read 60,000 series to show one figure.
 //!
-//! Counted once a sweep and written at each scrape, and only while the latest sweep is recent and
-//! brought something. A zero that nobody has counted would look like a healthy fabric.
+//! Counted once a sweep and written at each scrape, and only while the latest sweep is recent and has
+//! results. A zero that was not counted would look like a healthy fabric.
 
 use std::time::{Duration, SystemTime};
 
+use exposition::{Family, Labelled, Part, Parts, Samples, gauge};
 use fabric_observation::{Collector, Observation};
 use ib_health::Verdict;
 use ib_mad::node::NodeKind;
-
-use super::Format;
-use super::family::{Family, Head, Kind, push_label};
-use super::line::Line;
 
 /// A sweep is recent for so many of its intervals and [`GRACE`] more, as in the alert
 /// `FabricExporterStale`.
@@ -22,54 +19,47 @@ const GRACE: Duration = Duration::from_secs(60);
 const KINDS: [NodeKind; 4] =
     [NodeKind::Ca, NodeKind::Switch, NodeKind::Router, NodeKind::AggregationNode];
 
-/// How a node is called that answers, and one that does not; the order is that of the counts.
+/// The states of nodes: answering, and not; the order is that of the counts.
 const STATES: [&str; 2] = ["up", "down"];
 
-/// Writes the samples of a family.
-type Write = fn(&Summary, &mut Line<'_>);
+type WriteSummary = fn(&&Summary, &mut Samples<'_>);
 
-const FAMILIES: [(Family, Write); 2] = [
-    (
-        Family {
-            name: "infiniband_fabric_links",
-            kind: Kind::Gauge,
-            labels: &["fabric", "verdict"],
-            help: "Links by verdict: ok, unknown, watch or bad; all four are always there. Absent before the first judgement, after a sweep that brought nothing, and while the latest sweep is older than 4 intervals and a minute: 0 means that links were judged and none is so.",
-        },
-        |summary, line| {
+const FAMILIES: &[(Family, WriteSummary)] = &[
+    gauge(
+        "infiniband_fabric_links",
+        &["fabric", "verdict"],
+        "Links by verdict: ok, unknown, watch or bad; all four are always there. Absent before the first judgement, after a sweep that brought nothing, and while the latest sweep is older than 4 intervals and a minute: 0 means that links were judged and none is so.",
+        |summary, samples| {
             for (verdict, count) in Verdict::ALL.iter().zip(summary.links) {
-                line.label("verdict", verdict.label());
-                line.value(count);
+                samples.label("verdict", verdict.label());
+                samples.value(count);
             }
         },
     ),
-    (
-        Family {
-            name: "infiniband_fabric_nodes",
-            kind: Kind::Gauge,
-            labels: &["fabric", "node_type", "state"],
-            help: "Nodes by type (ca, switch, router, aggregation_node) and state (up, down), as infiniband_node_up says; all of them are always there. Absent when infiniband_fabric_links is.",
-        },
-        |summary, line| {
+    gauge(
+        "infiniband_fabric_nodes",
+        &["fabric", "node_type", "state"],
+        "Nodes by type (ca, switch, router, aggregation_node) and state (up, down), as infiniband_node_up says; all of them are always there. Absent when infiniband_fabric_links is.",
+        |summary, samples| {
             for (kind, counts) in KINDS.iter().zip(summary.nodes) {
                 for (state, count) in STATES.iter().zip(counts) {
-                    line.label("node_type", kind.label());
-                    line.label("state", state);
-                    line.value(count);
+                    samples.label("node_type", kind.label());
+                    samples.label("state", state);
+                    samples.value(count);
                 }
             }
         },
     ),
 ];
 
-/// All families of this part.
+/// The families.
 pub fn families() -> impl Iterator<Item = Family> {
     FAMILIES.iter().map(|(family, _)| *family)
 }
 
 /// The counts of one fabric.
 #[derive(Debug)]
-pub(super) struct Summary {
+pub(in crate::metrics) struct Summary {
     fabric: String,
     /// When the sweep ended, and for how long it is recent.
     ended: SystemTime,
@@ -81,12 +71,12 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Counts what was found; `None` where nothing was judged, or the latest sweep brought nothing.
-    pub(super) fn of(observation: &Observation) -> Option<Self> {
+    /// Counts links and nodes; `None` if nothing was judged, or the latest sweep has no results.
+    pub fn new(observation: &Observation) -> Option<Self> {
         let snapshot = observation.snapshot.as_ref()?;
-        let brought = [Collector::Discovery, Collector::Perfmgt];
+        let needed = [Collector::Discovery, Collector::Perfmgt];
         let judged = !observation.findings.ports.is_empty();
-        if !judged || !brought.iter().all(|&it| observation.tally.success(it)) {
+        if !judged || !needed.iter().all(|&it| observation.tally.success(it)) {
             return None;
         }
         let mut summary = Summary {
@@ -110,38 +100,35 @@ impl Summary {
         Some(summary)
     }
 
-    /// A sweep after the present was ended by a clock that has been set back since, and is recent.
+    /// A sweep that ended in the future is recent: the clock has been set back since.
     fn is_recent(&self, now: SystemTime) -> bool {
         !now.duration_since(self.ended).is_ok_and(|age| age > self.limit)
     }
 }
 
-/// The families of the fabrics whose sweep is recent; without any, nothing.
-pub(super) fn render(summaries: &[Summary], now: SystemTime, format: Format) -> String {
-    let recent: Vec<&Summary> = summaries.iter().filter(|it| it.is_recent(now)).collect();
-    let mut text = String::new();
-    for (family, write) in FAMILIES.iter().filter(|_| !recent.is_empty()) {
-        Head::from(*family).write(&mut text, format);
-        let (name, mut lines) = (family.sample_name(), Vec::new());
-        for summary in &recent {
-            let mut labels = Vec::new();
-            push_label(&mut labels, b'{', "fabric", &summary.fabric);
-            write(summary, &mut Line::new(&mut lines, &name, &labels));
-        }
-        text.push_str(&String::from_utf8_lossy(&lines));
+/// Renders the fabrics whose sweep is recent.
+pub(in crate::metrics) fn render(summaries: &[Summary], now: SystemTime) -> Vec<Part<Vec<u8>>> {
+    let mut recent = Labelled::default();
+    for summary in summaries.iter().filter(|it| it.is_recent(now)) {
+        recent.push(summary, |labels| {
+            labels.push("fabric", &summary.fabric);
+        });
     }
-    text
+    let mut parts = Parts::<Vec<u8>>::default();
+    parts.each(FAMILIES, &recent);
+    parts.finish()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use exposition::Format;
     use ib_fabric::Snapshot;
     use ib_health::Findings;
     use ib_health::testing::{fine, snapshot};
 
     /// A judged fabric whose sweep was at the beginning of 1970.
-    fn swept(so: impl FnOnce(&mut Observation)) -> Observation {
+    fn swept(change: impl FnOnce(&mut Observation)) -> Observation {
         let snapshot = snapshot();
         let findings = fine(&snapshot);
         let mut observation = Observation {
@@ -154,16 +141,22 @@ mod tests {
         for collector in [Collector::Discovery, Collector::Perfmgt] {
             observation.tally.set_success(collector, true);
         }
-        so(&mut observation);
+        change(&mut observation);
         observation
     }
 
-    /// What is served so long after the sweep.
+    fn text(summaries: &[Summary], now: SystemTime, format: Format) -> String {
+        let mut text = Vec::new();
+        render(summaries, now).iter().for_each(|part| part.write(&mut text, format));
+        String::from_utf8(text).unwrap()
+    }
+
+    /// The samples at this age of the sweep.
     fn after(age: Duration, observation: &Observation) -> Vec<String> {
         let snapshot: &Snapshot = observation.snapshot.as_ref().unwrap();
         let now = snapshot.anchor.wall_of(snapshot.ended) + age;
-        let summaries: Vec<Summary> = Summary::of(observation).into_iter().collect();
-        let text = render(&summaries, now, Format::Text);
+        let summaries: Vec<Summary> = Summary::new(observation).into_iter().collect();
+        let text = text(&summaries, now, Format::Text);
         text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
     }
 
@@ -198,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counts_add_up_to_all_judged_links_and_all_known_nodes() {
+    fn counts_add_up_to_judged_links_and_known_nodes() {
         for verdict in Verdict::ALL {
             let observation = swept(|it| {
                 it.findings.links.iter_mut().for_each(|link| link.verdict = verdict);
@@ -213,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_counted_is_absent() {
+    fn summary_without_results_is_absent() {
         let blind = |collector| swept(move |it| it.tally.set_success(collector, false));
         for (observation, why) in [
             (swept(|it| it.findings = Findings::default()), "nothing was judged"),
@@ -222,27 +215,27 @@ mod tests {
         ] {
             assert!(after(Duration::ZERO, &observation).is_empty(), "{why}");
         }
-        assert!(Summary::of(&Observation::default()).is_none(), "there was no sweep");
+        assert!(Summary::new(&Observation::default()).is_none(), "there was no sweep");
         // No subnet manager answers: what was swept is true all the same.
         assert!(!after(Duration::ZERO, &blind(Collector::Subnet)).is_empty());
     }
 
     #[test]
-    fn a_sweep_counts_for_four_intervals_and_a_minute() {
+    fn summary_is_absent_after_four_intervals_and_a_minute() {
         let observation = swept(|_| ());
         assert_eq!(after(Duration::from_secs(120), &observation).len(), 12);
         assert!(after(Duration::from_secs(121), &observation).is_empty());
         // Only a clock that was set back is before the sweep.
         let before = SystemTime::UNIX_EPOCH - Duration::from_secs(3600);
-        let summaries = [Summary::of(&observation).unwrap()];
-        assert!(!render(&summaries, before, Format::Text).is_empty());
+        let summaries = [Summary::new(&observation).unwrap()];
+        assert!(!text(&summaries, before, Format::Text).is_empty());
     }
 
     #[test]
-    fn several_fabrics_share_the_families() {
+    fn fabrics_share_one_header() {
         let (one, other) = (swept(|_| ()), swept(|it| it.fabric = "g".into()));
-        let summaries = [one, other].map(|it| Summary::of(&it).unwrap());
-        let text = render(&summaries, SystemTime::UNIX_EPOCH, Format::OpenMetrics);
+        let summaries = [one, other].map(|it| Summary::new(&it).unwrap());
+        let text = text(&summaries, SystemTime::UNIX_EPOCH, Format::OpenMetrics);
         assert_eq!(text.matches("# TYPE").count(), 2);
         assert_eq!(text.matches("fabric=\"g\"").count(), 12);
     }

@@ -1,25 +1,26 @@
-//! `rate_limit`: a bucket of tokens.
+//! The rate limit of requests: a token bucket, and `rate_limit` of the web config file.
 
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use super::at;
 use serde::Deserialize;
 use site_config::yaml::Spanned;
 
-/// How many requests are answered: a token each, of which there is one more every `interval` up to
-/// `burst`.
+use super::web_config::at;
+
+/// A token bucket: each request takes a token, and there is one more every `interval` up to `burst`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// From one token to the next.
     pub interval: Duration,
-    /// The most that there are.
+    /// The most tokens that there are.
     pub burst: u32,
 }
 
 /// The section.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Section {
+pub(crate) struct Section {
     interval: Option<Spanned<String>>,
     burst: Option<Spanned<u32>>,
 }
@@ -45,14 +46,14 @@ impl Section {
         }
         match &self.burst {
             Some(burst) if burst.value > 0 => Ok(Some(Rate { interval, burst: burst.value })),
-            // The toolkit would answer nothing at all.
+            // The exporter toolkit would answer no request.
             Some(burst) => Err(at(burst, "rate_limit.burst", "with 0 nothing would be answered")),
             None => Err(at(written, "rate_limit", "burst is missing, such as 20")),
         }
     }
 }
 
-/// A length of time as Go writes it: `1m30s`, `1.5h`; a number alone is nanoseconds, as for the toolkit.
+/// A duration as Go writes it: `1m30s`, `1.5h`; a number alone is nanoseconds, as for the exporter toolkit.
 fn duration(text: &str) -> Option<Duration> {
     const UNITS: [(&str, f64); 8] = [
         ("ns", 1e-9),
@@ -80,12 +81,58 @@ fn duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
 }
 
+/// A token bucket.
+#[derive(Debug)]
+pub struct RateLimiter {
+    rate: Rate,
+    /// The tokens that there were, and when.
+    bucket: Mutex<(f64, Instant)>,
+}
+
+impl RateLimiter {
+    /// A full bucket.
+    pub fn new(rate: Rate, now: Instant) -> Self {
+        RateLimiter { rate, bucket: Mutex::new((rate.burst.into(), now)) }
+    }
+
+    /// The limit.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Takes a token; whether there was one.
+    pub fn try_acquire(&self, now: Instant) -> bool {
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tokens, then) = *bucket;
+        let more = now.saturating_duration_since(then).div_duration_f64(self.rate.interval);
+        let tokens = (tokens + more).min(self.rate.burst.into());
+        let acquired = tokens >= 1.0;
+        *bucket = (if acquired { tokens - 1.0 } else { tokens }, now.max(then));
+        acquired
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_as_go_writes_them() {
+    fn bucket_allows_a_burst_and_then_one_per_interval() {
+        let began = Instant::now();
+        let limiter = RateLimiter::new(Rate { interval: Duration::from_secs(1), burst: 3 }, began);
+        let at = |millis| limiter.try_acquire(began + Duration::from_millis(millis));
+        assert_eq!(
+            [0, 0, 0, 0, 999, 1_001, 1_002].map(at),
+            [true, true, true, false, false, true, false]
+        );
+        // The bucket holds no more than the burst.
+        assert_eq!([60_000, 60_000, 60_000, 60_000].map(at), [true, true, true, false]);
+        // A moment that another thread took earlier.
+        assert!(!at(59_000));
+    }
+
+    #[test]
+    fn durations_in_go_syntax() {
         for (text, millis) in [
             ("1s", Some(1_000)),
             ("1m30s", Some(90_000)),
@@ -103,8 +150,8 @@ mod tests {
             ("1s ", None),
             ("99999999999999999999999h", None),
         ] {
-            let told = duration(text).map(|duration| duration.as_millis());
-            assert_eq!(told, millis, "{text:?}");
+            let parsed = duration(text).map(|duration| duration.as_millis());
+            assert_eq!(parsed, millis, "{text:?}");
         }
     }
 }

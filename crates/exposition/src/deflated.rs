@@ -1,20 +1,20 @@
-//! Text that is kept compressed, in pieces that fit together.
+//! Compressed text in blocks that can be put together.
 //!
 //! A block is a part of a deflate stream: it ends on a byte boundary (a sync flush), refers to
 //! nothing before it and is not the last. Blocks in any order, with an empty last block and a CRC
-//! put together from theirs, are one gzip stream. So the samples of a family are compressed once
-//! for both formats, and what is fresh is put before what is ready.
+//! combined from theirs, are one gzip stream. So the samples of a family are compressed once for both
+//! formats, and what is rendered at each scrape is put before what is ready.
 
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
 
 /// gzip's magic, deflate, no flags, no time, fastest, unknown system.
-pub const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
+pub(crate) const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
 
 /// The empty block that ends a deflate stream: final, fixed codes, end of block.
-const LAST_BLOCK: [u8; 2] = [0x03, 0x00];
+pub(crate) const LAST_BLOCK: [u8; 2] = [0x03, 0x00];
 
-/// How much text is collected before it goes to the compressor.
+/// How many bytes of text are collected before they are compressed.
 const CHUNK: usize = 64 * 1024;
 
 /// A part of a deflate stream.
@@ -22,8 +22,8 @@ const CHUNK: usize = 64 * 1024;
 pub struct Block {
     /// The deflated bytes.
     pub bytes: Bytes,
-    crc: crc32fast::Hasher,
-    plain_len: u64,
+    pub(crate) crc: crc32fast::Hasher,
+    pub(crate) plain_len: u64,
 }
 
 impl Block {
@@ -54,7 +54,7 @@ impl Block {
     }
 }
 
-/// Makes a block of a text that comes bit by bit and is never held as a whole.
+/// Compresses a text piece by piece into a block; the text is never held as a whole.
 pub struct BlockWriter {
     deflate: Compress,
     buffer: Vec<u8>,
@@ -76,12 +76,12 @@ impl BlockWriter {
         }
     }
 
-    /// Where to write to; [`BlockWriter::settle`] keeps it small.
+    /// The buffer to write to; [`BlockWriter::settle`] keeps it small.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// Compresses what was written, once there is enough of it.
+    /// Compresses the buffer, if there is enough in it.
     pub fn settle(&mut self) {
         if self.buffer.len() >= CHUNK {
             self.compress(FlushCompress::None);
@@ -106,7 +106,7 @@ impl BlockWriter {
         self.buffer.clear();
     }
 
-    /// Ends the block and begins another one.
+    /// Ends the block, and begins another.
     pub fn finish(&mut self) -> Block {
         self.compress(FlushCompress::Sync);
         self.deflate.reset();
@@ -131,49 +131,18 @@ impl std::fmt::Debug for BlockWriter {
     }
 }
 
-/// What a stream of blocks adds up to.
-#[derive(Clone, Debug, Default)]
-pub struct Trailer {
-    crc: crc32fast::Hasher,
-    plain_len: u64,
-}
-
-impl Trailer {
-    /// Adds the next block.
-    pub fn add(&mut self, block: &Block) {
-        self.crc.combine(&block.crc);
-        self.plain_len += block.plain_len;
-    }
-
-    /// How many bytes the plain text has.
-    pub fn plain_len(&self) -> u64 {
-        self.plain_len
-    }
-
-    /// The bytes that end a gzip stream of these blocks.
-    pub fn gzip_end(&self) -> Bytes {
-        let mut end = LAST_BLOCK.to_vec();
-        end.extend_from_slice(&self.crc.clone().finalize().to_le_bytes());
-        // The length is kept modulo 2^32.
-        end.extend_from_slice(&(self.plain_len as u32).to_le_bytes());
-        end.into()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Document;
     use std::io::Read;
 
     fn gzip(blocks: &[Block]) -> Vec<u8> {
-        let mut trailer = Trailer::default();
-        let mut bytes = GZIP_HEADER.to_vec();
+        let mut document = Document::default();
         for block in blocks {
-            trailer.add(block);
-            bytes.extend_from_slice(&block.bytes);
+            document.push(block);
         }
-        bytes.extend_from_slice(&trailer.gzip_end());
-        bytes
+        document.gzip_pieces().flatten().collect()
     }
 
     fn unpacked(bytes: &[u8]) -> String {
@@ -199,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_compress_and_what_is_long_come_out_as_they_went_in() {
+    fn long_incompressible_text_round_trips() {
         // A multiplicative generator's bytes do not compress, so the output is the longer one.
         let mut state = 1u64;
         let noise: Vec<u8> = (0..300_000)
@@ -221,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_too_long_to_be_stored_is_deflated() {
+    fn text_too_long_to_be_stored_is_deflated() {
         let long = "x".repeat(70_000);
         assert_eq!(unpacked(&gzip(&[Block::stored(long.as_bytes())])), long);
     }

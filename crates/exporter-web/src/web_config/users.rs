@@ -6,7 +6,7 @@ use super::at;
 use bcrypt::HashParts;
 use site_config::yaml::Spanned;
 
-/// What bcrypt itself allows.
+/// The costs that bcrypt allows.
 const COSTS: std::ops::RangeInclusive<u32> = 4..=31;
 
 /// The cost that is recommended: what `htpasswd -nBC 10` makes, and what the exporter toolkit checks the
@@ -29,16 +29,17 @@ struct Hash {
     cost: u32,
 }
 
-/// Who may log in.
+/// The users that may log in.
 #[derive(Clone, Debug, Default)]
 pub struct Users {
     hashes: BTreeMap<String, Hash>,
+    /// What an unknown user's password is checked against.
     decoy: Hash,
 }
 
 /// What the password of a login is checked against.
 #[derive(Clone, Copy, Debug)]
-pub struct Checked<'a> {
+pub struct Expected<'a> {
     /// The bcrypt hash.
     pub hash: &'a str,
     /// Whether there is such a user. If not, no password is right.
@@ -48,7 +49,7 @@ pub struct Checked<'a> {
 }
 
 impl Users {
-    /// Whether nobody has to log in.
+    /// Whether there are none, so that no login is needed.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }
@@ -62,21 +63,25 @@ impl Users {
     /// fits, with the highest cost of the file but at most `USUAL_COST`: time does not tell whether a
     /// name exists as long as all costs are the same and at most that. A higher one would let anybody
     /// keep the processor busy without knowing a name.
-    pub fn checked(&self, user: &str) -> Checked<'_> {
+    pub fn expected(&self, user: &str) -> Expected<'_> {
         let found = self.hashes.get(user);
         let Hash { text, cost } = found.unwrap_or(&self.decoy);
-        Checked { hash: text, exists: found.is_some(), is_slow: *cost > HIGHEST_QUICK }
+        Expected { hash: text, exists: found.is_some(), is_slow: *cost > HIGHEST_QUICK }
     }
 }
 
 pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<Users, Vec<String>> {
-    let (mut hashes, mut mistakes) = (BTreeMap::new(), Vec::new());
+    let (mut hashes, mut diagnostics) = (BTreeMap::new(), Vec::new());
     for (user, hash) in section {
         let key = format!("basic_auth_users.{user}");
         let mut wrong = |problem: &str| {
-            mistakes.push(at(&hash, &key, format!("{problem}; `htpasswd -nBC 10 NAME` makes one")));
+            diagnostics.push(at(
+                &hash,
+                &key,
+                format!("{problem}; `htpasswd -nBC 10 NAME` makes one"),
+            ));
         };
-        // The hash itself is not told: it is a secret, too.
+        // The hash is a secret, too: it is in no message.
         let cost = match hash.value.parse::<HashParts>() {
             Ok(parts) if COSTS.contains(&parts.get_cost()) => parts.get_cost(),
             Ok(_) => {
@@ -92,18 +97,18 @@ pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<U
             let problem = format!(
                 "a bcrypt cost of {cost} keeps a processor busy for about {} at each new login and each \
                  wrong password: make a hash with a lower cost, such as `htpasswd -nBC 10 NAME` does",
-                length(cost)
+                check_time(cost)
             );
             warnings.push(at(&hash, &key, problem));
         }
         if user.contains(':') {
-            // RFC 7617, 2: in a login the name ends there.
+            // In a login the name ends at the first colon (RFC 7617, 2).
             warnings.push(at(&hash, &key, "a user with a colon in its name cannot log in"));
         }
         hashes.insert(user, Hash { text: hash.value, cost });
     }
-    if !mistakes.is_empty() {
-        return Err(mistakes);
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
     }
     let cost = hashes.values().map(|hash| hash.cost).max().unwrap_or(USUAL_COST).min(USUAL_COST);
     let decoy = Hash { text: format!("$2b${cost:02}${}", ".".repeat(53)), cost };
@@ -111,7 +116,7 @@ pub(super) fn validate(section: Section, warnings: &mut Vec<String>) -> Result<U
 }
 
 /// Roughly how long a check takes: each step of the cost doubles it.
-fn length(cost: u32) -> String {
+fn check_time(cost: u32) -> String {
     let seconds = USUAL_SECONDS * f64::from(cost.saturating_sub(USUAL_COST)).exp2();
     if seconds < 90.0 {
         format!("{seconds:.0} s")
@@ -136,32 +141,31 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_user_costs_no_more_than_usual() {
+    fn unknown_user_is_checked_at_no_more_than_the_usual_cost() {
         for (costs, cost) in
             [(&[4][..], 4), (&[4, 10], 10), (&[10, 18], 10), (&[12], 10), (&[31], 10)]
         {
             let (users, _) = users(costs);
-            let unknown = users.checked("nobody");
+            let unknown = users.expected("nobody");
             let parts = unknown.hash.parse::<HashParts>().unwrap();
             assert_eq!((parts.get_cost(), unknown.exists, unknown.is_slow), (cost, false, false));
         }
     }
 
     #[test]
-    fn a_high_cost_is_a_warning_that_says_how_long_it_takes() {
+    fn high_cost_is_a_warning_with_the_check_time() {
         let (users, warnings) = users(&[10, 14, 15, 18, 21, 31]);
-        let slow = [10, 14, 15, 18].map(|cost| users.checked(&format!("user-{cost}")).is_slow);
+        let slow = [10, 14, 15, 18].map(|cost| users.expected(&format!("user-{cost}")).is_slow);
         assert_eq!(slow, [false, false, true, true]);
-        let told: Vec<_> = [
+        let expected = [
             "15 keeps a processor busy for about 2 s",
             "18 keeps a processor busy for about 15 s",
             "21 keeps a processor busy for about 2 min",
             "31 keeps a processor busy for about 35 h",
-        ]
-        .into();
-        assert_eq!(warnings.len(), told.len(), "{warnings:#?}");
-        for (warning, told) in warnings.iter().zip(told) {
-            assert!(warning.contains(&format!("a bcrypt cost of {told}")), "{warning}");
+        ];
+        assert_eq!(warnings.len(), expected.len(), "{warnings:#?}");
+        for (warning, expected) in warnings.iter().zip(expected) {
+            assert!(warning.contains(&format!("a bcrypt cost of {expected}")), "{warning}");
         }
         assert!(
             warnings[0].starts_with("line 3, column 10: basic_auth_users.user-15: "),

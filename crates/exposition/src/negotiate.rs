@@ -1,31 +1,28 @@
-//! What a client says that it takes, and which of what we have is the best for it.
+//! Content negotiation: the format and the encoding of an exposition.
 
-use mime::Mime;
+use super::Format;
 
-use crate::metrics::Format;
-
-/// One entry of an Accept header or the like, with its weight; entries that cannot be read are
-/// left out.
+/// The entries of an Accept header or the like in lower case, with their weights; malformed ones are left
+/// out.
 fn weighted(header: &str) -> impl Iterator<Item = (String, f32)> {
     header.split(',').filter_map(|entry| {
-        let entry: String = entry.split_whitespace().collect();
+        let entry = entry.split_whitespace().collect::<String>().to_ascii_lowercase();
         let (what, weight) = entry.split_once(";q=").unwrap_or((&entry, "1"));
         let weight = weight.split(';').next()?.parse().ok()?;
         (!what.is_empty()).then(|| (what.to_owned(), weight))
     })
 }
 
-/// The format that the client likes best; 0.0.4 where it says nothing that we know.
+/// The format with the highest weight in the header Accept; text where none is known.
 pub fn format(accept: Option<&str>) -> Format {
     let mut best = (Format::Text, 0.0);
     for (what, weight) in weighted(accept.unwrap_or_default()) {
-        let Ok(media) = what.parse::<Mime>() else { continue };
-        let version = media.get_param("version").map(|version| version.as_str());
-        let format = match (media.type_().as_str(), media.subtype().as_str(), version) {
-            ("application", "openmetrics-text", None | Some("1.0.0" | "0.0.1")) => {
-                Format::OpenMetrics
-            }
-            ("text", "plain" | "*", None | Some("0.0.4")) | ("*", "*", _) => Format::Text,
+        let mut parts = what.split(';');
+        let media = parts.next().unwrap_or_default();
+        let version = parts.find_map(|part| part.strip_prefix("version="));
+        let format = match (media, version.map(|version| version.trim_matches('"'))) {
+            ("application/openmetrics-text", None | Some("1.0.0" | "0.0.1")) => Format::OpenMetrics,
+            ("text/plain" | "text/*", None | Some("0.0.4")) | ("*/*", _) => Format::Text,
             _ => continue,
         };
         if weight > best.1 {
@@ -35,11 +32,11 @@ pub fn format(accept: Option<&str>) -> Format {
     best.0
 }
 
-/// Whether the client takes gzip.
-pub fn takes_gzip(accept_encoding: Option<&str>) -> bool {
+/// Whether the header Accept-Encoding allows gzip.
+pub fn accepts_gzip(accept_encoding: Option<&str>) -> bool {
     let weight_of = |name: &str| {
         weighted(accept_encoding.unwrap_or_default())
-            .find(|(what, _)| what.eq_ignore_ascii_case(name))
+            .find(|(what, _)| what == name)
             .map(|(_, weight)| weight)
     };
     weight_of("gzip").or_else(|| weight_of("*")).is_some_and(|weight| weight > 0.0)
@@ -50,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_weight_wins_and_what_is_not_known_is_text() {
+    fn highest_weight_wins_and_unknown_formats_are_ignored() {
         let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         let newer = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=1.0.0;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
         let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
@@ -73,8 +70,8 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_taken_where_it_is_said() {
-        for (header, takes) in [
+    fn gzip_is_accepted_by_its_weight() {
+        for (header, accepts) in [
             (None, false),
             (Some("gzip"), true),
             (Some("deflate, GZIP;q=0.5"), true),
@@ -85,7 +82,7 @@ mod tests {
             (Some("gzip; q=1.0"), true),
             (Some("gzip ;q=0, *;q=1"), false),
         ] {
-            assert_eq!(takes_gzip(header), takes, "{header:?}");
+            assert_eq!(accepts_gzip(header), accepts, "{header:?}");
         }
     }
 }

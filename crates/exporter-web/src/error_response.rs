@@ -1,23 +1,39 @@
-//! The Host header of a request: HTTP/1.1 wants one, and one alone (RFC 9112, 3.2).
+//! Errors in one line of plain text, for programs and for people who ask by hand.
 
 use axum::extract::Request;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Version, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 
-use super::refusal::wrong;
+/// A response of this status with a problem in one line.
+pub fn error_response(status: StatusCode, problem: &str) -> Response {
+    (status, format!("{}\n", problem.replace('\n', " "))).into_response()
+}
 
-/// Answers a request, or refuses one whose Host header is missing or wrong.
-pub async fn require(request: Request, next: Next) -> Response {
-    match problem(request.version(), request.headers()) {
-        Some(problem) => wrong(problem),
+/// 400: the request is wrong.
+pub fn bad_request(problem: &str) -> Response {
+    error_response(StatusCode::BAD_REQUEST, problem)
+}
+
+/// 503: to be tried again in a second.
+pub fn unavailable(problem: &str) -> Response {
+    let mut response = error_response(StatusCode::SERVICE_UNAVAILABLE, problem);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+/// Middleware that refuses requests whose Host header is missing or wrong: HTTP/1.1 wants exactly one
+/// (RFC 9112, 3.2).
+pub async fn require_host(request: Request, next: Next) -> Response {
+    match host_problem(request.version(), request.headers()) {
+        Some(problem) => bad_request(problem),
         None => next.run(request).await,
     }
 }
 
-/// What is wrong with the Host header. HTTP/1.0 needs none, and HTTP/2 has `:authority` in its place.
-fn problem(version: Version, headers: &HeaderMap) -> Option<&'static str> {
+/// What is wrong with the Host header. HTTP/1.0 needs none.
+fn host_problem(version: Version, headers: &HeaderMap) -> Option<&'static str> {
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
         (None, _) if version == Version::HTTP_11 => Some("the Host header is missing"),
@@ -33,7 +49,7 @@ fn is_host(value: &[u8]) -> bool {
     let Ok(authority) = Authority::try_from(value) else { return value.is_empty() };
     let port = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
     let is_port = |port: &str| port.is_empty() || port.parse::<u16>().is_ok();
-    // A user stands before the host: then it does not begin with the host.
+    // With a user part the authority does not begin with the host.
     authority.as_str().starts_with(authority.host())
         && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
@@ -43,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_wanted_and_one_alone() {
-        for (version, hosts, is_well) in [
+    fn exactly_one_valid_host_header() {
+        for (version, hosts, is_valid) in [
             (Version::HTTP_11, &["monitor"][..], true),
             (Version::HTTP_11, &["monitor:10315"], true),
             (Version::HTTP_11, &["192.0.2.7:10315"], true),
@@ -62,13 +78,16 @@ mod tests {
             (Version::HTTP_11, &["a, b"], false),
             (Version::HTTP_10, &[], true),
             (Version::HTTP_10, &["a", "a"], false),
-            (Version::HTTP_2, &[], true),
         ] {
             let mut headers = HeaderMap::new();
             for host in hosts {
                 headers.append(header::HOST, host.parse().unwrap());
             }
-            assert_eq!(problem(version, &headers).is_none(), is_well, "{version:?} {hosts:?}");
+            assert_eq!(
+                host_problem(version, &headers).is_none(),
+                is_valid,
+                "{version:?} {hosts:?}"
+            );
         }
     }
 }

@@ -1,10 +1,11 @@
-//! What is told of findings made by hand.
+//! The samples of findings made by hand.
 
 use std::time::Duration;
 
-use super::super::Board;
-use super::super::tests::text_of;
 use super::*;
+use crate::metrics::position;
+use crate::metrics::tests::text_of;
+use fabric_observation::Board;
 use ib_health::bit_errors::Window;
 use ib_health::congestion::Wait;
 use ib_health::congestion::{Level, Region, Role};
@@ -18,11 +19,11 @@ fn after(seconds: u64) -> Moment {
     Moment::default() + Duration::from_secs(seconds)
 }
 
-/// The samples of a small fabric of which this was found.
-fn told(so: impl FnOnce(&Snapshot, &mut Findings)) -> Vec<String> {
+/// The samples of a small fabric whose findings are changed.
+fn samples(change: impl FnOnce(&Snapshot, &mut Findings)) -> Vec<String> {
     let snapshot = snapshot();
     let mut findings = fine(&snapshot);
-    so(&snapshot, &mut findings);
+    change(&snapshot, &mut findings);
     let observation = Observation {
         fabric: "f".into(),
         snapshot: Some(snapshot),
@@ -48,9 +49,9 @@ fn has_none(lines: &[String], beginning: &str) {
 }
 
 #[test]
-fn the_greatest_of_a_links_reasons_is_its_verdict() {
+fn verdict_is_the_greatest_of_its_reasons() {
     let verdicts = |verdict, reasons: &[(Reason, Verdict)]| -> Vec<String> {
-        let lines = told(|_, findings| {
+        let lines = samples(|_, findings| {
             let link = &mut findings.links[0];
             link.verdict = verdict;
             for &(reason, weight) in reasons {
@@ -62,7 +63,7 @@ fn the_greatest_of_a_links_reasons_is_its_verdict() {
         of_link.map(|rest| rest.replace("\"}", "")).collect()
     };
     let (errors, width) = (Reason::BitErrors, Reason::Width);
-    for (verdict, reasons, told) in [
+    for (verdict, reasons, expected) in [
         (Verdict::Ok, &[][..], &["none 0"][..]),
         (Verdict::Bad, &[], &["recent 3"]),
         (
@@ -74,13 +75,13 @@ fn the_greatest_of_a_links_reasons_is_its_verdict() {
         (Verdict::Unknown, &[(Reason::TooShort, Verdict::Unknown)], &["too_short 1"]),
         (Verdict::Watch, &[(errors, Verdict::Bad)], &["bit_errors 2"]),
     ] {
-        assert_eq!(verdicts(verdict, reasons), told, "{verdict:?} {reasons:?}");
+        assert_eq!(verdicts(verdict, reasons), expected, "{verdict:?} {reasons:?}");
     }
 }
 
 #[test]
-fn what_a_link_went_through() {
-    let lines = told(|_, findings| {
+fn outages_of_a_link() {
+    let lines = samples(|_, findings| {
         let link = &mut findings.links[0];
         link.up = None;
         link.repair = Some(Repair::SwapCable);
@@ -132,8 +133,8 @@ fn what_a_link_went_through() {
 }
 
 #[test]
-fn a_direction_is_told_by_the_port_that_receives() {
-    let lines = told(|snapshot, findings| {
+fn direction_is_labelled_by_its_receiving_port() {
+    let lines = samples(|snapshot, findings| {
         findings.ports[port(snapshot, 1, 1).0 as usize].bit_errors = over(4);
     });
     let labels = format!("{LINK},guid=\"0x0000000000000001\",port=\"1\"");
@@ -141,10 +142,11 @@ fn a_direction_is_told_by_the_port_that_receives() {
     let window = ",window=\"12m\"";
     has(&lines, &format!("infiniband_link_bit_error_window_seconds{{{labels}{window}}} 720.000"));
     let ratio = over(4).ratio(Window::Short);
-    let told = lines.iter().filter(|line| line.starts_with("infiniband_link_bit_error_ratio{"));
-    let told: Vec<f64> =
-        told.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
-    assert_eq!(told, ratio.into_iter().collect::<Vec<f64>>());
+    let of_family =
+        lines.iter().filter(|line| line.starts_with("infiniband_link_bit_error_ratio{"));
+    let ratios: Vec<f64> =
+        of_family.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+    assert_eq!(ratios, ratio.into_iter().collect::<Vec<f64>>());
     has_none(
         &lines,
         "infiniband_link_bit_error_window_seconds{fabric=\"f\",link=\"0x0000000000000001:2",
@@ -152,8 +154,8 @@ fn a_direction_is_told_by_the_port_that_receives() {
 }
 
 #[test]
-fn how_counters_fared() {
-    let lines = told(|snapshot, findings| {
+fn counting_of_ports() {
+    let lines = samples(|snapshot, findings| {
         let leaf = &mut findings.ports[port(snapshot, 1, 1).0 as usize].counting;
         *leaf = saturated(Counter::SymbolErrors, true);
         (leaf.resets, leaf.last_reset) = (2, Some(after(500)));
@@ -179,8 +181,8 @@ fn how_counters_fared() {
 }
 
 #[test]
-fn where_it_is_congested() {
-    let lines = told(|snapshot, findings| {
+fn congestion_of_ports_and_regions() {
+    let lines = samples(|snapshot, findings| {
         let (root, victim) = (port(snapshot, 1, 1), port(snapshot, 3, 1));
         let root_findings = &mut findings.ports[root.0 as usize];
         root_findings.role = Some(Role::Root);
@@ -212,8 +214,8 @@ fn where_it_is_congested() {
 }
 
 #[test]
-fn what_is_no_number_has_no_sample() {
-    let lines = told(|snapshot, findings| {
+fn non_finite_ratio_has_no_sample() {
+    let lines = samples(|snapshot, findings| {
         let leaf = &mut findings.ports[port(snapshot, 1, 1).0 as usize];
         leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
         leaf.bit_errors.limit = f32::INFINITY;
@@ -223,16 +225,21 @@ fn what_is_no_number_has_no_sample() {
 }
 
 #[test]
-fn a_fabric_that_was_not_judged_has_nothing_to_tell() {
+fn fabric_that_was_not_judged_has_no_findings() {
     let observation = Observation { snapshot: Some(snapshot()), ..Observation::default() };
-    assert!(render(&[Arc::new(observation)]).is_empty());
+    let parts = render(&[Arc::new(observation)]);
+    let is_finding =
+        |part: &Part<Block>| findings_families().any(|family| family.name == part.header.name);
+    assert!(!parts.is_empty() && !parts.iter().any(is_finding));
 }
 
 #[test]
-fn places_are_in_order_and_families_are_told_once() {
+fn families_are_rendered_once_and_in_order() {
     let snapshot = snapshot();
     let findings = fine(&snapshot);
     let observation = Observation { snapshot: Some(snapshot), findings, ..Observation::default() };
     let parts = render(&[Arc::new(observation)]);
-    assert!(parts.len() > 5 && parts.is_sorted_by(|a, b| a.place < b.place));
+    assert!(
+        parts.len() > 5 && parts.is_sorted_by(|a, b| position(&a.header) < position(&b.header))
+    );
 }

@@ -1,0 +1,366 @@
+//! The HTTP/1.1 server: accepts connections, speaks TLS where the web config says so, limits and times
+//! what clients do, and ends without cutting answers off.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+
+use super::error_response::unavailable;
+use super::io_deadline::{DeadlineBody, DeadlineStream, Deadlines, Permits};
+use super::limits::{Connections, Full, Limits, Slot};
+use super::security::Security;
+use super::tls;
+
+/// How long nothing is accepted when there are no descriptors left: some are closed meanwhile.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(200);
+
+/// How often it is logged at most that there are too many connections, or no descriptors.
+const LOG_FULL_EVERY: Duration = Duration::from_secs(60);
+
+/// How often it is logged at most, for each reason, that a handshake failed.
+const LOG_REFUSED_EVERY: Duration = Duration::from_secs(10);
+
+/// The first byte of a TLS handshake (RFC 8446, 5.1).
+const HANDSHAKE: u8 = 22;
+
+/// How a request is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestClass {
+    /// Answered from what is ready.
+    Ready,
+    /// The answer is made for the client: [`Limits::concurrent_api`] at once.
+    Api,
+    /// As `Api`, and as large as a file: it may take longer to begin, and as long as it does to read.
+    Download,
+}
+
+/// The class of a request by its path.
+pub type Classify = fn(path: &str) -> RequestClass;
+
+/// A server on any number of listeners, which share its limits.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    security: Arc<Security>,
+    connections: Arc<Connections>,
+    requests: Arc<Semaphore>,
+    api: Arc<Semaphore>,
+    /// Log lines that clients can cause.
+    log: LogThrottle,
+    classify: Classify,
+    limits: Limits,
+}
+
+impl Server {
+    /// One that listens nowhere yet.
+    pub fn new(security: Arc<Security>, limits: Limits, classify: Classify) -> Self {
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        let shared = Arc::new(Shared {
+            security,
+            connections: Arc::default(),
+            requests: semaphore(limits.concurrent_requests),
+            api: semaphore(limits.concurrent_api),
+            log: LogThrottle::default(),
+            classify,
+            limits,
+        });
+        Server { shared, stop: watch::Sender::new(false) }
+    }
+
+    /// Serves at a listener from now on, on the runtime that this is called on.
+    pub fn serve(&self, listener: TcpListener, router: Router) {
+        let (shared, stop) = (Arc::clone(&self.shared), self.stop.subscribe());
+        tokio::spawn(accept(listener, router, shared, stop));
+    }
+
+    /// Accepts no more, and waits until the present requests are answered; who takes longer than the
+    /// limit is cut off.
+    pub async fn shutdown(self, limit: Duration) {
+        self.stop.send_replace(true);
+        // Each task has a receiver until it ends.
+        let _ = tokio::time::timeout(limit, self.stop.closed()).await;
+    }
+}
+
+/// Waits until the server stops.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // An error says that the server was dropped.
+    let _ = stop.wait_for(|stopped| *stopped).await;
+}
+
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    shared: Arc<Shared>,
+    mut stop: watch::Receiver<bool>,
+) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stopped(&mut stop) => return,
+        };
+        match accepted {
+            Ok((stream, peer)) => match shared.connections.insert(peer.ip(), &shared.limits) {
+                Ok(slot) => {
+                    let (shared, router) = (Arc::clone(&shared), router.clone());
+                    tokio::spawn(handle(stream, peer, router, shared, slot, stop.clone()));
+                }
+                Err(full) => shared.log_full(peer, full),
+            },
+            // The client has gone before it was accepted.
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                if shared.log.due("accept", LOG_FULL_EVERY, Instant::now()).is_some() {
+                    tracing::warn!(%error, "nobody can be taken in for the moment");
+                }
+                tokio::time::sleep(ACCEPT_BACKOFF).await;
+            }
+        }
+    }
+}
+
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// Handles a connection until one side closes it or a deadline is over.
+async fn handle(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    shared: Arc<Shared>,
+    _slot: Slot,
+    stop: watch::Receiver<bool>,
+) {
+    // Answers go out in few large pieces; without this the last of each could wait for 40 ms.
+    let _ = stream.set_nodelay(true);
+    let connections = Arc::clone(&shared.connections);
+    let deadlines = Arc::new(Deadlines::new(Instant::now(), connections, shared.limits));
+    let handled = async {
+        let Some(tls) = shared.security.tls() else {
+            return serve_http(stream, peer, router, &shared, &deadlines, stop).await;
+        };
+        if speaks_plain_http(&stream).await {
+            shared.log_refused(peer, "HTTP where HTTPS is spoken", None);
+            return refuse_plain_http(stream).await;
+        }
+        let accepted = TlsAcceptor::from(tls).accept(stream).await;
+        let stream = accepted.inspect_err(|error| {
+            if let Some(reason) = tls::refusal(error) {
+                shared.log_refused(peer, reason, Some(error));
+            }
+        })?;
+        serve_http(stream, peer, router, &shared, &deadlines, stop).await
+    };
+    tokio::select! {
+        result = handled => if let Err(error) = result {
+            tracing::debug!(%peer, %error, "a connection ends early");
+        },
+        why = deadlines.expired() => tracing::debug!(%peer, "a connection is closed: it {why}"),
+    }
+}
+
+/// Whether a client speaks HTTP where TLS is spoken.
+async fn speaks_plain_http(stream: &TcpStream) -> bool {
+    let mut first = [0];
+    let peeked = stream.peek(&mut first).await;
+    matches!(peeked, Ok(1)) && first[0] != HANDSHAKE && first[0].is_ascii_alphabetic()
+}
+
+/// Answers who typed http:// for https://, as the exporter toolkit does.
+async fn refuse_plain_http(mut stream: TcpStream) -> Result<(), BoxError> {
+    // The request is read, most of the time all of it: a close with unread bytes is a reset, and drops
+    // the answer with it.
+    let _ = stream.try_read(&mut [0; 4096]);
+    let answer = b"HTTP/1.0 400 Bad Request\r\nConnection: close\r\n\r\nhttps:// is spoken here, not http://\n";
+    stream.write_all(answer).await?;
+    stream.shutdown().await?;
+    Ok(())
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+async fn serve_http<S>(
+    stream: S,
+    peer: SocketAddr,
+    router: Router,
+    shared: &Arc<Shared>,
+    deadlines: &Arc<Deadlines>,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(), BoxError>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let stream = DeadlineStream::new(stream, Arc::clone(deadlines));
+    let router = TowerToHyperService::new(router);
+    let limits = shared.limits;
+    let service = service_fn(|request: Request<Incoming>| {
+        let (router, shared) = (router.clone(), Arc::clone(shared));
+        let class = (shared.classify)(request.uri().path());
+        let timeout = match class {
+            RequestClass::Download => Duration::MAX,
+            _ => limits.response_timeout,
+        };
+        let responding = deadlines.begin_response(Instant::now(), timeout);
+        async move {
+            let (response, permits) = respond(request, class, peer, &router, &shared).await;
+            Ok::<_, Infallible>(response.map(|body| DeadlineBody::new(body, responding, permits)))
+        }
+    });
+    let connection = http1::Builder::new()
+        // It would hold for idle connections, too: see `Deadlines`.
+        .header_read_timeout(None)
+        .max_header_size(limits.head_bytes)
+        // The first head is parsed when all of it is there; so much is read until it is.
+        .max_buf_size(2 * limits.head_bytes)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => ended?,
+        () = stopped(&mut stop) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await?;
+        }
+    }
+    Ok(())
+}
+
+/// Responds to a request, with what that occupies of the limits until the response is written.
+async fn respond(
+    request: Request<Incoming>,
+    class: RequestClass,
+    peer: SocketAddr,
+    router: &TowerToHyperService<Router>,
+    shared: &Shared,
+) -> (Response, Permits) {
+    let limits = &shared.limits;
+    if request.body().size_hint().upper().is_none_or(|bytes| bytes > limits.body_bytes) {
+        // What comes next by this connection would be that body.
+        let close = [(header::CONNECTION, HeaderValue::from_static("close"))];
+        let problem = "no request has a body here\n";
+        let response = (StatusCode::PAYLOAD_TOO_LARGE, close, problem).into_response();
+        return (response, Permits::default());
+    }
+    let mut permits = Permits::default();
+    let answered = shared.security.answer(request, peer.ip(), async |request: Request<_>| {
+        // Requests that wait for one of few permits must not keep others out.
+        let api = match class {
+            RequestClass::Ready => None,
+            RequestClass::Api | RequestClass::Download => shared.api_permit().await,
+        };
+        let Ok(permit) = Arc::clone(&shared.requests).try_acquire_owned() else {
+            return unavailable("too many requests are being answered: try again");
+        };
+        permits = [Some(permit), api];
+        match router.call(request.map(Body::new)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    });
+    let timeout = match class {
+        RequestClass::Download => limits.download_handler_timeout,
+        RequestClass::Ready | RequestClass::Api => limits.handler_timeout,
+    };
+    match tokio::time::timeout(timeout, answered).await {
+        Ok(response) => (response, permits),
+        Err(_) => (unavailable("this takes too long"), Permits::default()),
+    }
+}
+
+impl Shared {
+    /// Waits for one of the permits for answers that are made for clients.
+    async fn api_permit(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        Arc::clone(&self.api).acquire_owned().await.ok()
+    }
+
+    /// Logs now and then that a connection is refused.
+    fn log_full(&self, peer: SocketAddr, full: Full) {
+        let (kind, most, of) = match full {
+            Full::Server => ("server full", self.limits.connections, ""),
+            Full::Client => ("client full", self.limits.connections_per_client, " of one address"),
+        };
+        if let Some(suppressed) = self.log.due(kind, LOG_FULL_EVERY, Instant::now()) {
+            tracing::warn!(%peer, most, suppressed, "too many connections{of}: one is turned away");
+        }
+    }
+
+    /// Logs now and then that a client did not come as far as a request.
+    fn log_refused(&self, peer: SocketAddr, reason: &'static str, error: Option<&io::Error>) {
+        if let Some(suppressed) = self.log.due(reason, LOG_REFUSED_EVERY, Instant::now()) {
+            let error = error.map(tracing::field::display);
+            tracing::info!(%peer, reason, error, suppressed, "client refused");
+        }
+    }
+}
+
+/// Limits log lines that clients can cause: when one of each kind was logged last, and how many were
+/// suppressed since.
+#[derive(Debug, Default)]
+struct LogThrottle {
+    kinds: Mutex<HashMap<&'static str, (Instant, u64)>>,
+}
+
+impl LogThrottle {
+    /// Whether a line of this kind is due: `Some` with the number suppressed since the last one if that was
+    /// at least `every` ago; otherwise this one is suppressed.
+    fn due(&self, kind: &'static str, every: Duration, now: Instant) -> Option<u64> {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        match kinds.get_mut(kind) {
+            Some((last, suppressed)) if now.saturating_duration_since(*last) < every => {
+                *suppressed = suppressed.saturating_add(1);
+                None
+            }
+            known => {
+                let suppressed = known.map_or(0, |(_, suppressed)| *suppressed);
+                kinds.insert(kind, (now, 0));
+                Some(suppressed)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_of_a_kind_per_interval() {
+        let throttle = LogThrottle::default();
+        let began = Instant::now();
+        let due = |kind, seconds| {
+            let now = began + Duration::from_secs(seconds);
+            throttle.due(kind, Duration::from_secs(10), now)
+        };
+        assert_eq!([due("a", 0), due("a", 1), due("a", 9)], [Some(0), None, None]);
+        assert_eq!([due("b", 9), due("b", 18)], [Some(0), None], "kinds are apart");
+        assert_eq!(
+            [due("a", 10), due("a", 11), due("a", 20), due("a", 90)],
+            [Some(2), None, Some(1), Some(0)]
+        );
+    }
+}

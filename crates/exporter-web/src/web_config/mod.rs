@@ -1,0 +1,223 @@
+//! The web config file: TLS, logins, rate limit and response headers.
+//!
+//! Its keys are those of the Prometheus exporter toolkit (docs/web-configuration.md there), so that a
+//! site has one file for all its exporters; docs/security.md lists the differences. Files that are named
+//! are read and checked, too: certificates and their keys fit, hashes are bcrypt hashes.
+
+mod tls;
+mod users;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use axum::http::{HeaderName, HeaderValue};
+use serde::Deserialize;
+use site_config::ConfigError;
+use site_config::file::{self, Stamp, stamp};
+use site_config::yaml::{self, Diagnostic, Spanned};
+use thiserror::Error;
+
+use crate::rate_limit::{self, Rate};
+
+pub use tls::{ClientAuth, TlsSettings};
+pub use users::{Expected, Users};
+
+/// A web config file without diagnostics.
+#[derive(Debug)]
+pub struct WebConfig {
+    /// TLS, if it is spoken.
+    pub tls: Option<TlsSettings>,
+    /// Headers of each response.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The users; if there is none, no login is needed.
+    pub users: Users,
+    /// The rate limit of requests, if there is one.
+    pub rate: Option<Rate>,
+    /// What is not wrong and may yet not be meant so, a line each.
+    pub warnings: Vec<String>,
+}
+
+/// What is wrong with a web config file: a line each, with its place.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(transparent)]
+pub struct WebConfigError(ConfigError);
+
+impl WebConfigError {
+    /// A problem of the file at this path.
+    pub fn new(path: &Path, problem: impl AsRef<str>) -> Self {
+        WebConfigError::all(path, [problem.as_ref()])
+    }
+
+    fn all<P: std::fmt::Display>(path: &Path, problems: impl IntoIterator<Item = P>) -> Self {
+        WebConfigError(ConfigError::in_file("web config file", path, problems))
+    }
+
+    /// The lines.
+    pub fn lines(&self) -> &[String] {
+        self.0.lines()
+    }
+}
+
+/// The file as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    tls_server_config: Option<Spanned<tls::Section>>,
+    http_server_config: Option<HttpSection>,
+    basic_auth_users: Option<users::Section>,
+    rate_limit: Option<rate_limit::Section>,
+}
+
+impl WebConfig {
+    /// Reads a file and those that it names. The files are returned also where they have diagnostics: they
+    /// may be corrected.
+    pub fn load(path: &Path) -> (Sources, Result<WebConfig, WebConfigError>) {
+        let mut sources = Sources::new(path);
+        let config = parse(path, &mut sources);
+        (sources, config.map_err(|problems| WebConfigError::all(path, problems)))
+    }
+}
+
+fn parse(path: &Path, sources: &mut Sources) -> Result<WebConfig, Vec<String>> {
+    let bytes = sources.read(path).map_err(|problem| vec![problem])?;
+    let text = String::from_utf8(bytes).map_err(|error| vec![yaml::not_utf8(&error)])?;
+    let yaml::Parsed { value: file, diagnostics, .. } = yaml::parse::<File>(&text);
+    let (mut warnings, mut wrong) = (Vec::new(), Vec::new());
+    let tls = file.tls_server_config.map(|section| tls::validate(section, sources, &mut warnings));
+    let tls = tls.transpose().map_err(|problems| wrong.extend(problems));
+    let http = file.http_server_config.unwrap_or_default();
+    warnings.extend(http.http2_warning());
+    let headers = http.headers().map_err(|problems| wrong.extend(problems));
+    let users = file.basic_auth_users.map(|section| users::validate(section, &mut warnings));
+    let users = users.transpose().map_err(|problems| wrong.extend(problems));
+    let rate = file.rate_limit.map_or(Ok(None), rate_limit::Section::validate);
+    let rate = rate.map_err(|problem| wrong.push(problem));
+    let warnings = warnings.iter().map(|warning| yaml::single_line(warning)).collect();
+    match (tls, headers, users, rate) {
+        (Ok(tls), Ok(headers), Ok(users), Ok(rate)) if diagnostics.is_empty() => Ok(WebConfig {
+            tls: tls.flatten(),
+            headers,
+            users: users.unwrap_or_default(),
+            rate,
+            warnings,
+        }),
+        _ => {
+            // A key that is misspelt or has no usable value is not missing, too.
+            let section = |mistake: &Diagnostic| mistake.key.split('.').next().map(str::to_owned);
+            let sections: Vec<String> = diagnostics.iter().filter_map(section).collect();
+            wrong.retain(|problem| {
+                !problem.contains(" is missing")
+                    || !sections.iter().any(|section| problem.contains(section.as_str()))
+            });
+            Err(diagnostics.iter().map(ToString::to_string).chain(wrong).collect())
+        }
+    }
+}
+
+/// A problem at a value: its line, its column and its key.
+pub(crate) fn at<T>(value: &Spanned<T>, key: &str, problem: impl std::fmt::Display) -> String {
+    format!("{}: {problem}", place(value, key))
+}
+
+/// Where a value is.
+fn place<T>(value: &Spanned<T>, key: &str) -> String {
+    format!("line {}, column {}: {key}", value.line, value.column)
+}
+
+/// The headers that may be set, and the values that they may have; without one, any. They are the exporter
+/// toolkit's: others would be diagnostics for a site's other exporters.
+const HEADERS: [(&str, &[&str]); 5] = [
+    ("Content-Security-Policy", &[]),
+    ("X-Frame-Options", &["deny", "sameorigin"]),
+    ("X-Content-Type-Options", &["nosniff"]),
+    ("X-XSS-Protection", &[]),
+    ("Strict-Transport-Security", &[]),
+];
+
+/// `http_server_config`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct HttpSection {
+    http2: Option<Spanned<bool>>,
+    headers: Option<BTreeMap<String, Spanned<String>>>,
+}
+
+impl HttpSection {
+    /// The key is accepted, as most exporters speak HTTP/2; a scrape gains nothing by it.
+    fn http2_warning(&self) -> Option<String> {
+        let wanted = self.http2.filter(|http2| http2.value)?;
+        Some(at(&wanted, "http_server_config.http2", "HTTP/2 is not spoken: HTTP/1.1 is"))
+    }
+
+    /// The headers, as they go out.
+    fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, Vec<String>> {
+        let (mut headers, mut wrong) = (Vec::new(), Vec::new());
+        for (name, value) in self.headers.iter().flatten() {
+            match header(name, &value.value) {
+                Ok(header) => headers.extend(header),
+                Err(problem) => {
+                    wrong.push(at(value, &format!("http_server_config.headers.{name}"), problem));
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(headers) } else { Err(wrong) }
+    }
+}
+
+/// A header as it goes out; none if its value is empty.
+fn header(name: &str, value: &str) -> Result<Option<(HeaderName, HeaderValue)>, String> {
+    let Some((_, allowed)) = HEADERS.iter().find(|(known, _)| *known == name) else {
+        let known = HEADERS.map(|(known, _)| known).join(", ");
+        return Err(format!("cannot be set; these can: {known}"));
+    };
+    if value.is_empty() {
+        return Ok(None);
+    }
+    if !allowed.is_empty() && !allowed.contains(&value) {
+        return Err(format!("{value:?} is none of: {}", allowed.join(", ")));
+    }
+    let parsed = (HeaderName::try_from(name), HeaderValue::try_from(value));
+    let (Ok(name), Ok(value)) = parsed else {
+        return Err(format!("{value:?} cannot be sent in a header"));
+    };
+    Ok(Some((name, value)))
+}
+
+/// The most bytes of a file: a chain of certificates is some 10 kB.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The files that a configuration was read from.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    folder: PathBuf,
+    seen: Vec<(PathBuf, Option<Stamp>)>,
+}
+
+impl Sources {
+    /// Those of the file at this path, before anything was read.
+    pub(super) fn new(path: &Path) -> Self {
+        Sources { folder: path.parent().unwrap_or(Path::new("")).to_owned(), seen: Vec::new() }
+    }
+
+    /// The path of a file that is named in the first one: relative names are in its folder.
+    pub(super) fn resolve(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Reads a file. Its stamp is taken before, so that a change meanwhile is seen later.
+    pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>, String> {
+        self.seen.push((path.to_owned(), stamp(path)));
+        file::read(path, MAX_BYTES)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))
+    }
+
+    /// Their paths.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.seen.iter().map(|(path, _)| &**path)
+    }
+
+    /// Whether any of them has changed since it was read.
+    pub fn have_changed(&self) -> bool {
+        self.seen.iter().any(|(path, seen)| stamp(path) != *seen)
+    }
+}

@@ -1,0 +1,388 @@
+//! `tls_server_config`: certificates, versions, and what is wanted of clients.
+//!
+//! Cipher suites and curves are accepted and ignored: rustls has none that is weak.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use rustls::version::{TLS12, TLS13};
+use rustls::{RootCertStore, SupportedProtocolVersion};
+use serde::Deserialize;
+use site_config::yaml::Spanned;
+use x509_cert::der::DateTime;
+
+use crate::tls::{self, CertificateInfo};
+
+use super::{Sources, at, place};
+
+/// A certificate that expires sooner is a warning: ACME clients renew a month before.
+const EXPIRES_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
+
+/// The names that `cipher_suites` may have (Go's `tls.CipherSuites`).
+const CIPHER_SUITES: [&str; 15] = [
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+];
+
+/// The names that `curve_preferences` may have (Go's `tls.CurveID`).
+const CURVES: [&str; 5] = ["CurveP256", "CurveP384", "CurveP521", "X25519", "X25519MLKEM768"];
+
+/// What is wanted of a client's certificate, in the exporter toolkit's words, which are Go's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ClientAuth {
+    NoClientCert,
+    RequestClientCert,
+    RequireAnyClientCert,
+    VerifyClientCertIfGiven,
+    RequireAndVerifyClientCert,
+}
+
+impl ClientAuth {
+    const ALL: [(&str, ClientAuth); 5] = [
+        ("NoClientCert", ClientAuth::NoClientCert),
+        ("RequestClientCert", ClientAuth::RequestClientCert),
+        ("RequireAnyClientCert", ClientAuth::RequireAnyClientCert),
+        ("VerifyClientCertIfGiven", ClientAuth::VerifyClientCertIfGiven),
+        ("RequireAndVerifyClientCert", ClientAuth::RequireAndVerifyClientCert),
+    ];
+
+    /// Whether a certificate has to be issued by one of the client CAs.
+    pub fn verifies(self) -> bool {
+        matches!(self, ClientAuth::VerifyClientCertIfGiven | ClientAuth::RequireAndVerifyClientCert)
+    }
+
+    /// Whether there has to be a certificate.
+    pub fn requires(self) -> bool {
+        matches!(self, ClientAuth::RequireAnyClientCert | ClientAuth::RequireAndVerifyClientCert)
+    }
+}
+
+/// The settings of TLS.
+#[derive(Debug)]
+pub struct TlsSettings {
+    /// The certificate, its chain and its key.
+    pub certified: CertifiedKey,
+    /// What is wanted of clients.
+    pub client_auth: ClientAuth,
+    /// The CAs of clients.
+    pub client_cas: Arc<RootCertStore>,
+    /// The names one of which a client's certificate has to have; empty if any will do.
+    pub allowed_sans: Vec<String>,
+    /// The versions that are spoken.
+    pub versions: Vec<&'static SupportedProtocolVersion>,
+    /// Whether the server's order of cipher suites decides, and not the client's.
+    pub prefer_server_order: bool,
+}
+
+type Text = Option<Spanned<String>>;
+
+/// The section.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Section {
+    cert: Text,
+    key: Text,
+    client_ca: Text,
+    cert_file: Text,
+    key_file: Text,
+    client_ca_file: Text,
+    client_auth_type: Text,
+    client_allowed_sans: Option<Spanned<Vec<String>>>,
+    min_version: Text,
+    max_version: Text,
+    cipher_suites: Option<Vec<Spanned<String>>>,
+    prefer_server_cipher_suites: Option<bool>,
+    curve_preferences: Option<Vec<Spanned<String>>>,
+}
+
+/// A PEM that is written in the web config file, or in a file that it names.
+struct Pem {
+    bytes: Vec<u8>,
+    /// Where it is written or named.
+    place: String,
+    file: Option<PathBuf>,
+}
+
+impl Pem {
+    /// Reads the one of the keys `key` and `key_file` that is set, if one is.
+    fn read(
+        inline: Text,
+        file: Text,
+        key: &str,
+        sources: &mut Sources,
+    ) -> Result<Option<Pem>, String> {
+        let key = format!("tls_server_config.{key}");
+        let set = |text: Text| text.filter(|text| !text.value.is_empty());
+        match (set(inline), set(file)) {
+            (None, None) => Ok(None),
+            (Some(_), Some(file)) => {
+                Err(at(&file, &format!("{key}_file"), format!("{key} is there, too: one of them")))
+            }
+            (Some(inline), None) => {
+                let place = place(&inline, &key);
+                Ok(Some(Pem { bytes: inline.value.into_bytes(), place, file: None }))
+            }
+            (None, Some(file)) => {
+                let place = place(&file, &format!("{key}_file"));
+                let path = sources.resolve(&file.value);
+                let bytes = sources.read(&path).map_err(|problem| format!("{place}: {problem}"))?;
+                Ok(Some(Pem { bytes, place, file: Some(path) }))
+            }
+        }
+    }
+
+    fn wrong(&self, problem: impl std::fmt::Display) -> String {
+        match &self.file {
+            Some(file) => format!("{}: {}: {problem}", self.place, file.display()),
+            None => format!("{}: {problem}", self.place),
+        }
+    }
+
+    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, String> {
+        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.bytes).collect();
+        match read {
+            Ok(all) if all.is_empty() => Err(self.wrong("there is no certificate (PEM) in it")),
+            Ok(all) => Ok(all),
+            Err(error) => Err(self.wrong(format!("is not PEM: {error}"))),
+        }
+    }
+
+    fn key(&self) -> Result<PrivateKeyDer<'static>, String> {
+        use rustls::pki_types::pem::Error;
+        PrivateKeyDer::from_pem_slice(&self.bytes).map_err(|error| match error {
+            Error::NoItemsFound => {
+                self.wrong("there is no private key (PEM, without a password) in it")
+            }
+            error => self.wrong(format!("is not PEM: {error}")),
+        })
+    }
+}
+
+/// The value, or `None` with its mistake added to the others.
+fn keep<T>(result: Result<T, String>, diagnostics: &mut Vec<String>) -> Option<T> {
+    result.map_err(|mistake| diagnostics.push(mistake)).ok()
+}
+
+/// Reads the certificates, and checks whether all fits together; `None` if the section is empty.
+pub(super) fn validate(
+    section: Spanned<Section>,
+    sources: &mut Sources,
+    warnings: &mut Vec<String>,
+) -> Result<Option<TlsSettings>, Vec<String>> {
+    if section.value == Section::default() {
+        return Ok(None);
+    }
+    let missing = |key| {
+        let problem = format!("{key}_file is missing (or {key}, with the PEM itself)");
+        at(&section, "tls_server_config", problem)
+    };
+    let (no_cert, no_key) = (missing("cert"), missing("key"));
+    let section = section.value;
+    let mut diagnostics = Vec::new();
+    let versions = keep(versions(&section, warnings), &mut diagnostics);
+    for (key, names, known) in [
+        ("cipher_suites", &section.cipher_suites, &CIPHER_SUITES[..]),
+        ("curve_preferences", &section.curve_preferences, &CURVES),
+    ] {
+        keep(ignore_names(key, names.as_deref(), known, warnings), &mut diagnostics);
+    }
+    let mut pem = |inline, file, key| {
+        let pem = Pem::read(inline, file, key, sources);
+        let is_readable = pem.is_ok();
+        (keep(pem, &mut diagnostics).flatten(), is_readable)
+    };
+    let (cert, cert_is_readable) = pem(section.cert, section.cert_file, "cert");
+    let (key, key_is_readable) = pem(section.key, section.key_file, "key");
+    let (ca, ca_is_readable) = pem(section.client_ca, section.client_ca_file, "client_ca");
+    diagnostics.extend((cert.is_none() && cert_is_readable).then_some(no_cert));
+    diagnostics.extend((key.is_none() && key_is_readable).then_some(no_key));
+    let pair = cert.as_ref().zip(key.as_ref());
+    let certified = pair.and_then(|(cert, key)| keep(certified(cert, key), &mut diagnostics));
+    if let (Some(leaf), Some(cert)) = (certified.as_ref().and_then(|it| it.cert.first()), &cert) {
+        warnings.extend(dates(leaf, SystemTime::now()).map(|problem| cert.wrong(problem)));
+    }
+    let auth = client_auth(section.client_auth_type.as_ref(), ca.as_ref(), warnings);
+    // A CA that cannot be read is not missing, too.
+    let auth = if ca_is_readable { keep(auth, &mut diagnostics) } else { auth.ok() };
+    let client_cas = ca.as_ref().map_or(Ok(RootCertStore::empty()), client_cas);
+    let client_cas = keep(client_cas, &mut diagnostics);
+    let sans = section.client_allowed_sans;
+    diagnostics.extend(sans.as_ref().zip(auth).and_then(|(sans, auth)| wrong_sans(sans, auth)));
+    match (versions, certified, auth, client_cas) {
+        (Some(versions), Some(certified), Some(client_auth), Some(client_cas))
+            if diagnostics.is_empty() =>
+        {
+            Ok(Some(TlsSettings {
+                certified,
+                client_auth,
+                client_cas: Arc::new(client_cas),
+                allowed_sans: sans.map(|sans| sans.value).unwrap_or_default(),
+                versions,
+                prefer_server_order: section.prefer_server_cipher_suites.unwrap_or(true),
+            }))
+        }
+        _ => Err(diagnostics),
+    }
+}
+
+/// Warns that a key is ignored; a name that is not known is a mistake.
+fn ignore_names(
+    key: &str,
+    names: Option<&[Spanned<String>]>,
+    known: &[&str],
+    warnings: &mut Vec<String>,
+) -> Result<(), String> {
+    let key = format!("tls_server_config.{key}");
+    let Some(names) = names.filter(|names| !names.is_empty()) else { return Ok(()) };
+    if let Some(wrong) = names.iter().find(|name| !known.contains(&name.value.as_str())) {
+        let problem = format!("{:?} is none of: {}", wrong.value, known.join(", "));
+        return Err(at(wrong, &key, problem));
+    }
+    warnings.extend(names.first().map(|first| {
+        at(first, &key, "is ignored: all that are spoken are strong, and the client may choose")
+    }));
+    Ok(())
+}
+
+fn client_cas(ca: &Pem) -> Result<RootCertStore, String> {
+    let mut cas = RootCertStore::empty();
+    for certificate in ca.certificates()? {
+        cas.add(certificate).map_err(|error| ca.wrong(error))?;
+    }
+    Ok(cas)
+}
+
+/// What is wrong with the names that clients' certificates have to have.
+fn wrong_sans(sans: &Spanned<Vec<String>>, auth: ClientAuth) -> Option<String> {
+    let problem = if auth == ClientAuth::NoClientCert {
+        "no client is asked for a certificate: set client_auth_type"
+    } else if sans.value.is_empty() {
+        "with none, no client would come in"
+    } else {
+        return None;
+    };
+    Some(at(sans, "tls_server_config.client_allowed_sans", problem))
+}
+
+fn certified(cert: &Pem, key: &Pem) -> Result<CertifiedKey, String> {
+    use rustls::{CertificateError, Error};
+    let certified = CertifiedKey::from_der(cert.certificates()?, key.key()?, &tls::provider());
+    certified.map_err(|error| match error {
+        Error::InconsistentKeys(_) => key.wrong("the key is not that of the certificate"),
+        Error::InvalidCertificate(CertificateError::BadEncoding) => {
+            cert.wrong("is not a certificate (X.509 version 3)")
+        }
+        error @ Error::InvalidCertificate(_) => cert.wrong(error),
+        error => key.wrong(error),
+    })
+}
+
+/// A warning if a certificate is not valid, or not for long.
+fn dates(leaf: &CertificateDer<'_>, now: SystemTime) -> Option<String> {
+    let dates = CertificateInfo::parse(leaf).ok().zip(DateTime::from_system_time(now).ok());
+    let Some((CertificateInfo { not_before, not_after, .. }, now)) = dates else {
+        return Some("the dates of the certificate cannot be read".into());
+    };
+    let left = not_after.unix_duration().saturating_sub(now.unix_duration());
+    if now < not_before {
+        Some(format!("the certificate is good from {not_before} on only"))
+    } else if not_after < now {
+        Some(format!("the certificate expired at {not_after}"))
+    } else if left < EXPIRES_SOON {
+        Some(format!("the certificate expires at {not_after}"))
+    } else {
+        None
+    }
+}
+
+fn client_auth(
+    written: Option<&Spanned<String>>,
+    ca: Option<&Pem>,
+    warnings: &mut Vec<String>,
+) -> Result<ClientAuth, String> {
+    const KEY: &str = "tls_server_config.client_auth_type";
+    let Some(written) = written.filter(|written| !written.value.is_empty()) else {
+        return match ca {
+            Some(ca) => Err(format!("{}: has no use without client_auth_type", ca.place)),
+            None => Ok(ClientAuth::NoClientCert),
+        };
+    };
+    // An older name, which the exporter toolkit still accepts.
+    let name = if written.value == "RequireClientCert" {
+        "RequireAnyClientCert"
+    } else {
+        written.value.as_str()
+    };
+    let Some((_, auth)) = ClientAuth::ALL.iter().find(|(known, _)| *known == name) else {
+        let known = ClientAuth::ALL.map(|(known, _)| known).join(", ");
+        return Err(at(written, KEY, format!("{name:?} is none of: {known}")));
+    };
+    match ca {
+        Some(ca) if *auth == ClientAuth::NoClientCert => {
+            Err(format!("{}: has no use with client_auth_type NoClientCert", ca.place))
+        }
+        // Go would use the system's CAs: anyone with a certificate of a public CA would be accepted.
+        None if auth.verifies() && auth.requires() => {
+            Err(at(written, KEY, "client_ca_file is missing: whose certificates are good?"))
+        }
+        None if auth.verifies() => {
+            let problem = "client_ca_file is missing: clients without a certificate are accepted, and \
+                           those that show one are refused; set client_ca_file, or NoClientCert";
+            warnings.push(at(written, KEY, problem));
+            Ok(*auth)
+        }
+        _ => Ok(*auth),
+    }
+}
+
+/// The versions from `min_version` to `max_version` that are spoken.
+fn versions(
+    section: &Section,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
+    const KNOWN: [&str; 4] = ["TLS10", "TLS11", "TLS12", "TLS13"];
+    let index = |written: &Text, key: &str, default: usize| -> Result<usize, String> {
+        let Some(written) = written else { return Ok(default) };
+        KNOWN.iter().position(|known| *known == written.value).ok_or_else(|| {
+            let problem = format!("{:?} is none of: TLS12, TLS13", written.value);
+            at(written, &format!("tls_server_config.{key}"), problem)
+        })
+    };
+    let (min, max) = (
+        index(&section.min_version, "min_version", 2)?,
+        index(&section.max_version, "max_version", 3)?,
+    );
+    if let (Some(written), true) = (&section.min_version, min < 2) {
+        let problem = format!("{} is not spoken: TLS12 is the least", written.value);
+        warnings.push(at(written, "tls_server_config.min_version", problem));
+    }
+    let spoken = [(2, &TLS12), (3, &TLS13)].into_iter();
+    let spoken: Vec<_> =
+        spoken.filter(|(index, _)| (min..=max).contains(index)).map(|it| it.1).collect();
+    // With the defaults there are two: one of both keys is set.
+    match section.max_version.as_ref().or(section.min_version.as_ref()) {
+        Some(written) if spoken.is_empty() => {
+            let problem = "no version is left that is spoken: TLS12 and TLS13 are";
+            Err(at(written, "tls_server_config.max_version", problem))
+        }
+        _ => Ok(spoken),
+    }
+}

@@ -1,0 +1,235 @@
+//! Families with their samples, as they are rendered.
+
+use super::Format;
+use super::deflated::{Block, BlockWriter};
+use super::family::{Family, Header};
+use super::samples::{Labelled, Samples, WriteSamples};
+
+/// A family with the samples of one source.
+#[derive(Clone, Debug)]
+pub struct Part<S> {
+    /// What stands before the samples.
+    pub header: Header,
+    /// The samples: lines that are the same in both formats.
+    pub samples: S,
+}
+
+impl Part<Vec<u8>> {
+    /// Writes header and samples.
+    pub fn write(&self, out: &mut Vec<u8>, format: Format) {
+        self.header.write(out, format);
+        out.extend_from_slice(&self.samples);
+    }
+}
+
+/// Where samples are written to.
+pub trait Output: Default {
+    /// The samples of a family.
+    type Samples;
+
+    /// The text so far, or the end of it.
+    fn buffer(&mut self) -> &mut Vec<u8>;
+
+    /// Makes room in the buffer, at the end of a sample.
+    fn settle(&mut self) {}
+
+    /// Ends a family, and begins the next; `None` if it has no samples.
+    fn finish(&mut self) -> Option<Self::Samples>;
+}
+
+/// Plain text.
+impl Output for Vec<u8> {
+    type Samples = Vec<u8>;
+
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        self
+    }
+
+    fn finish(&mut self) -> Option<Vec<u8>> {
+        Some(std::mem::take(self)).filter(|samples| !samples.is_empty())
+    }
+}
+
+/// Compressed text, which is never held as a whole.
+impl Output for BlockWriter {
+    type Samples = Block;
+
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        BlockWriter::buffer(self)
+    }
+
+    fn settle(&mut self) {
+        BlockWriter::settle(self);
+    }
+
+    fn finish(&mut self) -> Option<Block> {
+        Some(BlockWriter::finish(self)).filter(|samples| !samples.is_empty())
+    }
+}
+
+/// Renders families one after the other; those without samples are left out.
+#[derive(Debug)]
+pub struct Parts<O: Output> {
+    done: Vec<Part<O::Samples>>,
+    output: O,
+}
+
+impl<O: Output> Default for Parts<O> {
+    fn default() -> Self {
+        Parts { done: Vec::new(), output: O::default() }
+    }
+}
+
+impl<O: Output> Parts<O> {
+    /// Adds a family.
+    pub fn add(&mut self, header: impl Into<Header>, write: impl FnOnce(&mut FamilyWriter<'_, O>)) {
+        let header = header.into();
+        write(&mut FamilyWriter { name: header.sample_name(), output: &mut self.output });
+        if let Some(samples) = self.output.finish() {
+            self.done.push(Part { header, samples });
+        }
+    }
+
+    /// Adds families of things of one kind.
+    pub fn each<T>(&mut self, families: &[(Family, WriteSamples<T>)], things: &Labelled<T>) {
+        for (family, write) in families {
+            self.add(*family, |writer| {
+                for (labels, thing) in things.iter() {
+                    write(thing, &mut writer.samples(labels));
+                }
+            });
+        }
+    }
+
+    /// Adds families of what there may be of each thing.
+    pub fn each_of<T, I>(
+        &mut self,
+        families: &[(Family, WriteSamples<T>)],
+        things: &Labelled<I>,
+        of: impl Fn(&I) -> Option<T>,
+    ) {
+        for (family, write) in families {
+            self.add(*family, |writer| {
+                for (labels, thing) in things.iter() {
+                    if let Some(thing) = of(thing) {
+                        write(&thing, &mut writer.samples(labels));
+                    }
+                }
+            });
+        }
+    }
+
+    /// Adds a family with at most one whole number of each thing.
+    pub fn numbers<I>(
+        &mut self,
+        header: impl Into<Header>,
+        things: &Labelled<I>,
+        value: impl Fn(&I) -> Option<u64>,
+    ) {
+        self.add(header, |writer| {
+            for (labels, thing) in things.iter() {
+                if let Some(value) = value(thing) {
+                    writer.samples(labels).value(value);
+                }
+            }
+        });
+    }
+
+    /// The families, in the order in which they were added.
+    pub fn finish(self) -> Vec<Part<O::Samples>> {
+        self.done
+    }
+}
+
+/// Writes the samples of one family.
+#[derive(Debug)]
+pub struct FamilyWriter<'a, O> {
+    name: String,
+    output: &'a mut O,
+}
+
+impl<O: Output> FamilyWriter<'_, O> {
+    /// The samples of a thing with these labels, whose brace is not closed; without any it is empty.
+    pub fn samples<'s>(&'s mut self, labels: &'s [u8]) -> Samples<'s> {
+        self.output.settle();
+        Samples::new(self.output.buffer(), &self.name, labels)
+    }
+}
+
+/// What is worth compressing by itself: below it, starting anew costs more than it saves.
+const WORTH_PACKING: usize = 4096;
+
+/// Merges the families of fabrics and of the host by their positions; one of both has one header.
+/// Neighbouring texts are compressed as one.
+pub fn join(
+    fabrics: &[Part<Block>],
+    host: &[Part<Vec<u8>>],
+    position: impl Fn(&Header) -> usize,
+    format: Format,
+) -> Vec<Block> {
+    let (mut fabrics, mut host) = (fabrics.iter().peekable(), host.iter().peekable());
+    let mut blocks = Vec::new();
+    let mut text = Vec::new();
+    loop {
+        let headers = [fabrics.peek().map(|it| &it.header), host.peek().map(|it| &it.header)];
+        let Some(header) = headers.into_iter().flatten().min_by_key(|it| position(it)) else {
+            break;
+        };
+        header.write(&mut text, format);
+        if let Some(part) = fabrics.next_if(|part| part.header.name == header.name) {
+            blocks.push(pack(&text));
+            text.clear();
+            blocks.push(part.samples.clone());
+        }
+        if let Some(part) = host.next_if(|part| part.header.name == header.name) {
+            text.extend_from_slice(&part.samples);
+        }
+    }
+    if !text.is_empty() {
+        blocks.push(pack(&text));
+    }
+    blocks
+}
+
+/// Compresses a text, if it is long enough.
+fn pack(text: &[u8]) -> Block {
+    if text.len() < WORTH_PACKING { Block::stored(text) } else { Block::deflate(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn part<S>(name: &'static str, samples: S) -> Part<S> {
+        Part { header: Family::gauge(name, &[], "Told.").into(), samples }
+    }
+
+    fn text(blocks: &[Block]) -> String {
+        let mut stream: Vec<u8> = blocks.iter().flat_map(|block| block.bytes.to_vec()).collect();
+        stream.extend([3, 0]);
+        let mut text = String::new();
+        flate2::read::DeflateDecoder::new(&stream[..]).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn family_of_both_sources_has_one_header() {
+        let fabrics = [part("n", Block::stored(b"n 1\n")), part("s", Block::stored(b"s 1\n"))];
+        let long = format!("h{} 3\n", "x".repeat(2 * WORTH_PACKING));
+        let host = [part("s", b"s 2\n".to_vec()), part("h", long.clone().into_bytes())];
+        let position = |it: &Header| ["n", "s"].iter().position(|name| *name == it.name);
+        let position = |it: &Header| position(it).unwrap_or(usize::MAX);
+        let header = |name| format!("# HELP {name} Told.\n# TYPE {name} gauge\n");
+        let (n, s, h) = (header("n"), header("s"), header("h"));
+        for (fabrics, host, expected) in [
+            (&fabrics[..], &host[..], format!("{n}n 1\n{s}s 1\ns 2\n{h}{long}")),
+            (&fabrics[..], &[], format!("{n}n 1\n{s}s 1\n")),
+            (&[], &host[..], format!("{s}s 2\n{h}{long}")),
+            (&[], &[], String::new()),
+        ] {
+            assert_eq!(text(&join(fabrics, host, position, Format::Text)), expected);
+        }
+    }
+}
