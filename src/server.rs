@@ -19,7 +19,7 @@ use crate::metrics::process::Process;
 use exporter_web::RequestClass;
 use exporter_web::error_response::{bad_request, error_response, require_host};
 use exposition::{Packed, Unpacked};
-use fabric_history::question::DUMP;
+use fabric_history::history_query::DUMP;
 
 /// The parameters that select collectors in other exporters (node_exporter).
 const COLLECTOR_FILTERS: [&str; 2] = ["collect[]", "exclude[]"];

@@ -19,9 +19,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinError};
 
+use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH};
 use fabric_history::query::Pairs;
-use fabric_history::question::{DUMP, NoQuestion, PATH, Question};
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use fabric_history::{HistoryError, Reader};
 
 use exporter_web::error_response::{bad_request, error_response, unavailable};
@@ -86,8 +86,8 @@ impl HistoryService {
 /// permit, is released soon after.
 pub async fn run_query<T: Send + 'static>(
     file: Arc<Path>,
-    query: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
-) -> Result<Result<T, AskError>, JoinError> {
+    query: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
+) -> Result<Result<T, SourceError>, JoinError> {
     let handle = Arc::new(OnceLock::new());
     let weak = Arc::downgrade(&handle);
     let thread = tokio::task::spawn_blocking(move || {
@@ -131,10 +131,10 @@ impl Drop for InterruptOnDrop {
 
 /// The status of a failed query: 400 where it asks for too much, 500 for a damaged file, 503 for whatever may
 /// pass.
-pub fn status_of(error: &AskError) -> StatusCode {
+pub fn status_of(error: &SourceError) -> StatusCode {
     match error {
-        AskError::File(HistoryError::TooMuch { .. }) => StatusCode::BAD_REQUEST,
-        AskError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
+        SourceError::File(HistoryError::TooMuch { .. }) => StatusCode::BAD_REQUEST,
+        SourceError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
@@ -156,10 +156,10 @@ async fn query(
         Ok(request) => request,
         Err(response) => return response,
     };
-    let query = match Question::read(&name, &pairs) {
+    let query = match HistoryQuery::read(&name, &pairs) {
         Ok(query) => query,
-        Err(NoQuestion::Name(problem)) => return error_response(StatusCode::NOT_FOUND, &problem),
-        Err(NoQuestion::Words(problem)) => return bad_request(&problem),
+        Err(InvalidQuery::Name(problem)) => return error_response(StatusCode::NOT_FOUND, &problem),
+        Err(InvalidQuery::Words(problem)) => return bad_request(&problem),
     };
     let permit = tokio::time::timeout(PERMIT_TIMEOUT, history.query_permits.acquire_owned()).await;
     let Ok(Ok(permit)) = permit else {

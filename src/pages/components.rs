@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use crate::api::model::port::{Congestion, Port, PortName};
 use crate::api::model::{Link, Verdicts};
 use fabric_history::clock::Clock;
-use fabric_history::model::Told;
+use fabric_history::model::Event;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_observation::Board;
 pub use ib_health::evidence::grouped as count;
@@ -205,7 +205,7 @@ pub fn verdict_counts(verdicts: &Verdicts) -> String {
 }
 
 /// A table of events; with a column of fabrics where there are several.
-pub fn event_table(clock: &Clock, events: &[Told], several_fabrics: bool) -> Markup {
+pub fn event_table(clock: &Clock, events: &[Event], several_fabrics: bool) -> Markup {
     html! {
         table .stack.events {
             thead { tr {
@@ -225,7 +225,7 @@ pub fn event_table(clock: &Clock, events: &[Told], several_fabrics: bool) -> Mar
 }
 
 /// The place of an event, leading to its page.
-fn event_place(event: &Told) -> Markup {
+fn event_place(event: &Event) -> Markup {
     let to = match (event.link, event.node) {
         // A device of this host may be a node of a fabric, but its events are not that node's.
         (None, Some(_)) if event.fabric == HOST_FABRIC => address::HOST.to_owned(),
@@ -302,7 +302,7 @@ mod tests {
     /// An event of this host belongs to no fabric, so no node's page has it.
     #[test]
     fn event_place_leads_to_an_existing_page() {
-        let event = |fabric: &str, link: Option<&str>, port| Told {
+        let event = |fabric: &str, link: Option<&str>, port| Event {
             at: SystemTime::UNIX_EPOCH,
             fabric: fabric.into(),
             kind: "link_down".into(),

@@ -6,10 +6,10 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::clock::Clock;
-use fabric_history::model::{Told, Window};
-use fabric_history::source::Wanted;
+use fabric_history::model::{Event, Window};
+use fabric_history::source::EventFilter;
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
@@ -32,7 +32,7 @@ const MAX_PAGE: usize = 500;
 #[derive(Clone, Debug)]
 struct EventsQuery {
     fabric: Option<String>,
-    kind: Option<Kind>,
+    kind: Option<EventKind>,
     text: String,
     window: WindowChoice,
     page: usize,
@@ -41,7 +41,7 @@ struct EventsQuery {
 /// A page of events.
 #[derive(Debug)]
 struct EventsPage {
-    events: Vec<Told>,
+    events: Vec<Event>,
     more: bool,
 }
 
@@ -49,8 +49,8 @@ impl EventsQuery {
     fn parse(query: &QueryParams) -> Result<Self, String> {
         let kind = query.parse("kind", |kind| {
             let labels =
-                || Kind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
-            Kind::from_label(kind).ok_or_else(|| format!("must be one of: {}", labels()))
+                || EventKind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
+            EventKind::from_label(kind).ok_or_else(|| format!("must be one of: {}", labels()))
         })?;
         let page = query.parse("page", |page| {
             let page = page.parse().ok().filter(|page| (1..=MAX_PAGE).contains(page));
@@ -67,8 +67,8 @@ impl EventsQuery {
 
     /// The filter for the history, and whether events have to contain the text as well. A GUID or a link id
     /// selects the events of that node or link, whatever their text.
-    fn filter(&self, window: Window) -> (Wanted, bool) {
-        let mut filter = Wanted::all(window);
+    fn filter(&self, window: Window) -> (EventFilter, bool) {
+        let mut filter = EventFilter::all(window);
         filter.kinds.extend(self.kind);
         if let Ok(link) = self.text.parse::<LinkId>() {
             filter.ports.extend(link.ends());
@@ -86,7 +86,7 @@ impl EventsQuery {
         let page = page.to_string();
         let pairs = [
             ("fabric", self.fabric.as_deref().unwrap_or_default()),
-            ("kind", self.kind.map_or("", Kind::label)),
+            ("kind", self.kind.map_or("", EventKind::label)),
             ("q", &self.text),
             ("window", self.window.name),
             ("page", &page),
@@ -106,7 +106,7 @@ pub(super) async fn get(
         let window = of.window.until_now(reader)?;
         let (filter, by_text) = of.filter(window);
         let text = of.text.to_lowercase();
-        let matches = |event: &Told| {
+        let matches = |event: &Event| {
             let in_fabric = of.fabric.as_ref().is_none_or(|fabric| *fabric == event.fabric);
             let has = |field: &str| field.to_lowercase().contains(&text);
             in_fabric && (!by_text || has(&event.place) || has(&event.text))
@@ -141,7 +141,7 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
                 label for="kind" { "What" }
                 select #kind name="kind" {
                     option value="" { "everything" }
-                    @for kind in Kind::ALL {
+                    @for kind in EventKind::ALL {
                         option value=(kind.label()) selected[query.kind == Some(*kind)] { (components::label_text(kind.label())) }
                     }
                 }

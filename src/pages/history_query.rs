@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::api::history_service::{HistoryService, run_query};
 use fabric_history::model::Window;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use fabric_history::{Reader, Source};
 
 use super::address;
@@ -47,7 +47,7 @@ impl WindowChoice {
     }
 
     /// The window that ends now, or at the last record: a simulated clock may be ahead of ours.
-    pub fn until_now(self, source: &dyn Source) -> Result<Window, AskError> {
+    pub fn until_now(self, source: &dyn Source) -> Result<Window, SourceError> {
         let now = SystemTime::now();
         let to = source.span()?.last.map_or(now, |last| last.max(now));
         Ok(Window { from: to.checked_sub(self.length).unwrap_or(SystemTime::UNIX_EPOCH), to })
@@ -67,7 +67,7 @@ pub enum HistoryAnswer<T> {
 /// Runs a query.
 pub async fn run<T: Send + 'static>(
     history: &HistoryService,
-    query: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
+    query: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
 ) -> HistoryAnswer<T> {
     let Some(file) = history.file().cloned() else { return HistoryAnswer::NotRecorded };
     let permit = history.query_permits.clone().acquire_owned();
@@ -95,7 +95,7 @@ pub async fn run<T: Send + 'static>(
 pub async fn run_within<T: Send + 'static>(
     limit: Duration,
     history: &HistoryService,
-    query: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
+    query: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
 ) -> HistoryAnswer<T> {
     let busy = "The recorder is busy: it is left alone for now.";
     let answer = tokio::time::timeout(limit, run(history, query)).await;

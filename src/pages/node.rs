@@ -9,8 +9,8 @@ use crate::api::model::node::NodeDetail;
 use crate::api::model::port::Port;
 use crate::api::nodes::node_by_guid;
 use fabric_history::clock::Clock;
-use fabric_history::model::Told;
-use fabric_history::source::Wanted;
+use fabric_history::model::Event;
+use fabric_history::source::EventFilter;
 use ib_mad::counter::LINK_ERRORS;
 use ib_mad::{Counter, Guid, PortNumber};
 
@@ -34,8 +34,8 @@ pub(super) async fn get(
     let fabric = detail.fabric.clone();
     let events = history_query::run(&context.history, move |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
-        let filter = Wanted { nodes: vec![guid], ..Wanted::all(window) };
-        let in_fabric = |event: &Told| event.fabric == fabric;
+        let filter = EventFilter { nodes: vec![guid], ..EventFilter::all(window) };
+        let in_fabric = |event: &Event| event.fabric == fabric;
         Ok(reader.latest(&filter, &in_fabric, 0, MAX_EVENTS)?)
     })
     .await;

@@ -11,8 +11,8 @@ use crate::api::model::Verdicts;
 use crate::api::model::overview::{Fabric, Region, Sweep};
 use crate::api::overview::overview;
 use fabric_history::clock::Clock;
-use fabric_history::model::Told;
-use fabric_history::source::Wanted;
+use fabric_history::model::Event;
+use fabric_history::source::EventFilter;
 use fabric_observation::{Board, Tally};
 
 use super::components::{self, count, counted, verdict};
@@ -39,7 +39,7 @@ const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/aler
 pub(super) async fn get(State(context): State<PageContext>) -> Response {
     let events = history_query::run_within(EVENTS_TIMEOUT, &context.history, |reader| {
         let window = EVENT_WINDOW.until_now(reader)?;
-        Ok(reader.latest(&Wanted::all(window), &|_| true, 0, MAX_EVENTS)?.0)
+        Ok(reader.latest(&EventFilter::all(window), &|_| true, 0, MAX_EVENTS)?.0)
     })
     .await;
     render(move || {
@@ -49,7 +49,7 @@ pub(super) async fn get(State(context): State<PageContext>) -> Response {
     .await
 }
 
-fn page(board: &Board, events: &HistoryAnswer<Vec<Told>>, telemetry_path: &str) -> Markup {
+fn page(board: &Board, events: &HistoryAnswer<Vec<Event>>, telemetry_path: &str) -> Markup {
     let (overview, clock) = (overview(board), components::clock(board));
     let clock = &clock;
     let are_several = overview.fabrics.len() > 1;
@@ -308,7 +308,7 @@ fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
     }
 }
 
-fn latest(events: &HistoryAnswer<Vec<Told>>, clock: &Clock, several_fabrics: bool) -> Markup {
+fn latest(events: &HistoryAnswer<Vec<Event>>, clock: &Clock, several_fabrics: bool) -> Markup {
     html! { @match events.ready() {
         Ok(events) if events.is_empty() => p { "Nothing happened in the last " (EVENT_WINDOW.name) ", as far as is recorded." },
         Ok(events) => {
@@ -338,7 +338,7 @@ mod tests {
         Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })
     }
 
-    fn rendered(fabrics: Vec<Arc<Observation>>, events: &HistoryAnswer<Vec<Told>>) -> String {
+    fn rendered(fabrics: Vec<Arc<Observation>>, events: &HistoryAnswer<Vec<Event>>) -> String {
         page(&fabrics.into(), events, "/m\"").into_string()
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fabric_history::model::Window;
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::Detail;
+use fabric_history::source::SeriesDetail;
 use fabric_history::{Reader, Recorder, Source};
 use fabric_observation::Recording;
 use ib_fabric::topology::End;
@@ -39,7 +39,7 @@ fn copied(folder: &Path) -> PathBuf {
 }
 
 fn sum(reader: &Reader, end: End, counter: Counter) -> u64 {
-    let series = reader.series(&[end], Detail::All, always()).unwrap();
+    let series = reader.series(&[end], SeriesDetail::All, always()).unwrap();
     let of = series.iter().filter(|of| of.counter == counter);
     of.flat_map(|of| &of.steps).map(|step| step.by).sum()
 }
@@ -53,11 +53,11 @@ fn assert_told(file: &Path) {
     let sums = [Counter::SymbolErrors, Counter::XmitData].map(|of| sum(&reader, port, of));
     assert_eq!(sums, [SYMBOL_ERRORS, XMIT_DATA]);
     let window = Window { from: wall(Duration::ZERO), to: wall(minutes(7)) };
-    let moved = reader.moved(window).unwrap();
+    let moved = reader.error_deltas(window).unwrap();
     let of = moved.iter().find(|moved| moved.port.end() == port).unwrap();
     assert_eq!(of.peer.as_ref().unwrap().node, "host-5", "its link had events");
     assert_eq!(reader.cables(&[port], window).unwrap().len(), 1);
-    let known = &reader.cover(window).unwrap().fabrics["default"];
+    let known = &reader.coverage(window).unwrap().fabrics["default"];
     assert!(known.sweeps >= 23, "{known:?}");
     assert_eq!(reader.fabrics(wall(minutes(5))).unwrap(), [], "how it was nobody wrote down");
 }

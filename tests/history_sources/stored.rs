@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use fabric_history::clock::Clock;
 use fabric_history::diff::{LinkDiff, between};
-use fabric_history::model::{Cable, Moved, Port, Told, Window};
+use fabric_history::model::{Cable, ErrorDelta, Event, Port, Window};
 use fabric_history::report::{Report, Shape, markdown};
-use fabric_history::source::{Detail, Wanted};
-use fabric_history::{Kind, Source};
+use fabric_history::source::{EventFilter, SeriesDetail};
+use fabric_history::{EventKind, Source};
 use ib_mad::Counter;
 
 use crate::taped::{SWEEP, Taped};
@@ -34,7 +34,7 @@ const OWN: [&str; 4] = ["exporter_start", "exporter_stop", "sweep_failed", "swee
 /// What an event is about, with its kind.
 type What = (String, Option<String>, Option<u8>, Option<String>, String);
 
-fn what(event: &Told) -> What {
+fn what(event: &Event) -> What {
     // Verdicts differ in their sentences: evidence is in no series.
     let more = match &*event.kind {
         "verdict" => {
@@ -52,16 +52,16 @@ fn what(event: &Told) -> What {
     (event.kind.clone(), node, event.port, link, more)
 }
 
-fn listed(events: &[Told], began: SystemTime) -> String {
-    let line = |it: &Told| {
+fn listed(events: &[Event], began: SystemTime) -> String {
+    let line = |it: &Event| {
         let at = it.at.duration_since(began).unwrap_or_default();
         format!("{at:?} {} {} {}\n", it.kind, it.place, it.text)
     };
     events.iter().map(line).collect()
 }
 
-fn sums(moved: &[Moved]) -> BTreeMap<(String, u8, Counter), u64> {
-    let of = |it: &Moved| {
+fn sums(moved: &[ErrorDelta]) -> BTreeMap<(String, u8, Counter), u64> {
+    let of = |it: &ErrorDelta| {
         let (guid, port) = (it.port.guid.to_string(), it.port.port);
         it.sums
             .iter()
@@ -127,7 +127,7 @@ fn a_prometheus_tells_what_the_file_tells() {
     assert!(prometheus.ports(&ours[0].link().to_string()).unwrap().len() == 2);
 
     // A course has the same steps, scrape by scrape.
-    for detail in [Detail::Errors, Detail::All] {
+    for detail in [SeriesDetail::Errors, SeriesDetail::All] {
         let course = |source: &dyn Source| {
             let series = source.series(&[port.end()], detail, window).unwrap();
             let steps = series.iter().map(|it| {
@@ -147,18 +147,18 @@ fn a_prometheus_tells_what_the_file_tells() {
         assert!(ours.values().any(|sum| *sum > 0));
     }
 
-    let cover = prometheus.cover(Window { to: taped.ended, ..window }).unwrap();
+    let cover = prometheus.coverage(Window { to: taped.ended, ..window }).unwrap();
     let known = &cover.fabrics["default"];
     assert!((known.interval - SWEEP.as_secs_f64()).abs() < 1e-6);
     assert_eq!((known.sweeps, known.gaps.len()), (35 * 4 - 8, 2), "{known:?}");
     let empty =
         Window { from: SystemTime::now() + minutes(60), to: SystemTime::now() + minutes(70) };
-    assert!(prometheus.events(&Wanted::all(empty)).unwrap().is_empty());
+    assert!(prometheus.events(&EventFilter::all(empty)).unwrap().is_empty());
     assert!(prometheus.moved(empty).unwrap().is_empty());
 }
 
 fn events_are_the_same(taped: &Taped, window: Window) -> BTreeSet<String> {
-    let all = Wanted::all(window);
+    let all = EventFilter::all(window);
     let ours = taped.prometheus.events(&all).unwrap();
     let theirs = taped.reader.events(&all).unwrap();
     let told = || {
@@ -168,14 +168,14 @@ fn events_are_the_same(taped: &Taped, window: Window) -> BTreeSet<String> {
             listed(&theirs, taped.began)
         )
     };
-    let is_compared = |event: &&Told| !OWN.contains(&&*event.kind);
+    let is_compared = |event: &&Event| !OWN.contains(&&*event.kind);
     let mut kinds = BTreeSet::new();
     for (some, others) in [(&ours, &theirs), (&theirs, &ours)] {
         for event in some.iter().filter(is_compared) {
-            let late = |other: &Told| {
+            let late = |other: &Event| {
                 other.at.max(event.at).duration_since(other.at.min(event.at)).unwrap()
             };
-            let is_same = |other: &&Told| what(other) == what(event) && late(other) <= SWEEP;
+            let is_same = |other: &&Event| what(other) == what(event) && late(other) <= SWEEP;
             assert_eq!(others.iter().filter(is_same).count(), 1, "{:?}\n{}", what(event), told());
             kinds.insert(event.kind.clone());
         }
@@ -185,10 +185,10 @@ fn events_are_the_same(taped: &Taped, window: Window) -> BTreeSet<String> {
 
 /// What the file cannot know, and what is asked of few.
 fn what_scrapes_tell(taped: &Taped, window: Window) {
-    let all = Wanted::all(window);
+    let all = EventFilter::all(window);
     let ours = taped.prometheus.events(&all).unwrap();
     let told = || listed(&ours, taped.began);
-    let is_compared = |event: &&Told| !OWN.contains(&&*event.kind);
+    let is_compared = |event: &&Event| !OWN.contains(&&*event.kind);
     let of = |kind: &str| ours.iter().filter(|it| it.kind == kind).collect::<Vec<_>>();
     assert_eq!(of("exporter_start").len(), 1, "{}", told());
     let start = of("exporter_start")[0];
@@ -201,9 +201,9 @@ fn what_scrapes_tell(taped: &Taped, window: Window) {
     // One is asked of a node, of a port, of a kind alike.
     let host = taped.prometheus.ports("host-13").unwrap();
     let ends = host.iter().map(Port::end).collect();
-    let port = Wanted { ports: ends, ..all.clone() };
-    let node = Wanted { nodes: vec![host[0].guid], ..all.clone() };
-    let kind = Wanted { kinds: vec![Kind::Flap], ..all };
+    let port = EventFilter { ports: ends, ..all.clone() };
+    let node = EventFilter { nodes: vec![host[0].guid], ..all.clone() };
+    let kind = EventFilter { kinds: vec![EventKind::Flap], ..all };
     for wanted in [port, node, kind] {
         let only = |source: &dyn Source| {
             let events = source.events(&wanted).unwrap();
@@ -215,8 +215,10 @@ fn what_scrapes_tell(taped: &Taped, window: Window) {
 }
 
 fn sums_are_the_same(taped: &Taped, window: Window) {
-    let (ours, theirs) =
-        (taped.prometheus.moved(window).unwrap(), taped.reader.moved(window).unwrap());
+    let (ours, theirs) = (
+        taped.prometheus.error_deltas(window).unwrap(),
+        taped.reader.error_deltas(window).unwrap(),
+    );
     assert_eq!(sums(&ours), sums(&theirs));
     assert!(!ours.is_empty());
     for of in &ours {

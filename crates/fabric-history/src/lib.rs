@@ -16,7 +16,7 @@ pub mod model;
 pub mod page;
 pub mod plot;
 pub mod query;
-pub mod question;
+pub mod history_query;
 pub mod record;
 pub mod report;
 pub mod settings;
@@ -29,7 +29,7 @@ use thiserror::Error;
 
 use fabric_observation::Trouble;
 
-pub use event::{Event, Kind};
+pub use event::{NewEvent, EventKind};
 pub use file::ensure_place;
 pub use file::reader::Reader;
 pub use record::Recorder;
@@ -106,7 +106,7 @@ pub enum HistoryError {
         /// The file.
         path: PathBuf,
         /// Of what.
-        what: OutOfNumbers,
+        what: OutOfIds,
     },
     /// Its disk is nearly full.
     #[error("{path}: {free} bytes are free on its disk, and {least} are left alone")]
@@ -148,7 +148,7 @@ pub enum HistoryError {
 
 /// Which numbers a file has run out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum OutOfNumbers {
+pub enum OutOfIds {
     /// Those of nodes and ports.
     #[error("number {0} of a node or port is beyond the {most} that a history can have", most = MOST_PORTS)]
     Ports(i64),
@@ -164,7 +164,7 @@ const MOST_PORTS: u32 = 1 << 22;
 /// One bit a counter says in a frame which values there are.
 const MOST_COUNTERS: u8 = 64;
 
-impl OutOfNumbers {
+impl OutOfIds {
     /// As an error of SQLite, until the file's path is known and added.
     fn in_sql(self) -> rusqlite::Error {
         rusqlite::Error::ToSqlConversionFailure(Box::new(self))
@@ -176,9 +176,9 @@ impl HistoryError {
     fn database(path: &Path, doing: &'static str, error: rusqlite::Error) -> Self {
         let path = path.into();
         if let rusqlite::Error::ToSqlConversionFailure(source) = &error
-            && let Some(what) = source.downcast_ref::<OutOfNumbers>()
+            && let Some(what) = source.downcast_ref::<OutOfIds>()
         {
-            return HistoryError::Numbers { path, what: *what };
+            return HistoryError::OutOfIds { path, what: *what };
         }
         HistoryError::Database { path, doing, error }
     }
@@ -211,7 +211,7 @@ impl HistoryError {
             HistoryError::Database { error, .. } => error,
             // No history has grown that large: a number that was damaged is as likely, and a check finds
             // that it is not in order, or not what an index has.
-            HistoryError::Numbers { .. } => return true,
+            HistoryError::OutOfIds { .. } => return true,
             _ => return false,
         };
         let is_odd = matches!(
@@ -233,7 +233,7 @@ impl HistoryError {
             HistoryError::Taken { .. } => Trouble::Taken,
             HistoryError::Full { .. } => Trouble::Full,
             HistoryError::Io { .. } => Trouble::Io,
-            HistoryError::Numbers { .. } => Trouble::Numbers,
+            HistoryError::OutOfIds { .. } => Trouble::Numbers,
             HistoryError::Database { .. } => Trouble::Database,
             HistoryError::NotAFile { .. }
             | HistoryError::Foreign { .. }

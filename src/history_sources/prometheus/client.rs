@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::history_sources::http::{Address, line};
 use fabric_history::model::{Window, time};
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 
 /// The labels of a series.
 pub(super) type Labels = BTreeMap<String, String>;
@@ -69,7 +69,7 @@ pub(super) struct Client {
 
 impl Client {
     /// What time it is there.
-    pub(super) fn now(&self) -> Result<SystemTime, AskError> {
+    pub(super) fn now(&self) -> Result<SystemTime, SourceError> {
         let rows: Vec<VectorRow> = self.ask(QUERY, &[("query", "vector(time())".into())])?;
         let said = rows.iter().find_map(|row| number(&row.value));
         let now = said.map(|(_, seconds)| seconds).filter(|seconds| *seconds > 0.0);
@@ -79,7 +79,7 @@ impl Client {
     }
 
     /// What a query comes to at a moment.
-    pub(super) fn vector(&self, query: &str, at: SystemTime) -> Result<Vec<Sample>, AskError> {
+    pub(super) fn vector(&self, query: &str, at: SystemTime) -> Result<Vec<Sample>, SourceError> {
         let rows: Vec<VectorRow> =
             self.ask(QUERY, &[("query", query.to_owned()), ("time", seconds(at))])?;
         let samples = rows.into_iter().filter_map(|row| {
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// All samples of the series that a selector names, as they are stored.
-    pub(super) fn runs(&self, selector: &str, window: Window) -> Result<Vec<Run>, AskError> {
+    pub(super) fn runs(&self, selector: &str, window: Window) -> Result<Vec<Run>, SourceError> {
         let query = format!("{selector}{}", range(window));
         let pairs = [("query", query), ("time", seconds(window.to))];
         Ok(runs_of(self.ask(QUERY, &pairs)?))
@@ -102,7 +102,7 @@ impl Client {
         query: &str,
         window: Window,
         step: u64,
-    ) -> Result<Vec<Run>, AskError> {
+    ) -> Result<Vec<Run>, SourceError> {
         let pairs = [
             ("query", query.to_owned()),
             ("start", seconds(window.from)),
@@ -116,7 +116,7 @@ impl Client {
         &self,
         path: &str,
         pairs: &[(&str, String)],
-    ) -> Result<Vec<R>, AskError> {
+    ) -> Result<Vec<R>, SourceError> {
         let (status, body) = self.address.post(path, pairs)?;
         read(status, &body).map_err(|problem| self.address.problem(problem))
     }

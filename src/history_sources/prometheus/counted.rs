@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fabric_history::file::tier::Tier;
-use fabric_history::model::{Moved, Series, Step, Sum, counter_of, time};
-use fabric_history::source::{AskError, Detail};
+use fabric_history::model::{ErrorDelta, Series, Step, Sum, counter_of, time};
+use fabric_history::source::{SeriesDetail, SourceError};
 use ib_fabric::topology::End;
 use ib_mad::Counter;
 use ib_mad::counter::TABLE;
@@ -16,9 +16,9 @@ use super::names::{Names, peers};
 use super::timeline::growth;
 
 /// The errors of all ports: a counter a question, for labels are the same otherwise.
-pub(super) fn moved(look: &Look<'_>) -> Result<Vec<Moved>, AskError> {
+pub(super) fn moved(look: &Look<'_>) -> Result<Vec<ErrorDelta>, SourceError> {
     let mut sums: BTreeMap<(String, End), Vec<Sum>> = BTreeMap::new();
-    for counter in counters(Detail::Errors) {
+    for counter in counters(SeriesDetail::Errors) {
         let runs = look.grown_ports(&name_of(counter), "")?;
         for (key, steps) in growth(&runs, fabric_end) {
             if let Some(sum) = sum_of(counter, &within(look, steps)) {
@@ -29,7 +29,7 @@ pub(super) fn moved(look: &Look<'_>) -> Result<Vec<Moved>, AskError> {
     let ends: BTreeSet<End> = sums.keys().map(|(_, end)| *end).collect();
     let names = Names::ask(look, ends.iter().map(|(guid, _)| *guid))?;
     let mut peers = peers(look, &ends)?;
-    let told = sums.into_iter().map(|(key, sums)| Moved {
+    let told = sums.into_iter().map(|(key, sums)| ErrorDelta {
         port: names.port(&key.0, key.1),
         peer: peers.remove(&key),
         sums,
@@ -41,8 +41,8 @@ pub(super) fn moved(look: &Look<'_>) -> Result<Vec<Moved>, AskError> {
 pub(super) fn series(
     look: &Look<'_>,
     ends: &[End],
-    detail: Detail,
-) -> Result<Vec<Series>, AskError> {
+    detail: SeriesDetail,
+) -> Result<Vec<Series>, SourceError> {
     let ends: BTreeSet<End> = ends.iter().copied().collect();
     let metrics: Vec<&str> = counters(detail).map(|counter| counter.row().metric).collect();
     // A range of samples may be of several metrics.
@@ -68,9 +68,9 @@ pub(super) fn series(
 }
 
 /// The counters that are wanted.
-fn counters(detail: Detail) -> impl Iterator<Item = Counter> {
+fn counters(detail: SeriesDetail) -> impl Iterator<Item = Counter> {
     let is_wanted =
-        move |counter: &Counter| detail == Detail::All || Tier::of(*counter) == Tier::Rare;
+        move |counter: &Counter| detail == SeriesDetail::All || Tier::of(*counter) == Tier::Rare;
     TABLE.iter().map(|row| row.counter).filter(is_wanted)
 }
 

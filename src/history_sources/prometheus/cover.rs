@@ -1,7 +1,7 @@
 //! What is known of a window, and where there are gaps.
 
-use fabric_history::model::{Cover, Known, Window, time};
-use fabric_history::source::AskError;
+use fabric_history::model::{Coverage, FabricCoverage, Window, time};
+use fabric_history::source::SourceError;
 
 use super::look::{Look, fabric};
 use super::timeline::{Timeline, gap_of, interval_of, numbers};
@@ -12,13 +12,13 @@ pub(super) const SWEPT: &str = "infiniband_sweep_timestamp_seconds";
 /// When each fabric was scraped.
 pub(super) fn scrapes(
     look: &Look<'_>,
-) -> Result<std::collections::BTreeMap<String, Timeline<f64>>, AskError> {
+) -> Result<std::collections::BTreeMap<String, Timeline<f64>>, SourceError> {
     Ok(numbers(&look.runs(SWEPT, &[Vec::new()])?, fabric, &[]))
 }
 
 /// See the module.
-pub(super) fn cover(look: &Look<'_>) -> Result<Cover, AskError> {
-    let mut cover = Cover::default();
+pub(super) fn cover(look: &Look<'_>) -> Result<Coverage, SourceError> {
+    let mut cover = Coverage::default();
     for (fabric, scrapes) in scrapes(look)? {
         let times: Vec<u64> =
             scrapes.iter().map(|(at, _)| *at).filter(|at| look.has(*at)).collect();
@@ -27,7 +27,7 @@ pub(super) fn cover(look: &Look<'_>) -> Result<Cover, AskError> {
     Ok(cover)
 }
 
-fn known(times: &[u64], window: Window) -> Known {
+fn known(times: &[u64], window: Window) -> FabricCoverage {
     let most = gap_of(times);
     let ends = [time::millis(window.from)].into_iter().chain(times.iter().copied());
     let ends: Vec<u64> = ends.chain([time::millis(window.to)]).collect();
@@ -37,7 +37,7 @@ fn known(times: &[u64], window: Window) -> Known {
         }
         _ => None,
     });
-    Known {
+    FabricCoverage {
         sweeps: times.len(),
         interval: interval_of(times).unwrap_or(0) as f64 / 1000.0,
         gaps: gaps.collect(),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::time::{Duration, SystemTime};
 
-use fabric_history::model::{Cable, Node, Port, Then, Window, time};
-use fabric_history::source::AskError;
+use fabric_history::model::{Cable, FabricState, Node, Port, Window, time};
+use fabric_history::source::SourceError;
 use ib_fabric::topology::{End, LinkId};
 use ib_health::Verdict;
 
@@ -18,7 +18,7 @@ use super::matchers::{self, is, selector};
 const BEFORE: [Duration; 2] = [Duration::from_secs(600), Duration::from_secs(24 * 3600)];
 
 /// The fabrics as they were; those that were not scraped for a day are left out.
-pub(super) fn fabrics(client: &Client, at: SystemTime) -> Result<Vec<Then>, AskError> {
+pub(super) fn fabrics(client: &Client, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
     let at = at.min(client.now()?);
     let mut last: BTreeMap<String, (u64, f64)> = BTreeMap::new();
     for before in BEFORE {
@@ -67,7 +67,7 @@ pub(super) fn fabrics(client: &Client, at: SystemTime) -> Result<Vec<Then>, AskE
         let swept = Duration::try_from_secs_f64(swept).ok();
         let swept = swept.and_then(|swept| SystemTime::UNIX_EPOCH.checked_add(swept));
         let at = swept.map_or(scraped, |swept| swept.min(scraped));
-        Ok(Then { fabric, at, nodes, cables })
+        Ok(FabricState { fabric, at, nodes, cables })
     });
     told.collect()
 }
@@ -76,7 +76,7 @@ pub(super) fn fabrics(client: &Client, at: SystemTime) -> Result<Vec<Then>, AskE
 const CABLE: &str = "link, guid, port, node, peer_guid, peer_port, peer_node, speed, width";
 
 /// The cables that led to some ports in a window.
-pub(super) fn cables(look: &Look<'_>, ends: &[End]) -> Result<Vec<Cable>, AskError> {
+pub(super) fn cables(look: &Look<'_>, ends: &[End]) -> Result<Vec<Cable>, SourceError> {
     let ends: BTreeSet<End> = ends.iter().copied().collect();
     let mut links: BTreeSet<String> = BTreeSet::new();
     for (guid, port) in [("guid", "port"), ("peer_guid", "peer_port")] {

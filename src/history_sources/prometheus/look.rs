@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use fabric_history::model::{Window, time};
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
 
@@ -44,7 +44,7 @@ pub(super) struct Look<'a> {
 
 impl<'a> Look<'a> {
     /// None if the window is still to come.
-    pub(super) fn new(client: &'a Client, window: Window) -> Result<Option<Self>, AskError> {
+    pub(super) fn new(client: &'a Client, window: Window) -> Result<Option<Self>, SourceError> {
         let to = window.to.min(client.now()?);
         if to < window.from {
             return Ok(None);
@@ -82,7 +82,7 @@ impl<'a> Look<'a> {
     }
 
     /// What a query comes to at the window's end.
-    pub(super) fn vector(&self, query: &str) -> Result<Vec<Sample>, AskError> {
+    pub(super) fn vector(&self, query: &str) -> Result<Vec<Sample>, SourceError> {
         self.client.vector(query, self.window.to)
     }
 
@@ -91,7 +91,7 @@ impl<'a> Look<'a> {
         &self,
         metric: &str,
         portions: &[Vec<String>],
-    ) -> Result<Vec<Run>, AskError> {
+    ) -> Result<Vec<Run>, SourceError> {
         let mut runs = Vec::new();
         for matchers in portions {
             runs.extend(self.client.runs(&selector(metric, matchers), self.wide)?);
@@ -100,7 +100,7 @@ impl<'a> Look<'a> {
     }
 
     /// The samples of those series of a metric that changed at all, of links.
-    pub(super) fn changed_links(&self, metric: &str, only: &str) -> Result<Vec<Run>, AskError> {
+    pub(super) fn changed_links(&self, metric: &str, only: &str) -> Result<Vec<Run>, SourceError> {
         let of = selector(metric, &[only.to_owned()]);
         let query = format!("max by (link) (changes({of}{})) > 0", self.range());
         let changed = self.vector(&query)?;
@@ -108,7 +108,7 @@ impl<'a> Look<'a> {
     }
 
     /// The same of ports' counters.
-    pub(super) fn grown_ports(&self, metric: &str, only: &str) -> Result<Vec<Run>, AskError> {
+    pub(super) fn grown_ports(&self, metric: &str, only: &str) -> Result<Vec<Run>, SourceError> {
         let of = selector(metric, &[only.to_owned()]);
         let differ = if self.wide.length() > LONG { self.differing(&of)? } else { None };
         let changed: BTreeSet<End> = if let Some(differ) = differ {
@@ -125,7 +125,7 @@ impl<'a> Look<'a> {
     /// Ports whose counters are not the same at all quarters of the window: totals do not come back
     /// to what they were. To look at every sample of a long one takes a large fabric's server minutes.
     /// None if that is too many: where nobody was scraped at a quarter, all differ.
-    fn differing(&self, of: &str) -> Result<Option<BTreeSet<End>>, AskError> {
+    fn differing(&self, of: &str) -> Result<Option<BTreeSet<End>>, SourceError> {
         let step = (self.wide.length().as_secs() / 4).max(1);
         let since = Duration::from_secs(step * 3);
         let from = self.wide.to.checked_sub(since).unwrap_or(self.wide.from);
@@ -150,7 +150,7 @@ impl<'a> Look<'a> {
         metric: &str,
         matchers: &[String],
         label: &str,
-    ) -> Result<Vec<Sample>, AskError> {
+    ) -> Result<Vec<Sample>, SourceError> {
         let of = selector(metric, matchers);
         let mut samples = self.vector(&of)?;
         let gone = self.vector(&format!(

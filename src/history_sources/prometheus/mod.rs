@@ -21,8 +21,10 @@ use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
 
 use super::http::Address;
-use fabric_history::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
-use fabric_history::source::{AskError, Detail, Source, Wanted};
+use fabric_history::model::{
+    Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window,
+};
+use fabric_history::source::{EventFilter, SeriesDetail, Source, SourceError};
 
 use client::{Client, range};
 use look::{Look, fabric_end};
@@ -48,8 +50,8 @@ impl Prometheus {
     fn look<T: Default>(
         &self,
         window: Window,
-        answer: impl FnOnce(&Look<'_>) -> Result<T, AskError>,
-    ) -> Result<T, AskError> {
+        answer: impl FnOnce(&Look<'_>) -> Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
         Look::new(&self.client, window)?.map_or_else(|| Ok(T::default()), |look| answer(&look))
     }
 }
@@ -59,12 +61,12 @@ impl Source for Prometheus {
         self.client.address.name()
     }
 
-    fn span(&self) -> Result<Span, AskError> {
+    fn span(&self) -> Result<Span, SourceError> {
         // It scrapes for as long as it answers.
         Ok(Span::default())
     }
 
-    fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {
+    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
         let to = self.client.now()?;
         let from = to.checked_sub(KNOWN_FOR).unwrap_or(SystemTime::UNIX_EPOCH);
         let mut ports: Vec<Port> = Vec::new();
@@ -92,32 +94,32 @@ impl Source for Prometheus {
         Ok(ports)
     }
 
-    fn events(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
+    fn events(&self, wanted: &EventFilter) -> Result<Vec<Event>, SourceError> {
         self.look(wanted.window, |look| events::events(look, wanted))
     }
 
-    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, AskError> {
+    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError> {
         self.look(window, |look| fabrics::cables(look, ports))
     }
 
-    fn moved(&self, window: Window) -> Result<Vec<Moved>, AskError> {
+    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError> {
         self.look(window, counted::moved)
     }
 
     fn series(
         &self,
         ports: &[End],
-        detail: Detail,
+        detail: SeriesDetail,
         window: Window,
-    ) -> Result<Vec<Series>, AskError> {
+    ) -> Result<Vec<Series>, SourceError> {
         self.look(window, |look| counted::series(look, ports, detail))
     }
 
-    fn fabrics(&self, at: SystemTime) -> Result<Vec<Then>, AskError> {
+    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
         fabrics::fabrics(&self.client, at)
     }
 
-    fn cover(&self, window: Window) -> Result<Cover, AskError> {
+    fn coverage(&self, window: Window) -> Result<Coverage, SourceError> {
         self.look(window, cover::cover)
     }
 }

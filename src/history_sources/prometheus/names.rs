@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fabric_history::model::Port;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
 
@@ -22,7 +22,7 @@ impl Names {
     pub(super) fn ask(
         look: &Look<'_>,
         wanted: impl IntoIterator<Item = Guid>,
-    ) -> Result<Self, AskError> {
+    ) -> Result<Self, SourceError> {
         let wanted: BTreeSet<Guid> = wanted.into_iter().collect();
         let mut names = Names::default();
         // A host that watches its own ports alone has no nodes.
@@ -73,7 +73,7 @@ impl Names {
 pub(super) fn peers(
     look: &Look<'_>,
     ends: &BTreeSet<End>,
-) -> Result<BTreeMap<(String, End), Port>, AskError> {
+) -> Result<BTreeMap<(String, End), Port>, SourceError> {
     let mut peers = BTreeMap::new();
     for matchers in matchers::ports(ends, 300) {
         let matchers = [matchers, vec!["peer_guid!=\"\"".into()]].concat();

@@ -6,8 +6,8 @@ use crate::pages::history_query::{self, HistoryAnswer, WindowChoice};
 use crate::pages::{address, components};
 use fabric_history::clock::Clock;
 use fabric_history::course::Course;
-use fabric_history::model::{Cable, Port, Series, Told, Window};
-use fabric_history::source::{AskError, Detail, Wanted};
+use fabric_history::model::{Cable, Event, Port, Series, Window};
+use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
 use fabric_history::{Reader, Source, plot};
 use ib_fabric::topology::LinkId;
 
@@ -25,7 +25,7 @@ pub(super) struct LinkPast {
     window: Window,
     series: Vec<Series>,
     /// The latest first.
-    events: Vec<Told>,
+    events: Vec<Event>,
     more: bool,
     /// The link as it was last seen in the window.
     last: Option<Cable>,
@@ -38,7 +38,7 @@ impl LinkPast {
         id: LinkId,
         fabric: Option<&str>,
         window: WindowChoice,
-    ) -> Result<Self, AskError> {
+    ) -> Result<Self, SourceError> {
         let window = window.until_now(reader)?;
         let cables = reader.cables(&id.ends(), window)?;
         let in_fabric = |end: &Port| fabric.is_none_or(|fabric| fabric == end.fabric);
@@ -47,11 +47,11 @@ impl LinkPast {
         // Several fabrics may have had a link with this id: show one of them.
         let fabric = fabric.or(last.as_ref().map(|cable| &*cable.ends[0].fabric));
         let is_its = |other: &str| fabric.is_none_or(|fabric| fabric == other);
-        let filter = Wanted { ports: id.ends().to_vec(), ..Wanted::all(window) };
+        let filter = EventFilter { ports: id.ends().to_vec(), ..EventFilter::all(window) };
         // Events of another link at one of these ports are not this link's.
-        let matches = |it: &Told| is_its(&it.fabric) && it.link.is_none_or(|link| link == id);
+        let matches = |it: &Event| is_its(&it.fabric) && it.link.is_none_or(|link| link == id);
         let (events, more) = reader.latest(&filter, &matches, 0, MAX_EVENTS)?;
-        let mut series = reader.series(&id.ends(), Detail::All, window)?;
+        let mut series = reader.series(&id.ends(), SeriesDetail::All, window)?;
         series.retain(|series| is_its(&series.port.fabric));
         Ok(LinkPast { window, series, events, more, last })
     }
@@ -90,7 +90,7 @@ pub(super) fn section(
 }
 
 fn plot_section(past: &LinkPast, id: LinkId, clock: &Clock) -> Markup {
-    let earliest_first: Vec<Told> = past.events.iter().rev().cloned().collect();
+    let earliest_first: Vec<Event> = past.events.iter().rev().cloned().collect();
     let place = past.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
     let course = Course { link: id, place: &place, series: &past.series, events: &earliest_first };
     html! {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use crate::file::growth::Swept;
-use crate::file::ledger::Ledger;
+use crate::file::ledger::TotalsTable;
 use crate::file::reader::Reader;
 use crate::file::stretch::Stretch;
 use crate::file::tier::part_of;
@@ -47,7 +47,7 @@ struct Lived {
     stretch: Stretch,
     timeline: Timeline,
     /// What counters had come to in the end.
-    ledger: Ledger,
+    ledger: TotalsTable,
 }
 
 /// Text in the making.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rusqlite::OptionalExtension;
 
-use crate::model::{Moved, Series, Step, Sum, Window};
-use crate::source::Detail;
+use crate::model::{ErrorDelta, Series, Step, Sum, Window};
+use crate::source::SeriesDetail;
 use crate::{HistoryError, micros_of, time_of};
 use ib_fabric::topology::End;
 use ib_mad::Counter;
@@ -52,7 +52,7 @@ impl Reader {
     pub(super) fn read_series(
         &self,
         ends: &[End],
-        detail: Detail,
+        detail: SeriesDetail,
         window: Window,
     ) -> Result<Vec<Series>, HistoryError> {
         let mut steps = Steps { reader: self, window, by: BTreeMap::new(), count: 0 };
@@ -69,7 +69,7 @@ impl Reader {
     fn collect_steps(
         &self,
         ends: &[End],
-        detail: Detail,
+        detail: SeriesDetail,
         steps: &mut Steps<'_>,
     ) -> rusqlite::Result<Vec<Place>> {
         let window = steps.window;
@@ -91,7 +91,7 @@ impl Reader {
         self.framed(Tier::Rare, window, None, &[], &all, &mut |span, frame, entry| {
             steps.see(span, frame, entry);
         })?;
-        if detail == Detail::All {
+        if detail == SeriesDetail::All {
             let thinned = self.thinned(&hours, window)?;
             for (part, ports) in &parts {
                 let see = &mut |span, frame: &Frame, entry: &Entry| steps.see(span, frame, entry);
@@ -134,7 +134,7 @@ impl Reader {
         first.query_row([fabric], |row| row.get(0)).optional()
     }
 
-    pub(super) fn read_moved(&self, window: Window) -> rusqlite::Result<Vec<Moved>> {
+    pub(super) fn read_moved(&self, window: Window) -> rusqlite::Result<Vec<ErrorDelta>> {
         let mut sums: BTreeMap<u32, BTreeMap<Counter, Sum>> = BTreeMap::new();
         let mut see = |span, frame: &Frame, entry: &Entry| {
             let (_, at) = between(span, entry);
@@ -158,7 +158,7 @@ impl Reader {
         let moved = sums.into_iter().filter_map(|(port, sums)| {
             let peer = other(&port).and_then(|peer| ports.get(&peer).cloned());
             let sums = sums.into_values().collect();
-            Some(Moved { port: ports.get(&port)?.clone(), peer, sums })
+            Some(ErrorDelta { port: ports.get(&port)?.clone(), peer, sums })
         });
         Ok(moved.collect())
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::params;
 
-use crate::model::{Cover, Known, Window};
+use crate::model::{Coverage, FabricCoverage, Window};
 use crate::{HistoryError, micros_of, time_of};
 
 use super::digest::Digest;
@@ -20,7 +20,7 @@ const GAP: f64 = 2.5;
 const BEFORE: u32 = 20;
 
 impl Reader {
-    pub(super) fn read_cover(&self, window: Window) -> rusqlite::Result<Cover> {
+    pub(super) fn read_cover(&self, window: Window) -> rusqlite::Result<Coverage> {
         let mut statement = self.db.prepare("SELECT id, name FROM fabrics")?;
         let fabrics: Vec<(i64, String)> = statement
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -29,10 +29,10 @@ impl Reader {
         for (fabric, name) in fabrics {
             known.insert(name, self.known(fabric, window)?);
         }
-        Ok(Cover { fabrics: known, damaged: self.damaged(window)? })
+        Ok(Coverage { fabrics: known, damaged: self.damaged(window)? })
     }
 
-    fn known(&self, fabric: i64, window: Window) -> rusqlite::Result<Known> {
+    fn known(&self, fabric: i64, window: Window) -> rusqlite::Result<FabricCoverage> {
         let (from, to) = (micros_of(window.from), micros_of(window.to));
         let mut statement = self.db.prepare(
             "SELECT began, since FROM sweeps WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3
@@ -67,7 +67,7 @@ impl Reader {
                 || gap.length() > Duration::try_from_secs_f64(most).unwrap_or(Duration::MAX))
             .then_some(gap)
         });
-        Ok(Known {
+        Ok(FabricCoverage {
             sweeps: sweeps.len(),
             interval,
             gaps: gaps.collect(),

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::OutOfNumbers;
+use crate::OutOfIds;
 
 use super::packed::{self, FrameError};
 use super::varint;
@@ -113,7 +113,7 @@ impl Frame {
     pub(super) fn ensure_fit(&self) -> std::io::Result<()> {
         match self.unfit {
             None => Ok(()),
-            Some(number) => Err(std::io::Error::other(OutOfNumbers::Counters(number.into()))),
+            Some(number) => Err(std::io::Error::other(OutOfIds::Counters(number.into()))),
         }
     }
 

@@ -7,7 +7,7 @@ use ib_mad::Counter;
 use ib_mad::counter::COUNT;
 
 use super::frame::Frame;
-use super::numbers::Numbers;
+use super::numbers::CounterIds;
 use super::tier::Tier;
 
 /// The latest totals of a port.
@@ -54,11 +54,11 @@ impl Totals {
 
 /// The latest totals of all ports, by the port's number in the file.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
+pub struct TotalsTable {
     ports: Vec<Option<Box<Totals>>>,
 }
 
-impl Ledger {
+impl TotalsTable {
     /// A port's totals, begun if there are none.
     pub fn port(&mut self, fabric: i64, port: u32) -> &mut Totals {
         let index = port as usize;
@@ -105,7 +105,7 @@ impl Ledger {
         fabric: i64,
         frame: &Frame,
         absolute: bool,
-        numbers: &Numbers,
+        numbers: &CounterIds,
         last: u32,
     ) {
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
@@ -123,14 +123,14 @@ impl Ledger {
 }
 
 /// The latest totals, as the file has them.
-pub fn latest(db: &Connection, numbers: &Numbers) -> rusqlite::Result<Ledger> {
+pub fn latest(db: &Connection, numbers: &CounterIds) -> rusqlite::Result<TotalsTable> {
     let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
     let mut statement = db.prepare(
         "SELECT fabric, tier, data FROM frames AS it WHERE tier <= 3 AND id >= coalesce(
              (SELECT min(id) FROM frames WHERE tier = 3 AND fabric = it.fabric), 0)
          ORDER BY id",
     )?;
-    let mut ledger = Ledger::default();
+    let mut ledger = TotalsTable::default();
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let (fabric, tier): (i64, u8) = (row.get(0)?, row.get(1)?);

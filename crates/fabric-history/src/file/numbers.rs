@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::{MOST_COUNTERS, OutOfNumbers};
+use crate::{MOST_COUNTERS, OutOfIds};
 use ib_mad::counter::{COUNT, TABLE};
 use ib_mad::{Counter, Guid};
 
@@ -12,15 +12,15 @@ const _: () = assert!(COUNT <= MOST_COUNTERS as usize && MOST_COUNTERS as u32 ==
 /// What the numbers of counters in a file mean: they are given once and stay, whatever becomes of our
 /// own table.
 #[derive(Clone, Debug)]
-pub struct Numbers {
+pub struct CounterIds {
     ours: [Option<Counter>; MOST_COUNTERS as usize],
     theirs: [Option<u8>; COUNT],
 }
 
-impl Numbers {
+impl CounterIds {
     /// From each counter's number in the file.
     pub fn new(numbers: impl IntoIterator<Item = (Counter, u8)>) -> Self {
-        let mut all = Numbers { ours: [None; MOST_COUNTERS as usize], theirs: [None; COUNT] };
+        let mut all = CounterIds { ours: [None; MOST_COUNTERS as usize], theirs: [None; COUNT] };
         for (counter, number) in numbers {
             if let Some(place) = all.ours.get_mut(usize::from(number)) {
                 *place = Some(counter);
@@ -48,7 +48,7 @@ impl Numbers {
 
 /// The counters' numbers, as far as the file has any; an error if one of ours has a number that no frame
 /// has room for.
-pub(crate) fn numbers(db: &Connection) -> rusqlite::Result<Numbers> {
+pub(crate) fn numbers(db: &Connection) -> rusqlite::Result<CounterIds> {
     let mut statement = db.prepare("SELECT id, name FROM counters")?;
     let rows =
         statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
@@ -57,9 +57,9 @@ pub(crate) fn numbers(db: &Connection) -> rusqlite::Result<Numbers> {
         let (number, name) = row?;
         let Some(counter) = of_name(&name) else { continue };
         let fits = u8::try_from(number).ok().filter(|number| *number < MOST_COUNTERS);
-        given.push((counter, fits.ok_or_else(|| OutOfNumbers::Counters(number).in_sql())?));
+        given.push((counter, fits.ok_or_else(|| OutOfIds::Counters(number).in_sql())?));
     }
-    Ok(Numbers::new(given))
+    Ok(CounterIds::new(given))
 }
 
 fn of_name(name: &str) -> Option<Counter> {

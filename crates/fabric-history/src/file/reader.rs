@@ -8,14 +8,14 @@ use std::time::{Duration, SystemTime};
 use rusqlite::types::Value;
 use rusqlite::{Connection, InterruptHandle, OpenFlags, OptionalExtension, Row, params_from_iter};
 
-use crate::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
+use crate::model::{Cable, Coverage, ErrorDelta, Port, Series, Span, FabricState, Event, Window};
 use crate::page::{Cursor, Events, Page};
-use crate::source::{AskError, Detail, Paged, Source, Wanted};
+use crate::source::{SourceError, SeriesDetail, PagedSource, Source, EventFilter};
 use crate::{HistoryError, micros_of, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::{Guid, PortNumber};
 
-use super::numbers::{Numbers, guid_bits, numbers};
+use super::numbers::{CounterIds, guid_bits, numbers};
 use super::{is_marked, lock_path, schema, whole, with_suffix};
 
 /// A history that is read.
@@ -23,7 +23,7 @@ use super::{is_marked, lock_path, schema, whole, with_suffix};
 pub struct Reader {
     pub(super) db: Connection,
     path: PathBuf,
-    pub(super) numbers: Numbers,
+    pub(super) numbers: CounterIds,
     /// How many readings an answer may have.
     pub(super) most_steps: usize,
 }
@@ -70,7 +70,7 @@ impl Order {
 struct Part<'a> {
     order: Order,
     /// Of those that are meant,
-    means: &'a dyn Fn(&Told) -> bool,
+    means: &'a dyn Fn(&Event) -> bool,
     /// after so many
     skip: usize,
     /// so many at most.
@@ -172,8 +172,8 @@ impl Reader {
     /// Tells events one at a time, the earliest first.
     pub(crate) fn tell<E: From<HistoryError>>(
         &self,
-        wanted: &Wanted,
-        see: &mut dyn FnMut(Told) -> Result<(), E>,
+        wanted: &EventFilter,
+        see: &mut dyn FnMut(Event) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = |error| E::from(self.failed()(error));
         let (sql, values) = asked(wanted, Order::EarliestFirst, None);
@@ -189,11 +189,11 @@ impl Reader {
     /// more behind them. Those that are not told are not kept.
     pub fn latest(
         &self,
-        wanted: &Wanted,
-        means: &dyn Fn(&Told) -> bool,
+        wanted: &EventFilter,
+        means: &dyn Fn(&Event) -> bool,
         skip: usize,
         most: usize,
-    ) -> Result<(Vec<Told>, bool), HistoryError> {
+    ) -> Result<(Vec<Event>, bool), HistoryError> {
         let part = Part { order: Order::LatestFirst, means, skip, most };
         let Events { events, next } = self.ask(|| self.part(wanted, None, &part))?;
         Ok((events, next.is_some()))
@@ -202,7 +202,7 @@ impl Reader {
     /// Some events after another one. What is not returned is not kept.
     fn part(
         &self,
-        wanted: &Wanted,
+        wanted: &EventFilter,
         after: Option<Cursor>,
         part: &Part<'_>,
     ) -> rusqlite::Result<Events> {
@@ -278,8 +278,8 @@ impl Reader {
     }
 }
 
-impl Paged for Reader {
-    fn page(&self, wanted: &Wanted, page: Page) -> Result<Events, AskError> {
+impl PagedSource for Reader {
+    fn page(&self, wanted: &EventFilter, page: Page) -> Result<Events, SourceError> {
         let order = Order::EarliestFirst;
         let part = Part { order, means: &|_| true, skip: 0, most: page.limit.get() };
         Ok(self.ask(|| self.part(wanted, page.after, &part))?)
@@ -291,54 +291,54 @@ impl Source for Reader {
         self.path.display().to_string()
     }
 
-    fn span(&self) -> Result<Span, AskError> {
+    fn span(&self) -> Result<Span, SourceError> {
         Ok(self.read_span().map_err(self.failed())?)
     }
 
-    fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {
+    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
         let places = self.ask(|| self.called(called))?;
         Ok(places.into_iter().map(|place| place.port).collect())
     }
 
-    fn events(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
+    fn events(&self, wanted: &EventFilter) -> Result<Vec<Event>, SourceError> {
         self.at_once(|| {
             let mut events = Vec::new();
             self.tell(wanted, &mut |event| {
                 events.push(event);
-                Ok::<_, AskError>(())
+                Ok::<_, SourceError>(())
             })?;
             Ok(events)
         })
     }
 
-    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, AskError> {
+    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError> {
         Ok(self.ask(|| self.read_cables(ports, window))?)
     }
 
-    fn moved(&self, window: Window) -> Result<Vec<Moved>, AskError> {
+    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError> {
         Ok(self.ask(|| self.read_moved(window))?)
     }
 
     fn series(
         &self,
         ports: &[End],
-        detail: Detail,
+        detail: SeriesDetail,
         window: Window,
-    ) -> Result<Vec<Series>, AskError> {
+    ) -> Result<Vec<Series>, SourceError> {
         Ok(self.at_once(|| self.read_series(ports, detail, window))?)
     }
 
-    fn fabrics(&self, at: SystemTime) -> Result<Vec<Then>, AskError> {
+    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
         Ok(self.ask(|| self.read_fabrics(at))?)
     }
 
-    fn cover(&self, window: Window) -> Result<Cover, AskError> {
+    fn coverage(&self, window: Window) -> Result<Coverage, SourceError> {
         Ok(self.ask(|| self.read_cover(window))?)
     }
 }
 
 /// The events that are wanted after another one, as SQL with its values.
-fn asked(wanted: &Wanted, order: Order, after: Option<Cursor>) -> (String, Vec<Value>) {
+fn asked(wanted: &EventFilter, order: Order, after: Option<Cursor>) -> (String, Vec<Value>) {
     let mut sql = EVENT.to_owned();
     let [mut from, mut to] = [wanted.window.from, wanted.window.to].map(micros_of);
     // The index is searched from the other event on: a late page costs no more than an early one.
@@ -424,12 +424,12 @@ fn place(row: &Row<'_>) -> rusqlite::Result<Place> {
     Ok(Place { id: row.get(0)?, port })
 }
 
-fn told(row: &Row<'_>) -> rusqlite::Result<Told> {
+fn told(row: &Row<'_>) -> rusqlite::Result<Event> {
     let end = |column: usize| -> rusqlite::Result<_> {
         Ok(guid(row, column)?.zip(row.get::<_, Option<PortNumber>>(column + 1)?))
     };
     let detail: Option<String> = row.get(7)?;
-    Ok(Told {
+    Ok(Event {
         at: time_of(row.get(0)?),
         fabric: row.get(1)?,
         kind: row.get(2)?,
@@ -445,7 +445,7 @@ fn told(row: &Row<'_>) -> rusqlite::Result<Told> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
+    use crate::EventKind;
 
     /// A page that had to sort what is behind it would hold all of it.
     #[test]
@@ -453,12 +453,12 @@ mod tests {
         let mut db = Connection::open_in_memory().unwrap();
         schema::migrate(&mut db).unwrap();
         let window = Window { from: time_of(0), to: time_of(1 << 50) };
-        let all = Wanted::all(window);
+        let all = EventFilter::all(window);
         let after = Some(Cursor { at: 5, id: 7 });
         for wanted in [
-            Wanted { kinds: vec![Kind::Flap, Kind::LinkUp], ..all.clone() },
-            Wanted { nodes: vec![Guid(1), Guid(2)], ..all.clone() },
-            Wanted { ports: vec![(Guid(1), 2)], ..all.clone() },
+            EventFilter { kinds: vec![EventKind::Flap, EventKind::LinkUp], ..all.clone() },
+            EventFilter { nodes: vec![Guid(1), Guid(2)], ..all.clone() },
+            EventFilter { ports: vec![(Guid(1), 2)], ..all.clone() },
             all,
         ] {
             for order in [Order::EarliestFirst, Order::LatestFirst] {

@@ -11,7 +11,7 @@ use ib_mad::Counter;
 
 use super::digest::{Digest, Span};
 use super::frame::Frame;
-use super::ledger::{self, Ledger};
+use super::ledger::{self, TotalsTable};
 use super::reader::Reader;
 use super::rows::{Hour, See};
 use super::tier::{Tier, part_of};
@@ -195,7 +195,7 @@ impl Reader {
 
     /// What all counters had come to with a sweep, as far as the file can tell: those that were not
     /// seen yet have no total.
-    pub(crate) fn totals_at(&self, fabric: i64, at: i64) -> rusqlite::Result<Ledger> {
+    pub(crate) fn totals_at(&self, fabric: i64, at: i64) -> rusqlite::Result<TotalsTable> {
         let mut ledger = ledger::latest(&self.db, &self.numbers)?;
         let stretch = self.stretch(fabric, at, i64::MAX, true)?;
         for tier in [Tier::Rare, Tier::Busy] {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 
-use crate::model::{Cable, Node, Port, Then, Window};
+use crate::model::{Cable, Node, Port, FabricState, Window};
 use crate::{micros_of, time_of};
 use ib_fabric::topology::End;
 use ib_mad::Guid;
@@ -111,7 +111,7 @@ impl Reader {
         Ok(cables.into_values().collect())
     }
 
-    pub(super) fn read_fabrics(&self, at: SystemTime) -> rusqlite::Result<Vec<Then>> {
+    pub(super) fn read_fabrics(&self, at: SystemTime) -> rusqlite::Result<Vec<FabricState>> {
         let at = micros_of(at);
         let mut statement = self.db.prepare("SELECT id, name FROM fabrics ORDER BY name")?;
         let fabrics: Vec<(i64, String)> = statement
@@ -124,7 +124,7 @@ impl Reader {
         Ok(told)
     }
 
-    fn then(&self, fabric: i64, name: String, at: i64) -> rusqlite::Result<Option<Then>> {
+    fn then(&self, fabric: i64, name: String, at: i64) -> rusqlite::Result<Option<FabricState>> {
         let mut latest = self.db.prepare_cached(
             "SELECT began FROM sweeps WHERE fabric = ?1 AND began <= ?2
              ORDER BY began DESC LIMIT 1",
@@ -161,7 +161,7 @@ impl Reader {
             cables.push(found?.cable(&names, &ports));
         }
         cables.sort_by_key(Cable::link);
-        Ok(Some(Then { fabric: name, at: time_of(sweep), nodes, cables }))
+        Ok(Some(FabricState { fabric: name, at: time_of(sweep), nodes, cables }))
     }
 
     /// How things were at a moment: the latest whole account before it, and what changed since. None

@@ -12,8 +12,8 @@ use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
 use crate::event::About;
-use crate::file::numbers::{Numbers, guid_bits, numbers};
-use crate::{MOST_PORTS, OutOfNumbers};
+use crate::file::numbers::{CounterIds, guid_bits, numbers};
+use crate::{MOST_PORTS, OutOfIds};
 
 use super::course::Course;
 
@@ -40,7 +40,7 @@ pub struct Places {
 #[derive(Debug)]
 pub struct Catalog {
     fabrics: HashMap<String, Places>,
-    numbers: Numbers,
+    numbers: CounterIds,
 }
 
 impl Catalog {
@@ -50,7 +50,7 @@ impl Catalog {
     }
 
     /// The counters' numbers.
-    pub fn numbers(&self) -> &Numbers {
+    pub fn numbers(&self) -> &CounterIds {
         &self.numbers
     }
 
@@ -81,7 +81,7 @@ impl Catalog {
 }
 
 /// The counters' numbers: those that the file has, and new ones for those that it has not.
-fn give_numbers(db: &Connection) -> rusqlite::Result<Numbers> {
+fn give_numbers(db: &Connection) -> rusqlite::Result<CounterIds> {
     for row in TABLE {
         db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
     }
@@ -90,7 +90,7 @@ fn give_numbers(db: &Connection) -> rusqlite::Result<Numbers> {
 
 fn port_number(given: i64) -> rusqlite::Result<u32> {
     let number = u32::try_from(given).ok().filter(|number| *number < MOST_PORTS);
-    number.ok_or_else(|| OutOfNumbers::Ports(given).in_sql())
+    number.ok_or_else(|| OutOfIds::Ports(given).in_sql())
 }
 
 impl Places {

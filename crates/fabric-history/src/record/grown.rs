@@ -2,9 +2,9 @@
 
 use rusqlite::{Transaction, params};
 
-use crate::OutOfNumbers;
+use crate::OutOfIds;
 use crate::file::frame::Frame;
-use crate::file::ledger::Ledger;
+use crate::file::ledger::TotalsTable;
 use crate::file::tier::{Tier, part_of};
 use ib_fabric::Snapshot;
 use ib_mad::Counter;
@@ -40,7 +40,7 @@ impl Grown {
     pub fn take(
         db: &Transaction<'_>,
         sweep: Sweep,
-        ledger: &mut Ledger,
+        ledger: &mut TotalsTable,
         places: &Places,
         snapshot: &Snapshot,
         number: impl Fn(Counter) -> Option<u8>,
@@ -127,7 +127,7 @@ pub fn insert(
 
 /// As what SQLite fails by.
 pub fn unpackable(error: std::io::Error) -> rusqlite::Error {
-    let error = match error.downcast::<OutOfNumbers>() {
+    let error = match error.downcast::<OutOfIds>() {
         Ok(numbers) => return numbers.in_sql(),
         Err(error) => error,
     };

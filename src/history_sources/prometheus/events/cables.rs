@@ -8,9 +8,9 @@ use crate::history_sources::prometheus::look::{Look, end, end_at, fabric_end, fa
 use crate::history_sources::prometheus::matchers;
 use crate::history_sources::prometheus::matchers::selector;
 use crate::history_sources::prometheus::timeline::{Timeline, changes, timelines};
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::event::About;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use ib_fabric::topology::End;
 use ib_mad::Guid;
 
@@ -39,7 +39,7 @@ const PORT: [&str; 8] =
     ["node", "node_type", "peer_guid", "peer_port", "peer_node", "link", "speed", "width"];
 
 /// Another rate is another series of the same cable.
-pub(super) fn rates(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError> {
+pub(super) fn rates(look: &Look<'_>, only: &str) -> Result<Vec<Event>, SourceError> {
     let matchers = [only.to_owned(), "width!=\"\"".into(), "speed!=\"\"".into()];
     let of = selector(LINK_INFO, &matchers);
     let changed = look.vector(&format!(
@@ -55,7 +55,7 @@ pub(super) fn rates(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError>
     for ((fabric, link), timeline) in seen {
         for (at, was, is) in changes(&timeline) {
             let (text, about) = (format!("{was} -> {is}"), About::Link(link));
-            events.push(Event::new(at, &fabric, Kind::Rate, about, text));
+            events.push(Event::new(at, &fabric, EventKind::Rate, about, text));
         }
     }
     Ok(events)
@@ -67,7 +67,7 @@ pub(super) fn new(
     look: &Look<'_>,
     only: &str,
     begun: &BTreeMap<String, u64>,
-) -> Result<Vec<Event>, AskError> {
+) -> Result<Vec<Event>, SourceError> {
     let came = came(look, LINK_INFO, only, &["link"], begun)?;
     let named = came.iter().filter_map(|sample| sample.labels.get("link"));
     let runs = look.runs(LINK_INFO, &matchers::one_of("link", named, look.at_once))?;
@@ -83,7 +83,7 @@ pub(super) fn new(
         });
         if !led_before {
             let (about, text) = (About::Link(link), "it was not there before");
-            events.push(Event::new(*at, &fabric, Kind::LinkNew, about, text));
+            events.push(Event::new(*at, &fabric, EventKind::LinkNew, about, text));
         }
     }
     Ok(events)
@@ -93,7 +93,7 @@ pub(super) fn new(
 type Lead = (End, String);
 
 /// Ports whose cable leads elsewhere than it did.
-pub(super) fn moved(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError> {
+pub(super) fn moved(look: &Look<'_>, only: &str) -> Result<Vec<Event>, SourceError> {
     let of = selector(PORT_INFO, &[only.to_owned(), "peer_guid!=\"\"".into()]);
     let changed = look.vector(&format!(
         "count by (guid, port) (count by (guid, port, peer_guid, peer_port) \
@@ -108,7 +108,7 @@ pub(super) fn moved(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError>
             if from != to {
                 let text = format!("its cable led to {was}, and leads to {is}");
                 let about = About::Port(guid, number);
-                events.push(Event::new(at, &fabric, Kind::PortMoved, about, text));
+                events.push(Event::new(at, &fabric, EventKind::PortMoved, about, text));
             }
         }
     }
@@ -119,7 +119,7 @@ pub(super) fn moved(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError>
 fn leads(
     look: &Look<'_>,
     ends: &BTreeSet<End>,
-) -> Result<BTreeMap<(String, End), Timeline<Lead>>, AskError> {
+) -> Result<BTreeMap<(String, End), Timeline<Lead>>, SourceError> {
     let runs = look.runs(PORT_INFO, &matchers::ports(ends, look.at_once))?;
     Ok(timelines(&runs, fabric_end, &PORT, |samples| {
         samples.iter().find_map(|(labels, _)| lead(labels))

@@ -6,7 +6,7 @@ use crate::history_sources::prometheus::client::Sample;
 use crate::history_sources::prometheus::look::Look;
 use crate::history_sources::prometheus::matchers::{is, selector};
 use fabric_history::model::time;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 
 /// What has series in the window and had none when it began, or when its fabric was first scraped
 /// in it.
@@ -16,7 +16,7 @@ pub(super) fn came(
     only: &str,
     by: &[&str],
     begun: &BTreeMap<String, u64>,
-) -> Result<Vec<Sample>, AskError> {
+) -> Result<Vec<Sample>, SourceError> {
     let mut came = Vec::new();
     for (fabric, begun) in begun {
         let since = time::millis(look.window.to).saturating_sub(*begun);

@@ -3,9 +3,9 @@
 use crate::history_sources::prometheus::client::Labels;
 use crate::history_sources::prometheus::look::{Look, end_at, fabric};
 use crate::history_sources::prometheus::timeline::{numbers, timelines};
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::model::time;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use ib_fabric::topology::End;
 use ib_health::congestion::GRACE;
 
@@ -17,7 +17,7 @@ fn root(labels: &Labels) -> Option<(String, End)> {
 
 /// Jobs communicate in bursts: what was gone for no longer than the judge's own patience is the same
 /// congestion.
-pub(super) fn roots(look: &Look<'_>) -> Result<Vec<Event>, AskError> {
+pub(super) fn roots(look: &Look<'_>) -> Result<Vec<Event>, SourceError> {
     let regions = look.runs("infiniband_congestion_region_ports", &[Vec::new()])?;
     let shares = look.runs("infiniband_congestion_region_wait_ratio", &[Vec::new()])?;
     let shares = numbers(&shares, root, &[]);
@@ -33,7 +33,7 @@ pub(super) fn roots(look: &Look<'_>) -> Result<Vec<Event>, AskError> {
         let mut before: Option<u64> = None;
         let mut ended = |at: u64| {
             let text = "no ports wait for it any more";
-            Event::new(at, fabric, Kind::CongestionEnded, (*end).into(), text)
+            Event::new(at, fabric, EventKind::CongestionEnded, (*end).into(), text)
         };
         for (at, (ports, level)) in &timeline {
             if before.is_none_or(|before| at - before > grace) {
@@ -42,7 +42,13 @@ pub(super) fn roots(look: &Look<'_>) -> Result<Vec<Event>, AskError> {
                 let share = share.map_or(0.0, |(_, share)| share * 100.0);
                 let text =
                     format!("ports that wait: {ports}, up to {share:.0} % of the time ({level})");
-                events.push(Event::new(*at, fabric, Kind::CongestionBegan, (*end).into(), text));
+                events.push(Event::new(
+                    *at,
+                    fabric,
+                    EventKind::CongestionBegan,
+                    (*end).into(),
+                    text,
+                ));
             }
             before = Some(*at);
         }

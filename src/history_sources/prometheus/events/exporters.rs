@@ -9,10 +9,10 @@ use crate::history_sources::prometheus::cover::SWEPT;
 use crate::history_sources::prometheus::look::{Look, fabric};
 use crate::history_sources::prometheus::matchers;
 use crate::history_sources::prometheus::timeline::{Timeline, changes, gap_of, timelines};
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::event::About;
 use fabric_history::model::time;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 
 use super::Event;
 
@@ -23,7 +23,7 @@ fn target(labels: &Labels) -> (String, String) {
 }
 
 /// Processes that began in the window, of exporters that sweep fabrics.
-pub(super) fn started(look: &Look<'_>) -> Result<Vec<Event>, AskError> {
+pub(super) fn started(look: &Look<'_>) -> Result<Vec<Event>, SourceError> {
     const STARTED: &str = "process_start_time_seconds";
     let range = look.range();
     let swept =
@@ -60,7 +60,7 @@ pub(super) fn started(look: &Look<'_>) -> Result<Vec<Event>, AskError> {
             for fabric in fabrics {
                 if told.insert((fabric.clone(), at / 1000)) {
                     let start =
-                        Event::new(at, fabric, Kind::ExporterStart, About::All, text.clone());
+                        Event::new(at, fabric, EventKind::ExporterStart, About::All, text.clone());
                     events.push(Event { detail: json!({"version": version}), ..start });
                 }
             }
@@ -70,7 +70,7 @@ pub(super) fn started(look: &Look<'_>) -> Result<Vec<Event>, AskError> {
 }
 
 /// What an exporter says of itself: that none of its collectors brought anything in.
-pub(super) fn failed(look: &Look<'_>) -> Result<Vec<Event>, AskError> {
+pub(super) fn failed(look: &Look<'_>) -> Result<Vec<Event>, SourceError> {
     const SUCCESS: &str = "infiniband_collector_success";
     let changed = look.vector(&format!(
         "max by (fabric) (changes({SUCCESS}{{fabric!=\"\"}}{})) > 0",
@@ -85,9 +85,9 @@ pub(super) fn failed(look: &Look<'_>) -> Result<Vec<Event>, AskError> {
     for (fabric, timeline) in seen {
         for (at, _, fails) in changes(&timeline) {
             let (kind, text) = if *fails {
-                (Kind::SweepFailed, "nobody can be asked any more: what happens is not seen")
+                (EventKind::SweepFailed, "nobody can be asked any more: what happens is not seen")
             } else {
-                (Kind::SweepBack, "the fabric can be asked again")
+                (EventKind::SweepBack, "the fabric can be asked again")
             };
             events.push(Event::new(at, &fabric, kind, About::All, text));
         }
@@ -109,10 +109,10 @@ pub(super) fn unseen(look: &Look<'_>, scrapes: &BTreeMap<String, Timeline<f64>>)
                 continue;
             }
             let text = "no scrapes any more: the exporter was away, or who scrapes it";
-            events.push(Event::new(*from, fabric, Kind::SweepFailed, About::All, text));
+            events.push(Event::new(*from, fabric, EventKind::SweepFailed, About::All, text));
             if times.last() != Some(from) {
                 let text = "there are scrapes again";
-                events.push(Event::new(*to, fabric, Kind::SweepBack, About::All, text));
+                events.push(Event::new(*to, fabric, EventKind::SweepBack, About::All, text));
             }
         }
     }

@@ -11,10 +11,10 @@ use crate::history_sources::prometheus::fabrics::weight;
 use crate::history_sources::prometheus::look::{Look, fabric_link};
 use crate::history_sources::prometheus::matchers::selector;
 use crate::history_sources::prometheus::timeline::{Timeline, changes, growth, numbers, timelines};
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::event::{About, for_how_long, lengths};
 use fabric_history::model::{Step, time};
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use ib_fabric::topology::LinkId;
 use ib_health::evidence::times;
 use ib_health::outage::Downtime;
@@ -22,15 +22,15 @@ use ib_health::{Reason, Verdict};
 
 use super::Event;
 
-pub(super) fn up_and_down(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError> {
+pub(super) fn up_and_down(look: &Look<'_>, only: &str) -> Result<Vec<Event>, SourceError> {
     let runs = look.changed_links("infiniband_link_up", only)?;
     let mut events = Vec::new();
     for ((fabric, link), timeline) in numbers(&runs, fabric_link, &[]) {
         for (at, _, up) in changes(&timeline) {
             let (kind, text) = if *up > 0.0 {
-                (Kind::LinkUp, "it carries traffic again")
+                (EventKind::LinkUp, "it carries traffic again")
             } else {
-                (Kind::LinkDown, "it carries nothing any more")
+                (EventKind::LinkDown, "it carries nothing any more")
             };
             events.push(Event::new(at, &fabric, kind, About::Link(link), text));
         }
@@ -44,11 +44,11 @@ const SETTLED_AFTER: u64 = 5 * 60_000;
 /// When a loss began that was counted at a moment: when the link was last seen to go down, if it came
 /// back just before. One that no scrape saw is told by the scrape that counted it.
 fn began(at: u64, link: LinkId, seen: &[Event]) -> u64 {
-    let of_kind = |kind: Kind| {
+    let of_kind = |kind: EventKind| {
         let of_link = seen.iter().filter(move |it| it.about == About::Link(link) && it.at <= at);
         of_link.filter(move |it| it.kind == kind).map(|it| it.at).max()
     };
-    match (of_kind(Kind::LinkDown), of_kind(Kind::LinkUp)) {
+    match (of_kind(EventKind::LinkDown), of_kind(EventKind::LinkUp)) {
         (Some(down), Some(up)) if down > up || at - up <= SETTLED_AFTER => down,
         (Some(down), None) => down,
         _ => at,
@@ -56,7 +56,11 @@ fn began(at: u64, link: LinkId, seen: &[Event]) -> u64 {
 }
 
 /// Losses, with whose fault they were; `seen` is when links went down and came back.
-pub(super) fn losses(look: &Look<'_>, only: &str, seen: &[Event]) -> Result<Vec<Event>, AskError> {
+pub(super) fn losses(
+    look: &Look<'_>,
+    only: &str,
+    seen: &[Event],
+) -> Result<Vec<Event>, SourceError> {
     let mut events = Vec::new();
     let runs = look.changed_links("infiniband_link_flaps_total", only)?;
     let mut totals = numbers(&runs, fabric_link, &[]);
@@ -76,7 +80,7 @@ pub(super) fn losses(look: &Look<'_>, only: &str, seen: &[Event]) -> Result<Vec<
             let at = began(at, link, seen);
             let mut detail = lengths(down);
             (detail["losses"], detail["in_all"]) = (step.by.into(), total.into());
-            let event = Event::new(at, &fabric, Kind::Flap, About::Link(link), text);
+            let event = Event::new(at, &fabric, EventKind::Flap, About::Link(link), text);
             events.push(Event { detail, ..event });
         }
     }
@@ -91,8 +95,10 @@ pub(super) fn losses(look: &Look<'_>, only: &str, seen: &[Event]) -> Result<Vec<
             let (at, about) = (began(time::millis(step.to), link, seen), About::Link(link));
             let mut detail = lengths(down);
             (detail["losses"], detail["cause"]) = (step.by.into(), cause.as_str().into());
-            events
-                .push(Event { detail, ..Event::new(at, &fabric, Kind::ExpectedLoss, about, text) });
+            events.push(Event {
+                detail,
+                ..Event::new(at, &fabric, EventKind::ExpectedLoss, about, text)
+            });
         }
     }
     Ok(events)
@@ -110,10 +116,10 @@ const EXPECTED_DOWN: [&str; 2] = [
 struct Lengths([BTreeMap<(String, LinkId), Timeline<f64>>; 2]);
 
 impl Lengths {
-    fn new(look: &Look<'_>, only: &str, metrics: [&str; 2]) -> Result<Self, AskError> {
+    fn new(look: &Look<'_>, only: &str, metrics: [&str; 2]) -> Result<Self, SourceError> {
         let [least, most] = metrics.map(|metric| {
             let runs = look.changed_links(metric, only)?;
-            Ok::<_, AskError>(numbers(&runs, fabric_link, &[]))
+            Ok::<_, SourceError>(numbers(&runs, fabric_link, &[]))
         });
         Ok(Lengths([least?, most?]))
     }
@@ -151,7 +157,7 @@ pub(super) fn verdicts(
     look: &Look<'_>,
     only: &str,
     starts: &[(String, u64)],
-) -> Result<Vec<Event>, AskError> {
+) -> Result<Vec<Event>, SourceError> {
     const VERDICT: &str = "infiniband_link_verdict";
     let of = selector(VERDICT, &[only.to_owned()]);
     let range = look.range();
@@ -228,7 +234,7 @@ fn verdict(
     let detail = json!({
         "from": was.label(), "to": now.label(), "reasons": because, "repair": repair,
     });
-    Event { detail, ..Event::new(at, fabric, Kind::Verdict, About::Link(link), text) }
+    Event { detail, ..Event::new(at, fabric, EventKind::Verdict, About::Link(link), text) }
 }
 
 /// What a reason means, as the beginning of no sentence: what it rests on is in no series.

@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::event::About;
-use fabric_history::model::{Told, time};
-use fabric_history::source::{AskError, Wanted};
+use fabric_history::model::{Event, time};
+use fabric_history::source::{EventFilter, SourceError};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
 
@@ -31,14 +31,14 @@ struct Event {
     /// Milliseconds since 1970.
     at: u64,
     fabric: String,
-    kind: Kind,
+    kind: EventKind,
     about: About,
     text: String,
     detail: Value,
 }
 
 impl Event {
-    fn new(at: u64, fabric: &str, kind: Kind, about: About, text: impl Into<String>) -> Self {
+    fn new(at: u64, fabric: &str, kind: EventKind, about: About, text: impl Into<String>) -> Self {
         Event { at, fabric: fabric.to_owned(), kind, about, text: text.into(), detail: Value::Null }
     }
 
@@ -52,7 +52,7 @@ impl Event {
     }
 
     /// Whether somebody who asks for these wants to hear of it, as with the recorder's file.
-    fn is_wanted(&self, wanted: &Wanted) -> bool {
+    fn is_wanted(&self, wanted: &EventFilter) -> bool {
         let nodes = || self.nodes();
         let of_nodes =
             wanted.nodes.is_empty() || nodes().iter().any(|guid| wanted.nodes.contains(guid));
@@ -80,7 +80,7 @@ struct Only {
 const FEW: usize = 100;
 
 impl Only {
-    fn of(wanted: &Wanted) -> Self {
+    fn of(wanted: &EventFilter) -> Self {
         let ports = wanted.ports.iter().map(|(guid, _)| *guid);
         let guids: BTreeSet<Guid> = wanted.nodes.iter().copied().chain(ports).collect();
         if guids.is_empty() || guids.len() > FEW {
@@ -93,8 +93,8 @@ impl Only {
 }
 
 /// All that is wanted of what happened in a window, the earliest first.
-pub(super) fn events(look: &Look<'_>, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
-    let is_wanted = |kinds: &[Kind]| {
+pub(super) fn events(look: &Look<'_>, wanted: &EventFilter) -> Result<Vec<Event>, SourceError> {
+    let is_wanted = |kinds: &[EventKind]| {
         wanted.kinds.is_empty() || kinds.iter().any(|kind| wanted.kinds.contains(kind))
     };
     let only = Only::of(wanted);
@@ -104,47 +104,52 @@ pub(super) fn events(look: &Look<'_>, wanted: &Wanted) -> Result<Vec<Told>, AskE
         .filter_map(|(fabric, scrapes)| Some((fabric.clone(), scrapes.first()?.0)))
         .map(|(fabric, first)| (fabric, first.max(time::millis(look.window.from))))
         .collect();
-    if is_wanted(&[Kind::ExporterStart, Kind::Verdict]) {
+    if is_wanted(&[EventKind::ExporterStart, EventKind::Verdict]) {
         events.extend(exporters::started(look)?);
     }
     let starts: Vec<(String, u64)> =
         events.iter().map(|start| (start.fabric.clone(), start.at)).collect();
-    if is_wanted(&[Kind::SweepFailed, Kind::SweepBack]) {
+    if is_wanted(&[EventKind::SweepFailed, EventKind::SweepBack]) {
         events.extend(exporters::failed(look)?);
         events.extend(exporters::unseen(look, &scrapes));
     }
-    if is_wanted(&[Kind::LinkDown, Kind::LinkUp, Kind::Flap, Kind::ExpectedLoss]) {
+    if is_wanted(&[
+        EventKind::LinkDown,
+        EventKind::LinkUp,
+        EventKind::Flap,
+        EventKind::ExpectedLoss,
+    ]) {
         let seen = links::up_and_down(look, &only.links)?;
-        if is_wanted(&[Kind::Flap, Kind::ExpectedLoss]) {
+        if is_wanted(&[EventKind::Flap, EventKind::ExpectedLoss]) {
             events.extend(links::losses(look, &only.links, &seen)?);
         }
         events.extend(seen);
     }
-    if is_wanted(&[Kind::Verdict]) {
+    if is_wanted(&[EventKind::Verdict]) {
         events.extend(links::verdicts(look, &only.links, &starts)?);
     }
-    if is_wanted(&[Kind::Rate]) {
+    if is_wanted(&[EventKind::Rate]) {
         events.extend(cables::rates(look, &only.links)?);
     }
-    if is_wanted(&[Kind::LinkNew]) {
+    if is_wanted(&[EventKind::LinkNew]) {
         events.extend(cables::new(look, &only.links, &begun)?);
     }
-    if is_wanted(&[Kind::PortMoved]) {
+    if is_wanted(&[EventKind::PortMoved]) {
         events.extend(cables::moved(look, &only.nodes)?);
     }
-    if is_wanted(&[Kind::NodeGone, Kind::NodeBack]) {
+    if is_wanted(&[EventKind::NodeGone, EventKind::NodeBack]) {
         events.extend(nodes::gone_and_back(look, &only.nodes)?);
     }
-    if is_wanted(&[Kind::NodeNew]) {
+    if is_wanted(&[EventKind::NodeNew]) {
         events.extend(nodes::new(look, &only.nodes, &begun)?);
     }
-    if is_wanted(&[Kind::CounterReset]) {
+    if is_wanted(&[EventKind::CounterReset]) {
         events.extend(ports::resets(look, &only.nodes)?);
     }
-    if is_wanted(&[Kind::Saturation]) {
+    if is_wanted(&[EventKind::Saturation]) {
         events.extend(ports::saturations(look, &only.nodes, &begun)?);
     }
-    if is_wanted(&[Kind::CongestionBegan, Kind::CongestionEnded]) {
+    if is_wanted(&[EventKind::CongestionBegan, EventKind::CongestionEnded]) {
         events.extend(congestion::roots(look)?);
     }
     events
@@ -154,7 +159,7 @@ pub(super) fn events(look: &Look<'_>, wanted: &Wanted) -> Result<Vec<Told>, AskE
     Ok(events.into_iter().map(|event| told(event, &names)).collect())
 }
 
-fn told(event: Event, names: &Names) -> Told {
+fn told(event: Event, names: &Names) -> Event {
     let Event { at, fabric, kind, about, text, detail } = event;
     let (node, port, link, place): (Option<Guid>, Option<u8>, Option<LinkId>, String) = match about
     {
@@ -167,5 +172,5 @@ fn told(event: Event, names: &Names) -> Told {
         About::Link(link) => (None, None, Some(link), names.link(&fabric, link)),
     };
     let (at, kind) = (time::of_millis(at), kind.label().to_owned());
-    Told { at, fabric, kind, node, port, link, place, text, detail }
+    Event { at, fabric, kind, node, port, link, place, text, detail }
 }

@@ -7,9 +7,9 @@ use crate::history_sources::prometheus::look::{Look, fabric, guid};
 use crate::history_sources::prometheus::matchers;
 use crate::history_sources::prometheus::matchers::selector;
 use crate::history_sources::prometheus::timeline::{changes, numbers, timelines};
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::event::About;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use ib_mad::Guid;
 
 use super::Event;
@@ -19,7 +19,7 @@ fn node(labels: &Labels) -> Option<(String, Guid)> {
     Some((fabric(labels)?, guid(labels)?))
 }
 
-pub(super) fn gone_and_back(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError> {
+pub(super) fn gone_and_back(look: &Look<'_>, only: &str) -> Result<Vec<Event>, SourceError> {
     const UP: &str = "infiniband_node_up";
     let of = selector(UP, &[only.to_owned()]);
     let changed = look.vector(&format!("max by (guid) (changes({of}{})) > 0", look.range()))?;
@@ -29,9 +29,9 @@ pub(super) fn gone_and_back(look: &Look<'_>, only: &str) -> Result<Vec<Event>, A
     for ((fabric, guid), timeline) in numbers(&runs, node, &[]) {
         for (at, _, up) in changes(&timeline) {
             let (kind, text) = if *up > 0.0 {
-                (Kind::NodeBack, "it answers again")
+                (EventKind::NodeBack, "it answers again")
             } else {
-                (Kind::NodeGone, "it does not answer, or no cable leads to it any more")
+                (EventKind::NodeGone, "it does not answer, or no cable leads to it any more")
             };
             events.push(Event::new(at, &fabric, kind, About::Node(guid), text));
         }
@@ -44,7 +44,7 @@ pub(super) fn new(
     look: &Look<'_>,
     only: &str,
     begun: &BTreeMap<String, u64>,
-) -> Result<Vec<Event>, AskError> {
+) -> Result<Vec<Event>, SourceError> {
     const INFO: &str = "infiniband_node_info";
     let came = came(look, INFO, only, &["guid"], begun)?;
     let named = came.iter().filter_map(|sample| sample.labels.get("guid"));
@@ -57,7 +57,7 @@ pub(super) fn new(
     for ((fabric, guid), timeline) in seen {
         if let Some((at, kind)) = timeline.first() {
             let text = format!("a {kind} that was not there before");
-            events.push(Event::new(*at, &fabric, Kind::NodeNew, About::Node(guid), text));
+            events.push(Event::new(*at, &fabric, EventKind::NodeNew, About::Node(guid), text));
         }
     }
     Ok(events)

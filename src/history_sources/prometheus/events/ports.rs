@@ -6,11 +6,11 @@ use crate::history_sources::prometheus::client::Labels;
 use crate::history_sources::prometheus::look::{Look, end, fabric_end};
 use crate::history_sources::prometheus::matchers;
 use crate::history_sources::prometheus::timeline::{growth, timelines};
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::event::About;
 use fabric_history::file::tier::Tier;
 use fabric_history::model::{counter_of, time};
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use ib_fabric::topology::End;
 use ib_mad::{Counter, Guid};
 
@@ -18,7 +18,7 @@ use super::Event;
 use super::came::came;
 
 /// A node's ports fell together, if they did in the same scrape.
-pub(super) fn resets(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError> {
+pub(super) fn resets(look: &Look<'_>, only: &str) -> Result<Vec<Event>, SourceError> {
     let runs = look.grown_ports("infiniband_port_counter_resets_total", only)?;
     let mut fell: BTreeMap<(String, Guid, u64), Vec<End>> = BTreeMap::new();
     for ((fabric, end), steps) in growth(&runs, fabric_end) {
@@ -31,7 +31,7 @@ pub(super) fn resets(look: &Look<'_>, only: &str) -> Result<Vec<Event>, AskError
             [end] => (end.into(), "counters fell".into()),
             _ => (About::Node(guid), format!("counters of {} ports fell", ends.len())),
         };
-        Event::new(at, &fabric, Kind::CounterReset, about, text)
+        Event::new(at, &fabric, EventKind::CounterReset, about, text)
     });
     Ok(told.collect())
 }
@@ -41,7 +41,7 @@ pub(super) fn saturations(
     look: &Look<'_>,
     only: &str,
     begun: &BTreeMap<String, u64>,
-) -> Result<Vec<Event>, AskError> {
+) -> Result<Vec<Event>, SourceError> {
     const SATURATED: &str = "infiniband_port_counter_saturated";
     let key = |labels: &Labels| {
         let counter = counter_of(labels.get("counter")?)?;
@@ -65,7 +65,7 @@ pub(super) fn saturations(
         {
             let text = format!("{} is full, and counts no further", counter.row().metric);
             let (fabric, end) = key.0;
-            events.push(Event::new(*at, &fabric, Kind::Saturation, end.into(), text));
+            events.push(Event::new(*at, &fabric, EventKind::Saturation, end.into(), text));
         }
     }
     Ok(events)

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, Event, Kind};
+use crate::event::{About, NewEvent, EventKind};
 use fabric_observation::host::{Place, PortTally, Tally};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::evidence;
@@ -38,7 +38,7 @@ impl Ports {
         tally: &Tally,
         look: &HostSnapshot,
         snapshot: &Snapshot,
-    ) -> Vec<Event> {
+    ) -> Vec<NewEvent> {
         let ids = by_name(snapshot);
         let mut told = Vec::new();
         let mut places = BTreeMap::new();
@@ -94,13 +94,13 @@ struct Teller<'a> {
     look: &'a HostSnapshot,
     about: About,
     place: String,
-    told: &'a mut Vec<Event>,
+    told: &'a mut Vec<NewEvent>,
 }
 
 impl Teller<'_> {
-    fn tell(&mut self, kind: Kind, text: String, at: SystemTime) {
+    fn tell(&mut self, kind: EventKind, text: String, at: SystemTime) {
         let (about, place) = (self.about, self.place.clone());
-        self.told.push(Event { at, kind, about, place, text, detail: Value::Null });
+        self.told.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
     }
 
     fn port(&mut self, was: &PlaceMemory, is: &PlaceMemory, tally: &PortTally) {
@@ -111,25 +111,25 @@ impl Teller<'_> {
         let back = wall(told_up.filter(|at| *at > tally.lost()).unwrap_or(self.look.began));
         let seen = wall(self.look.began);
         if (was.up, is.up) == (Some(true), Some(false)) {
-            self.tell(Kind::LinkDown, "it is not Active any more".into(), lost);
+            self.tell(EventKind::LinkDown, "it is not Active any more".into(), lost);
         }
         let lost_since = is.losses.saturating_sub(was.losses);
         if lost_since > 0 {
             let times = evidence::times(u32::try_from(lost_since).unwrap_or(u32::MAX));
-            self.tell(Kind::Flap, format!("lost {times}; {} in all", is.losses), lost);
+            self.tell(EventKind::Flap, format!("lost {times}; {} in all", is.losses), lost);
         }
         if (was.up, is.up) == (Some(false), Some(true)) {
-            self.tell(Kind::LinkUp, "it is Active again".into(), back);
+            self.tell(EventKind::LinkUp, "it is Active again".into(), back);
         }
         if let Some((was, is)) = was.rate.zip(is.rate).filter(|(was, is)| was != is) {
             let name =
                 |(width, speed): (Width, Speed)| format!("{} {}", width.label(), speed.label());
-            self.tell(Kind::Rate, format!("{} -> {}", name(was), name(is)), seen);
+            self.tell(EventKind::Rate, format!("{} -> {}", name(was), name(is)), seen);
         }
     }
 
     fn fatal(&mut self, tally: &PortTally) {
         let at = tally.of(EventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
-        self.tell(Kind::DeviceFatal, "the device or its driver goes away".into(), at);
+        self.tell(EventKind::DeviceFatal, "the device or its driver goes away".into(), at);
     }
 }
