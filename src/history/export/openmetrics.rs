@@ -189,7 +189,7 @@ impl Lived {
                     &self.port_labels(of),
                     told.filter_map(|((sweep, time), total)| {
                         // What error correction mends is asked where there was a link before.
-                        let is_read = self.timeline.is_read(place.node, sweep.began)
+                        let is_read = self.timeline.is_up(place.node, sweep.began) == Some(true)
                             && (!of_link || self.timeline.had_link(port, sweep.began));
                         Some((scaled(total.filter(|_| is_read)?, row.scale), time))
                     }),

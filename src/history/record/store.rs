@@ -138,9 +138,9 @@ impl Store {
         db.busy_timeout(BUSY).map_err(failed)?;
         keep_log(&db, true).map_err(failed)?;
         // Before anything is changed: it may be another program's.
-        whole::version(&db, path)?;
+        whole::ensure_usable(&db, path)?;
         prepare(&mut db).map_err(failed)?;
-        schema::migrate(&mut db).map_err(failed)?;
+        schema::create(&mut db).map_err(failed)?;
         if !whole::is_history(header) {
             // All else says that it is one: only these bytes are damaged.
             db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
