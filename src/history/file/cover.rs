@@ -3,141 +3,110 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
-use rusqlite::params;
-
 use crate::history::model::{Cover, Known, Window};
-use crate::history::{HistoryError, micros_of, time_of};
+use crate::history::time_of;
 
 use super::digest::Digest;
+use super::frame::Frame;
 use super::packed;
-use super::reader::Reader;
-use super::tier::Tier;
+use super::sql::Sql;
+use super::tier::RecordKind;
 
 /// Without a sweep for so many intervals there is a gap.
 const GAP: f64 = 2.5;
 
-/// Sweeps before a window by which the interval is told where there are too few in it.
+/// Sweeps before a window from which the interval is taken where there are too few in it.
 const BEFORE: u32 = 20;
 
-impl Reader {
-    pub(super) fn read_cover(&self, window: Window) -> rusqlite::Result<Cover> {
-        let mut statement = self.db.prepare("SELECT id, name FROM fabrics")?;
-        let fabrics: Vec<(i64, String)> = statement
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?;
-        let mut known = BTreeMap::new();
-        for (fabric, name) in fabrics {
-            known.insert(name, self.known(fabric, window)?);
-        }
-        Ok(Cover { fabrics: known, damaged: self.damaged(window)? })
+/// What is known of a window.
+pub(super) fn coverage(sql: Sql<'_>, window: Window) -> rusqlite::Result<Cover> {
+    let mut fabrics = BTreeMap::new();
+    for (fabric, name) in sql.fabrics()? {
+        fabrics.insert(name, of_fabric(sql, fabric, window)?);
     }
+    Ok(Cover { fabrics, damaged: damaged(sql, window)? })
+}
 
-    fn known(&self, fabric: i64, window: Window) -> rusqlite::Result<Known> {
-        let (from, to) = (micros_of(window.from), micros_of(window.to));
-        let mut statement = self.db.prepare(
-            "SELECT began, since FROM sweeps WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3
-             ORDER BY began",
-        )?;
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let sweeps: Vec<(i64, Option<i64>)> =
-            statement.query_map([fabric, from, to], row)?.collect::<rusqlite::Result<_>>()?;
-        let length = |(began, since): &(i64, Option<i64>)| Some(began - (*since)?);
-        let mut lengths: Vec<i64> = sweeps.iter().filter_map(length).collect();
-        if lengths.is_empty() {
-            let mut before = self.db.prepare(
-                "SELECT began, since FROM sweeps WHERE fabric = ?1 AND began <= ?2
-                 ORDER BY began DESC LIMIT ?3",
-            )?;
-            for sweep in before.query_map(params![fabric, to, BEFORE], row)? {
-                lengths.extend(length(&sweep?));
-            }
-        }
-        lengths.sort_unstable();
-        let interval = lengths.get(lengths.len() / 2).map_or(0.0, |micros| *micros as f64 / 1e6);
-        // Of one sweep alone nobody knows when the next was to come.
-        let most = if interval > 0.0 { GAP * interval } else { f64::INFINITY };
-        let times = sweeps.iter().map(|(began, _)| time_of(*began));
-        let mut ends = vec![window.from];
-        ends.extend(times);
-        ends.push(window.to);
-        let gaps = ends.windows(2).filter_map(|pair| {
-            let [from, to] = *pair else { return None };
-            let gap = Window { from, to };
-            (sweeps.is_empty()
-                || gap.length() > Duration::try_from_secs_f64(most).unwrap_or(Duration::MAX))
-            .then_some(gap)
-        });
-        Ok(Known {
-            sweeps: sweeps.len(),
-            interval,
-            gaps: gaps.collect(),
-            traffic_from: self.traffic_from(fabric)?.map(|from| from.max(window.from)),
-        })
+fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> rusqlite::Result<Known> {
+    let (from, to) = window.micros();
+    let sweeps = sql.sweeps(fabric, from..=to)?;
+    let length = |(began, since): &(i64, Option<i64>)| Some(began - (*since)?);
+    let mut lengths: Vec<i64> = sweeps.iter().filter_map(length).collect();
+    if lengths.is_empty() {
+        lengths.extend(sql.sweeps_until(fabric, to, BEFORE)?.iter().filter_map(length));
     }
+    lengths.sort_unstable();
+    let interval = lengths.get(lengths.len() / 2).map_or(0.0, |micros| *micros as f64 / 1e6);
+    // After a single sweep it is not known when the next one was due.
+    let most = if interval > 0.0 { GAP * interval } else { f64::INFINITY };
+    let most = Duration::try_from_secs_f64(most).unwrap_or(Duration::MAX);
+    let mut ends = vec![window.from];
+    ends.extend(sweeps.iter().map(|(began, _)| time_of(*began)));
+    ends.push(window.to);
+    let spans = ends.windows(2).filter_map(|pair| {
+        let [from, to] = *pair else { return None };
+        Some(Window { from, to })
+    });
+    let gaps = spans.filter(|gap| sweeps.is_empty() || gap.length() > most).collect();
+    // The earliest frame has what was counted since the sweep before it.
+    let traffic_from = match sql.first_frame(RecordKind::TrafficDeltas, fabric)? {
+        Some(first) => Some(time_of(sql.sweep_before(fabric, first)?).max(window.from)),
+        None => None,
+    };
+    Ok(Known { sweeps: sweeps.len(), interval, gaps, traffic_from })
+}
 
-    /// How many sweeps' errors cannot be read. (Traffic is not looked through for this: it is
-    /// hundreds of times as much.)
-    fn damaged(&self, window: Window) -> rusqlite::Result<usize> {
-        let (from, to) = (micros_of(window.from), micros_of(window.to));
-        let mut damaged = 0;
-        let mut frames = self.db.prepare(
-            "SELECT data FROM frames WHERE tier = 0 AND part IS NULL AND began BETWEEN ?1 AND ?2",
-        )?;
-        let mut rows = frames.query([from, to])?;
-        while let Some(row) = rows.next()? {
-            damaged += usize::from(!packed::is_whole(row.get_ref(0)?.as_blob()?));
-        }
-        let mut digests =
-            self.db.prepare("SELECT data FROM digests WHERE tier = 0 AND span = ?1")?;
-        for hour in self.hours(window)? {
-            let mut rows = digests.query([hour.id])?;
-            let mut is_damaged = false;
-            while let Some(row) = rows.next()? {
-                is_damaged |= !packed::is_whole(row.get_ref(0)?.as_blob()?);
-            }
-            damaged += if is_damaged { hour.count } else { 0 };
-        }
-        Ok(damaged)
+/// How many sweeps' errors cannot be read. (Traffic is not checked for this: it is hundreds of times as
+/// much.)
+fn damaged(sql: Sql<'_>, window: Window) -> rusqlite::Result<usize> {
+    let (from, to) = window.micros();
+    let mut damaged = 0;
+    sql.frames(RecordKind::ErrorDeltas, None, None, from..=to, &mut |row| {
+        damaged += usize::from(!packed::is_whole(row.data));
+        Ok(())
+    })?;
+    for hour in sql.hours((from, to))? {
+        let mut is_whole = true;
+        sql.digests(RecordKind::ErrorDeltas, hour.id..=hour.id, None, &mut |_, data| {
+            is_whole &= packed::is_whole(data);
+            Ok(())
+        })?;
+        damaged += if is_whole { 0 } else { hour.count };
     }
+    Ok(damaged)
+}
 
-    /// How many sweeps can be read of a tier, how many cannot, and when the latest ended.
-    pub fn frames(&self, tier: Tier) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
-        self.ask(|| self.count(tier))
+/// How many sweeps can be read of a kind, how many cannot, and when the latest ended.
+pub(super) fn count_sweeps(
+    sql: Sql<'_>,
+    kind: RecordKind,
+) -> rusqlite::Result<(usize, usize, Option<SystemTime>)> {
+    let mut sweeps: HashMap<(i64, i64), bool> = HashMap::new();
+    let (mut damaged_hours, mut last) = (HashSet::new(), None);
+    for (fabric, _) in sql.fabrics()? {
+        sql.frames(kind, Some(fabric), None, i64::MIN..=i64::MAX, &mut |row| {
+            *sweeps.entry((fabric, row.began)).or_insert(true) &= Frame::unpack(row.data).is_ok();
+            last = last.max(Some(row.ended));
+            Ok(())
+        })?;
     }
-
-    fn count(&self, tier: Tier) -> rusqlite::Result<(usize, usize, Option<SystemTime>)> {
-        let mut sweeps: HashMap<(i64, i64), bool> = HashMap::new();
-        let mut last = None;
-        let mut statement =
-            self.db.prepare("SELECT fabric, began, ended, data FROM frames WHERE tier = ?1")?;
-        let mut rows = statement.query([tier as u8])?;
-        while let Some(row) = rows.next()? {
-            let is_whole = super::frame::Frame::unpack(row.get_ref(3)?.as_blob()?).is_ok();
-            *sweeps.entry((row.get(0)?, row.get(1)?)).or_insert(true) &= is_whole;
-            last = last.max(Some(time_of(row.get(2)?)));
-        }
-        let damaged = sweeps.values().filter(|is_whole| !**is_whole).count();
-        let whole = sweeps.len() - damaged;
-        if tier != Tier::Rare {
-            return Ok((whole, damaged, last));
-        }
-        let mut digested: HashSet<(i64, i64)> = HashSet::new();
-        let mut torn = HashSet::new();
-        let mut statement = self.db.prepare(
-            "SELECT fabric, data, ended, span, first FROM digests JOIN spans ON spans.id = span
-             WHERE tier = 0",
-        )?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let fabric: i64 = row.get(0)?;
-            match Digest::unpack(row.get_ref(1)?.as_blob()?, row.get(4)?) {
+    let damaged = sweeps.values().filter(|is_whole| !**is_whole).count();
+    let whole = sweeps.len() - damaged;
+    if kind != RecordKind::ErrorDeltas {
+        return Ok((whole, damaged, last.map(time_of)));
+    }
+    let mut digested: HashSet<(i64, i64)> = HashSet::new();
+    for hour in sql.hours((i64::MIN, i64::MAX))? {
+        sql.digests(kind, hour.id..=hour.id, None, &mut |_, data| {
+            match Digest::unpack(data, *hour.sweeps.start()) {
                 Ok(digest) => {
-                    digested.extend(digest.spans().iter().map(|span| (fabric, span.began)));
+                    digested.extend(digest.spans().iter().map(|span| (hour.fabric, span.began)));
                 }
-                Err(_) => drop(torn.insert(row.get::<_, i64>(3)?)),
+                Err(_) => drop(damaged_hours.insert(hour.id)),
             }
-            last = last.max(Some(time_of(row.get(2)?)));
-        }
-        Ok((whole + digested.len(), damaged + torn.len(), last))
+            last = last.max(Some(hour.ended));
+            Ok(())
+        })?;
     }
+    Ok((whole + digested.len(), damaged + damaged_hours.len(), last.map(time_of)))
 }

@@ -3,25 +3,44 @@
 use std::ops::Range;
 
 use crate::fabric::Counter;
-use crate::history::micros_of;
 use crate::history::model::Window;
 
-use super::reader::Reader;
-use super::stretch::Stretch;
-use super::tier::Tier;
+use super::numbers::Numbers;
+use super::rows::PortSet;
+use super::sql::Sql;
+use super::stretch::SegmentRange;
+use super::tier::RecordKind;
 
 /// When a sweep was begun, and ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepTimes {
     /// In microseconds since 1970.
     pub began: i64,
     /// Likewise.
     pub ended: i64,
 }
 
+impl SweepTimes {
+    /// The sweeps that ended in a window; times that do not rise are passed over.
+    pub(in crate::history) fn read(
+        sql: Sql<'_>,
+        fabric: i64,
+        window: Window,
+    ) -> rusqlite::Result<Vec<Self>> {
+        let (from, to) = window.micros();
+        let mut sweeps: Vec<SweepTimes> = Vec::new();
+        for (began, ended) in sql.sweeps_ended(fabric, from..=to)? {
+            if sweeps.last().is_none_or(|last| ended / 1000 > last.ended / 1000) {
+                sweeps.push(SweepTimes { began, ended });
+            }
+        }
+        Ok(sweeps)
+    }
+}
+
 /// What a counter of some ports grew by from each sweep to the next.
 #[derive(Debug)]
-pub struct Growth {
+pub struct CounterGrowth {
     ports: Range<u32>,
     /// How many sweeps, and one more: what grew after the last.
     columns: usize,
@@ -32,67 +51,28 @@ pub struct Growth {
     known: Vec<bool>,
 }
 
-impl Growth {
-    /// What a port's counter had come to with each sweep, told from what it came to in the end.
-    pub fn totals(&self, port: u32, end: u64) -> Vec<Option<u64>> {
-        let at = port.wrapping_sub(self.ports.start) as usize;
-        let row = self.by.get(at * self.columns..(at + 1) * self.columns).unwrap_or_default();
-        let since = self.since.get(at).copied().unwrap_or(0);
-        let mut totals = vec![None; row.len().saturating_sub(1)];
-        let mut total = end;
-        // What a column says grew before its sweep.
-        for (sweep, value) in totals.iter_mut().enumerate().rev() {
-            total = total.saturating_sub(row.get(sweep + 1).copied().unwrap_or(0));
-            let is_known = sweep >= since && self.known.get(sweep) == Some(&true);
-            *value = is_known.then_some(total);
-        }
-        totals
-    }
-}
-
-impl Reader {
-    /// The sweeps that ended in a window; times that do not rise are passed over.
-    pub(in crate::history) fn swept(
-        &self,
-        fabric: i64,
-        window: Window,
-    ) -> rusqlite::Result<Vec<Swept>> {
-        let mut statement = self.db.prepare_cached(
-            "SELECT began, ended FROM sweeps WHERE fabric = ?1 AND ended BETWEEN ?2 AND ?3
-             ORDER BY began",
-        )?;
-        let times = (fabric, micros_of(window.from), micros_of(window.to));
-        let mut swept: Vec<Swept> = Vec::new();
-        for sweep in statement
-            .query_map(times, |row| Ok(Swept { began: row.get(0)?, ended: row.get(1)? }))?
-        {
-            let sweep = sweep?;
-            let is_later = |last: &Swept| sweep.ended / 1000 > last.ended / 1000;
-            if swept.last().is_none_or(is_later) {
-                swept.push(sweep);
-            }
-        }
-        Ok(swept)
-    }
-
-    /// What a counter of some ports of one part grew by between sweeps.
-    pub(in crate::history) fn growth(
-        &self,
-        stretch: &Stretch,
+impl CounterGrowth {
+    /// What a counter of some ports grew by between sweeps.
+    pub(in crate::history) fn read(
+        sql: Sql<'_>,
+        numbers: &Numbers,
+        range: &SegmentRange,
         counter: Counter,
         ports: Range<u32>,
-        sweeps: &[Swept],
-    ) -> rusqlite::Result<Growth> {
-        let tier = Tier::of(counter);
+        sweeps: &[SweepTimes],
+    ) -> rusqlite::Result<Self> {
+        let kind = RecordKind::of(counter);
         let columns = sweeps.len() + 1;
         let mut by = vec![0u64; ports.len() * columns];
         let mut since = vec![0; ports.len()];
         let column = |began: i64| sweeps.partition_point(|sweep| sweep.began < began);
-        let Some(number) = self.numbers.number(counter) else {
+        let Some(number) = numbers.number(counter) else {
             // The file is older than the counter: no port has a total of it.
-            return Ok(Growth { ports, columns, by, since, known: vec![false; sweeps.len()] });
+            let known = vec![false; sweeps.len()];
+            return Ok(CounterGrowth { ports, columns, by, since, known });
         };
-        self.walk(stretch, tier, Some(&ports), &mut |span, frame, entry| {
+        let set: PortSet = ports.clone().collect();
+        range.visit(sql, kind, Some(&set), &mut |span, frame, entry| {
             if entry.counters >> number & 1 == 0 {
                 return;
             }
@@ -104,7 +84,7 @@ impl Reader {
                 *by = by.saturating_add(value);
             }
         })?;
-        self.walk(stretch, Tier::First, Some(&ports), &mut |span, _, entry| {
+        range.visit(sql, RecordKind::FirstTotals, Some(&set), &mut |span, _, entry| {
             if entry.counters >> number & 1 == 1
                 && let Some(since) = since.get_mut((entry.port - ports.start) as usize)
             {
@@ -112,8 +92,24 @@ impl Reader {
             }
         })?;
         let is_known =
-            |sweep: &Swept| tier == Tier::Rare || stretch.is_traffic_known_at(sweep.began);
+            |sweep: &SweepTimes| kind == RecordKind::ErrorDeltas || range.is_traffic_known_at(sweep.began);
         let known = sweeps.iter().map(is_known).collect();
-        Ok(Growth { ports, columns, by, since, known })
+        Ok(CounterGrowth { ports, columns, by, since, known })
+    }
+
+    /// A port's totals at each sweep, from its total in the end.
+    pub fn totals(&self, port: u32, end: u64) -> Vec<Option<u64>> {
+        let at = port.wrapping_sub(self.ports.start) as usize;
+        let row = self.by.get(at * self.columns..(at + 1) * self.columns).unwrap_or_default();
+        let since = self.since.get(at).copied().unwrap_or(0);
+        let mut totals = vec![None; row.len().saturating_sub(1)];
+        let mut total = end;
+        // A column has what grew before its sweep.
+        for (sweep, value) in totals.iter_mut().enumerate().rev() {
+            total = total.saturating_sub(row.get(sweep + 1).copied().unwrap_or(0));
+            let is_known = sweep >= since && self.known.get(sweep) == Some(&true);
+            *value = is_known.then_some(total);
+        }
+        totals
     }
 }

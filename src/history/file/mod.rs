@@ -12,6 +12,7 @@ pub mod packed;
 pub mod reader;
 pub(in crate::history) mod rows;
 pub(in crate::history) mod schema;
+pub(in crate::history) mod sql;
 pub(in crate::history) mod state;
 pub(in crate::history) mod stretch;
 mod then;

@@ -1,174 +1,133 @@
-//! The rows in which counters stand: each sweep's frames, and what was made of an hour of them.
+//! Walks through readings: what counters grew by from one sweep to the next, in the digests of hours and
+//! in the frames of sweeps.
 
-use std::collections::{HashMap, HashSet};
-use std::ops::RangeInclusive;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime};
 
-use rusqlite::params;
-
-use crate::fabric::Counter;
-use crate::fabric::counter::scaled;
-use crate::history::model::Window;
-use crate::history::{micros_of, time_of};
+use crate::history::time_of;
 
 use super::digest::{Digest, Span};
 use super::frame::{Entry, Frame};
-use super::reader::Reader;
-use super::tier::Tier;
+use super::sql::{Hour, Sql};
+use super::tier::{RecordKind, part_of};
 
-/// No sweep takes as long, in microseconds: what was begun so long before a window is not in it.
-const LONGEST: i64 = 3_600_000_000;
-
-/// Sweeps that are digested together.
-#[derive(Clone, Debug)]
-pub(super) struct Hour {
-    /// Its number in the file.
-    pub id: i64,
-    pub fabric: i64,
-    /// When its first sweep was begun, and its last.
-    pub sweeps: RangeInclusive<i64>,
-    pub ended: i64,
-    /// When the first sweep with traffic was begun.
-    pub traffic: Option<i64>,
-    pub count: usize,
-    /// The number of its last sweep in the file.
-    pub last: i64,
-}
-
-impl Hour {
-    /// Whether a sweep is one of it. One that was written later is not, though the clock was set back
-    /// into this hour.
-    fn has(&self, fabric: i64, began: i64, sweep: Option<i64>) -> bool {
-        self.fabric == fabric
-            && self.sweeps.contains(&began)
-            && sweep.is_none_or(|sweep| sweep <= self.last)
-    }
-}
-
-/// A port's part of a sweep, told: which sweep it is of, and where its values are.
+/// Is given each reading: the sweep, and the frame that has the entry's values.
 pub(in crate::history) type See<'a> = dyn FnMut(Span, &Frame, &Entry) + 'a;
 
-/// When a port was read before, and when it was: to the millisecond, as whoever is told by HTTP has it.
+/// When a port was read before, and when it was: to the millisecond, as JSON has it.
 pub(in crate::history) fn between(span: Span, entry: &Entry) -> (SystemTime, SystemTime) {
     let after = Duration::from_millis(entry.after.into());
     let read = |micros: i64| time_of(micros - micros.rem_euclid(1000)) + after;
     (read(span.since), read(span.began))
 }
 
-impl Reader {
-    /// What of a window is digested, the earliest first.
-    pub(super) fn hours(&self, window: Window) -> rusqlite::Result<Vec<Hour>> {
-        let mut statement = self.db.prepare(
-            "SELECT id, fabric, first, began, ended, traffic, sweeps, last FROM spans
-             WHERE ended >= ?1 AND first <= ?2 ORDER BY id",
-        )?;
-        let hour = |row: &rusqlite::Row<'_>| {
-            Ok(Hour {
-                id: row.get(0)?,
-                fabric: row.get(1)?,
-                sweeps: row.get(2)?..=row.get(3)?,
-                ended: row.get(4)?,
-                traffic: row.get(5)?,
-                count: row.get::<_, u32>(6)? as usize,
-                last: row.get(7)?,
-            })
+/// Some ports, by the parts that they are in.
+#[derive(Clone, Debug, Default)]
+pub(in crate::history) struct PortSet {
+    parts: BTreeMap<u32, Vec<u32>>,
+}
+
+impl FromIterator<u32> for PortSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(ports: I) -> Self {
+        let mut parts: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for port in ports {
+            parts.entry(part_of(port)).or_default().push(port);
+        }
+        parts.values_mut().for_each(|ports| ports.sort_unstable());
+        PortSet { parts }
+    }
+}
+
+impl PortSet {
+    fn has(&self, port: u32) -> bool {
+        self.parts.get(&part_of(port)).is_some_and(|ports| ports.binary_search(&port).is_ok())
+    }
+}
+
+/// Which readings are visited.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::history) struct Walk<'a> {
+    pub kind: RecordKind,
+    /// Of one fabric; of some ports, and of kinds without parts, also of all.
+    pub fabric: Option<i64>,
+    /// Of these ports, or of all.
+    pub ports: Option<&'a PortSet>,
+    /// When the sweeps were begun whose frames are visited,
+    pub began: (i64, i64),
+    /// and when they ended at the earliest.
+    pub ended: i64,
+}
+
+impl Walk<'_> {
+    /// Visits the digests of some hours, and the frames of all sweeps that are in none of them. What is
+    /// damaged is passed over: an hour whose digests cannot be read is visited by its frames, if they are
+    /// still there.
+    pub fn visit(&self, sql: Sql<'_>, hours: &[Hour], see: &mut See<'_>) -> rusqlite::Result<()> {
+        let parts: Vec<Option<u32>> = match self.ports {
+            None => vec![None],
+            Some(ports) => ports.parts.keys().copied().map(Some).collect(),
         };
-        statement.query_map((micros_of(window.from), micros_of(window.to)), hour)?.collect()
+        let mut digested = Vec::new();
+        for part in parts {
+            self.visit_digests(sql, hours, part, &mut digested, see)?;
+            if self.kind.is_in_parts() {
+                self.visit_frames(sql, part, &std::mem::take(&mut digested), see)?;
+            }
+        }
+        if self.kind.is_in_parts() { Ok(()) } else { self.visit_frames(sql, None, &digested, see) }
     }
 
-    /// Goes through the digests of some hours, of one part or of all; tells of which hours there were
-    /// any that can be read. `ports` are those that are wanted; none are all.
-    pub(super) fn digested(
+    /// Visits the digests of some hours; adds the hours that had any that can be read.
+    fn visit_digests<'h>(
         &self,
-        tier: Tier,
-        hours: &[Hour],
+        sql: Sql<'_>,
+        hours: &'h [Hour],
         part: Option<u32>,
-        ports: &[u32],
+        digested: &mut Vec<&'h Hour>,
         see: &mut See<'_>,
-    ) -> rusqlite::Result<HashSet<i64>> {
-        let (Some(first), Some(last)) = (hours.first(), hours.last()) else {
-            return Ok(HashSet::new());
-        };
-        let bases: HashMap<i64, i64> =
-            hours.iter().map(|hour| (hour.id, *hour.sweeps.start())).collect();
-        let mut statement = self.db.prepare(match part {
-            Some(_) => {
-                "SELECT span, data FROM digests WHERE tier = ?1 AND part = ?4
-                        AND span BETWEEN ?2 AND ?3 ORDER BY span"
+    ) -> rusqlite::Result<()> {
+        let (Some(first), Some(last)) = (hours.first(), hours.last()) else { return Ok(()) };
+        let by_id: HashMap<i64, &Hour> = hours.iter().map(|hour| (hour.id, hour)).collect();
+        sql.digests(self.kind, first.id..=last.id, part, &mut |id, data| {
+            let Some(hour) = by_id.get(&id) else { return Ok(()) };
+            let Ok(digest) = Digest::unpack(data, *hour.sweeps.start()) else { return Ok(()) };
+            if digested.last().is_none_or(|last| last.id != id) {
+                digested.push(hour);
             }
-            None => {
-                "SELECT span, data FROM digests WHERE tier = ?1
-                     AND span BETWEEN ?2 AND ?3 AND ?4 IS NULL ORDER BY span"
-            }
-        })?;
-        let mut found = HashSet::new();
-        let mut rows = statement.query(params![tier as u8, first.id, last.id, part])?;
-        while let Some(row) = rows.next()? {
-            let hour = row.get(0)?;
-            let Some(base) = bases.get(&hour) else { continue };
-            let Ok(digest) = Digest::unpack(row.get_ref(1)?.as_blob()?, *base) else { continue };
-            found.insert(hour);
-            let one = |port: &u32| Some(*port);
-            let all: Vec<Option<u32>> =
-                if ports.is_empty() { vec![None] } else { ports.iter().map(one).collect() };
-            for port in all {
+            let mut see = |port| {
                 for (span, entry) in digest.readings(port) {
                     see(span, digest.frame(), entry);
                 }
+            };
+            match (self.ports, part) {
+                (Some(ports), Some(part)) => {
+                    ports.parts.get(&part).into_iter().flatten().for_each(|port| see(Some(*port)));
+                }
+                _ => see(None),
             }
-        }
-        Ok(found)
+            Ok(())
+        })
     }
 
-    /// Goes through the frames of a window, of one part with those that are of all, or of those that
-    /// are of all; but for those of some hours. `ports` are those that are wanted; none are all.
-    pub(super) fn framed(
+    fn visit_frames(
         &self,
-        tier: Tier,
-        window: Window,
+        sql: Sql<'_>,
         part: Option<u32>,
-        but: &[&Hour],
-        ports: &[u32],
+        digested: &[&Hour],
         see: &mut See<'_>,
     ) -> rusqlite::Result<()> {
-        let mut statement = self.db.prepare(
-            "SELECT fabric, began, data, (SELECT since FROM sweeps
-                 WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began),
-                 (SELECT rowid FROM sweeps
-                 WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began)
-             FROM frames WHERE tier = ?1 AND part IS ?2 AND began BETWEEN ?3 AND ?4 AND ended >= ?5
-             ORDER BY began",
-        )?;
-        let (from, to) = (micros_of(window.from), micros_of(window.to));
-        for part in std::iter::once(None).chain(part.map(Some)) {
-            let mut rows = statement.query(params![tier as u8, part, from - LONGEST, to, from])?;
-            while let Some(row) = rows.next()? {
-                let (fabric, began): (i64, i64) = (row.get(0)?, row.get(1)?);
-                let sweep = row.get(4)?;
-                if but.iter().any(|hour| hour.has(fabric, began, sweep)) {
-                    continue;
-                }
-                let wanted = |port: u32| ports.is_empty() || ports.contains(&port);
-                let frame = Frame::unpack_of(row.get_ref(2)?.as_blob()?, wanted);
-                let Ok(frame) = frame else { continue };
-                let since = row.get::<_, Option<i64>>(3)?.unwrap_or(began);
-                for entry in frame.entries() {
-                    see(Span { since, began }, &frame, entry);
-                }
+        let is_wanted = |port: u32| self.ports.is_none_or(|ports| ports.has(port));
+        let began = self.began.0..=self.began.1;
+        sql.frames(self.kind, self.fabric, part, began, &mut |row| {
+            if row.ended < self.ended || digested.iter().any(|hour| hour.has(&row)) {
+                return Ok(());
             }
-        }
-        Ok(())
-    }
-
-    /// What an entry says, in the counters' units; what a later version counts is passed over.
-    pub(in crate::history) fn values<'a>(
-        &'a self,
-        frame: &'a Frame,
-        entry: &Entry,
-    ) -> impl Iterator<Item = (Counter, u64)> + use<'a> {
-        frame.values(entry).filter_map(|(number, by)| {
-            let counter = self.numbers.counter(number)?;
-            Some((counter, scaled(by, counter.row().scale)))
+            let Ok(frame) = Frame::unpack_of(row.data, is_wanted) else { return Ok(()) };
+            let span = Span { since: row.since.unwrap_or(row.began), began: row.began };
+            for entry in frame.entries() {
+                see(span, &frame, entry);
+            }
+            Ok(())
         })
     }
 }
