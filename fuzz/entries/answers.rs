@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use fabric_exporter::history::Api;
+use fabric_exporter::history_sources::Api;
 use fabric_exporter::remote::Access;
 
 use super::history::ask;

@@ -5,17 +5,18 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::export::{self, Asked, Form};
-use fabric_exporter::history::model::{Told, Window};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Reader, Source};
+use fabric_history::export;
+use fabric_history::export::{Asked, Form};
+use fabric_history::model::{Told, Window};
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Reader, Source};
+use ib_mad::Counter;
 use serde_json::Value;
 
-use crate::rig::Simulated;
-use crate::rig::prometheus::Prometheus as Server;
-use crate::rig::promtool::complaints;
 use crate::{Taped, always, minutes, wall};
+use test_rig::Simulated;
+use test_rig::prometheus::Prometheus as Server;
+use test_rig::promtool::complaints;
 
 const STORY: &str = "timeline:\n\
     - unplug: {at: 4m, link: \"leaf-0-0[9]\", for: 3m}\n\

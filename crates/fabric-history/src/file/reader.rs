@@ -1,0 +1,270 @@
+//! Answers from the file, also while an exporter writes it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::{Connection, InterruptHandle, OpenFlags};
+
+use ib_mad::Guid;
+use ib_fabric::topology::{End, LinkId};
+use crate::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
+use crate::page::{Events, Page};
+use crate::source::{AskError, Detail, Paged, Source, Wanted};
+use crate::{HistoryError, time_of};
+
+use super::numbers::{Numbers, numbers};
+use super::sql::{Order, PortRow, Sql};
+use super::tier::RecordKind;
+use super::{counted, cover, is_marked, lock_path, schema, then, whole, with_suffix};
+
+/// A history that is read.
+#[derive(Debug)]
+pub struct Reader {
+    db: Connection,
+    path: PathBuf,
+    pub(super) numbers: Numbers,
+    /// How many readings an answer may have.
+    pub(super) most_steps: usize,
+}
+
+impl Reader {
+    /// Opens a file that is there.
+    pub fn open(path: &Path) -> Result<Self, HistoryError> {
+        if let Err(error) = std::fs::metadata(path) {
+            return Err(HistoryError::Io { path: path.into(), doing: "find it", error });
+        }
+        // The header is left to SQLite: closing a file of our own would take its locks off (see `whole`).
+        whole::ensure_regular(path)?;
+        let failed = |error: rusqlite::Error| {
+            let is_none = error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase);
+            if is_none && !is_marked(&lock_path(path)) {
+                return HistoryError::Foreign { path: path.into() };
+            }
+            HistoryError::database(path, "read it", error)
+        };
+        let db = open(path).map_err(failed)?;
+        let application: i32 =
+            db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
+        if application != schema::APPLICATION {
+            return Err(HistoryError::Foreign { path: path.into() });
+        }
+        let version = schema::version(&db).map_err(failed)?;
+        whole::ensure_version(path, version)?;
+        let numbers = numbers(&db).map_err(failed)?;
+        Ok(Reader { db, path: path.into(), numbers, most_steps: usize::MAX })
+    }
+
+    /// The same, whose answers have so many readings at most: a larger answer is an error.
+    #[must_use]
+    pub fn limited(self, most_steps: usize) -> Self {
+        Reader { most_steps, ..self }
+    }
+
+    /// Asks something: whatever is written and dropped meanwhile, all of the answer is of one moment.
+    pub(super) fn ask<T>(
+        &self,
+        question: impl FnOnce() -> rusqlite::Result<T>,
+    ) -> Result<T, HistoryError> {
+        self.at_once(|| question().map_err(self.failed()))
+    }
+
+    /// The same for what may fail otherwise, too.
+    pub(crate) fn at_once<T, E: From<HistoryError>>(
+        &self,
+        question: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let failed = |error| E::from(self.failed()(error));
+        let moment = self.db.unchecked_transaction().map_err(failed)?;
+        let answer = question()?;
+        moment.finish().map_err(failed)?;
+        Ok(answer)
+    }
+
+    /// How many sweeps and events it has.
+    pub fn counts(&self) -> Result<(usize, usize), HistoryError> {
+        self.ask(|| self.sql().counts())
+    }
+
+    /// How many sweeps can be read of a kind of record, how many cannot, and when the latest ended.
+    pub fn frames(
+        &self,
+        kind: RecordKind,
+    ) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
+        self.ask(|| cover::count_sweeps(self.sql(), kind))
+    }
+
+    /// Its statements.
+    pub(crate) fn sql(&self) -> Sql<'_> {
+        Sql(&self.db)
+    }
+
+    /// The counters' numbers in it.
+    pub(crate) fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn failed(
+        &self,
+    ) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
+        let path = self.path.clone();
+        move |error| HistoryError::database(&path, "read it", error)
+    }
+
+    /// Visits events one at a time, the earliest first.
+    pub(crate) fn tell<E: From<HistoryError>>(
+        &self,
+        wanted: &Wanted,
+        see: &mut dyn FnMut(Told) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut result = Ok(());
+        let visited = self.sql().events(wanted, Order::EarliestFirst, None, &mut |_, event| {
+            result = see(event);
+            result.is_ok()
+        });
+        visited.map_err(self.failed())?;
+        result
+    }
+
+    /// Of the events that are wanted and meant, the latest first, `most` after the first `skip`; and whether
+    /// there are more. Only those that are returned are held in memory.
+    pub fn latest(
+        &self,
+        wanted: &Wanted,
+        means: &dyn Fn(&Told) -> bool,
+        skip: usize,
+        most: usize,
+    ) -> Result<(Vec<Told>, bool), HistoryError> {
+        let (mut events, mut passed, mut is_more) = (Vec::new(), 0, false);
+        self.ask(|| {
+            self.sql().events(wanted, Order::LatestFirst, None, &mut |_, event| {
+                if !means(&event) {
+                    return true;
+                }
+                if passed < skip {
+                    passed += 1;
+                    return true;
+                }
+                is_more = events.len() == most;
+                if !is_more {
+                    events.push(event);
+                }
+                !is_more
+            })
+        })?;
+        Ok((events, is_more))
+    }
+
+    /// A handle that ends a query that goes on, from another thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        self.db.get_interrupt_handle()
+    }
+
+    fn ports_called(&self, called: &str) -> rusqlite::Result<Vec<PortRow>> {
+        if let Ok(link) = called.parse::<LinkId>() {
+            return self.sql().ports_at(&link.ends());
+        }
+        let port = called.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
+        let port = port.and_then(|(node, number)| Some((node, number.parse::<u8>().ok()?)));
+        let (name, number) = port.map_or((called, None), |(node, number)| (node, Some(number)));
+        // Short ones are names, though their letters may be digits.
+        let guid = name.parse::<Guid>().ok().filter(|_| name.len() > 10);
+        self.sql().ports_called(name, guid, number)
+    }
+}
+
+impl Paged for Reader {
+    fn page(&self, wanted: &Wanted, page: Page) -> Result<Events, AskError> {
+        let mut found = Events::default();
+        let mut last = None;
+        self.ask(|| {
+            self.sql().events(wanted, Order::EarliestFirst, page.after, &mut |at, event| {
+                if found.events.len() == page.limit.get() {
+                    found.next = last;
+                    return false;
+                }
+                found.events.push(event);
+                last = Some(at);
+                true
+            })
+        })?;
+        Ok(found)
+    }
+}
+
+impl Source for Reader {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn span(&self) -> Result<Span, AskError> {
+        let [first, last] = self.sql().first_and_last().map_err(self.failed())?;
+        Ok(Span { first: first.map(time_of), last: last.map(time_of) })
+    }
+
+    fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {
+        let ports = self.ask(|| self.ports_called(called))?;
+        Ok(ports.into_iter().map(|row| row.port).collect())
+    }
+
+    fn events(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
+        self.at_once(|| {
+            let mut events = Vec::new();
+            self.tell(wanted, &mut |event| {
+                events.push(event);
+                Ok::<_, AskError>(())
+            })?;
+            Ok(events)
+        })
+    }
+
+    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, AskError> {
+        Ok(self.ask(|| then::cables(self.sql(), ports, window))?)
+    }
+
+    fn moved(&self, window: Window) -> Result<Vec<Moved>, AskError> {
+        Ok(self.ask(|| counted::moved(self, window))?)
+    }
+
+    fn series(
+        &self,
+        ports: &[End],
+        detail: Detail,
+        window: Window,
+    ) -> Result<Vec<Series>, AskError> {
+        Ok(self.at_once(|| counted::series(self, ports, detail, window))?)
+    }
+
+    fn fabrics(&self, at: SystemTime) -> Result<Vec<Then>, AskError> {
+        Ok(self.ask(|| then::fabrics(self.sql(), at))?)
+    }
+
+    fn cover(&self, window: Window) -> Result<Cover, AskError> {
+        Ok(self.ask(|| cover::coverage(self.sql(), window))?)
+    }
+}
+
+/// Opens a file to read. Where nobody writes it and we may not make the files that go with a writer,
+/// it is read as it lies there.
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let look = |db: Connection| {
+        db.busy_timeout(Duration::from_secs(5))?;
+        schema::version(&db).map(|_| db)
+    };
+    match Connection::open_with_flags(path, flags).and_then(look) {
+        Err(error)
+            if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen)
+                && !with_suffix(path, "-wal").exists() =>
+        {
+            let name =
+                path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(format!("file:{name}?immutable=1"), flags).and_then(look)
+        }
+        other => other,
+    }
+}
