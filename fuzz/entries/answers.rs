@@ -20,8 +20,7 @@ struct Answers {
     next: usize,
 }
 
-static ANSWERS: Mutex<Answers> =
-    Mutex::new(Answers { status: 200, bodies: Vec::new(), next: 0 });
+static ANSWERS: Mutex<Answers> = Mutex::new(Answers { status: 200, bodies: Vec::new(), next: 0 });
 
 pub fn run(bytes: &[u8]) {
     static API: OnceLock<Api> = OnceLock::new();

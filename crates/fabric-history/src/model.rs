@@ -38,7 +38,7 @@ impl Window {
     }
 
     /// Its ends in microseconds since 1970.
-    pub(in crate::history) fn micros(&self) -> (i64, i64) {
+    pub(crate) fn micros(&self) -> (i64, i64) {
         (micros_of(self.from), micros_of(self.to))
     }
 

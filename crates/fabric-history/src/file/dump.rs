@@ -21,10 +21,10 @@ use crate::{HistoryError, micros_of};
 
 use super::frame::Frame;
 use super::reader::Reader;
+use super::record_kind::{RecordKind, part_of};
+use super::segment_range::{SweepRange, totals_at};
 use super::sql::marks;
-use super::stretch::{SweepRange, totals_at};
-use super::then::{NODES, PORTS};
-use super::tier::{RecordKind, part_of};
+use super::state_at::{NODES, PORTS};
 use super::{free, schema};
 
 /// What stands in the catalog, which is copied whole: names take little room.

@@ -5,17 +5,17 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
 
-use ib_mad::Guid;
-use ib_fabric::topology::{End, LinkId};
 use crate::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
 use crate::page::{Events, Page};
 use crate::source::{AskError, Detail, Paged, Source, Wanted};
 use crate::{HistoryError, time_of};
+use ib_fabric::topology::{End, LinkId};
+use ib_mad::Guid;
 
-use super::numbers::{Numbers, numbers};
+use super::counter_ids::{Numbers, numbers};
+use super::record_kind::RecordKind;
 use super::sql::{Order, PortRow, Sql};
-use super::tier::RecordKind;
-use super::{counted, cover, is_marked, lock_path, schema, then, whole, with_suffix};
+use super::{coverage, is_marked, lock_path, schema, series, state_at, validate, with_suffix};
 
 /// A history that is read.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Reader {
             return Err(HistoryError::Io { path: path.into(), doing: "find it", error });
         }
         // The header is left to SQLite: closing a file of our own would take its locks off (see `whole`).
-        whole::ensure_regular(path)?;
+        validate::ensure_regular(path)?;
         let failed = |error: rusqlite::Error| {
             let is_none = error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase);
             if is_none && !is_marked(&lock_path(path)) {
@@ -49,7 +49,7 @@ impl Reader {
             return Err(HistoryError::Foreign { path: path.into() });
         }
         let version = schema::version(&db).map_err(failed)?;
-        whole::ensure_version(path, version)?;
+        validate::ensure_version(path, version)?;
         let numbers = numbers(&db).map_err(failed)?;
         Ok(Reader { db, path: path.into(), numbers, most_steps: usize::MAX })
     }
@@ -90,7 +90,7 @@ impl Reader {
         &self,
         kind: RecordKind,
     ) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
-        self.ask(|| cover::count_sweeps(self.sql(), kind))
+        self.ask(|| coverage::count_sweeps(self.sql(), kind))
     }
 
     /// Its statements.
@@ -107,9 +107,7 @@ impl Reader {
         &self.path
     }
 
-    pub(crate) fn failed(
-        &self,
-    ) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
+    pub(crate) fn failed(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError + use<> {
         let path = self.path.clone();
         move |error| HistoryError::database(&path, "read it", error)
     }
@@ -222,11 +220,11 @@ impl Source for Reader {
     }
 
     fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, AskError> {
-        Ok(self.ask(|| then::cables(self.sql(), ports, window))?)
+        Ok(self.ask(|| state_at::cables(self.sql(), ports, window))?)
     }
 
     fn moved(&self, window: Window) -> Result<Vec<Moved>, AskError> {
-        Ok(self.ask(|| counted::moved(self, window))?)
+        Ok(self.ask(|| series::moved(self, window))?)
     }
 
     fn series(
@@ -235,15 +233,15 @@ impl Source for Reader {
         detail: Detail,
         window: Window,
     ) -> Result<Vec<Series>, AskError> {
-        Ok(self.at_once(|| counted::series(self, ports, detail, window))?)
+        Ok(self.at_once(|| series::series(self, ports, detail, window))?)
     }
 
     fn fabrics(&self, at: SystemTime) -> Result<Vec<Then>, AskError> {
-        Ok(self.ask(|| then::fabrics(self.sql(), at))?)
+        Ok(self.ask(|| state_at::fabrics(self.sql(), at))?)
     }
 
     fn cover(&self, window: Window) -> Result<Cover, AskError> {
-        Ok(self.ask(|| cover::coverage(self.sql(), window))?)
+        Ok(self.ask(|| coverage::coverage(self.sql(), window))?)
     }
 }
 

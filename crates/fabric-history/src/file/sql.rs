@@ -8,15 +8,15 @@ use std::ops::RangeInclusive;
 use rusqlite::types::{FromSql, Value};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
 
-use ib_fabric::topology::{End, LinkId};
-use ib_mad::{Guid, PortNumber};
 use crate::model::{Port, Told};
 use crate::page::Cursor;
 use crate::source::Wanted;
 use crate::{micros_of, time_of};
+use ib_fabric::topology::{End, LinkId};
+use ib_mad::{Guid, PortNumber};
 
-use super::numbers::guid_bits;
-use super::tier::RecordKind;
+use super::counter_ids::guid_bits;
+use super::record_kind::RecordKind;
 
 /// A history that is read by SQL.
 #[derive(Clone, Copy, Debug)]
@@ -150,7 +150,7 @@ impl Sql<'_> {
 
     /// How many sweeps there are, and how many events.
     pub fn counts(self) -> Result<(usize, usize)> {
-        let count = |sql| Ok(self.value::<u32>(sql, [])?.unwrap_or(0) as usize);
+        let count = |sql| self.value::<u32>(sql, []).map(|count| count.unwrap_or(0) as usize);
         Ok((count("SELECT count(*) FROM sweeps")?, count("SELECT count(*) FROM events")?))
     }
 
@@ -202,12 +202,7 @@ impl Sql<'_> {
     }
 
     /// The same of the latest ones until a moment, the latest first.
-    pub fn sweeps_until(
-        self,
-        fabric: i64,
-        at: i64,
-        most: u32,
-    ) -> Result<Vec<(i64, Option<i64>)>> {
+    pub fn sweeps_until(self, fabric: i64, at: i64, most: u32) -> Result<Vec<(i64, Option<i64>)>> {
         let sql = "SELECT began, since FROM sweeps WHERE fabric = ?1 AND began <= ?2
                    ORDER BY began DESC LIMIT ?3";
         self.rows(sql, params![fabric, at, most], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -473,12 +468,9 @@ impl Sql<'_> {
     }
 
     /// From when to when nodes of a fabric were there that were there in a time.
-    pub fn presences(
-        self,
-        fabric: i64,
-        (from, to): (i64, i64),
-    ) -> Result<Vec<(u32, i64, i64)>> {
-        let sql = "SELECT node, since, coalesce(until, ?4) FROM presences JOIN nodes ON nodes.id = node
+    pub fn presences(self, fabric: i64, (from, to): (i64, i64)) -> Result<Vec<(u32, i64, i64)>> {
+        let sql =
+            "SELECT node, since, coalesce(until, ?4) FROM presences JOIN nodes ON nodes.id = node
                    WHERE fabric = ?1 AND since <= ?3 AND (until IS NULL OR until > ?2)";
         self.rows(sql, [fabric, from, to, i64::MAX], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
@@ -487,7 +479,8 @@ impl Sql<'_> {
 
     /// The cables of all fabrics that were there in a time.
     pub fn cable_presences(self, (from, to): (i64, i64)) -> Result<Vec<CablePresence>> {
-        let sql = "SELECT low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
+        let sql =
+            "SELECT low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
                    WHERE since <= ?2 AND (until IS NULL OR until > ?1)";
         self.rows(sql, [from, to, i64::MAX], |row| {
             let ends = [row.get(0)?, row.get(1)?];

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use ib_mad::{Guid, PortNumber};
 
 use super::frame::Frame;
-use super::growth::SweepTimes;
+use super::record_kind::RecordKind;
+use super::segment_range::SweepTimes;
 use super::sql::{CablePresence, Sql};
 use super::state::State;
-use super::then::{NODES, PORTS};
-use super::tier::RecordKind;
+use super::state_at::{NODES, PORTS};
 
 /// A node, with its names and when it was there.
 #[derive(Clone, Debug)]
@@ -69,11 +69,7 @@ impl CablePresence {
 
 impl Timeline {
     /// Reads how a fabric was in some sweeps, of which the first is the earliest.
-    pub(crate) fn read(
-        sql: Sql<'_>,
-        fabric: i64,
-        sweeps: &[SweepTimes],
-    ) -> rusqlite::Result<Self> {
+    pub(crate) fn read(sql: Sql<'_>, fabric: i64, sweeps: &[SweepTimes]) -> rusqlite::Result<Self> {
         let (Some(first), Some(last)) = (sweeps.first(), sweeps.last()) else {
             return Ok(Timeline::default());
         };

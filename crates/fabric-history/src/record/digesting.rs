@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 
 use crate::file::digest::{Digest, Span};
 use crate::file::frame::{Entry, Frame};
-use crate::file::tier::{Tier, part_of};
+use crate::file::record_kind::{RecordKind, part_of};
 
 use super::grown::unpackable;
 use super::retention::LAST_WHOLE;
@@ -99,7 +99,7 @@ fn digest(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<()> 
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
         .insert(params![fabric, base, began, ended, traffic, count, last.id])?;
-    for (tier, parts) in [(Tier::Rare, errors), (Tier::Busy, sums)] {
+    for (tier, parts) in [(RecordKind::ErrorDeltas, errors), (RecordKind::TrafficDeltas, sums)] {
         for (part, digest) in parts {
             let packed = digest.pack(base).map_err(unpackable)?;
             db.prepare_cached(
@@ -115,7 +115,7 @@ fn digest(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<()> 
 fn course(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<BTreeMap<u32, Digest>> {
     let mut parts: BTreeMap<u32, Digest> = BTreeMap::new();
     let mut read = Vec::new();
-    visit(db, fabric, Tier::Rare, sweeps, &mut |id, span, frame| {
+    visit(db, fabric, RecordKind::ErrorDeltas, sweeps, &mut |id, span, frame| {
         read.push(id);
         for entry in frame.entries() {
             let digest = parts.entry(part_of(entry.port)).or_default();
@@ -140,7 +140,7 @@ fn sums(
     let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
     let mut sums = Sums::default();
     let mut first: Option<Span> = None;
-    visit(db, fabric, Tier::Busy, sweeps, &mut |_, span, frame| {
+    visit(db, fabric, RecordKind::TrafficDeltas, sweeps, &mut |_, span, frame| {
         // What was dropped for want of room is not in the sum.
         first.get_or_insert(span);
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
@@ -207,7 +207,7 @@ type See<'a> = dyn FnMut(i64, Span, &Frame) + 'a;
 fn visit(
     db: &Connection,
     fabric: i64,
-    tier: Tier,
+    tier: RecordKind,
     sweeps: &[Due],
     see: &mut See<'_>,
 ) -> rusqlite::Result<()> {

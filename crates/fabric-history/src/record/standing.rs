@@ -5,8 +5,8 @@ use std::time::Duration;
 use rusqlite::Transaction;
 
 use crate::file::frame::Frame;
+use crate::file::record_kind::RecordKind;
 use crate::file::state::State;
-use crate::file::tier::Tier;
 use ib_fabric::Snapshot;
 use ib_health::Findings;
 
@@ -63,9 +63,9 @@ impl Standing {
             change(&mut self.nodes, node, State::of_node(snapshot.is_up(index)), &mut nodes);
         }
         let tiers = if is_whole {
-            [(Tier::AllPorts, ports), (Tier::AllNodes, nodes)]
+            [(RecordKind::PortStates, ports), (RecordKind::NodeStates, nodes)]
         } else {
-            [(Tier::Ports, ports), (Tier::Nodes, nodes)]
+            [(RecordKind::PortChanges, ports), (RecordKind::NodeChanges, nodes)]
         };
         for (tier, frame) in &tiers {
             insert(db, sweep, *tier, None, frame)?;

@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use ib_mad::Counter;
 use ib_mad::counter::COUNT;
 
+use super::counter_ids::Numbers;
 use super::frame::Frame;
-use super::numbers::Numbers;
 use super::sql::Sql;
 
 /// The latest totals of a port.

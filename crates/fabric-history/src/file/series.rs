@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use ib_mad::Counter;
-use ib_fabric::topology::End;
 use crate::HistoryError;
 use crate::model::{Moved, Series, Step, Sum, Window};
 use crate::source::Detail;
+use ib_fabric::topology::End;
+use ib_mad::Counter;
 
+use super::counter_ids::Numbers;
 use super::digest::Span;
 use super::frame::{Entry, Frame};
-use super::numbers::Numbers;
 use super::reader::Reader;
-use super::rows::{PortSet, Walk, between};
+use super::record_kind::RecordKind;
 use super::sql::{Hour, PortRow, Sql};
-use super::tier::RecordKind;
+use super::walk::{PortSet, Walk, between};
 
 /// Of windows up to so long each sweep's traffic is answered, where there is any: 720 sweeps of two parts
 /// of 60,000 ports are unpacked in a fifth of a second.

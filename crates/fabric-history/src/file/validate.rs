@@ -133,7 +133,8 @@ pub(crate) fn ensure_version(path: &Path, version: i64) -> Result<(), HistoryErr
         schema::VERSION => Ok(()),
         schema::VERSION.. => Err(HistoryError::Newer { path: path.into(), version }),
         _ => {
-            let what = format!("it has version {version}, which no released fabric-exporter writes");
+            let what =
+                format!("it has version {version}, which no released fabric-exporter writes");
             Err(HistoryError::Unusable { path: path.into(), what })
         }
     }

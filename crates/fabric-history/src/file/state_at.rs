@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::SystemTime;
 
-use ib_fabric::topology::End;
 use crate::model::{Cable, Node, Port, Then, Window};
 use crate::{micros_of, time_of};
+use ib_fabric::topology::End;
 
 use super::frame::Frame;
+use super::record_kind::RecordKind;
 use super::sql::{CableRow, Sql};
 use super::state::State;
-use super::tier::RecordKind;
 
 /// The kinds of records with states of ports and of nodes: complete ones, and changes.
 pub(super) const PORTS: [RecordKind; 2] = [RecordKind::PortStates, RecordKind::PortChanges];

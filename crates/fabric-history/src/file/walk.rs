@@ -8,8 +8,8 @@ use crate::time_of;
 
 use super::digest::{Digest, Span};
 use super::frame::{Entry, Frame};
+use super::record_kind::{RecordKind, part_of};
 use super::sql::{Hour, Sql};
-use super::tier::{RecordKind, part_of};
 
 /// Is given each reading: the sweep, and the frame that has the entry's values.
 pub(crate) type See<'a> = dyn FnMut(Span, &Frame, &Entry) + 'a;

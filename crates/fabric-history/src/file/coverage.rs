@@ -9,8 +9,8 @@ use crate::time_of;
 use super::digest::Digest;
 use super::frame::Frame;
 use super::packed;
+use super::record_kind::RecordKind;
 use super::sql::Sql;
-use super::tier::RecordKind;
 
 /// Without a sweep for so many intervals there is a gap.
 const GAP: f64 = 2.5;

@@ -2,9 +2,9 @@
 
 use rusqlite::Connection;
 
+use crate::{MOST_COUNTERS, OutOfNumbers};
 use ib_mad::counter::{COUNT, TABLE, scaled};
 use ib_mad::{Counter, Guid};
-use crate::{MOST_COUNTERS, OutOfNumbers};
 
 use super::frame::{Entry, Frame};
 use super::sql::Sql;
