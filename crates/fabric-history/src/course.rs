@@ -5,7 +5,7 @@ use ib_mad::Counter;
 use ib_mad::counter::LINK_ERRORS;
 
 use super::columns;
-use super::model::{Port, Series, Told, Window};
+use super::model::{Event, Port, Series, Window};
 
 /// A cable's course.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub struct Course<'a> {
     /// What its ends counted.
     pub series: &'a [Series],
     /// What happened to it, the earliest first.
-    pub events: &'a [Told],
+    pub events: &'a [Event],
 }
 
 /// What one end of a cable counted, in columns of time.

@@ -12,11 +12,11 @@ pub mod diff;
 pub mod event;
 pub mod export;
 pub mod file;
+pub mod history_query;
 pub mod model;
 pub mod page;
 pub mod plot;
 pub mod query;
-pub mod question;
 pub mod record;
 pub mod report;
 pub mod settings;
@@ -29,7 +29,7 @@ use thiserror::Error;
 
 use fabric_observation::Trouble;
 
-pub use event::{Event, Kind};
+pub use event::{EventKind, NewEvent};
 pub use file::ensure_place;
 pub use file::reader::Reader;
 pub use record::Recorder;

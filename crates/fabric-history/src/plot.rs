@@ -7,11 +7,11 @@ use maud::{Markup, html};
 
 use ib_mad::label::shortened;
 
-use super::Kind;
+use super::EventKind;
 use super::clock::Clock;
 use super::columns;
 use super::course::Course;
-use super::model::{Told, Window};
+use super::model::{Event, Window};
 
 /// How wide the part with time in it is, in the picture's units.
 const WIDE: f64 = 640.0;
@@ -108,9 +108,10 @@ fn drawn(lane: &Lane, top: f64) -> Markup {
     }
 }
 
-fn mark(event: &Told, window: Window, bottom: f64, clock: &Clock) -> Markup {
+fn mark(event: &Event, window: Window, bottom: f64, clock: &Clock) -> Markup {
     let x = rounded(place(event.at, window));
-    let is_good = [Kind::LinkUp, Kind::ExpectedLoss].iter().any(|kind| kind.label() == event.kind);
+    let is_good =
+        [EventKind::LinkUp, EventKind::ExpectedLoss].iter().any(|kind| kind.label() == event.kind);
     let class = if is_good { "mark good" } else { "mark" };
     html! {
         g class=(class) {

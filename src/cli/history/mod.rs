@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use fabric_history::Source;
 use fabric_history::model;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 
 use super::{Exit, Fatal};
 use fabric_history::clock::Clock;
@@ -92,7 +92,7 @@ pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
 /// What was written, and the line that ends it.
 type Told = std::io::Result<String>;
 
-fn unreadable(error: AskError) -> Fatal {
+fn unreadable(error: SourceError) -> Fatal {
     Fatal::new(Exit::Failed, error)
 }
 

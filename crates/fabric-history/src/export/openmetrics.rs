@@ -11,7 +11,7 @@ use crate::file::record_kind::part_of;
 use crate::file::segment_range::{CounterGrowth, SegmentRange, SweepRange, SweepTimes, totals_at};
 use crate::file::sql::CablePresence;
 use crate::file::timeline::Timeline;
-use crate::file::totals::Ledger;
+use crate::file::totals::TotalsTable;
 use exposition::Format;
 use exposition::family::{Head, push_label};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_head};
@@ -48,7 +48,7 @@ struct Lived {
     range: SegmentRange,
     timeline: Timeline,
     /// What counters had come to in the end.
-    ledger: Ledger,
+    ledger: TotalsTable,
 }
 
 /// Text in the making.

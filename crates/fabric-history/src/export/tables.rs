@@ -6,8 +6,8 @@ use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
 use crate::file::segment_range::{SegmentRange, SweepRange};
 use crate::file::walk::between;
-use crate::model::Told;
-use crate::source::Wanted;
+use crate::model::Event;
+use crate::source::EventFilter;
 
 use super::table::Type::{Json, Number, Text, Time};
 use super::table::{Cell, Column, Table};
@@ -98,10 +98,10 @@ pub fn events(
     out: Box<dyn Write + Send + '_>,
 ) -> Result<u64, ExportError> {
     let mut table = begun(form, EVENTS, out)?;
-    let wanted = Wanted {
+    let wanted = EventFilter {
         nodes: asked.nodes.iter().flatten().copied().collect(),
         ports: asked.ports.iter().flatten().copied().collect(),
-        ..Wanted::all(asked.window)
+        ..EventFilter::all(asked.window)
     };
     let mut rows = 0;
     reader.tell(&wanted, &mut |told| {
@@ -112,7 +112,7 @@ pub fn events(
     Ok(rows)
 }
 
-fn event(told: &Told, table: &mut dyn Table) -> Result<(), ExportError> {
+fn event(told: &Event, table: &mut dyn Table) -> Result<(), ExportError> {
     let text = |text: Option<String>| text.map_or(Cell::Nothing, |text| Cell::Text(text.into()));
     table.row(&[
         Cell::Time(told.at),

@@ -12,7 +12,7 @@ use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
 use crate::event::About;
-use crate::file::counter_ids::{Numbers, guid_bits, numbers};
+use crate::file::counter_ids::{CounterIds, guid_bits, numbers};
 use crate::{MOST_PORTS, OutOfNumbers};
 
 use super::course::Course;
@@ -40,7 +40,7 @@ pub struct Places {
 #[derive(Debug)]
 pub struct Catalog {
     fabrics: HashMap<String, Places>,
-    numbers: Numbers,
+    numbers: CounterIds,
 }
 
 impl Catalog {
@@ -50,7 +50,7 @@ impl Catalog {
     }
 
     /// The counters' numbers.
-    pub fn numbers(&self) -> &Numbers {
+    pub fn numbers(&self) -> &CounterIds {
         &self.numbers
     }
 
@@ -81,7 +81,7 @@ impl Catalog {
 }
 
 /// The counters' numbers: those that the file has, and new ones for those that it has not.
-fn give_numbers(db: &Connection) -> rusqlite::Result<Numbers> {
+fn give_numbers(db: &Connection) -> rusqlite::Result<CounterIds> {
     for row in TABLE {
         db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
     }

@@ -5,7 +5,7 @@ use rusqlite::{Transaction, params};
 use crate::OutOfNumbers;
 use crate::file::frame::Frame;
 use crate::file::record_kind::{RecordKind, part_of};
-use crate::file::totals::Ledger;
+use crate::file::totals::TotalsTable;
 use ib_fabric::Snapshot;
 use ib_mad::Counter;
 
@@ -40,7 +40,7 @@ impl Grown {
     pub fn take(
         db: &Transaction<'_>,
         sweep: Sweep,
-        ledger: &mut Ledger,
+        ledger: &mut TotalsTable,
         places: &Places,
         snapshot: &Snapshot,
         number: impl Fn(Counter) -> Option<u8>,

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::HistoryError;
-use crate::event::{About, Event, Kind};
+use crate::event::{About, EventKind, NewEvent};
 use crate::file::validate;
 use crate::file::validate::Header;
 use crate::settings::{HOST_FABRIC, HistorySettings};
@@ -55,14 +55,14 @@ struct Watched {
     /// When the sweep that was recorded last ended.
     last: Option<SystemTime>,
     /// What happened and is not written yet.
-    events: Vec<Event>,
+    events: Vec<NewEvent>,
 }
 
 impl Watched {
     /// One whose first event says that nobody knows what was before.
     fn begin(fabric: &str, story: Story, now: SystemTime) -> Self {
         let text = format!("fabric-exporter {}", env!("CARGO_PKG_VERSION"));
-        let start = own(Kind::ExporterStart, fabric, text, now);
+        let start = own(EventKind::ExporterStart, fabric, text, now);
         Watched { story, events: vec![start], ..Watched::default() }
     }
 }
@@ -228,7 +228,7 @@ impl Recorder {
     fn write(
         &mut self,
         fabric: &str,
-        events: &[Event],
+        events: &[NewEvent],
         sweep: Option<(&Snapshot, &Findings)>,
         time: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
@@ -258,7 +258,12 @@ impl Recorder {
     pub fn end(&mut self, now: SystemTime) {
         for (fabric, mut watched) in std::mem::take(&mut self.fabrics) {
             let at = watched.last.map_or(now, |last| last.max(now));
-            watched.events.push(own(Kind::ExporterStop, &fabric, "it was told to end".into(), at));
+            watched.events.push(own(
+                EventKind::ExporterStop,
+                &fabric,
+                "it was told to end".into(),
+                at,
+            ));
             let written = opened(&mut self.store, &mut self.header, &self.settings.file)
                 .and_then(|store| store.write(&fabric, &watched.events, None));
             match written {
@@ -354,10 +359,10 @@ fn opened<'a>(
     }
 }
 
-fn own(kind: Kind, fabric: &str, text: String, at: SystemTime) -> Event {
+fn own(kind: EventKind, fabric: &str, text: String, at: SystemTime) -> NewEvent {
     let detail = match kind {
-        Kind::ExporterStart => json!({"version": env!("CARGO_PKG_VERSION")}),
+        EventKind::ExporterStart => json!({"version": env!("CARGO_PKG_VERSION")}),
         _ => Value::Null,
     };
-    Event { at, kind, about: About::All, place: fabric.into(), text, detail }
+    NewEvent { at, kind, about: About::All, place: fabric.into(), text, detail }
 }

@@ -10,12 +10,12 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use crate::event::Event;
-use crate::file::counter_ids::Numbers;
+use crate::event::NewEvent;
+use crate::file::counter_ids::CounterIds;
 use crate::file::frame::Frame;
 use crate::file::record_kind::{RecordKind, part_of};
 use crate::file::totals;
-use crate::file::totals::Ledger;
+use crate::file::totals::TotalsTable;
 use crate::file::validate::Header;
 use crate::file::{
     BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, validate,
@@ -47,7 +47,7 @@ pub struct Store {
     pub(super) db: Connection,
     pub(super) path: PathBuf,
     catalog: Catalog,
-    ledger: Ledger,
+    ledger: TotalsTable,
     befores: HashMap<u32, Arc<Before>>,
     /// Sweeps since totals were written as a whole, by fabric.
     since_whole: HashMap<i64, u32>,
@@ -215,7 +215,7 @@ impl Store {
     pub fn write(
         &mut self,
         fabric: &str,
-        events: &[Event],
+        events: &[NewEvent],
         sweep: Option<(&Snapshot, &Findings)>,
     ) -> Result<Written, HistoryError> {
         let failed = self.failed("write to it");
@@ -225,7 +225,7 @@ impl Store {
     fn write_all(
         &mut self,
         fabric: &str,
-        events: &[Event],
+        events: &[NewEvent],
         sweep: Option<(&Snapshot, &Findings)>,
     ) -> rusqlite::Result<Written> {
         let Store { db, catalog, ledger, befores, since_whole, latest, standing, looked, .. } =
@@ -305,8 +305,8 @@ fn insert_sweep(db: &Transaction<'_>, sweep: Sweep, since: Option<i64>) -> rusql
 fn write_whole(
     db: &Transaction<'_>,
     sweep: Sweep,
-    ledger: &Ledger,
-    numbers: &Numbers,
+    ledger: &TotalsTable,
+    numbers: &CounterIds,
     is_stale: bool,
 ) -> rusqlite::Result<bool> {
     let mut last = db
@@ -333,7 +333,11 @@ fn write_whole(
     Ok(any)
 }
 
-fn insert_event(db: &Transaction<'_>, places: &mut Places, event: &Event) -> rusqlite::Result<()> {
+fn insert_event(
+    db: &Transaction<'_>,
+    places: &mut Places,
+    event: &NewEvent,
+) -> rusqlite::Result<()> {
     let (node, port, link) = places.about(db, event.about)?;
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());

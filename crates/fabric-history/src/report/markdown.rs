@@ -21,7 +21,7 @@ pub fn write(report: &Report, clock: &Clock) -> String {
 fn page(out: &mut String, report: &Report, clock: &Clock) -> std::fmt::Result {
     let (from, to) = (clock.tell(report.window.from), clock.tell(report.window.to));
     writeln!(out, "# The fabric from {from} to {to}\n")?;
-    writeln!(out, "Told from {}. Times are of {}.\n", text(&report.source), clock.zone())?;
+    writeln!(out, "Event from {}. Times are of {}.\n", text(&report.source), clock.zone())?;
     writeln!(out, "**{}**\n", report.gist())?;
     writeln!(out, "## Suspects\n")?;
     if report.suspects.is_empty() {

@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use crate::Kind;
+use crate::EventKind;
 use crate::course::Course;
 use crate::event::lengths_in;
-use crate::model::{Cable, Moved, Series, Then, Told, Window};
-use crate::source::{AskError, Detail, Source};
+use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
+use crate::source::{SeriesDetail, Source, SourceError};
 use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
 use ib_health::verdict::Repair;
@@ -40,7 +40,7 @@ pub struct Suspect {
     /// What to try first.
     pub repair: Option<&'static str>,
     /// What happened to it.
-    pub events: Vec<Told>,
+    pub events: Vec<Event>,
     /// What both ends counted.
     pub series: Vec<Series>,
 }
@@ -52,18 +52,18 @@ fn as_text<S: serde::Serializer>(link: &LinkId, to: S) -> Result<S::Ok, S::Error
 /// What is held against a cable.
 #[derive(Default)]
 struct File<'a> {
-    events: Vec<&'a Told>,
+    events: Vec<&'a Event>,
     before: Option<&'a Cable>,
     after: Option<&'a Cable>,
-    moved: Vec<&'a Moved>,
+    moved: Vec<&'a ErrorDelta>,
 }
 
 /// The suspects of a window, the worst first. A cable is one for a verdict of somebody to look at it, for a
 /// loss that nobody expected, or for having been so when the window began.
 pub(super) fn of(
-    events: &[Told],
-    moved: &[Moved],
-    [before, after]: [&[Then]; 2],
+    events: &[Event],
+    moved: &[ErrorDelta],
+    [before, after]: [&[FabricState]; 2],
     window: Window,
     tell: &dyn Fn(SystemTime) -> String,
 ) -> Vec<Suspect> {
@@ -96,7 +96,7 @@ pub(super) fn of(
     }
     let replugged: Vec<_> = events
         .iter()
-        .filter(|event| event.kind == Kind::PortMoved.label())
+        .filter(|event| event.kind == EventKind::PortMoved.label())
         .filter_map(|event| Some((event.node?, event.port?)))
         .collect();
     let knows_after = !after.is_empty();
@@ -120,23 +120,23 @@ pub(super) fn of(
 type Rank = (Verdict, usize, u64);
 
 impl File<'_> {
-    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &&Told> {
+    fn of_kind(&self, kind: EventKind) -> impl Iterator<Item = &&Event> {
         self.events.iter().filter(move |event| event.kind == kind.label())
     }
 
     /// The gravest verdict on it.
     fn weight(&self) -> Verdict {
         let told = self
-            .of_kind(Kind::Verdict)
+            .of_kind(EventKind::Verdict)
             .flat_map(|event| ["from", "to"].map(|key| verdict(event, key)));
         let before = self.before.map(|cable| cable.verdict);
-        let lost = self.of_kind(Kind::Flap).next().map(|_| Verdict::Watch);
+        let lost = self.of_kind(EventKind::Flap).next().map(|_| Verdict::Watch);
         told.chain([before, lost]).flatten().max().unwrap_or(Verdict::Ok)
     }
 
     fn rank(&self) -> Rank {
         let errors = self.moved.iter().map(|moved| moved.link_errors());
-        (self.weight(), self.of_kind(Kind::Flap).count(), errors.fold(0, u64::saturating_add))
+        (self.weight(), self.of_kind(EventKind::Flap).count(), errors.fold(0, u64::saturating_add))
     }
 
     fn suspect(
@@ -151,7 +151,8 @@ impl File<'_> {
             Some(cable) => cable.verdict.label(),
             None if knows_after => "gone",
             None => {
-                let told = self.of_kind(Kind::Verdict).filter_map(|event| verdict(event, "to"));
+                let told =
+                    self.of_kind(EventKind::Verdict).filter_map(|event| verdict(event, "to"));
                 told.last().unwrap_or(Verdict::Unknown).label()
             }
         };
@@ -176,16 +177,16 @@ impl File<'_> {
     }
 
     /// The latest of the gravest verdicts.
-    fn gravest(&self) -> Option<&Told> {
+    fn gravest(&self) -> Option<&Event> {
         let told = self
-            .of_kind(Kind::Verdict)
+            .of_kind(EventKind::Verdict)
             .filter(|event| verdict(event, "to") >= Some(Verdict::Watch));
         told.max_by_key(|event| (verdict(event, "to"), event.at)).copied()
     }
 
     fn evidence(
         &self,
-        gravest: Option<&Told>,
+        gravest: Option<&Event>,
         window: Window,
         tell: &dyn Fn(SystemTime) -> String,
     ) -> Vec<String> {
@@ -202,7 +203,7 @@ impl File<'_> {
             let at = tell(event.at);
             told.push(format!("Judged {verdict} at {at}: {}.", reasons.join("; ")));
         }
-        let flaps: Vec<_> = self.of_kind(Kind::Flap).collect();
+        let flaps: Vec<_> = self.of_kind(EventKind::Flap).collect();
         if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {
             let losses = flaps.iter().map(|event| event.detail["losses"].as_u64().unwrap_or(1));
             let when = match losses.sum() {
@@ -232,14 +233,14 @@ impl File<'_> {
             });
         }
         more(&mut told, outages.len(), "It was seen down");
-        for event in self.of_kind(Kind::Rate).take(MOST_OF_A_KIND) {
+        for event in self.of_kind(EventKind::Rate).take(MOST_OF_A_KIND) {
             told.push(format!(
                 "It ran at another rate from {} on: {}.",
                 tell(event.at),
                 event.text
             ));
         }
-        more(&mut told, self.of_kind(Kind::Rate).count(), "It ran at another rate");
+        more(&mut told, self.of_kind(EventKind::Rate).count(), "It ran at another rate");
         for moved in &self.moved {
             told.push(format!("{} counted {}.", moved.port.label(), counted(moved, tell)));
         }
@@ -248,7 +249,7 @@ impl File<'_> {
 
     /// How long the outage was that was seen to begin at this time, if its loss was counted.
     fn down(&self, from: SystemTime) -> Option<Downtime> {
-        let kinds = [Kind::Flap, Kind::ExpectedLoss].map(Kind::label);
+        let kinds = [EventKind::Flap, EventKind::ExpectedLoss].map(EventKind::label);
         // The clocks of two sweeps may disagree by some microseconds.
         let apart = |at: SystemTime| at.max(from).duration_since(at.min(from)).unwrap_or_default();
         let mut of_it = self
@@ -262,9 +263,9 @@ impl File<'_> {
     fn outages(&self) -> Vec<(SystemTime, Option<SystemTime>)> {
         let mut outages: Vec<(SystemTime, Option<SystemTime>)> = Vec::new();
         for event in &self.events {
-            if event.kind == Kind::LinkDown.label() {
+            if event.kind == EventKind::LinkDown.label() {
                 outages.push((event.at, None));
-            } else if event.kind == Kind::LinkUp.label()
+            } else if event.kind == EventKind::LinkUp.label()
                 && let Some((_, end @ None)) = outages.last_mut()
             {
                 *end = Some(event.at);
@@ -284,7 +285,7 @@ fn more(told: &mut Vec<String>, count: usize, what: &str) {
 }
 
 /// What a port's errors came to, the most first.
-pub(super) fn counted(moved: &Moved, tell: &dyn Fn(SystemTime) -> String) -> String {
+pub(super) fn counted(moved: &ErrorDelta, tell: &dyn Fn(SystemTime) -> String) -> String {
     let mut sums: Vec<_> = moved.sums.iter().collect();
     sums.sort_by_key(|sum| (std::cmp::Reverse(sum.by), sum.counter));
     let told: Vec<String> =
@@ -300,7 +301,7 @@ pub(super) fn counted(moved: &Moved, tell: &dyn Fn(SystemTime) -> String) -> Str
 }
 
 /// The verdict that an event's detail has under a key.
-fn verdict(event: &Told, key: &str) -> Option<Verdict> {
+fn verdict(event: &Event, key: &str) -> Option<Verdict> {
     let label = event.detail.get(key)?.as_str()?;
     Verdict::ALL.into_iter().find(|verdict| verdict.label() == label)
 }
@@ -310,12 +311,12 @@ pub(super) fn trace(
     source: &dyn Source,
     suspects: &mut [Suspect],
     window: Window,
-) -> Result<(), AskError> {
+) -> Result<(), SourceError> {
     let ends: Vec<_> = suspects.iter().flat_map(|suspect| suspect.link.ends()).collect();
     if ends.is_empty() {
         return Ok(());
     }
-    let series = source.series(&ends, Detail::All, window)?;
+    let series = source.series(&ends, SeriesDetail::All, window)?;
     let mut by_end: HashMap<_, Vec<Series>> = HashMap::new();
     for series in series {
         by_end.entry((series.port.fabric.clone(), series.port.end())).or_default().push(series);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use crate::Kind;
-use crate::model::{Cover, Then, Told, Window};
+use crate::EventKind;
+use crate::model::{Coverage, Event, FabricState, Window};
 use ib_health::Verdict;
 
 /// How many of a kind are told one by one.
@@ -13,10 +13,10 @@ const MOST_OF_A_KIND: usize = 10;
 
 /// The sentences.
 pub(super) fn sentences(
-    cover: &Cover,
+    cover: &Coverage,
     window: Window,
-    events: &[Told],
-    after: &[Then],
+    events: &[Event],
+    after: &[FabricState],
     tell: &dyn Fn(SystemTime) -> String,
 ) -> Vec<String> {
     let mut told = Vec::new();
@@ -51,13 +51,16 @@ pub(super) fn sentences(
         ));
     }
     for (kind, says) in [
-        (Kind::ExporterStart, "The exporter was started: what was down or suspect is judged anew."),
-        (Kind::SweepFailed, "The fabric could not be asked from here on."),
         (
-            Kind::CounterReset,
+            EventKind::ExporterStart,
+            "The exporter was started: what was down or suspect is judged anew.",
+        ),
+        (EventKind::SweepFailed, "The fabric could not be asked from here on."),
+        (
+            EventKind::CounterReset,
             "Counters fell: what was counted since the reading before is not known.",
         ),
-        (Kind::Saturation, "A counter is full: the true number is higher."),
+        (EventKind::Saturation, "A counter is full: the true number is higher."),
     ] {
         let of_kind = events.iter().filter(|event| event.kind == kind.label());
         let lines = of_kind.map(|event| format!("{}, {}: {says}", tell(event.at), event.place));
@@ -82,15 +85,15 @@ pub(super) fn sentences(
 }
 
 /// When nodes did not answer.
-fn silences(events: &[Told], tell: &dyn Fn(SystemTime) -> String) -> Vec<String> {
+fn silences(events: &[Event], tell: &dyn Fn(SystemTime) -> String) -> Vec<String> {
     let mut silent: BTreeMap<_, SystemTime> = BTreeMap::new();
     let mut told = Vec::new();
     let says = "its ports' counters are not known of that time, but what they show after it.";
     for event in events {
         let Some(node) = event.node else { continue };
-        if event.kind == Kind::NodeGone.label() {
+        if event.kind == EventKind::NodeGone.label() {
             silent.insert((node, event.place.clone()), event.at);
-        } else if event.kind == Kind::NodeBack.label()
+        } else if event.kind == EventKind::NodeBack.label()
             && let Some(since) = silent.remove(&(node, event.place.clone()))
         {
             let (from, to) = (tell(since), tell(event.at));

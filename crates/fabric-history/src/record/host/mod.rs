@@ -9,7 +9,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::event::Event;
+use crate::event::NewEvent;
 use crate::settings::HOST_FABRIC;
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Collector, Observation};
@@ -39,7 +39,7 @@ impl HostDevices {
         &mut self,
         seen: &HostObservation,
         fabrics: &[Arc<Observation>],
-    ) -> Option<(Observation, Vec<Event>)> {
+    ) -> Option<(Observation, Vec<NewEvent>)> {
         let look = seen.snapshot.as_ref()?;
         // Until each fabric was swept nobody knows whether a device is in one.
         let swept: Option<Vec<&Snapshot>> =

@@ -6,14 +6,14 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, Event, Kind};
+use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::host::{Place, PortTally, Tally};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::evidence;
 use ib_mad::Guid;
 use ib_mad::rate::{Speed, Width};
 use rdma_host::model::HostSnapshot;
-use rdma_host::model::event::EventKind;
+use rdma_host::model::event::EventKind as PortEventKind;
 
 /// What is remembered of all ports and devices.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Ports {
         tally: &Tally,
         look: &HostSnapshot,
         snapshot: &Snapshot,
-    ) -> Vec<Event> {
+    ) -> Vec<NewEvent> {
         let ids = by_name(snapshot);
         let mut told = Vec::new();
         let mut places = BTreeMap::new();
@@ -50,7 +50,7 @@ impl Ports {
             let mut memory = PlaceMemory {
                 up: now.is_up(),
                 losses: now.losses,
-                fatals: now.of(EventKind::DeviceFatal).0,
+                fatals: now.of(PortEventKind::DeviceFatal).0,
                 rate,
             };
             if let Some(known) = known {
@@ -94,42 +94,42 @@ struct Teller<'a> {
     look: &'a HostSnapshot,
     about: About,
     place: String,
-    told: &'a mut Vec<Event>,
+    told: &'a mut Vec<NewEvent>,
 }
 
 impl Teller<'_> {
-    fn tell(&mut self, kind: Kind, text: String, at: SystemTime) {
+    fn tell(&mut self, kind: EventKind, text: String, at: SystemTime) {
         let (about, place) = (self.about, self.place.clone());
-        self.told.push(Event { at, kind, about, place, text, detail: Value::Null });
+        self.told.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
     }
 
     fn port(&mut self, was: &PlaceMemory, is: &PlaceMemory, tally: &PortTally) {
         let wall = |moment| self.look.anchor.wall_of(moment);
         let lost = wall(tally.lost());
         // The port itself may have told when it came back; otherwise this look found it.
-        let told_up = tally.of(EventKind::PortActive).1.map(|told| told.moment);
+        let told_up = tally.of(PortEventKind::PortActive).1.map(|told| told.moment);
         let back = wall(told_up.filter(|at| *at > tally.lost()).unwrap_or(self.look.began));
         let seen = wall(self.look.began);
         if (was.up, is.up) == (Some(true), Some(false)) {
-            self.tell(Kind::LinkDown, "it is not Active any more".into(), lost);
+            self.tell(EventKind::LinkDown, "it is not Active any more".into(), lost);
         }
         let lost_since = is.losses.saturating_sub(was.losses);
         if lost_since > 0 {
             let times = evidence::times(u32::try_from(lost_since).unwrap_or(u32::MAX));
-            self.tell(Kind::Flap, format!("lost {times}; {} in all", is.losses), lost);
+            self.tell(EventKind::Flap, format!("lost {times}; {} in all", is.losses), lost);
         }
         if (was.up, is.up) == (Some(false), Some(true)) {
-            self.tell(Kind::LinkUp, "it is Active again".into(), back);
+            self.tell(EventKind::LinkUp, "it is Active again".into(), back);
         }
         if let Some((was, is)) = was.rate.zip(is.rate).filter(|(was, is)| was != is) {
             let name =
                 |(width, speed): (Width, Speed)| format!("{} {}", width.label(), speed.label());
-            self.tell(Kind::Rate, format!("{} -> {}", name(was), name(is)), seen);
+            self.tell(EventKind::Rate, format!("{} -> {}", name(was), name(is)), seen);
         }
     }
 
     fn fatal(&mut self, tally: &PortTally) {
-        let at = tally.of(EventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
-        self.tell(Kind::DeviceFatal, "the device or its driver goes away".into(), at);
+        let at = tally.of(PortEventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
+        self.tell(EventKind::DeviceFatal, "the device or its driver goes away".into(), at);
     }
 }

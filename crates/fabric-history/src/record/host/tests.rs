@@ -29,7 +29,7 @@ struct Watch {
     millis: u64,
     /// The devices of the next look.
     next: Vec<Device>,
-    told: Vec<Event>,
+    told: Vec<NewEvent>,
 }
 
 impl Watch {
@@ -53,7 +53,7 @@ impl Watch {
         self.seen.tally.hear(&Told { at, device: "mlx5_0".into(), port, kind });
     }
 
-    fn observe(&mut self, fabrics: &[Arc<Observation>]) -> Option<(Observation, Vec<Event>)> {
+    fn observe(&mut self, fabrics: &[Arc<Observation>]) -> Option<(Observation, Vec<NewEvent>)> {
         self.millis += 15_000;
         let now = moment(self.millis);
         for port in self.next.iter_mut().flat_map(|device| &mut device.ports) {
@@ -84,7 +84,7 @@ impl Watch {
         let (observation, told) = self.observe(&[]).unwrap();
         self.told = self.story.follow(&observation, wall(self.millis));
         self.told.extend(told);
-        let tell = |event: &Event| {
+        let tell = |event: &NewEvent| {
             let at = event.at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
             format!("{at} {}: {}: {}", event.kind.label(), event.place, event.text)
         };

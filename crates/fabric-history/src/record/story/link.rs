@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::event::{About, Event, Kind, for_how_long, lengths};
+use crate::event::{About, EventKind, NewEvent, for_how_long, lengths};
 use crate::model::time;
 use ib_fabric::topology::{Link, LinkId};
 use ib_health::outage::Loss;
@@ -62,10 +62,15 @@ impl Look<'_> {
         if let Some(up) = found.up {
             match memory.up.replace(up) {
                 Some(true) if !up => {
-                    tell(Kind::LinkDown, "it carries nothing any more".into(), at, Value::Null);
+                    tell(
+                        EventKind::LinkDown,
+                        "it carries nothing any more".into(),
+                        at,
+                        Value::Null,
+                    );
                 }
                 Some(false) if up => {
-                    tell(Kind::LinkUp, "it carries traffic again".into(), at, Value::Null);
+                    tell(EventKind::LinkUp, "it carries traffic again".into(), at, Value::Null);
                 }
                 _ => {}
             }
@@ -91,7 +96,7 @@ impl Look<'_> {
             let name =
                 |(width, speed): (Width, Speed)| format!("{} {}", width.label(), speed.label());
             tell(
-                Kind::Rate,
+                EventKind::Rate,
                 format!("{} -> {}", name(was), name(now)),
                 snapshot.began,
                 Value::Null,
@@ -105,7 +110,7 @@ impl Look<'_> {
         }
     }
 
-    fn verdict(&self, id: LinkId, place: String, was: Verdict, found: &LinkFindings) -> Event {
+    fn verdict(&self, id: LinkId, place: String, was: Verdict, found: &LinkFindings) -> NewEvent {
         let weighty = found.reasons.iter().filter(|(_, weight)| *weight >= Verdict::Watch);
         let because: Vec<_> = weighty
             .map(|(reason, weight)| {
@@ -124,9 +129,9 @@ impl Look<'_> {
         let because: Vec<Value> = (because.iter())
             .map(|(reason, weight, evidence)| json!({"reason": reason, "verdict": weight, "evidence": evidence}))
             .collect();
-        Event {
+        NewEvent {
             at: self.snapshot.anchor.wall_of(self.snapshot.ended),
-            kind: Kind::Verdict,
+            kind: EventKind::Verdict,
             about: About::Link(id),
             place,
             text,
@@ -139,7 +144,7 @@ impl Look<'_> {
 }
 
 /// A loss as an event: its kind, text and detail.
-fn lost(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (Kind, String, Value) {
+fn lost(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (EventKind, String, Value) {
     let mut detail = lengths(loss.down);
     detail["losses"] = loss.times.into();
     if let Some(until) = loss.until {
@@ -149,11 +154,11 @@ fn lost(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (Kind, String, Valu
     let (kind, text) = match loss.expected {
         None => {
             detail["in_all"] = loss.flaps.into();
-            (Kind::Flap, format!("lost {often}, by its own fault; {} in all", loss.flaps))
+            (EventKind::Flap, format!("lost {often}, by its own fault; {} in all", loss.flaps))
         }
         Some(why) => {
             detail["cause"] = why.label().into();
-            (Kind::ExpectedLoss, format!("lost {often}: {}", why.label()))
+            (EventKind::ExpectedLoss, format!("lost {often}: {}", why.label()))
         }
     };
     (kind, text + &for_how_long(loss.down), detail)

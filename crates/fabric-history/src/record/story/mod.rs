@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, Event, Kind};
+use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::Observation;
 use ib_fabric::change;
 use ib_fabric::change::Change;
@@ -45,7 +45,7 @@ impl Story {
 
     /// What happened since the observation before; the first one is what others are told against.
     /// `now` is what the wall says.
-    pub fn follow(&mut self, seen: &Observation, now: SystemTime) -> Vec<Event> {
+    pub fn follow(&mut self, seen: &Observation, now: SystemTime) -> Vec<NewEvent> {
         let Some(snapshot) = &seen.snapshot else { return Vec::new() };
         let told = self.whole.follow(seen, snapshot, now);
         // What cannot be asked has not changed, as far as anybody knows.
@@ -79,7 +79,7 @@ impl Story {
                         let text = format!("its cable led to {from}, and leads to {to}");
                         let place = format!("{} port {}", port.node, port.port);
                         let about = About::Port(port.guid, port.port);
-                        look.tell(Kind::PortMoved, about, place, text, began);
+                        look.tell(EventKind::PortMoved, about, place, text, began);
                     }
                     Change::LinkCame(a, b) => {
                         let port = new.find((a.guid, a.port));
@@ -88,7 +88,7 @@ impl Story {
                             let place =
                                 format!("{} port {} – {} port {}", a.node, a.port, b.node, b.port);
                             look.tell(
-                                Kind::LinkNew,
+                                EventKind::LinkNew,
                                 About::Link(id),
                                 place,
                                 "it was not there before".into(),
@@ -125,7 +125,7 @@ impl Story {
             if known.is_none() && self.begun {
                 let kind = if self.is_of_host { "device" } else { node.identity.kind.label() };
                 let text = format!("a {kind} that was not there before");
-                look.tell(Kind::NodeNew, About::Node(guid), node.name.clone(), text, began);
+                look.tell(EventKind::NodeNew, About::Node(guid), node.name.clone(), text, began);
             }
             self.nodes.push(known.unwrap_or_else(|| look.snapshot.is_up(index)));
         }
@@ -141,12 +141,12 @@ impl Story {
             }
             let node = fabric.node(index);
             let (kind, text) = match (is_up, node.present()) {
-                (true, _) => (Kind::NodeBack, "it answers again"),
-                (false, true) => (Kind::NodeGone, "it does not answer"),
+                (true, _) => (EventKind::NodeBack, "it answers again"),
+                (false, true) => (EventKind::NodeGone, "it does not answer"),
                 (false, false) if self.is_of_host => {
-                    (Kind::NodeGone, "the kernel does not know it any more")
+                    (EventKind::NodeGone, "the kernel does not know it any more")
                 }
-                (false, false) => (Kind::NodeGone, "no cable leads to it any more"),
+                (false, false) => (EventKind::NodeGone, "no cable leads to it any more"),
             };
             let about = About::Node(node.identity.guid);
             look.tell(kind, about, node.name.clone(), text.into(), look.snapshot.began);
@@ -165,13 +165,13 @@ impl Story {
 struct Look<'a> {
     snapshot: &'a Snapshot,
     findings: &'a Findings,
-    told: Vec<Event>,
+    told: Vec<NewEvent>,
 }
 
 impl Look<'_> {
-    fn tell(&mut self, kind: Kind, about: About, place: String, text: String, at: Moment) {
+    fn tell(&mut self, kind: EventKind, about: About, place: String, text: String, at: Moment) {
         let at = self.snapshot.anchor.wall_of(at);
-        self.told.push(Event { at, kind, about, place, text, detail: Value::Null });
+        self.told.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
     }
 
     /// Says what was told last for programs, too.

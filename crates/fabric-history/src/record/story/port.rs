@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::{About, Kind};
+use crate::event::{About, EventKind};
 use crate::file::record_kind::RecordKind;
 use ib_fabric::PortIndex;
 use ib_health::congestion::GRACE;
@@ -62,7 +62,7 @@ impl Story {
                 let text = format!("{name} is full, and counts no further");
                 let place = evidence::port_label(look.snapshot, port);
                 look.tell(
-                    Kind::Saturation,
+                    EventKind::Saturation,
                     fabric.end(port).into(),
                     place,
                     text,
@@ -81,7 +81,7 @@ impl Story {
                 1 => "counters fell".into(),
                 count => format!("counters of {count} ports fell"),
             };
-            look.tell(Kind::CounterReset, about, place, text, look.snapshot.ended);
+            look.tell(EventKind::CounterReset, about, place, text, look.snapshot.ended);
         }
     }
 
@@ -126,13 +126,13 @@ impl Story {
                 region.ports,
                 region.level.label()
             );
-            look.tell(Kind::CongestionBegan, end.into(), place.clone(), text, at);
+            look.tell(EventKind::CongestionBegan, end.into(), place.clone(), text, at);
             self.roots.insert(end, Root { place, seen: at });
         }
         self.roots.retain(|end, root| {
             let is_over = at.since(root.seen) > GRACE;
             if is_over {
-                let (kind, place) = (Kind::CongestionEnded, root.place.clone());
+                let (kind, place) = (EventKind::CongestionEnded, root.place.clone());
                 let text = "no ports wait for it any more".into();
                 look.tell(kind, (*end).into(), place, text, root.seen);
             }

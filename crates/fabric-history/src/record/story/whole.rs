@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, Event, Kind};
+use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::{Collector, Observation};
 use ib_fabric::Snapshot;
 use ib_health::congestion::GRACE;
@@ -30,21 +30,23 @@ impl Whole {
     }
 
     /// What happened to it; `now` is what the wall says.
-    pub fn follow(&mut self, seen: &Observation, of: &Snapshot, now: SystemTime) -> Vec<Event> {
+    pub fn follow(&mut self, seen: &Observation, of: &Snapshot, now: SystemTime) -> Vec<NewEvent> {
         self.name.clone_from(&seen.fabric);
         let mut told = Vec::new();
         let mut tell = |kind, text: String, at| {
             let (about, place) = (About::All, seen.fabric.clone());
-            told.push(Event { at, kind, about, place, text, detail: Value::Null });
+            told.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
         };
         let fails = Collector::ALL.iter().all(|collector| !seen.tally.success(*collector));
         let began = of.anchor.wall_of(of.began);
         match (std::mem::replace(&mut self.failing, fails), fails) {
             (false, true) => {
                 let text = "nobody can be asked any more: what happens is not seen";
-                tell(Kind::SweepFailed, text.into(), now);
+                tell(EventKind::SweepFailed, text.into(), now);
             }
-            (true, false) => tell(Kind::SweepBack, "the fabric can be asked again".into(), began),
+            (true, false) => {
+                tell(EventKind::SweepBack, "the fabric can be asked again".into(), began)
+            }
             _ => {}
         }
         let masters = seen.tally.mastership.changes();
@@ -53,7 +55,7 @@ impl Whole {
             let port = master.and_then(|end| of.fabric.find(end));
             let name = port.map_or("nobody knows whose", |port| &*of.fabric.node_of(port).name);
             tell(
-                Kind::MasterChanged,
+                EventKind::MasterChanged,
                 format!("another subnet manager is the master: {name}"),
                 began,
             );
@@ -68,12 +70,12 @@ impl Whole {
         let mut tell = |kind, text, at| look.tell(kind, About::All, self.name.clone(), text, at);
         match self.unread {
             None if are => {
-                tell(Kind::ReadsFailed, text, at);
+                tell(EventKind::ReadsFailed, text, at);
                 self.unread = Some(at);
             }
             Some(_) if are => self.unread = Some(at),
             Some(last) if at.since(last) > GRACE => {
-                tell(Kind::ReadsBack, "all ports tell their counters again".into(), last);
+                tell(EventKind::ReadsBack, "all ports tell their counters again".into(), last);
                 self.unread = None;
             }
             _ => {}
