@@ -11,7 +11,7 @@ use std::time::Duration;
 use exporter_web::limits::Limits;
 use exporter_web::security::Security;
 use exporter_web::serving::Server;
-use fabric_exporter::history_sources::Api;
+use fabric_exporter::history_client::HistoryClient;
 use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::remote::Access;
@@ -174,7 +174,8 @@ fn events_are_served_page_by_page() {
         assert_eq!((answer.status, answer.text().trim_end()), (400, says));
     }
     // A client that wants all of them follows the pages.
-    let api = Api::new(&format!("http://{}", served.address), &Access::default()).unwrap();
+    let api =
+        HistoryClient::new(&format!("http://{}", served.address), &Access::default()).unwrap();
     assert!(api.events(&EventFilter::all(window)).unwrap() == all);
 }
 

@@ -5,4 +5,3 @@
 mod api;
 mod hostile;
 
-use test_rig as rig;
