@@ -12,7 +12,7 @@ const STORY: &str = "timeline: [bad-cable: {at: 1m, into: \"leaf-0-1[9]\", ratio
                      unplug: {at: 2m, link: \"leaf-0-0[9]\", for: 1m}]";
 
 #[test]
-fn what_is_old_is_dropped_each_after_its_own_time() {
+fn data_is_dropped_at_its_own_age() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings = HistorySettings {
@@ -39,7 +39,7 @@ fn what_is_old_is_dropped_each_after_its_own_time() {
 }
 
 #[test]
-fn the_file_stays_within_its_budget_and_traffic_goes_first() {
+fn budget_drops_traffic_first() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let size = 200 << 10;
@@ -63,7 +63,7 @@ fn the_file_stays_within_its_budget_and_traffic_goes_first() {
 }
 
 #[test]
-fn a_full_disk_is_left_alone_until_there_is_room() {
+fn full_disk_pauses_recording() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings = HistorySettings { least_free: u64::MAX, ..HistorySettings::new(file.clone()) };

@@ -98,7 +98,7 @@ fn rows(file: &Path, of: &str) -> i64 {
 }
 
 #[test]
-fn what_is_digested_comes_to_what_was_counted() {
+fn digests_sum_up_to_the_counters() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(150));
@@ -128,7 +128,7 @@ fn what_is_digested_comes_to_what_was_counted() {
 }
 
 #[test]
-fn traffic_is_told_hour_by_hour_where_its_sweeps_are_gone_and_never_twice() {
+fn dropped_sweep_traffic_is_answered_by_hour_once() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings =
@@ -157,7 +157,7 @@ fn traffic_is_told_hour_by_hour_where_its_sweeps_are_gone_and_never_twice() {
 }
 
 #[test]
-fn a_long_window_is_told_from_hours_and_comes_to_the_same() {
+fn long_window_by_hours_has_the_same_sums() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(200));
@@ -175,7 +175,7 @@ fn a_long_window_is_told_from_hours_and_comes_to_the_same() {
 
 /// Where each sweep is there, an hour that the window cuts is told by those that are in it.
 #[test]
-fn a_long_window_has_nothing_of_what_was_before_it() {
+fn long_window_excludes_earlier_traffic() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(250));
@@ -194,7 +194,7 @@ fn a_long_window_has_nothing_of_what_was_before_it() {
 
 /// A sum is of no later time than its hour, though a port was read late in a sweep that took long.
 #[test]
-fn what_a_slow_sweep_counted_is_told_until_the_end_of_its_hour() {
+fn slow_sweep_counts_in_its_own_hour() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(&folder.path().join("history.db"));
     let mut tape = Tape::at(&Arc::new(Steady::new()), settings.clone(), 1);
@@ -223,7 +223,7 @@ fn what_a_slow_sweep_counted_is_told_until_the_end_of_its_hour() {
 }
 
 #[test]
-fn what_there_is_no_room_for_goes_in_its_order() {
+fn over_budget_data_is_dropped_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let size = 320 << 10;

@@ -138,7 +138,7 @@ fn written(
 }
 
 #[test]
-fn bytes_that_flip_anywhere_are_found_or_do_no_harm() {
+fn flipped_bytes_are_detected_or_harmless() {
     let seed = std::env::var("HISTORY_TEST_SEED").map_or(1, |seed| seed.parse().unwrap());
     println!("HISTORY_TEST_SEED={seed}");
     let mut chance = Chance::new(seed);

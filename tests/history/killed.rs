@@ -19,7 +19,7 @@ fn demo(file: &Path, flags: &[&str]) -> Exporter {
 }
 
 #[test]
-fn a_file_is_whole_whenever_its_exporter_is_killed() {
+fn killed_exporter_leaves_a_valid_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let (mut before, mut starts) = (0, 0);
@@ -66,7 +66,7 @@ fn a_file_is_whole_whenever_its_exporter_is_killed() {
 
 /// It is read while it is written.
 #[test]
-fn a_file_can_be_read_while_its_exporter_writes() {
+fn reader_works_while_exporter_writes() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut exporter = demo(&file, &[]);

@@ -35,7 +35,7 @@ fn told(server: &Prometheus, metric: &str, at: f64) -> BTreeMap<String, String> 
 }
 
 #[test]
-fn an_export_tells_what_was_scraped_meanwhile() {
+fn export_equals_live_scrapes() {
     let folder = tempfile::tempdir().unwrap();
     let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
     std::fs::write(&story, STORY).unwrap();

@@ -35,7 +35,7 @@ fn path(question: &HistoryQuery) -> String {
 }
 
 #[test]
-fn an_exporter_answers_what_its_file_says() {
+fn api_answers_like_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
     std::fs::write(&story, STORY).unwrap();
@@ -123,7 +123,7 @@ fn refusals(exporter: &Exporter) {
 }
 
 #[test]
-fn without_a_history_it_says_so() {
+fn exporter_without_history_says_so() {
     let mut exporter = Exporter::demo(&["--fabric.interval=1s", "--no-history"]);
     exporter.wait_ready();
     let answer = exporter.get(&format!("{PATH}/ports?called=x"), &[]);
@@ -138,7 +138,7 @@ fn without_a_history_it_says_so() {
 
 /// A demo records for its pages, and leaves nothing behind.
 #[test]
-fn what_a_demo_records_goes_with_it() {
+fn demo_removes_its_history() {
     let folder = tempfile::tempdir().unwrap();
     let files = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let mut command = Command::new(program());
@@ -155,7 +155,7 @@ fn what_a_demo_records_goes_with_it() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_of() {
+fn unreadable_file_is_a_503_with_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let recorded = format!("--history.file={}", file.display());
