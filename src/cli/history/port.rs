@@ -77,7 +77,7 @@ pub(super) fn link(
     let named: Vec<End> = ports.iter().map(Port::end).collect();
     for cable in source.cables(&named, window).map_err(unreadable)? {
         for end in cable.ends {
-            if !ports.iter().any(|known| known.is(&end)) {
+            if !ports.iter().any(|known| known.is_same(&end)) {
                 ports.push(end);
             }
         }

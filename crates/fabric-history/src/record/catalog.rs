@@ -12,8 +12,8 @@ use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
 use crate::event::About;
-use crate::file::counter_ids::{CounterIds, guid_bits, numbers};
-use crate::{MOST_PORTS, OutOfNumbers};
+use crate::file::counter_ids::{CounterIds, guid_bits};
+use crate::{MOST_PORTS, OutOfIds};
 
 use super::course::Course;
 
@@ -85,12 +85,12 @@ fn give_numbers(db: &Connection) -> rusqlite::Result<CounterIds> {
     for row in TABLE {
         db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
     }
-    numbers(db)
+    CounterIds::read(db)
 }
 
 fn port_number(given: i64) -> rusqlite::Result<u32> {
     let number = u32::try_from(given).ok().filter(|number| *number < MOST_PORTS);
-    number.ok_or_else(|| OutOfNumbers::Ports(given).in_sql())
+    number.ok_or_else(|| OutOfIds::Ports(given).in_sql())
 }
 
 impl Places {

@@ -2,7 +2,7 @@
 
 use rusqlite::{Transaction, params};
 
-use crate::OutOfNumbers;
+use crate::OutOfIds;
 use crate::file::frame::Frame;
 use crate::file::record_kind::{RecordKind, part_of};
 use crate::file::totals::TotalsTable;
@@ -132,7 +132,7 @@ pub fn insert(
 
 /// As what SQLite fails by.
 pub fn unpackable(error: std::io::Error) -> rusqlite::Error {
-    let error = match error.downcast::<OutOfNumbers>() {
+    let error = match error.downcast::<OutOfIds>() {
         Ok(numbers) => return numbers.in_sql(),
         Err(error) => error,
     };

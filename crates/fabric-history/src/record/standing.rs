@@ -81,6 +81,6 @@ fn change(known: &mut Vec<State>, number: u32, now: State, changes: &mut Frame) 
         known.resize(at + 1, State::default());
     }
     if let Some(known) = known.get_mut(at) {
-        changes.push_after(number, 0, now.since(std::mem::replace(known, now)));
+        changes.push_after(number, 0, now.changes_since(std::mem::replace(known, now)));
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::EventKind;
 use crate::course::Course;
-use crate::event::lengths_in;
+use crate::event::downtime_of;
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
 use crate::source::{SeriesDetail, Source, SourceError};
 use ib_fabric::topology::LinkId;
@@ -256,7 +256,7 @@ impl File<'_> {
             .events
             .iter()
             .filter(|it| kinds.contains(&&*it.kind) && apart(it.at) < Duration::from_secs(1));
-        of_it.find_map(|it| lengths_in(&it.detail))
+        of_it.find_map(|it| downtime_of(&it.detail))
     }
 
     /// When it was seen to go down, and when it was seen up again.
