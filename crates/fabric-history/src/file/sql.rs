@@ -92,7 +92,7 @@ pub struct CablePresence {
 pub(crate) struct CableRow {
     pub fabric: i64,
     pub ports: [u32; 2],
-    pub nodes: [i64; 2],
+    pub nodes: [u32; 2],
     pub ends: [Port; 2],
     pub until: Option<i64>,
 }
@@ -462,7 +462,7 @@ impl Sql<'_> {
 
     /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest
     /// first.
-    pub fn names(self, fabric: i64) -> Result<Vec<(i64, i64, String)>> {
+    pub fn names(self, fabric: i64) -> Result<Vec<(u32, i64, String)>> {
         let sql = "SELECT node, since, name FROM names JOIN nodes ON nodes.id = node
                    WHERE fabric = ?1 ORDER BY node, since";
         self.rows(sql, [fabric], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
