@@ -149,7 +149,7 @@ impl Timeline {
     /// The courses of a port's counters, a line each: errors first.
     fn courses(&self, port: &Port, out: &mut impl Write) -> std::io::Result<()> {
         writeln!(out, "{}  {}", tame(&port.label()), port.guid)?;
-        let mut of: Vec<&Series> = self.series.iter().filter(|of| of.port.is(port)).collect();
+        let mut of: Vec<&Series> = self.series.iter().filter(|of| of.port.is_same(port)).collect();
         of.sort_by_key(|of| (RecordKind::of(of.counter) as u8, of.counter));
         if !of.iter().any(|of| RecordKind::of(of.counter) == RecordKind::ErrorDeltas) {
             writeln!(out, "  no errors")?;
