@@ -1,4 +1,4 @@
-//! Somebody who is asked by HTTP, an exporter or a Prometheus: the address, and what opens its door.
+//! An HTTP client of another exporter: its address, TLS and login.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,32 +9,31 @@ use base64::prelude::BASE64_STANDARD;
 use rustls::crypto::ring;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
-/// What opens the door of who is asked.
+/// The TLS files and the password for an address.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Headers that go with each question.
-    pub headers: Vec<(String, String)>,
     /// A file with the CAs that are trusted, instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// A file with the certificate that is shown.
+    /// A file with the client certificate.
     pub cert_file: Option<PathBuf>,
     /// A file with its key.
     pub key_file: Option<PathBuf>,
-    /// A file with the password of the user that stands in the address.
+    /// A file with the password of the user in the address.
     pub password_file: Option<PathBuf>,
 }
 
-/// Somebody at an address.
+/// An exporter at an address.
 #[derive(Clone, Debug)]
 pub struct Remote {
     base: String,
-    headers: Vec<(String, String)>,
+    /// The value of `Authorization`.
+    login: Option<String>,
     agent: ureq::Agent,
 }
 
 impl Remote {
-    /// Reads an address such as `http://user@host:9090/prefix`, and the files that open its door. An answer
-    /// takes `limit` at most, and until somebody is there at all `connect`.
+    /// Parses an address such as `http://user@host:10315/prefix`, and reads the files. A response may take
+    /// `limit`, and a connection `connect`.
     pub fn new(
         url: &str,
         access: &Access,
@@ -56,19 +55,18 @@ impl Remote {
         {
             return Err(wrong());
         }
-        let mut headers = access.headers.clone();
-        headers.extend(login(user, access.password_file.as_deref())?);
+        let login = login(user, access.password_file.as_deref())?;
         let mut config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_connect(Some(connect))
             .timeout_global(Some(limit))
-            // Who is asked is within; proxies lead outside.
+            // Exporters are within the site; proxies lead outside.
             .proxy(None)
             .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")));
         if scheme == "https" {
             config = config.tls_config(tls(access)?);
         }
-        Ok(Remote { base, headers, agent: config.build().into() })
+        Ok(Remote { base, login, agent: config.build().into() })
     }
 
     /// Its address, without what is secret.
@@ -76,24 +74,18 @@ impl Remote {
         &self.base
     }
 
-    /// A question for a path below its address.
+    /// A GET request for a path below its address.
     pub fn get(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
         let request = self.agent.get(format!("{}{path}", self.base));
-        self.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
-    }
-
-    /// The same, with what is asked in a form.
-    pub fn post(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithBody> {
-        let request = self.agent.post(format!("{}{path}", self.base));
-        self.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
+        match &self.login {
+            Some(login) => request.header("Authorization", login),
+            None => request,
+        }
     }
 }
 
 /// The header of a basic login, if there is a user.
-fn login(
-    user: Option<&str>,
-    password_file: Option<&Path>,
-) -> Result<Option<(String, String)>, String> {
+fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<String>, String> {
     let user = match (user, password_file) {
         (None, None) => return Ok(None),
         (None, Some(_)) => {
@@ -115,10 +107,10 @@ fn login(
         }
     };
     let user = if user.contains(':') { user } else { format!("{user}:") };
-    Ok(Some(("Authorization".into(), format!("Basic {}", BASE64_STANDARD.encode(user)))))
+    Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(user))))
 }
 
-/// What an address says, with `%20` and the like as what they stand for.
+/// Percent-decodes a part of an address.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -138,7 +130,7 @@ fn read(file: &Path, flag: &str) -> Result<Vec<u8>, String> {
 fn tls(access: &Access) -> Result<TlsConfig, String> {
     let mut config = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
-        // There is one alone in the program; which, rustls would have to be told for the whole of it.
+        // The program has one provider; without this line rustls wants one for the whole process.
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
     if let Some(file) = &access.ca_file {
         config =

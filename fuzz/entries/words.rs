@@ -48,7 +48,7 @@ pub fn run(bytes: &[u8]) {
         let asked = HistoryQuery::read(name, &said(&read)).expect("what is written can be read");
         assert_eq!(HistoryQuery::read(name, &said(&asked)), Ok(asked));
     }
-    let _ = question::read_window(&pairs);
+    let _ = history_query::read_window(&pairs);
 }
 
 fn said(question: &HistoryQuery) -> Vec<(String, String)> {

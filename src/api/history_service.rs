@@ -159,7 +159,7 @@ async fn query(
     let query = match HistoryQuery::read(&name, &pairs) {
         Ok(query) => query,
         Err(InvalidQuery::Name(problem)) => return error_response(StatusCode::NOT_FOUND, &problem),
-        Err(InvalidQuery::Words(problem)) => return bad_request(&problem),
+        Err(InvalidQuery::Parameters(problem)) => return bad_request(&problem),
     };
     let permit = tokio::time::timeout(PERMIT_TIMEOUT, history.query_permits.acquire_owned()).await;
     let Ok(Ok(permit)) = permit else {

@@ -26,7 +26,7 @@ fn told(file: &Path, args: &[&str]) -> String {
 }
 
 #[test]
-fn the_history_is_told_as_tables_and_as_json() {
+fn verbs_write_tables_and_json() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);
@@ -67,7 +67,7 @@ fn the_history_is_told_as_tables_and_as_json() {
 }
 
 #[test]
-fn what_cannot_be_told_is_said() {
+fn invalid_arguments_have_clear_errors() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new("about: nothing", &file);
@@ -91,7 +91,7 @@ fn what_cannot_be_told_is_said() {
 }
 
 #[test]
-fn a_port_a_diff_and_a_report_are_told() {
+fn port_diff_and_report_verbs_answer() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);
@@ -155,7 +155,7 @@ fn a_port_a_diff_and_a_report_are_told() {
 
 /// What nodes call themselves comes from the fabric, and becomes neither markup nor a terminal's doing.
 #[test]
-fn hostile_names_are_only_names() {
+fn hostile_names_are_escaped_in_reports() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     Taped::new(STORY, &file).run_to(minutes(15));

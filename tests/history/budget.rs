@@ -3,7 +3,7 @@
 use fabric_history::settings::HistorySettings;
 use std::sync::Arc;
 
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::{Reader, Recorder};
 
 use crate::{Taped, events, minutes, wall};
@@ -12,7 +12,7 @@ const STORY: &str = "timeline: [bad-cable: {at: 1m, into: \"leaf-0-1[9]\", ratio
                      unplug: {at: 2m, link: \"leaf-0-0[9]\", for: 1m}]";
 
 #[test]
-fn what_is_old_is_dropped_each_after_its_own_time() {
+fn data_is_dropped_at_its_own_age() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings = HistorySettings {
@@ -24,22 +24,22 @@ fn what_is_old_is_dropped_each_after_its_own_time() {
     let mut taped = Taped::with(STORY, settings);
     // An exporter that has just begun does not trust its clock for an hour.
     taped.run_to(minutes(50));
-    let (busy, _, _) = Reader::open(&file).unwrap().frames(Tier::Busy).unwrap();
+    let (busy, _, _) = Reader::open(&file).unwrap().frames(RecordKind::TrafficDeltas).unwrap();
     assert!(busy > 190, "{busy} sweeps of fifty minutes");
     // What is too old by then goes a few sweeps at a time.
     taped.run_to(minutes(75));
     let reader = Reader::open(&file).unwrap();
-    let (busy, torn, last) = reader.frames(Tier::Busy).unwrap();
+    let (busy, torn, last) = reader.frames(RecordKind::TrafficDeltas).unwrap();
     assert_eq!(torn, 0);
     assert!(last.unwrap() > wall(minutes(74)));
     assert!((40..=61).contains(&busy), "{busy} sweeps of ten minutes");
-    let (rare, _, _) = reader.frames(Tier::Rare).unwrap();
+    let (rare, _, _) = reader.frames(RecordKind::ErrorDeltas).unwrap();
     assert!((60..=121).contains(&rare), "{rare} sweeps of half an hour");
     assert!(events(&file).iter().all(|event| event.at > wall(minutes(44))));
 }
 
 #[test]
-fn the_file_stays_within_its_budget_and_traffic_goes_first() {
+fn budget_drops_traffic_first() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let size = 200 << 10;
@@ -53,14 +53,17 @@ fn the_file_stays_within_its_budget_and_traffic_goes_first() {
     // What one sweep adds is dropped after it.
     assert!(largest <= size + (64 << 10), "{largest}");
     let reader = Reader::open(&file).unwrap();
-    let (busy, rare) = (reader.frames(Tier::Busy).unwrap(), reader.frames(Tier::Rare).unwrap());
+    let (busy, rare) = (
+        reader.frames(RecordKind::TrafficDeltas).unwrap(),
+        reader.frames(RecordKind::ErrorDeltas).unwrap(),
+    );
     assert!(busy.0 < rare.0 && busy.0 > 0, "{busy:?} {rare:?}");
     assert!(events(&file).iter().any(|event| event.kind == "link_down"));
     assert_eq!(taped.account.errors(), 0);
 }
 
 #[test]
-fn a_full_disk_is_left_alone_until_there_is_room() {
+fn full_disk_pauses_recording() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings = HistorySettings { least_free: u64::MAX, ..HistorySettings::new(file.clone()) };

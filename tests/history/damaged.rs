@@ -36,7 +36,7 @@ fn goes_on(file: &Path) -> usize {
 }
 
 #[test]
-fn a_file_that_is_cut_short_is_set_aside_and_a_new_one_begun() {
+fn truncated_file_is_set_aside() {
     let whole = tempfile::tempdir().unwrap();
     let whole_file = written(whole.path());
     let bytes = std::fs::read(&whole_file).unwrap();
@@ -63,7 +63,7 @@ fn a_file_that_is_cut_short_is_set_aside_and_a_new_one_begun() {
 }
 
 #[test]
-fn somebody_elses_file_is_left_as_it_is() {
+fn foreign_database_is_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("passwd");
     std::fs::write(&file, "root:x:0:0:root:/root:/bin/bash\n").unwrap();
@@ -75,7 +75,7 @@ fn somebody_elses_file_is_left_as_it_is() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_stops_nothing() {
+fn unwritable_folder_does_not_stop_the_exporter() {
     let folder = tempfile::tempdir().unwrap();
     let sealed = folder.path().join("not-there").join("history.db");
     let mut exporter = Exporter::demo_uncaptured(&[
@@ -101,7 +101,7 @@ fn a_folder_that_cannot_be_written_stops_nothing() {
 }
 
 #[test]
-fn a_second_exporter_on_the_same_file_records_nothing_and_goes_on() {
+fn second_exporter_on_a_file_does_not_record() {
     let folder = tempfile::tempdir().unwrap();
     let file = format!("--history.file={}", folder.path().join("history.db").display());
     let flags = ["--fabric.interval=1s", "--clock=100", &*file];

@@ -75,7 +75,7 @@ const QUERIES: [&str; 6] = [
 ];
 
 #[test]
-fn a_prometheus_has_what_it_would_have_scraped() {
+fn openmetrics_export_equals_scrapes_in_prometheus() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);
@@ -175,7 +175,7 @@ fn linted(text: &str) -> String {
 }
 
 #[test]
-fn a_step_leaves_one_sample_in_each() {
+fn step_thins_samples() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);
@@ -282,7 +282,7 @@ fn parquet_rows(bytes: Vec<u8>) -> Vec<Value> {
 }
 
 #[test]
-fn rows_sum_up_and_say_the_same_in_all_forms() {
+fn all_export_formats_have_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);
@@ -346,7 +346,7 @@ fn sums_are_what_totals_grew_by(file: &Path, sums: &BTreeMap<(String, u64, Strin
 }
 
 #[test]
-fn names_from_the_fabric_harm_nothing() {
+fn hostile_names_are_escaped_in_exports() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);

@@ -14,7 +14,7 @@ use test_rig::{child, require, wait_until};
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
-fn a_disk_that_is_full_is_written_again_when_there_is_room() {
+fn recording_resumes_after_disk_full() {
     let (guest, folder) = (Guest::get(), tempfile::tempdir().unwrap());
     // Debug information makes nine tenths of it.
     let mut strip = Command::new(require("strip"));
@@ -61,7 +61,7 @@ fn a_disk_that_is_full_is_written_again_when_there_is_room() {
 
 /// The whole program, on a disk that cannot be written to until it is mounted anew.
 #[test]
-fn an_exporter_on_a_read_only_disk_serves_and_records_when_it_can() {
+fn read_only_disk_does_not_stop_the_exporter() {
     let guest = Guest::get();
     // Larger than what is left alone; nothing of it is ever used.
     guest.must(&format!(

@@ -46,7 +46,7 @@ fn wait_told(file: &Path, parts: &[&str]) {
 }
 
 #[test]
-fn what_a_host_sees_of_its_own_ports_is_told_afterwards() {
+fn host_ports_are_in_the_history() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let [first, second] = [Device::mlx5_ndr("mlx5_0", 0), Device::mlx5_ndr("mlx5_1", 1)];
@@ -88,7 +88,7 @@ fn what_a_host_sees_of_its_own_ports_is_told_afterwards() {
 }
 
 #[test]
-fn a_hosts_totals_go_on_where_they_were() {
+fn restart_continues_host_totals() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     // Virtual functions that nobody gave a GUID.

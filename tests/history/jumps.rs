@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::{Port, Window};
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::{EventFilter, SeriesDetail};
@@ -52,7 +52,8 @@ impl Clocks {
 }
 
 fn busy(settings: &HistorySettings) -> usize {
-    let (whole, torn, _) = Reader::open(&settings.file).unwrap().frames(Tier::Busy).unwrap();
+    let (whole, torn, _) =
+        Reader::open(&settings.file).unwrap().frames(RecordKind::TrafficDeltas).unwrap();
     assert_eq!(torn, 0);
     whole
 }
@@ -63,7 +64,7 @@ fn jumps(settings: &HistorySettings) -> Vec<(SystemTime, String)> {
 }
 
 #[test]
-fn what_comes_after_a_clock_was_set_back_is_recorded_and_found() {
+fn sweeps_after_a_clock_set_back_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(&folder.path().join("history.db"));
     let mut clocks = Clocks::new(settings.clone());
@@ -88,7 +89,7 @@ fn what_comes_after_a_clock_was_set_back_is_recorded_and_found() {
 }
 
 #[test]
-fn a_clock_that_is_years_ahead_for_a_while_costs_nothing() {
+fn clock_years_ahead_loses_no_history() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let usual = HistorySettings { least_free: 0, ..HistorySettings::new(file) };
@@ -117,7 +118,7 @@ fn a_clock_that_is_years_ahead_for_a_while_costs_nothing() {
 
 /// A time that holds is the time, and the old goes; a little with each sweep, for somebody to notice.
 #[test]
-fn a_time_that_holds_ages_what_is_there_in_turns() {
+fn confirmed_clock_jump_ages_data_gradually() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let usual = HistorySettings { least_free: 0, ..HistorySettings::new(file) };
@@ -143,7 +144,7 @@ fn a_time_that_holds_ages_what_is_there_in_turns() {
 /// By size the oldest goes first, by when it was written: what says that it is of the future does not
 /// stay in the place of what is true.
 #[test]
-fn what_was_written_by_a_wrong_clock_goes_in_its_turn() {
+fn data_of_a_wrong_clock_is_dropped_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let size = 200 << 10;
     let settings = HistorySettings { size, ..settings(&folder.path().join("history.db")) };
@@ -153,7 +154,7 @@ fn what_was_written_by_a_wrong_clock_goes_in_its_turn() {
     clocks.wall -= YEARS;
     clocks.sweeps(1500);
     let reader = Reader::open(&settings.file).unwrap();
-    let (whole, _, last) = reader.frames(Tier::Busy).unwrap();
+    let (whole, _, last) = reader.frames(RecordKind::TrafficDeltas).unwrap();
     assert!(whole > 10, "{whole}");
     assert!(last.unwrap() < wall(YEARS), "traffic of the future is kept, and that of today is not");
 }
@@ -170,7 +171,7 @@ pub fn sent(settings: &HistorySettings, window: Window) -> u64 {
 
 /// Sweeps that bear times of an hour that was digested before are not taken for part of it.
 #[test]
-fn traffic_after_a_clock_was_set_back_into_an_hour_that_is_over_is_told() {
+fn traffic_after_clock_set_back_into_past_hour_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(&folder.path().join("history.db"));
     let mut clocks = Clocks::new(settings.clone());
@@ -182,7 +183,7 @@ fn traffic_after_a_clock_was_set_back_into_an_hour_that_is_over_is_told() {
 
 /// Whether each sweep of an hour is there is not told by one that bears an older time.
 #[test]
-fn traffic_of_an_hour_is_told_though_older_times_were_written_later() {
+fn hour_with_later_written_older_times_keeps_traffic() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(&folder.path().join("history.db"));
     let mut clocks = Clocks::new(settings.clone());
@@ -203,7 +204,7 @@ fn traffic_of_an_hour_is_told_though_older_times_were_written_later() {
 
 /// The sweep before is the one that was written before, whatever clocks said long ago.
 #[test]
-fn after_a_restart_the_sweep_before_is_the_one_that_was_written_last() {
+fn restart_continues_from_last_written_sweep() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(&folder.path().join("history.db"));
     let mut clocks = Clocks::new(settings.clone());

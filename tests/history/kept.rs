@@ -30,7 +30,7 @@ fn without_counters(steady: &Steady, number: u64) -> Observation {
 
 /// Totals need some of the latest sweeps; of a fabric without any they need nothing.
 #[test]
-fn what_is_too_old_goes_though_no_port_ever_told_its_counters() {
+fn old_sweeps_without_counters_are_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings = HistorySettings { rare_for: minutes(60), ..settings(&file) };
@@ -48,7 +48,7 @@ fn what_is_too_old_goes_though_no_port_ever_told_its_counters() {
 
 /// Each fabric has sweeps of its own, and what its cables were goes with those.
 #[test]
-fn what_one_fabric_has_no_room_for_costs_another_nothing() {
+fn budget_of_one_fabric_does_not_cost_another() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let steady = Steady::new();

@@ -25,7 +25,7 @@ Ca 1 "h2"
 "#;
 
 #[test]
-fn a_shared_name_means_all_of_its_nodes() {
+fn shared_name_selects_all_its_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history");
     let scenario = Scenario::parse("test", "seat: h1\n").unwrap();

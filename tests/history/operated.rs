@@ -510,7 +510,7 @@ fn wanted() -> u64 {
 }
 
 #[test]
-fn no_history_is_lost_or_set_aside_whatever_is_done_beside_it() {
+fn no_operator_action_loses_history() {
     let seed = std::env::var("HISTORY_TEST_SEED").map_or(1, |seed| seed.parse().unwrap());
     let (wanted, began) = (wanted(), std::time::Instant::now());
     println!("HISTORY_TEST_SEED={seed}, {wanted} operations");

@@ -18,7 +18,7 @@ fn set(ibsim: &Ibsim, node: &str, errors: u64) {
 }
 
 #[test]
-fn totals_go_on_where_they_were() {
+fn restart_continues_totals() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let text = topology::fat_tree_2(8, 10, 4, 3);

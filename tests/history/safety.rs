@@ -62,7 +62,7 @@ const ADDED: &[&str] = &[
 ];
 
 #[test]
-fn what_an_operator_adds_to_a_history_is_no_damage() {
+fn foreign_objects_are_not_damage() {
     let steady = Arc::new(Steady::new());
     for added in ADDED {
         let (folder, file) = recorded(&steady, 10);
@@ -80,7 +80,7 @@ fn what_an_operator_adds_to_a_history_is_no_damage() {
 
 /// What an operator adds may also forbid what the exporter writes. That is an error, and no damage.
 #[test]
-fn a_trigger_that_refuses_rows_costs_no_history() {
+fn refusing_trigger_loses_no_history() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 10);
     let before = number(&file, "SELECT count(*) FROM events");
@@ -110,15 +110,22 @@ fn a_trigger_that_refuses_rows_costs_no_history() {
 }
 
 #[test]
-fn a_version_that_is_not_known_is_left_as_it_is() {
+fn file_of_another_version_is_refused_unchanged() {
     let steady = Arc::new(Steady::new());
-    for version in [3, 20_000, -1] {
+    let older = "which no released fabric-exporter writes: left as it is, use another file";
+    let newer = "which this fabric-exporter does not know: use a newer one, or another file";
+    for (version, says) in [(1, older), (-1, older), (3, newer), (20_000, newer)] {
         let (folder, file) = recorded(&steady, 3);
         operate(&file, &format!("PRAGMA user_version = {version}"));
+        let before = std::fs::read(&file).unwrap();
+        let error = Reader::open(&file).unwrap_err().to_string();
+        assert!(error.contains(&format!("version {version}, {says}")), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
         let mut tape = Tape::at(&steady, settings(&file), 4);
         assert!(!tape.record(), "{version}");
         drop(tape);
         assert_eq!(set_aside(folder.path()), 0, "{version}");
+        assert!(std::fs::read(&file).unwrap() == before, "the file of version {version} changed");
         operate(&file, "PRAGMA user_version = 2");
         assert_eq!(check(&steady, &file, 0, &[]), 3);
     }
@@ -132,7 +139,7 @@ fn damage(file: &Path) {
 }
 
 #[test]
-fn so_many_damaged_files_are_set_aside_and_no_more() {
+fn at_most_three_damaged_files_are_set_aside() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 3);
     let notes = folder.path().join("history.db.damaged-notes.txt");
@@ -171,7 +178,7 @@ fn passing(generation: u64) -> Vec<u64> {
 }
 
 #[test]
-fn nodes_that_nothing_refers_to_any_more_leave_the_catalog() {
+fn unreferenced_nodes_are_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let kept = HistorySettings {
@@ -210,7 +217,7 @@ fn nodes_that_nothing_refers_to_any_more_leave_the_catalog() {
 }
 
 #[test]
-fn a_catalog_without_numbers_left_is_an_error_and_no_damage() {
+fn exhausted_ids_are_an_error_not_damage() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let (mut herd, account) = (Herd::default(), Arc::new(Recording::default()));
@@ -235,7 +242,7 @@ fn a_catalog_without_numbers_left_is_an_error_and_no_damage() {
 
 /// A counter's number in a file that frames have no room for is not taken for another's.
 #[test]
-fn a_counter_beyond_the_64_of_a_frame_is_an_error() {
+fn counter_id_above_63_is_an_error() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 10);
     let name = Counter::SymbolErrors.row().ibta;
@@ -253,7 +260,7 @@ fn a_counter_beyond_the_64_of_a_frame_is_an_error() {
 
 /// What waits while nothing can be written is written when the exporter ends, if it can be then.
 #[test]
-fn the_end_writes_what_waited_for_a_file_that_can_be_written_again() {
+fn shutdown_writes_pending_events() {
     let steady = Arc::new(Steady::new());
     let (_folder, file) = recorded(&steady, 4);
     let mut tape = Tape::new(&steady, settings(&file));
@@ -272,7 +279,7 @@ fn the_end_writes_what_waited_for_a_file_that_can_be_written_again() {
 /// At the end each fabric is written to a file that is as it is known: what fails of one fabric costs
 /// the others nothing.
 #[test]
-fn the_end_of_one_fabric_that_fails_costs_no_other_its_own() {
+fn failed_shutdown_write_does_not_affect_other_fabrics() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 2);
     let mut tape = Tape::new(&steady, settings(&file));
@@ -302,7 +309,7 @@ fn the_end_of_one_fabric_that_fails_costs_no_other_its_own() {
 
 /// Frames of a copy keep their numbers, and none gets the number of another fabric's.
 #[test]
-fn a_copy_of_two_fabrics_has_both() {
+fn copy_has_all_fabrics() {
     let steady = Arc::new(Steady::new());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
@@ -326,7 +333,7 @@ fn a_copy_of_two_fabrics_has_both() {
 
 /// A sweep that is dropped is gone with all of its rows, or is there with all of them.
 #[test]
-fn a_reader_never_sees_half_of_a_sweep_that_is_dropped() {
+fn sweeps_are_dropped_atomically() {
     let steady = Arc::new(Steady::new());
     let (_folder, file) = recorded(&steady, 300);
     let rows = || {
@@ -375,7 +382,7 @@ fn locks(file: &Path) -> usize {
 /// A page reads the file while the recorder opens it anew after an error. Without the reader's lock
 /// another program could delete the write-ahead log in use.
 #[test]
-fn a_file_that_is_opened_anew_stays_locked_for_its_readers() {
+fn reopened_file_keeps_its_posix_locks() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 3);
     let mut tape = Tape::new(&steady, settings(&file));
@@ -401,7 +408,7 @@ fn a_file_that_is_opened_anew_stays_locked_for_its_readers() {
 
 /// What a kill between two renames leaves, or an operator who takes the file and not its log.
 #[test]
-fn a_log_without_its_file_is_set_aside_and_not_deleted() {
+fn wal_without_file_is_set_aside() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 3);
     let log = folder.path().join("history.db-wal");
@@ -432,7 +439,7 @@ fn fifo(path: &Path) {
 }
 
 #[test]
-fn a_file_that_is_no_regular_file_is_an_error_at_the_start() {
+fn irregular_history_file_is_a_startup_error() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     fifo(&place("fifo"));
@@ -460,7 +467,7 @@ fn a_file_that_is_no_regular_file_is_an_error_at_the_start() {
 }
 
 #[test]
-fn a_lock_that_is_no_regular_file_is_an_error_at_the_start() {
+fn irregular_lock_file_is_a_startup_error() {
     let folder = tempfile::tempdir().unwrap();
     let lock = |name: &str| folder.path().join(format!("{name}.db.lock"));
     fifo(&lock("fifo"));
@@ -476,7 +483,7 @@ fn a_lock_that_is_no_regular_file_is_an_error_at_the_start() {
 }
 
 #[test]
-fn a_file_that_is_no_history_is_said_to_be_none() {
+fn foreign_file_is_refused() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 3);
     std::fs::write(folder.path().join("notes.txt"), "What happened on Tuesday.\n".repeat(500))

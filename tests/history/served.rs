@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use exporter_web::{Limits, Security, Server};
-use fabric_exporter::history_sources::Api;
+use fabric_exporter::history_client::HistoryClient;
 use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::remote::Access;
@@ -98,7 +98,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn a_copy_over_http_leaves_all_other_files_alone() {
+fn http_copy_touches_no_other_file() {
     let (folder, file) = recorded();
     for name in [
         "history.db.copy",
@@ -139,7 +139,7 @@ fn fill(file: &Path) -> Window {
 }
 
 #[test]
-fn events_are_served_page_by_page() {
+fn events_are_served_in_pages() {
     let (_folder, file) = recorded();
     let window = fill(&file);
     let reader = Reader::open(&file).unwrap();
@@ -172,12 +172,13 @@ fn events_are_served_page_by_page() {
         assert_eq!((answer.status, answer.text().trim_end()), (400, says));
     }
     // A client that wants all of them follows the pages.
-    let api = Api::new(&format!("http://{}", served.address), &Access::default()).unwrap();
+    let api =
+        HistoryClient::new(&format!("http://{}", served.address), &Access::default()).unwrap();
     assert!(api.events(&EventFilter::all(window)).unwrap() == all);
 }
 
 #[test]
-fn a_course_has_so_many_readings_at_most() {
+fn series_beyond_the_reading_limit_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     Taped::new("", &file).run_to(minutes(3));
@@ -218,7 +219,7 @@ fn times_open(file: &Path) -> usize {
 const SEATS: usize = 4;
 
 #[test]
-fn a_client_that_is_gone_keeps_no_seat() {
+fn disconnected_client_releases_its_slot() {
     let (_folder, file) = recorded();
     never_ends(&file);
     let served = Served::new(&file, Limits::default());
@@ -237,7 +238,7 @@ fn a_client_that_is_gone_keeps_no_seat() {
 }
 
 #[test]
-fn an_answer_that_takes_too_long_keeps_no_seat() {
+fn timed_out_answer_releases_its_slot() {
     let (_folder, file) = recorded();
     never_ends(&file);
     let limits = Limits { handler_timeout: Duration::from_secs(1), ..Limits::default() };

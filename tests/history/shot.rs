@@ -47,11 +47,11 @@ fn file(folder: &Path, number: u64) -> PathBuf {
 
 /// The arguments by which this test binary becomes a recorder.
 pub const RECORD: &[&str] =
-    &["shot::a_recorder_that_says_what_it_does", "--exact", "--ignored", "--nocapture"];
+    &["shot::recorder_logs_each_sweep", "--exact", "--ignored", "--nocapture"];
 
 #[test]
 #[ignore = "a part of those who kill it"]
-fn a_recorder_that_says_what_it_does() {
+fn recorder_logs_each_sweep() {
     let (Some(folder), Ok(way)) = (std::env::var_os(FOLDER), std::env::var(WAY)) else { return };
     let way = WAYS.into_iter().find(|it| format!("{it:?}") == way).unwrap();
     let (folder, steady) = (PathBuf::from(folder), Arc::new(Steady::new()));
@@ -199,7 +199,7 @@ pub fn kills_beside(seed: u64, times: u64, beside: &mut dyn FnMut(&Path)) {
 }
 
 #[test]
-fn a_file_is_whole_after_two_hundred_kills() {
+fn file_is_valid_after_two_hundred_kills() {
     let now = wall(Duration::ZERO).elapsed().unwrap().as_micros();
     let seed = std::env::var("HISTORY_TEST_SEED").map_or(now as u64, |seed| seed.parse().unwrap());
     println!("HISTORY_TEST_SEED={seed}");

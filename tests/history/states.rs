@@ -32,7 +32,7 @@ fn cables<'a>(then: &'a FabricState, name: &str, port: u8) -> Vec<&'a Cable> {
 }
 
 #[test]
-fn the_fabric_is_told_as_it_was() {
+fn past_fabric_state_is_exact() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);
@@ -77,7 +77,7 @@ fn the_fabric_is_told_as_it_was() {
 }
 
 #[test]
-fn a_cable_that_was_moved_is_told_with_both_of_its_spans() {
+fn moved_cable_has_both_presences() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);
@@ -107,7 +107,7 @@ fn a_cable_that_was_moved_is_told_with_both_of_its_spans() {
 
 /// Whoever records next begins with how everything is then.
 #[test]
-fn a_restart_leaves_no_hole() {
+fn restart_leaves_no_gap_in_presences() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Event;
 use fabric_history::source::SeriesDetail;
 use fabric_history::{Reader, Source};
@@ -89,7 +89,7 @@ fn is_told(event: &Event, fault: &Fault) -> bool {
 }
 
 #[test]
-fn each_fault_is_told_with_its_time_and_nothing_else_is() {
+fn each_fault_is_one_event_with_its_time() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let entries: Vec<&str> = FAULTS.iter().map(|fault| fault.entry).collect();
@@ -140,14 +140,14 @@ fn each_fault_is_told_with_its_time_and_nothing_else_is() {
     }
     // Every sweep had traffic, and is there.
     let reader = Reader::open(&file).unwrap();
-    let (frames, torn, _) = reader.frames(Tier::Busy).unwrap();
+    let (frames, torn, _) = reader.frames(RecordKind::TrafficDeltas).unwrap();
     assert_eq!((frames as u64, torn), (sweeps - 1, 0), "the first sweep is what others grow from");
     assert_eq!((taped.account.missed(), taped.account.errors()), (0, 0));
 }
 
 /// What counters grew by in the history, summed up, is what they grew by.
 #[test]
-fn what_counters_grew_by_adds_up() {
+fn counter_steps_add_up() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let story = "timeline:\n- bad-cable: {at: 3m, into: \"leaf-0-1[9]\", ratio: 1e-9}\n\
@@ -179,14 +179,14 @@ fn what_counters_grew_by_adds_up() {
 }
 
 #[test]
-fn nothing_happens_on_a_quiet_fabric() {
+fn quiet_fabric_has_no_events() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new("about: traffic, and nothing else", &file);
     taped.run_to(minutes(180));
     let events = Reader::open(&file)
         .unwrap()
-        .events(&fabric_history::source::Wanted::all(always()))
+        .events(&fabric_history::source::EventFilter::all(always()))
         .unwrap();
     let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
     assert_eq!(kinds, ["exporter_start"], "{events:?}");
@@ -194,7 +194,7 @@ fn nothing_happens_on_a_quiet_fabric() {
 
 /// A recorder that was behind says how much it missed, and what was counted meanwhile is there.
 #[test]
-fn sweeps_that_were_missed_are_counted_and_not_lost() {
+fn missed_sweeps_are_counted_and_their_growth_kept() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut taped = Taped::new("timeline: [unplug: {at: 2m, link: \"leaf-0-0[9]\"}]", &file);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::history_sources::Api;
+use fabric_exporter::history_client::HistoryClient;
 use fabric_exporter::remote::Access;
 use fabric_history::history_query::{HistoryQuery, PATH};
 use fabric_history::model::Window;
@@ -35,7 +35,7 @@ fn path(question: &HistoryQuery) -> String {
 }
 
 #[test]
-fn an_exporter_answers_what_its_file_says() {
+fn api_answers_like_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
     std::fs::write(&story, STORY).unwrap();
@@ -81,7 +81,7 @@ fn an_exporter_answers_what_its_file_says() {
 
     // Whoever asks for it in the program gets the same values. In JSON they have milliseconds.
     let url = format!("http://{}/", exporter.address());
-    let api = Api::new(&url, &Access::default()).unwrap();
+    let api = HistoryClient::new(&url, &Access::default()).unwrap();
     for question in &questions {
         let (api, file) = (question.answer(&api), question.answer(&reader));
         assert_eq!(api.unwrap().unwrap(), file.unwrap().unwrap(), "{question:?}");
@@ -123,21 +123,22 @@ fn refusals(exporter: &Exporter) {
 }
 
 #[test]
-fn without_a_history_it_says_so() {
+fn exporter_without_history_says_so() {
     let mut exporter = Exporter::demo(&["--fabric.interval=1s", "--no-history"]);
     exporter.wait_ready();
     let answer = exporter.get(&format!("{PATH}/ports?called=x"), &[]);
     assert_eq!((answer.status, answer.text().lines().count()), (404, 1));
     assert!(answer.text().contains("--history.file"));
     let url = format!("http://{}", exporter.address());
-    let error = Api::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
+    let error =
+        HistoryClient::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
     assert!(error.contains("nothing is recorded here"), "{error}");
     assert!(exporter.stop().success());
 }
 
 /// A demo records for its pages, and leaves nothing behind.
 #[test]
-fn what_a_demo_records_goes_with_it() {
+fn demo_removes_its_history() {
     let folder = tempfile::tempdir().unwrap();
     let files = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let mut command = Command::new(program());
@@ -154,7 +155,7 @@ fn what_a_demo_records_goes_with_it() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_of() {
+fn unreadable_file_is_a_503_with_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let recorded = format!("--history.file={}", file.display());
@@ -165,7 +166,8 @@ fn a_file_that_cannot_be_read_is_told_of() {
     let answer = exporter.get(&format!("{PATH}/ports?called=x"), &[]);
     assert_eq!((answer.status, answer.text().lines().count()), (503, 1), "{}", answer.text());
     let url = format!("http://{}", exporter.address());
-    let error = Api::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
+    let error =
+        HistoryClient::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
     assert!(error.starts_with(&url) && error.contains("cannot find it"), "{error}");
     std::fs::rename(gone, &file).unwrap();
     assert!(exporter.stop().success());

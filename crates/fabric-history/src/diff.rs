@@ -7,8 +7,8 @@ use serde::Serialize;
 use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
 
-use super::model::{Cable, ErrorDelta, Port, Sum, FabricState, Window};
-use super::source::{SourceError, Source, EventFilter};
+use super::model::{Cable, ErrorDelta, FabricState, Port, Sum, Window};
+use super::source::{EventFilter, Source, SourceError};
 
 /// What moved on a cable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -93,7 +93,7 @@ pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, Sou
             continue;
         };
         let diff = entry(&mut links, [port.clone(), peer]);
-        let end = diff.ends.iter().position(|end| end.is(&port)).unwrap_or_default();
+        let end = diff.ends.iter().position(|end| end.is_same(&port)).unwrap_or_default();
         if let Some(errors) = diff.errors.get_mut(end) {
             *errors = sums;
         }
@@ -107,7 +107,8 @@ pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, Sou
         *entry(&mut links, ends).events.entry(event.kind.clone()).or_default() += 1;
     }
     // What was not known of the one moment says nothing about what came and went.
-    let knows = |fabrics: &[FabricState], name: &str| fabrics.iter().any(|then| then.fabric == name);
+    let knows =
+        |fabrics: &[FabricState], name: &str| fabrics.iter().any(|then| then.fabric == name);
     let ids: BTreeSet<Key> = cables.iter().flat_map(BTreeMap::keys).cloned().collect();
     for id in ids {
         let [was, is] = cables.each_mut().map(|cables| cables.remove(&id));

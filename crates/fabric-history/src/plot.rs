@@ -110,7 +110,8 @@ fn drawn(lane: &Lane, top: f64) -> Markup {
 
 fn mark(event: &Event, window: Window, bottom: f64, clock: &Clock) -> Markup {
     let x = rounded(place(event.at, window));
-    let is_good = [EventKind::LinkUp, EventKind::ExpectedLoss].iter().any(|kind| kind.label() == event.kind);
+    let is_good =
+        [EventKind::LinkUp, EventKind::ExpectedLoss].iter().any(|kind| kind.label() == event.kind);
     let class = if is_good { "mark good" } else { "mark" };
     html! {
         g class=(class) {

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use fabric_history::clock::Clock;
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::time::millis;
 use fabric_history::model::{Event, Port, Series, Window};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
@@ -77,7 +77,7 @@ pub(super) fn link(
     let named: Vec<End> = ports.iter().map(Port::end).collect();
     for cable in source.cables(&named, window).map_err(unreadable)? {
         for end in cable.ends {
-            if !ports.iter().any(|known| known.is(&end)) {
+            if !ports.iter().any(|known| known.is_same(&end)) {
                 ports.push(end);
             }
         }
@@ -149,9 +149,9 @@ impl Timeline {
     /// The courses of a port's counters, a line each: errors first.
     fn courses(&self, port: &Port, out: &mut impl Write) -> std::io::Result<()> {
         writeln!(out, "{}  {}", tame(&port.label()), port.guid)?;
-        let mut of: Vec<&Series> = self.series.iter().filter(|of| of.port.is(port)).collect();
-        of.sort_by_key(|of| (Tier::of(of.counter) as u8, of.counter));
-        if !of.iter().any(|of| Tier::of(of.counter) == Tier::Rare) {
+        let mut of: Vec<&Series> = self.series.iter().filter(|of| of.port.is_same(port)).collect();
+        of.sort_by_key(|of| (RecordKind::of(of.counter) as u8, of.counter));
+        if !of.iter().any(|of| RecordKind::of(of.counter) == RecordKind::ErrorDeltas) {
             writeln!(out, "  no errors")?;
         }
         let wide = of.iter().map(|of| of.counter.row().metric.len()).max().unwrap_or(0);
@@ -165,7 +165,7 @@ impl Timeline {
 
     /// What each port's errors grew by from sweep to sweep.
     fn readings(&self) -> Vec<(SystemTime, String, String)> {
-        let rare = |counter: Counter| Tier::of(counter) == Tier::Rare;
+        let rare = |counter: Counter| RecordKind::of(counter) == RecordKind::ErrorDeltas;
         let mut by: BTreeMap<(SystemTime, &Port), Vec<String>> = BTreeMap::new();
         for of in self.series.iter().filter(|of| rare(of.counter)) {
             for step in &of.steps {

@@ -102,7 +102,7 @@ fn asked_for(
     reader: &Reader,
     asked: &Asked,
 ) -> rusqlite::Result<std::collections::HashMap<u32, super::model::Port>> {
-    let places = reader.places("", [])?.into_iter();
-    let places = places.filter(|place| asked.has(place.port.end()));
-    Ok(places.map(|place| (place.id, place.port)).collect())
+    let ports = reader.sql().all_ports()?.into_iter();
+    let ports = ports.filter(|row| asked.has(row.port.end()));
+    Ok(ports.map(|row| (row.id, row.port)).collect())
 }

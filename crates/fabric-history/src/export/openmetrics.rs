@@ -6,12 +6,12 @@
 use std::io::Write;
 use std::ops::Range;
 
-use crate::file::growth::Swept;
-use crate::file::ledger::TotalsTable;
 use crate::file::reader::Reader;
-use crate::file::stretch::Stretch;
-use crate::file::tier::part_of;
-use crate::file::timeline::{Led, Timeline};
+use crate::file::record_kind::part_of;
+use crate::file::segment_range::{CounterGrowth, SegmentRange, SweepRange, SweepTimes, totals_at};
+use crate::file::sql::CablePresence;
+use crate::file::timeline::Timeline;
+use crate::file::totals::TotalsTable;
 use exposition::{Format, Header, Labels, Samples};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_header};
 use ib_fabric::topology::{End, LinkId};
@@ -41,10 +41,10 @@ pub struct Written {
 struct Lived {
     name: String,
     /// Those that are told.
-    sweeps: Vec<Swept>,
+    sweeps: Vec<SweepTimes>,
     /// The ends of the lines of each: its time.
     times: Vec<String>,
-    stretch: Stretch,
+    range: SegmentRange,
     timeline: Timeline,
     /// What counters had come to in the end.
     ledger: TotalsTable,
@@ -66,7 +66,7 @@ pub fn openmetrics(
     asked: &Asked,
     out: &mut dyn Write,
 ) -> Result<Written, ExportError> {
-    reader.at_once(|| {
+    reader.in_one_transaction(|| {
         let failed = |error| ExportError::from(reader.failed()(error));
         let fabrics = lived(reader, asked).map_err(failed)?;
         let sweeps = fabrics.iter().map(|fabric| fabric.sweeps.len()).sum();
@@ -95,31 +95,32 @@ pub fn openmetrics(
 
 fn lived(reader: &Reader, asked: &Asked) -> rusqlite::Result<Vec<Lived>> {
     let mut all = Vec::new();
-    for (fabric, name) in reader.fabric_ids()? {
-        let Some(reach) = reader.reach(fabric, asked.window)? else { continue };
-        let mut sweeps = reader.swept(fabric, asked.window)?;
+    let sql = reader.sql();
+    for (fabric, name) in sql.fabrics()? {
+        let Some(all_sweeps) = SweepRange::read(sql, fabric, asked.window)? else { continue };
+        let mut sweeps = SweepTimes::read(sql, fabric, asked.window)?;
         if let Some(step) = asked.step {
             let step = i64::try_from(step.as_micros()).unwrap_or(i64::MAX).max(1);
             sweeps.dedup_by_key(|sweep| sweep.ended / step);
         }
         let Some(first) = sweeps.first() else { continue };
-        let stretch = reader.stretch(fabric, first.began, reach.last, false)?;
-        let timeline = reader.timeline(fabric, &sweeps)?;
-        let ledger = reader.totals_at(fabric, reach.last)?;
-        let time = |sweep: &Swept| {
+        let range = SegmentRange::read(sql, fabric, first.began, all_sweeps.last, false)?;
+        let timeline = Timeline::read(sql, fabric, &sweeps)?;
+        let ledger = totals_at(sql, reader.counter_ids(), fabric, all_sweeps.last)?;
+        let time = |sweep: &SweepTimes| {
             let millis = sweep.ended / 1_000;
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
         };
         let times = sweeps.iter().map(time).collect();
-        all.push(Lived { name, sweeps, times, stretch, timeline, ledger });
+        all.push(Lived { name, sweeps, times, range, timeline, ledger });
     }
     Ok(all)
 }
 
 impl Lived {
     fn end(&self, port: u32) -> Option<End> {
-        let port = self.timeline.ports.get(&port)?;
-        Some((self.timeline.nodes.get(&port.node)?.guid, port.number))
+        let (node, number) = self.timeline.ports.get(&port)?;
+        Some((self.timeline.nodes.get(node)?.guid, *number))
     }
 
     /// The ports that are told of, by their numbers in the file.
@@ -177,11 +178,17 @@ impl Lived {
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
                 continue;
             };
-            let growth = reader
-                .growth(&self.stretch, row.counter, *first..last + 1, &self.sweeps)
-                .map_err(reader.failed())?;
+            let growth = CounterGrowth::read(
+                reader.sql(),
+                reader.counter_ids(),
+                &self.range,
+                row.counter,
+                *first..last + 1,
+                &self.sweeps,
+            )
+            .map_err(reader.failed())?;
             for (port, end) in known {
-                let Some(place) = self.timeline.ports.get(&port) else { continue };
+                let Some((node, _)) = self.timeline.ports.get(&port) else { continue };
                 let Some(of) = self.end(port) else { continue };
                 let totals = growth.totals(port, end);
                 let told = self.sweeps.iter().zip(&self.times).zip(totals);
@@ -189,7 +196,7 @@ impl Lived {
                     &self.port_labels(of),
                     told.filter_map(|((sweep, time), total)| {
                         // What error correction mends is asked where there was a link before.
-                        let is_read = self.timeline.is_read(place.node, sweep.began)
+                        let is_read = self.timeline.is_up(*node, sweep.began) == Some(true)
                             && (!of_link || self.timeline.had_link(port, sweep.began));
                         Some((scaled(total.filter(|_| is_read)?, row.scale), time))
                     }),
@@ -202,23 +209,23 @@ impl Lived {
     fn port_info(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
         for port in self.ports(asked) {
-            let Some(place) = timeline.ports.get(&port) else { continue };
-            let (Some(node), Some(end)) = (timeline.nodes.get(&place.node), self.end(port)) else {
+            let Some((node_id, _)) = timeline.ports.get(&port) else { continue };
+            let (Some(node), Some(end)) = (timeline.nodes.get(node_id), self.end(port)) else {
                 continue;
             };
             // A switch's port 0 is told of where it is an endpoint of its own, with counters.
-            if place.number == 0 && self.ledger.find(port).is_none() {
+            if end.1 == 0 && self.ledger.find(port).is_none() {
                 continue;
             }
             let mut told: Vec<(ChangingLabels<'_>, Vec<usize>)> = Vec::new();
             for (at, sweep) in self.sweeps.iter().enumerate() {
                 let began = sweep.began;
-                if timeline.is_up(place.node, began) != Some(true) {
+                if timeline.is_up(*node_id, began) != Some(true) {
                     continue;
                 }
                 let peer = timeline.cable(port, began).and_then(|cable| {
                     let other = cable.other(port);
-                    let node = timeline.nodes.get(&timeline.ports.get(&other)?.node)?;
+                    let node = timeline.nodes.get(&timeline.ports.get(&other)?.0)?;
                     Some((self.end(other)?, node.name(began)))
                 });
                 let runs = timeline.port(port, began).runs();
@@ -241,8 +248,8 @@ impl Lived {
     }
 
     /// The cables that are told of: their ids, and when they were there.
-    fn cables(&self, asked: &Asked) -> Vec<([u32; 2], [End; 2], Vec<&Led>)> {
-        let mut cables: Vec<&Led> = self.timeline.cables.iter().collect();
+    fn cables(&self, asked: &Asked) -> Vec<([u32; 2], [End; 2], Vec<&CablePresence>)> {
+        let mut cables: Vec<&CablePresence> = self.timeline.cables.iter().collect();
         cables.sort_by_key(|cable| cable.ends);
         let all = cables.chunk_by(|a, b| a.ends == b.ends).filter_map(|same| {
             let ends = same.first()?.ends;
@@ -263,12 +270,12 @@ impl Lived {
     fn link_info(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
         for (ids, ends, there) in self.cables(asked) {
-            let nodes = ids.map(|port| timeline.nodes.get(&timeline.ports.get(&port)?.node));
+            let nodes = ids.map(|port| timeline.nodes.get(&timeline.ports.get(&port)?.0));
             let [Some(low), Some(high)] = nodes else { continue };
             let mut told: Vec<(ChangingLabels<'_>, Vec<usize>)> = Vec::new();
             for (at, sweep) in self.sweeps.iter().enumerate() {
                 let began = sweep.began;
-                if there.iter().any(|cable| cable.is_there(began)) {
+                if there.iter().any(|cable| cable.is_present(began)) {
                     let names = [low, high].map(|node| node.name(began));
                     let runs = timeline.port(ids[0], began).runs();
                     add(&mut told, ChangingLabels { names, peer: None, runs }, at);
@@ -294,7 +301,7 @@ impl Lived {
     fn link_up(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
         for (ids, ends, there) in self.cables(asked) {
             let told = self.sweeps.iter().zip(&self.times).filter_map(|(sweep, time)| {
-                there.iter().find(|cable| cable.is_there(sweep.began))?;
+                there.iter().find(|cable| cable.is_present(sweep.began))?;
                 Some((self.timeline.port(ids[0], sweep.began).up()?.into(), time))
             });
             lines.series(&self.link_labels(ends), told)?;

@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use crate::file::reader::Reader;
-use crate::file::rows::between;
-use crate::file::tier::Tier;
+use crate::file::record_kind::RecordKind;
+use crate::file::segment_range::{SegmentRange, SweepRange};
+use crate::file::walk::reading_times;
 use crate::model::Event;
 use crate::source::EventFilter;
 
@@ -43,7 +44,7 @@ pub fn counters(
     out: Box<dyn Write + Send + '_>,
 ) -> Result<u64, ExportError> {
     let mut table = begun(form, COUNTERS, out)?;
-    let rows = reader.at_once(|| readings(reader, asked, &mut *table))?;
+    let rows = reader.in_one_transaction(|| readings(reader, asked, &mut *table))?;
     table.finish()?;
     Ok(rows)
 }
@@ -52,18 +53,20 @@ fn readings(reader: &Reader, asked: &Asked, table: &mut dyn Table) -> Result<u64
     let failed = |error| ExportError::from(reader.failed()(error));
     let ports = asked_for(reader, asked).map_err(failed)?;
     let mut rows = 0;
-    for (fabric, name) in reader.fabric_ids().map_err(failed)? {
-        let Some(reach) = reader.reach(fabric, asked.window).map_err(failed)? else { continue };
-        let before = reach.first.saturating_sub(1);
-        let stretch = reader.stretch(fabric, before, reach.last, false).map_err(failed)?;
-        for tier in [Tier::Rare, Tier::Busy] {
+    let sql = reader.sql();
+    for (fabric, name) in sql.fabrics().map_err(failed)? {
+        let sweeps = SweepRange::read(sql, fabric, asked.window).map_err(failed)?;
+        let Some(SweepRange { first, last }) = sweeps else { continue };
+        let before = first.saturating_sub(1);
+        let range = SegmentRange::read(sql, fabric, before, last, false).map_err(failed)?;
+        for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
             let mut done = Ok(());
-            let walked = reader.walk(&stretch, tier, None, &mut |span, frame, entry| {
-                let (from, to) = between(span, entry);
+            let visited = range.visit(sql, kind, None, &mut |span, frame, entry| {
+                let (from, to) = reading_times(span, entry);
                 let Some(port) = ports.get(&entry.port).filter(|_| asked.window.has(to)) else {
                     return;
                 };
-                for (counter, by) in reader.values(frame, entry) {
+                for (counter, by) in reader.counter_ids().values(frame, entry) {
                     if done.is_err() {
                         return;
                     }
@@ -80,7 +83,7 @@ fn readings(reader: &Reader, asked: &Asked, table: &mut dyn Table) -> Result<u64
                     rows += 1;
                 }
             });
-            walked.map_err(failed)?;
+            visited.map_err(failed)?;
             done?;
         }
     }
@@ -101,7 +104,7 @@ pub fn events(
         ..EventFilter::all(asked.window)
     };
     let mut rows = 0;
-    reader.tell(&wanted, &mut |told| {
+    reader.visit_events(&wanted, &mut |told| {
         rows += 1;
         event(&told, &mut *table)
     })?;

@@ -1,10 +1,10 @@
-//! A copy of a window in a file of its own: a history like any other, told from to wherever it is taken.
+//! Copies of a window, as a history in a file of its own.
 //!
-//! It is read in one transaction, so that it is of one moment, and nobody who writes waits for it. Rows
-//! are copied as they are, so that what is damaged stays so and is told of; hours that are digested are
-//! copied whole. Totals are written as they were with the last sweep.
+//! A copy is read in one transaction, so that it is of one moment, and writers do not wait for it. Rows are
+//! copied as they are: damaged ones stay damaged, and are counted as such. Digested hours are copied as a
+//! whole. Totals are written as they were at the last sweep.
 //!
-//! A copy is written to a file with a random name, which is created and never opened over another one.
+//! A copy is written to a file with a random name, which is created and never replaces another one.
 //! Nothing else in its folder is removed, written or renamed.
 
 use std::fs::{File, Permissions};
@@ -21,11 +21,13 @@ use crate::{HistoryError, micros_of};
 
 use super::frame::Frame;
 use super::reader::Reader;
-use super::stretch::Reach;
-use super::tier::{Tier, part_of};
+use super::record_kind::{RecordKind, part_of};
+use super::segment_range::{SweepRange, totals_at};
+use super::sql::marks;
+use super::state_at::{NODES, PORTS};
 use super::{free, schema};
 
-/// What stands in the catalog, which is copied whole: names take little room.
+/// The tables of the catalog with their columns. They are copied as a whole: names take little room.
 const CATALOG: [(&str, &str); 7] = [
     ("fabrics", "id, name"),
     ("counters", "id, name"),
@@ -36,10 +38,10 @@ const CATALOG: [(&str, &str); 7] = [
     ("befores", "port, counter, count"),
 ];
 
-/// After so many rows it is looked whether there is room for more: of 60,000 ports' traffic that is 6 MB.
-const LOOK_EVERY: usize = 256;
+/// After so many rows free space is checked: of 60,000 ports' traffic that is 6 MB.
+const CHECK_EVERY: usize = 256;
 
-/// How the names of files begin that are written and not whole yet.
+/// The prefix of files that are not complete yet.
 const PREFIX: &str = ".fabric-exporter-copy-";
 
 /// What was copied.
@@ -53,7 +55,7 @@ pub struct Dumped {
     pub events: usize,
 }
 
-/// What becomes of a file that has the name of the copy already.
+/// What to do with a file that has the name of the copy already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and the copy fails.
@@ -62,21 +64,21 @@ pub enum Existing {
     Replace,
 }
 
-/// A copy in the making.
+/// A copy that is being written.
 struct Copy<'a> {
     from: &'a Connection,
     source: &'a Path,
     to: Connection,
-    /// What errors name: the file that the copy becomes, or the folder of one without a name.
+    /// The path in errors: of the copy, or of the folder of one without a name.
     place: PathBuf,
-    /// The name under which it was created.
+    /// Its path when it was created.
     empty: PathBuf,
-    /// So many bytes stay free.
+    /// How many bytes of its disk have to stay free.
     least_free: u64,
 }
 
 impl Existing {
-    /// Gives a file that is written its name.
+    /// Renames a complete copy.
     pub fn give(self, written: NamedTempFile, name: &Path) -> Result<File, HistoryError> {
         let given = written.as_file().sync_all().and_then(|()| match self {
             Existing::Keep => Ok(written.persist_noclobber(name)?),
@@ -130,7 +132,7 @@ impl Reader {
         let to = Connection::open(empty);
         opened().map_err(unmade(place))?;
         let mut copy = Copy {
-            from: &self.db,
+            from: self.sql().0,
             source: self.path(),
             to: to.and_then(begun).map_err(unwritten(place))?,
             place: place.into(),
@@ -138,7 +140,7 @@ impl Reader {
             least_free,
         };
         copy.ensure_room()?;
-        let dumped = self.at_once(|| copy.all(self, window))?;
+        let dumped = self.in_one_transaction(|| copy.all(self, window))?;
         copy.to.execute_batch("COMMIT").map_err(unwritten(place))?;
         copy.to.close().map_err(|(_, error)| unwritten(place)(error))?;
         Ok(dumped)
@@ -161,13 +163,13 @@ fn folder_of(file: &Path) -> &Path {
 
 /// Makes an empty file a history, in a transaction that goes on.
 fn begun(mut db: Connection) -> rusqlite::Result<Connection> {
-    // It has no reader before it is complete, and an incomplete one is thrown away. With a journal SQLite would
+    // It has no reader before it is complete, and an incomplete one is discarded. With a journal SQLite would
     // refuse to write a file whose name is removed (SQLITE_READONLY_DBMOVED).
     db.pragma_update(None, "journal_mode", "OFF")?;
     db.pragma_update(None, "synchronous", "OFF")?;
-    // Before there is any table, or it is too late.
+    // It has to be set before there is any table.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    schema::migrate(&mut db)?;
+    schema::create(&mut db)?;
     db.execute_batch("BEGIN")?;
     Ok(db)
 }
@@ -192,39 +194,46 @@ impl Copy<'_> {
         let events = "id, at, fabric, kind, node, port, link, place, text, detail";
         dumped.events = self.rows("events", events, "WHERE at BETWEEN ?1 AND ?2", &between)?;
         let mut reached = Vec::new();
-        for (fabric, _) in reader.fabric_ids().map_err(reader.failed())? {
-            if let Some(reach) = reader.reach(fabric, window).map_err(reader.failed())? {
-                dumped.sweeps += self.fabric(fabric, reach)?;
-                reached.push((fabric, reach));
+        for (fabric, _) in reader.sql().fabrics().map_err(reader.failed())? {
+            let range = SweepRange::read(reader.sql(), fabric, window).map_err(reader.failed())?;
+            if let Some(range) = range {
+                dumped.sweeps += self.fabric(fabric, range)?;
+                reached.push((fabric, range.last));
             }
         }
-        // Totals get numbers after those of all frames that are copied with their own.
-        for (fabric, reach) in reached {
-            self.totals(reader, fabric, reach)?;
+        // Totals get ids after those of all frames that are copied with their own.
+        for (fabric, last) in reached {
+            self.totals(reader, fabric, last)?;
         }
         Ok(dumped)
     }
 
-    /// What a fabric counted, and how it was.
-    fn fabric(&self, fabric: i64, Reach { first, last }: Reach) -> Result<usize, HistoryError> {
+    /// Copies a fabric's sweeps, counters and states; returns how many sweeps.
+    fn fabric(
+        &self,
+        fabric: i64,
+        SweepRange { first, last }: SweepRange,
+    ) -> Result<usize, HistoryError> {
+        use RecordKind::{ErrorDeltas, FirstTotals, TrafficDeltas};
         let of: [Value; 3] = [fabric, first, last].map(Value::from);
-        // A file of version 1 is read by tables that number themselves.
-        let sweeps = self.copied(
+        let sweeps = self.rows(
             "sweeps",
             "id, fabric, since, began, ended",
-            "SELECT rowid, fabric, since, began, ended FROM sweeps
-             WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3",
+            "WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3",
             &of,
         )?;
         let frames = "id, fabric, tier, began, ended, data, part";
-        let counted = "WHERE tier IN (0, 1, 2) AND fabric = ?1 AND began BETWEEN ?2 AND ?3";
-        self.rows("frames", frames, counted, &of)?;
-        // How it was with the first sweep is told from the latest whole account before it.
-        for [whole, changes] in [[5, 4], [7, 6]] {
+        let counted = format!(
+            "WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}) AND fabric = ?1
+             AND began BETWEEN ?2 AND ?3"
+        );
+        self.rows("frames", frames, &counted, &of)?;
+        // The states of the first sweep are computed from the latest complete ones before it.
+        for [complete, changes] in [PORTS, NODES] {
             let states = format!(
-                "WHERE tier IN ({whole}, {changes}) AND fabric = ?1 AND began <= ?3
+                "WHERE tier IN ({complete}, {changes}) AND fabric = ?1 AND began <= ?3
                  AND began >= coalesce((SELECT max(began) FROM frames
-                     WHERE tier = {whole} AND fabric = ?1 AND began <= ?2), ?2)"
+                     WHERE tier = {complete} AND fabric = ?1 AND began <= ?2), ?2)"
             );
             self.rows("frames", frames, &states, &of)?;
         }
@@ -244,16 +253,17 @@ impl Copy<'_> {
         Ok(sweeps)
     }
 
-    /// What all counters had come to, after all else, for totals go on from there.
-    fn totals(&self, reader: &Reader, fabric: i64, reach: Reach) -> Result<(), HistoryError> {
-        let ledger = reader.totals_at(fabric, reach.last).map_err(reader.failed())?;
+    /// Writes what all totals were, behind all other frames, so that totals go on from there.
+    fn totals(&self, reader: &Reader, fabric: i64, last: i64) -> Result<(), HistoryError> {
+        let table = totals_at(reader.sql(), reader.counter_ids(), fabric, last);
+        let table = table.map_err(reader.failed())?;
         let mut parts: Vec<Frame> = Vec::new();
-        for (port, totals) in ledger.of(fabric) {
+        for (port, totals) in table.of(fabric) {
             let part = part_of(port) as usize;
             if parts.len() <= part {
                 parts.resize_with(part + 1, Frame::default);
             }
-            let values = reader.numbers.in_order();
+            let values = reader.counter_ids().in_order();
             let values = values.filter_map(|(number, it)| Some((number, totals.get(it)?)));
             if let Some(frame) = parts.get_mut(part) {
                 frame.push(port, Duration::ZERO, values);
@@ -265,7 +275,7 @@ impl Copy<'_> {
                 doing: "pack what is in it",
                 error,
             })?;
-            let values = params![fabric, Tier::All as u8, part as u32, reach.last, packed];
+            let values = params![fabric, RecordKind::AllTotals, part as u32, last, packed];
             self.to
                 .execute(
                     "INSERT INTO frames (id, fabric, tier, part, began, ended, data)
@@ -277,6 +287,7 @@ impl Copy<'_> {
         Ok(())
     }
 
+    /// Copies rows of a table as they are.
     fn rows(
         &self,
         table: &str,
@@ -284,22 +295,13 @@ impl Copy<'_> {
         which: &str,
         values: &[Value],
     ) -> Result<usize, HistoryError> {
-        self.copied(table, columns, &format!("SELECT {columns} FROM {table} {which}"), values)
-    }
-
-    fn copied(
-        &self,
-        table: &str,
-        columns: &str,
-        select: &str,
-        values: &[Value],
-    ) -> Result<usize, HistoryError> {
-        let mut read = self.from.prepare(select).map_err(self.unread())?;
+        let select = format!("SELECT {columns} FROM {table} {which}");
+        let mut read = self.from.prepare(&select).map_err(self.unread())?;
         let count = read.column_count();
-        let marks = super::reader::marks(count, "?");
+        let marks = marks(count, "?");
         let insert = format!("INSERT INTO {table} ({columns}) VALUES ({marks})");
         let mut write = self.to.prepare_cached(&insert).map_err(self.unwritten())?;
-        // Not all that is asked for needs all of the values.
+        // Not every statement has all of the parameters.
         let values = values.iter().take(read.parameter_count());
         let mut rows = read.query(params_from_iter(values)).map_err(self.unread())?;
         let mut copied = 0;
@@ -312,7 +314,7 @@ impl Copy<'_> {
             }
             write.raw_execute().map_err(self.unwritten())?;
             copied += 1;
-            if copied % LOOK_EVERY == 0 {
+            if copied % CHECK_EVERY == 0 {
                 self.ensure_room()?;
             }
         }

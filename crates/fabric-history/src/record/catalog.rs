@@ -12,7 +12,7 @@ use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
 use crate::event::About;
-use crate::file::numbers::{CounterIds, guid_bits, numbers};
+use crate::file::counter_ids::{CounterIds, guid_bits};
 use crate::{MOST_PORTS, OutOfIds};
 
 use super::course::Course;
@@ -85,7 +85,7 @@ fn give_numbers(db: &Connection) -> rusqlite::Result<CounterIds> {
     for row in TABLE {
         db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
     }
-    numbers(db)
+    CounterIds::read(db)
 }
 
 fn port_number(given: i64) -> rusqlite::Result<u32> {

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
 
-use crate::file::digest::{Digest, Span};
+use crate::file::digest::{Digest, SweepInterval};
 use crate::file::frame::{Entry, Frame};
-use crate::file::tier::{Tier, part_of};
+use crate::file::record_kind::{RecordKind, part_of};
 
 use super::grown::unpackable;
 use super::retention::LAST_WHOLE;
@@ -31,7 +31,7 @@ const MOST_BYTES: i64 = 1 << 20;
 #[derive(Clone, Copy)]
 struct Due {
     id: i64,
-    span: Span,
+    span: SweepInterval,
     ended: i64,
 }
 
@@ -67,7 +67,7 @@ fn due(db: &Connection, fabric: i64) -> rusqlite::Result<Vec<Due>> {
     let mut due: Vec<Due> = Vec::new();
     let mut bytes = 0;
     while let Some(row) = rows.next()? {
-        let span = Span { since: row.get(1)?, began: row.get(2)? };
+        let span = SweepInterval { since: row.get(1)?, began: row.get(2)? };
         let sweep = Due { id: row.get(0)?, span, ended: row.get(3)? };
         bytes += row.get::<_, i64>(4)?;
         if let Some(first) = due.first() {
@@ -99,7 +99,7 @@ fn digest(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<()> 
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
         .insert(params![fabric, base, began, ended, traffic, count, last.id])?;
-    for (tier, parts) in [(Tier::Rare, errors), (Tier::Busy, sums)] {
+    for (tier, parts) in [(RecordKind::ErrorDeltas, errors), (RecordKind::TrafficDeltas, sums)] {
         for (part, digest) in parts {
             let packed = digest.pack(base).map_err(unpackable)?;
             db.prepare_cached(
@@ -115,7 +115,7 @@ fn digest(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<()> 
 fn course(db: &Connection, fabric: i64, sweeps: &[Due]) -> rusqlite::Result<BTreeMap<u32, Digest>> {
     let mut parts: BTreeMap<u32, Digest> = BTreeMap::new();
     let mut read = Vec::new();
-    visit(db, fabric, Tier::Rare, sweeps, &mut |id, span, frame| {
+    visit(db, fabric, RecordKind::ErrorDeltas, sweeps, &mut |id, span, frame| {
         read.push(id);
         for entry in frame.entries() {
             let digest = parts.entry(part_of(entry.port)).or_default();
@@ -139,8 +139,8 @@ fn sums(
 ) -> rusqlite::Result<(Option<i64>, BTreeMap<u32, Digest>)> {
     let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
     let mut sums = Sums::default();
-    let mut first: Option<Span> = None;
-    visit(db, fabric, Tier::Busy, sweeps, &mut |_, span, frame| {
+    let mut first: Option<SweepInterval> = None;
+    visit(db, fabric, RecordKind::TrafficDeltas, sweeps, &mut |_, span, frame| {
         // What was dropped for want of room is not in the sum.
         first.get_or_insert(span);
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
@@ -150,13 +150,13 @@ fn sums(
     let (began, ended) = sweeps.last().map_or((0, 0), |last| (last.span.began, last.ended));
     // A port of which the last sweep says nothing was read in one before, which may have taken longer.
     let longest = u32::try_from((ended - began).max(0) / 1000).unwrap_or(u32::MAX);
-    let span = Span { since: first.map_or(began, |first| first.since), began };
+    let span = SweepInterval { since: first.map_or(began, |first| first.since), began };
     let mut parts: BTreeMap<u32, Digest> = BTreeMap::new();
     for port in 0..sums.known.len() as u32 {
         let digest = parts.entry(part_of(port)).or_default();
         digest.begin(span);
         let (after, values) = sums.of(port);
-        digest.push(&Entry::of(port, after.min(longest)), values);
+        digest.push(&Entry::new(port, after.min(longest)), values);
     }
     parts.retain(|_, digest| !digest.is_empty());
     Ok((first.map(|first| first.began), parts))
@@ -201,13 +201,13 @@ impl Sums {
 }
 
 /// Takes a frame's id, its sweep, and what is in it.
-type See<'a> = dyn FnMut(i64, Span, &Frame) + 'a;
+type See<'a> = dyn FnMut(i64, SweepInterval, &Frame) + 'a;
 
 /// Goes through the frames of some sweeps that can be read, the earliest first.
 fn visit(
     db: &Connection,
     fabric: i64,
-    tier: Tier,
+    tier: RecordKind,
     sweeps: &[Due],
     see: &mut See<'_>,
 ) -> rusqlite::Result<()> {

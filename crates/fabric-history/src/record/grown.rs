@@ -4,8 +4,8 @@ use rusqlite::{Transaction, params};
 
 use crate::OutOfIds;
 use crate::file::frame::Frame;
-use crate::file::ledger::TotalsTable;
-use crate::file::tier::{Tier, part_of};
+use crate::file::record_kind::{RecordKind, part_of};
+use crate::file::totals::TotalsTable;
 use ib_fabric::Snapshot;
 use ib_mad::Counter;
 
@@ -57,7 +57,9 @@ impl Grown {
                 };
                 let (of, value) = match totals.get(counter) {
                     Some(last) if last == total => continue,
-                    Some(last) if last < total && Tier::of(counter) == Tier::Rare => {
+                    Some(last)
+                        if last < total && RecordKind::of(counter) == RecordKind::ErrorDeltas =>
+                    {
                         (&mut rare, total - last)
                     }
                     Some(last) if last < total => (&mut busy, total - last),
@@ -73,7 +75,7 @@ impl Grown {
                 && let Some(done) = grown.first.iter_mut().find(|it| it.entries().len() >= MANY)
             {
                 let part = done.entries().first().map(|entry| part_of(entry.port));
-                grown.any_first |= insert(db, sweep, Tier::First, part, done)?;
+                grown.any_first |= insert(db, sweep, RecordKind::FirstTotals, part, done)?;
                 *done = Frame::default();
             }
             rare.sort_unstable();
@@ -93,8 +95,11 @@ impl Grown {
 
     /// Writes it, and tells of how many tiers there was anything.
     pub fn write(&self, db: &Transaction<'_>, sweep: Sweep) -> rusqlite::Result<u64> {
-        let mut written = u64::from(insert(db, sweep, Tier::Rare, None, &self.rare)?);
-        let parts = [(Tier::First, &self.first, self.any_first), (Tier::Busy, &self.busy, false)];
+        let mut written = u64::from(insert(db, sweep, RecordKind::ErrorDeltas, None, &self.rare)?);
+        let parts = [
+            (RecordKind::FirstTotals, &self.first, self.any_first),
+            (RecordKind::TrafficDeltas, &self.busy, false),
+        ];
         for (tier, parts, mut any) in parts {
             for (part, frame) in (0..).zip(parts) {
                 any |= insert(db, sweep, tier, Some(part), frame)?;
@@ -109,7 +114,7 @@ impl Grown {
 pub fn insert(
     db: &Transaction<'_>,
     sweep: Sweep,
-    tier: Tier,
+    tier: RecordKind,
     part: Option<u32>,
     frame: &Frame,
 ) -> rusqlite::Result<bool> {

@@ -15,9 +15,9 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::HistoryError;
-use crate::event::{About, NewEvent, EventKind};
-use crate::file::whole;
-use crate::file::whole::Header;
+use crate::event::{About, EventKind, NewEvent};
+use crate::file::validate;
+use crate::file::validate::Header;
 use crate::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Board, Observation, Recording};
@@ -258,7 +258,12 @@ impl Recorder {
     pub fn end(&mut self, now: SystemTime) {
         for (fabric, mut watched) in std::mem::take(&mut self.fabrics) {
             let at = watched.last.map_or(now, |last| last.max(now));
-            watched.events.push(own(EventKind::ExporterStop, &fabric, "it was told to end".into(), at));
+            watched.events.push(own(
+                EventKind::ExporterStop,
+                &fabric,
+                "it was told to end".into(),
+                at,
+            ));
             let written = opened(&mut self.store, &mut self.header, &self.settings.file)
                 .and_then(|store| store.write(&fabric, &watched.events, None));
             match written {
@@ -330,7 +335,7 @@ impl Recorder {
             return;
         }
         self.counted = Some(Instant::now());
-        if let Ok(count) = whole::aside(&self.settings.file) {
+        if let Ok(count) = validate::aside(&self.settings.file) {
             self.account.count_set_aside(count as u64);
         }
     }

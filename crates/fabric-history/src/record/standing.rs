@@ -5,8 +5,8 @@ use std::time::Duration;
 use rusqlite::Transaction;
 
 use crate::file::frame::Frame;
+use crate::file::record_kind::RecordKind;
 use crate::file::state::State;
-use crate::file::tier::Tier;
 use ib_fabric::Snapshot;
 use ib_health::Findings;
 
@@ -63,9 +63,9 @@ impl Standing {
             change(&mut self.nodes, node, State::of_node(snapshot.is_up(index)), &mut nodes);
         }
         let tiers = if is_whole {
-            [(Tier::AllPorts, ports), (Tier::AllNodes, nodes)]
+            [(RecordKind::PortStates, ports), (RecordKind::NodeStates, nodes)]
         } else {
-            [(Tier::Ports, ports), (Tier::Nodes, nodes)]
+            [(RecordKind::PortChanges, ports), (RecordKind::NodeChanges, nodes)]
         };
         for (tier, frame) in &tiers {
             insert(db, sweep, *tier, None, frame)?;
@@ -81,6 +81,6 @@ fn change(known: &mut Vec<State>, number: u32, now: State, changes: &mut Frame) 
         known.resize(at + 1, State::default());
     }
     if let Some(known) = known.get_mut(at) {
-        changes.push_after(number, 0, now.since(std::mem::replace(known, now)));
+        changes.push_after(number, 0, now.changes_since(std::mem::replace(known, now)));
     }
 }

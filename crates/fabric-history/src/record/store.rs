@@ -11,14 +11,14 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::event::NewEvent;
+use crate::file::counter_ids::CounterIds;
 use crate::file::frame::Frame;
-use crate::file::ledger;
-use crate::file::ledger::TotalsTable;
-use crate::file::numbers::CounterIds;
-use crate::file::tier::{Tier, part_of};
-use crate::file::whole::Header;
+use crate::file::record_kind::{RecordKind, part_of};
+use crate::file::totals;
+use crate::file::totals::TotalsTable;
+use crate::file::validate::Header;
 use crate::file::{
-    BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, whole,
+    BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, validate,
 };
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
@@ -110,7 +110,7 @@ impl Store {
         is_over: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
-        let Some(what) = whole::fault(path, is_over)? else { return Ok(None) };
+        let Some(what) = validate::fault(path, is_over)? else { return Ok(None) };
         let error = HistoryError::Damaged { path: path.into(), what };
         set_aside(path, &error)?;
         Ok(Some(error))
@@ -135,20 +135,20 @@ impl Store {
             doing: "hold its lock",
             error,
         })?;
-        whole::ensure_format(path, header)?;
+        validate::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
         keep_log(&db, true).map_err(failed)?;
         // Before anything is changed: it may be another program's.
-        whole::version(&db, path)?;
+        validate::ensure_usable(&db, path)?;
         prepare(&mut db).map_err(failed)?;
-        schema::migrate(&mut db).map_err(failed)?;
-        if !whole::is_history(header) {
+        schema::create(&mut db).map_err(failed)?;
+        if !validate::is_history(header) {
             // All else says that it is one: only these bytes are damaged.
             db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
         }
         let catalog = Catalog::read(&db).map_err(failed)?;
-        let ledger = ledger::latest(&db, catalog.numbers()).map_err(failed)?;
+        let ledger = totals::latest(&db, catalog.numbers()).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
         let latest = latest(&db).map_err(failed)?;
         keep_log(&db, false).map_err(failed)?;
@@ -315,14 +315,14 @@ fn write_whole(
     let (mut whole, mut part, mut any) = (Frame::default(), 0, false);
     for (port, totals) in ledger.of(sweep.fabric) {
         if part_of(port) != part {
-            any |= insert(db, sweep, Tier::All, Some(part), &whole)?;
+            any |= insert(db, sweep, RecordKind::AllTotals, Some(part), &whole)?;
             (whole, part) = (Frame::default(), part_of(port));
         }
         let values = numbers.in_order();
         let values = values.filter_map(|(number, counter)| Some((number, totals.get(counter)?)));
         whole.push(port, Duration::ZERO, values);
     }
-    any |= insert(db, sweep, Tier::All, Some(part), &whole)?;
+    any |= insert(db, sweep, RecordKind::AllTotals, Some(part), &whole)?;
     if any || is_stale {
         // Those before are not needed any more.
         db.execute(
@@ -333,7 +333,11 @@ fn write_whole(
     Ok(any)
 }
 
-fn insert_event(db: &Transaction<'_>, places: &mut Places, event: &NewEvent) -> rusqlite::Result<()> {
+fn insert_event(
+    db: &Transaction<'_>,
+    places: &mut Places,
+    event: &NewEvent,
+) -> rusqlite::Result<()> {
     let (node, port, link) = places.about(db, event.about)?;
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::EventKind;
 use crate::course::Course;
-use crate::event::lengths_in;
-use crate::model::{Cable, ErrorDelta, Series, FabricState, Event, Window};
-use crate::source::{SourceError, SeriesDetail, Source};
+use crate::event::downtime_of;
+use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
+use crate::source::{SeriesDetail, Source, SourceError};
 use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
 use ib_health::verdict::Repair;
@@ -151,7 +151,8 @@ impl File<'_> {
             Some(cable) => cable.verdict.label(),
             None if knows_after => "gone",
             None => {
-                let told = self.of_kind(EventKind::Verdict).filter_map(|event| verdict(event, "to"));
+                let told =
+                    self.of_kind(EventKind::Verdict).filter_map(|event| verdict(event, "to"));
                 told.last().unwrap_or(Verdict::Unknown).label()
             }
         };
@@ -255,7 +256,7 @@ impl File<'_> {
             .events
             .iter()
             .filter(|it| kinds.contains(&&*it.kind) && apart(it.at) < Duration::from_secs(1));
-        of_it.find_map(|it| lengths_in(&it.detail))
+        of_it.find_map(|it| downtime_of(&it.detail))
     }
 
     /// When it was seen to go down, and when it was seen up again.

@@ -6,14 +6,14 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, NewEvent, EventKind};
+use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::host::{Place, PortTally, Tally};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::evidence;
 use ib_mad::Guid;
 use ib_mad::rate::{Speed, Width};
 use rdma_host::model::HostSnapshot;
-use rdma_host::model::event::EventKind;
+use rdma_host::model::event::EventKind as PortEventKind;
 
 /// What is remembered of all ports and devices.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Ports {
             let mut memory = PlaceMemory {
                 up: now.is_up(),
                 losses: now.losses,
-                fatals: now.of(EventKind::DeviceFatal).0,
+                fatals: now.of(PortEventKind::DeviceFatal).0,
                 rate,
             };
             if let Some(known) = known {
@@ -107,7 +107,7 @@ impl Teller<'_> {
         let wall = |moment| self.look.anchor.wall_of(moment);
         let lost = wall(tally.lost());
         // The port itself may have told when it came back; otherwise this look found it.
-        let told_up = tally.of(EventKind::PortActive).1.map(|told| told.moment);
+        let told_up = tally.of(PortEventKind::PortActive).1.map(|told| told.moment);
         let back = wall(told_up.filter(|at| *at > tally.lost()).unwrap_or(self.look.began));
         let seen = wall(self.look.began);
         if (was.up, is.up) == (Some(true), Some(false)) {
@@ -129,7 +129,7 @@ impl Teller<'_> {
     }
 
     fn fatal(&mut self, tally: &PortTally) {
-        let at = tally.of(EventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
+        let at = tally.of(PortEventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
         self.tell(EventKind::DeviceFatal, "the device or its driver goes away".into(), at);
     }
 }

@@ -10,7 +10,7 @@ use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::rate::Width;
-use rdma_host::model::event::{NewEvent as Told, EventKind};
+use rdma_host::model::event::{Event as Told, EventKind};
 use rdma_host::testing::{port, snapshot};
 
 fn moment(millis: u64) -> Moment {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::event::{About, NewEvent, EventKind, for_how_long, lengths};
+use crate::event::{About, EventKind, NewEvent, downtime_detail, downtime_text};
 use crate::model::time;
 use ib_fabric::topology::{Link, LinkId};
 use ib_health::outage::Loss;
@@ -62,7 +62,12 @@ impl Look<'_> {
         if let Some(up) = found.up {
             match memory.up.replace(up) {
                 Some(true) if !up => {
-                    tell(EventKind::LinkDown, "it carries nothing any more".into(), at, Value::Null);
+                    tell(
+                        EventKind::LinkDown,
+                        "it carries nothing any more".into(),
+                        at,
+                        Value::Null,
+                    );
                 }
                 Some(false) if up => {
                     tell(EventKind::LinkUp, "it carries traffic again".into(), at, Value::Null);
@@ -140,7 +145,7 @@ impl Look<'_> {
 
 /// A loss as an event: its kind, text and detail.
 fn lost(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (EventKind, String, Value) {
-    let mut detail = lengths(loss.down);
+    let mut detail = downtime_detail(loss.down);
     detail["losses"] = loss.times.into();
     if let Some(until) = loss.until {
         detail["up_again"] = time::text(wall(until)).into();
@@ -156,5 +161,5 @@ fn lost(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (EventKind, String,
             (EventKind::ExpectedLoss, format!("lost {often}: {}", why.label()))
         }
     };
-    (kind, text + &for_how_long(loss.down), detail)
+    (kind, text + &downtime_text(loss.down), detail)
 }

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, NewEvent, EventKind};
+use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::Observation;
 use ib_fabric::change;
 use ib_fabric::change::FabricChange;

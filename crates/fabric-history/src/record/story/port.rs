@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::event::{About, EventKind};
-use crate::file::tier::Tier;
+use crate::file::record_kind::RecordKind;
 use ib_fabric::PortIndex;
 use ib_health::congestion::GRACE;
 use ib_health::evidence;
@@ -144,7 +144,7 @@ impl Story {
 /// One bit a counter that is or was full. Those that grow all the time, or on a healthy fabric, are
 /// full sooner or later, and there is nothing to do about it.
 fn filled(counting: &Counting) -> u64 {
-    let rare = Counter::all().filter(|counter| Tier::of(*counter) == Tier::Rare);
+    let rare = Counter::all().filter(|counter| RecordKind::of(*counter) == RecordKind::ErrorDeltas);
     let rare = rare.filter(|counter| !counter.is_benign());
     let filled = rare.filter(|counter| counting.was_saturated(*counter));
     filled.fold(0, |mask, counter| mask | 1 << counter as usize)

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, NewEvent, EventKind};
+use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::{Collector, Observation};
 use ib_fabric::Snapshot;
 use ib_health::congestion::GRACE;
@@ -44,7 +44,9 @@ impl Whole {
                 let text = "nobody can be asked any more: what happens is not seen";
                 tell(EventKind::SweepFailed, text.into(), now);
             }
-            (true, false) => tell(EventKind::SweepBack, "the fabric can be asked again".into(), began),
+            (true, false) => {
+                tell(EventKind::SweepBack, "the fabric can be asked again".into(), began)
+            }
             _ => {}
         }
         let masters = seen.tally.mastership.changes();

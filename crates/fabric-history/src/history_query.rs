@@ -1,0 +1,368 @@
+//! The queries that a [`Source`](super::Source) answers, and their form as an HTTP address: the exporter's API
+//! reads them, and its client writes them.
+
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use crate::query::Query;
+use ib_fabric::topology::End;
+use ib_mad::Guid;
+
+use super::EventKind;
+use super::model::{Window, time};
+use super::page::{self, Page};
+use super::source::{EventFilter, PagedSource, SeriesDetail, SourceError};
+
+/// The path below which an exporter answers queries.
+pub const PATH: &str = "/api/v1/history";
+
+/// The path at which it returns a copy of a window.
+pub const DUMP: &str = "/api/v1/history/dump";
+
+/// A window as parameters of an address.
+pub fn window(window: Window) -> Vec<(&'static str, String)> {
+    vec![("from", rfc3339(window.from)), ("to", rfc3339(window.to))]
+}
+
+/// Reads what [`window`] has written.
+pub fn read_window(pairs: &[(String, String)]) -> Result<Window, String> {
+    Parameters { query: Query::new(pairs, &["from", "to"])? }.window()
+}
+
+/// How many ports a query may have: the readings of one in three hours, sweep by sweep, take 300 kB of
+/// memory. A node has no more ports.
+const MAX_PORTS: usize = 256;
+
+/// A query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistoryQuery {
+    /// [`Source::span`](super::Source::span).
+    Span,
+    /// [`Source::ports`](super::Source::ports).
+    Ports(String),
+    /// [`PagedSource::page`].
+    Events(EventFilter, Page),
+    /// [`Source::cables`](super::Source::cables).
+    Cables(Vec<End>, Window),
+    /// [`Source::error_deltas`](super::Source::error_deltas).
+    ErrorDeltas(Window),
+    /// [`Source::series`](super::Source::series).
+    Series(Vec<End>, SeriesDetail, Window),
+    /// [`Source::fabrics`](super::Source::fabrics).
+    Fabrics(SystemTime),
+    /// [`Source::coverage`](super::Source::coverage).
+    Coverage(Window),
+}
+
+/// The names of queries, and the parameters that each may have.
+pub const NAMES: [(&str, &[&str]); 8] = [
+    ("span", &[]),
+    ("ports", &["called"]),
+    ("events", &["from", "to", "kind", "node", "port", "limit", "after"]),
+    ("cables", &["from", "to", "port"]),
+    ("moved", &["from", "to"]),
+    ("series", &["from", "to", "port", "detail"]),
+    ("fabrics", &["at"]),
+    ("cover", &["from", "to"]),
+];
+
+/// Why an address is not a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InvalidQuery {
+    /// There is no query of this name.
+    Name(String),
+    /// Its parameters are invalid.
+    Parameters(String),
+}
+
+impl HistoryQuery {
+    /// Its name, with which its path ends.
+    pub fn name(&self) -> &'static str {
+        match self {
+            HistoryQuery::Span => "span",
+            HistoryQuery::Ports(_) => "ports",
+            HistoryQuery::Events(..) => "events",
+            HistoryQuery::Cables(..) => "cables",
+            HistoryQuery::ErrorDeltas(_) => "moved",
+            HistoryQuery::Series(..) => "series",
+            HistoryQuery::Fabrics(_) => "fabrics",
+            HistoryQuery::Coverage(_) => "cover",
+        }
+    }
+
+    /// Its parameters; lists repeat theirs.
+    pub fn pairs(&self) -> Vec<(&'static str, String)> {
+        let mut pairs = Vec::new();
+        let mut span = |window: &Window| {
+            pairs.extend(self::window(*window));
+        };
+        match self {
+            HistoryQuery::Span => {}
+            HistoryQuery::Ports(called) => pairs.push(("called", called.clone())),
+            HistoryQuery::Events(filter, page) => {
+                span(&filter.window);
+                pairs.extend(filter.kinds.iter().map(|kind| ("kind", kind.label().to_owned())));
+                pairs.extend(filter.nodes.iter().map(|guid| ("node", guid.to_string())));
+                pairs.extend(filter.ports.iter().map(port_pair));
+                pairs.push(("limit", page.limit.to_string()));
+                pairs.extend(page.after.map(|after| ("after", after.to_string())));
+            }
+            HistoryQuery::Cables(ports, window) => {
+                span(window);
+                pairs.extend(ports.iter().map(port_pair));
+            }
+            HistoryQuery::Series(ports, detail, window) => {
+                span(window);
+                pairs.extend(ports.iter().map(port_pair));
+                pairs.push(("detail", detail_label(*detail).to_owned()));
+            }
+            HistoryQuery::ErrorDeltas(window) | HistoryQuery::Coverage(window) => span(window),
+            HistoryQuery::Fabrics(at) => pairs.push(("at", rfc3339(*at))),
+        }
+        pairs
+    }
+
+    /// Reads what [`HistoryQuery::name`] and [`HistoryQuery::pairs`] have written.
+    pub fn read(name: &str, pairs: &[(String, String)]) -> Result<HistoryQuery, InvalidQuery> {
+        let Some((_, keys)) = NAMES.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+            let problem =
+                format!("no question is called {name:?}; there are: {}", known.join(", "));
+            return Err(InvalidQuery::Name(problem));
+        };
+        let parameters = Query::new(pairs, keys).map(|query| Parameters { query });
+        parameters.and_then(|parameters| parameters.parse(name)).map_err(InvalidQuery::Parameters)
+    }
+
+    /// A source's answer as JSON.
+    pub fn answer(
+        &self,
+        source: &dyn PagedSource,
+    ) -> Result<serde_json::Result<Vec<u8>>, SourceError> {
+        Ok(match self {
+            HistoryQuery::Span => serde_json::to_vec(&source.span()?),
+            HistoryQuery::Ports(called) => serde_json::to_vec(&source.ports(called)?),
+            HistoryQuery::Events(filter, page) => serde_json::to_vec(&source.page(filter, *page)?),
+            HistoryQuery::Cables(ports, window) => {
+                serde_json::to_vec(&source.cables(ports, *window)?)
+            }
+            HistoryQuery::ErrorDeltas(window) => serde_json::to_vec(&source.error_deltas(*window)?),
+            HistoryQuery::Series(ports, detail, window) => {
+                serde_json::to_vec(&source.series(ports, *detail, *window)?)
+            }
+            HistoryQuery::Fabrics(at) => serde_json::to_vec(&source.fabrics(*at)?),
+            HistoryQuery::Coverage(window) => serde_json::to_vec(&source.coverage(*window)?),
+        })
+    }
+}
+
+/// The parameters of an address.
+struct Parameters<'a> {
+    query: Query<'a>,
+}
+
+impl Parameters<'_> {
+    fn parse(&self, name: &str) -> Result<HistoryQuery, String> {
+        let query = &self.query;
+        Ok(match name {
+            "span" => HistoryQuery::Span,
+            "ports" => HistoryQuery::Ports(query.required("called")?.to_owned()),
+            "events" => {
+                let filter = EventFilter {
+                    window: self.window()?,
+                    kinds: query.read_all("kind", kind)?,
+                    nodes: query.read_all("node", |text| {
+                        text.parse::<Guid>()
+                            .map_err(|_| "must be a GUID such as 0x00aa000000000001")
+                    })?,
+                    ports: self.ports()?,
+                };
+                HistoryQuery::Events(filter, self.page()?)
+            }
+            "cables" => HistoryQuery::Cables(self.ports()?, self.window()?),
+            "moved" => HistoryQuery::ErrorDeltas(self.window()?),
+            "series" => HistoryQuery::Series(self.ports()?, self.detail()?, self.window()?),
+            "fabrics" => HistoryQuery::Fabrics(self.time("at")?),
+            _ => HistoryQuery::Coverage(self.window()?),
+        })
+    }
+
+    fn ports(&self) -> Result<Vec<End>, String> {
+        if self.query.values("port").count() > MAX_PORTS {
+            return Err(format!("port: more than {MAX_PORTS} at once"));
+        }
+        self.query.read_all("port", |text| {
+            let end = text
+                .rsplit_once(':')
+                .and_then(|(guid, number)| Some((guid.parse().ok()?, u8::from_str(number).ok()?)));
+            end.ok_or("must be a port such as 0x00aa000000000001:5")
+        })
+    }
+
+    fn page(&self) -> Result<Page, String> {
+        let limit = self.query.read("limit", |text| {
+            let limit = NonZeroUsize::from_str(text).ok().filter(|limit| *limit <= page::MAX_LIMIT);
+            limit.ok_or_else(|| format!("must be a number from 1 to {}", page::MAX_LIMIT))
+        })?;
+        let after = self.query.read("after", str::parse)?;
+        Ok(Page { limit: limit.unwrap_or(page::DEFAULT_LIMIT), after })
+    }
+
+    fn detail(&self) -> Result<SeriesDetail, String> {
+        let name = "detail";
+        match self.query.required(name)? {
+            "errors" => Ok(SeriesDetail::Errors),
+            "all" => Ok(SeriesDetail::All),
+            other => Err(format!("{name}: {other:?}: must be errors or all")),
+        }
+    }
+
+    fn time(&self, name: &str) -> Result<SystemTime, String> {
+        let text = self.query.required(name)?;
+        humantime::parse_rfc3339(text)
+            .map_err(|_| format!("{name}: {text:?}: must be a time such as 2026-11-21T03:12:00Z"))
+    }
+
+    fn window(&self) -> Result<Window, String> {
+        let window = Window { from: self.time("from")?, to: self.time("to")? };
+        if window.from > window.to { Err("to: is before from".into()) } else { Ok(window) }
+    }
+}
+
+fn kind(label: &str) -> Result<EventKind, String> {
+    EventKind::from_label(label).ok_or_else(|| {
+        let labels: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.label()).collect();
+        format!("must be one of: {}", labels.join(", "))
+    })
+}
+
+fn port_pair((guid, number): &End) -> (&'static str, String) {
+    ("port", format!("{guid}:{number}"))
+}
+
+fn detail_label(detail: SeriesDetail) -> &'static str {
+    match detail {
+        SeriesDetail::Errors => "errors",
+        SeriesDetail::All => "all",
+    }
+}
+
+/// RFC 3339 to the microsecond, the precision of the file.
+fn rfc3339(at: SystemTime) -> String {
+    humantime::format_rfc3339_micros(time::clamped(at)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use ib_mad::Guid;
+
+    fn owned(pairs: &[(&str, String)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
+    }
+
+    #[test]
+    fn written_query_parses_to_the_same_query() {
+        let from = SystemTime::UNIX_EPOCH + Duration::from_micros(1_700_000_000_123_456);
+        let window = Window { from, to: from + Duration::from_secs(3600) };
+        let ports = vec![(Guid(1), 5), (Guid(u64::MAX), 255)];
+        let wanted = EventFilter {
+            kinds: vec![EventKind::Flap, EventKind::Verdict],
+            nodes: vec![Guid(7)],
+            ports: ports.clone(),
+            ..EventFilter::all(window)
+        };
+        for question in [
+            HistoryQuery::Span,
+            HistoryQuery::Ports("leaf & Söhne[3]".into()),
+            HistoryQuery::Events(EventFilter::all(window), Page::default()),
+            HistoryQuery::Events(wanted, Page::largest("5f-2a".parse().ok())),
+            HistoryQuery::Cables(ports.clone(), window),
+            HistoryQuery::Cables(Vec::new(), window),
+            HistoryQuery::ErrorDeltas(window),
+            HistoryQuery::Series(ports.clone(), SeriesDetail::Errors, window),
+            HistoryQuery::Series(ports, SeriesDetail::All, window),
+            HistoryQuery::Fabrics(from),
+            HistoryQuery::Coverage(window),
+        ] {
+            let pairs = owned(&question.pairs());
+            assert_eq!(HistoryQuery::read(question.name(), &pairs), Ok(question));
+        }
+        let far = HistoryQuery::Fabrics(SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40));
+        assert!(HistoryQuery::read("fabrics", &owned(&far.pairs())).is_ok());
+    }
+
+    /// An answer is held in memory: for a whole fabric it would be gigabytes.
+    #[test]
+    fn more_than_256_ports_are_refused() {
+        let from = SystemTime::UNIX_EPOCH;
+        let window = Window { from, to: from };
+        for (many, is_read) in [(256, true), (257, false)] {
+            let ports: Vec<End> = (0..many).map(|guid| (Guid(guid), 1)).collect();
+            let question = HistoryQuery::Series(ports, SeriesDetail::All, window);
+            let read = HistoryQuery::read("series", &owned(&question.pairs()));
+            assert_eq!(read.is_ok(), is_read, "{many}");
+        }
+    }
+
+    #[test]
+    fn invalid_query_has_a_one_line_error() {
+        let at = "2026-11-21T03:12:00Z";
+        let (from, to) = (("from", at.to_owned()), ("to", at.to_owned()));
+        for (name, pairs, says) in [
+            ("party", vec![], "no question is called \"party\"; there are: span, ports, "),
+            ("ports", vec![], "called: is missing"),
+            ("moved", vec![from.clone()], "to: is missing"),
+            ("moved", vec![from.clone(), from.clone(), to.clone()], "from: is there twice"),
+            (
+                "moved",
+                vec![from.clone(), to.clone(), ("kind", "flap".into())],
+                "unknown parameter \"kind\": there are: from, to",
+            ),
+            ("moved", vec![("from", "noon".into()), to.clone()], "from: \"noon\": must be a time"),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("kind", "party".into())],
+                "kind: \"party\": must be one of: exporter_start, ",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("port", "0x1".into())],
+                "port: \"0x1\": must be a port",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("node", "x".into())],
+                "node: \"x\": must be a GUID",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("limit", "0".into())],
+                "limit: \"0\": must be a number from 1 to 10000",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("limit", "10001".into())],
+                "from 1 to 10000",
+            ),
+            (
+                "events",
+                vec![from.clone(), to.clone(), ("after", "2".into())],
+                "after: \"2\": must be the \"next\"",
+            ),
+            (
+                "series",
+                vec![from.clone(), to.clone(), ("detail", "most".into())],
+                "detail: \"most\": must be errors or all",
+            ),
+            ("cover", vec![from, ("to", "2020-01-01T00:00:00Z".into())], "to: is before from"),
+        ] {
+            let (InvalidQuery::Name(said) | InvalidQuery::Parameters(said)) =
+                HistoryQuery::read(name, &owned(&pairs)).unwrap_err();
+            assert!(said.contains(says) && said.lines().count() == 1, "{says}: {said}");
+        }
+    }
+}
