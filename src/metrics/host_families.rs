@@ -2,6 +2,7 @@
 
 use exposition::{Family, Header, MetricType, Samples, counter, gauge};
 use fabric_observation::host::PortTally;
+use ib_mad::rate::{Speed, Width};
 use rdma_host::model::cm::Group;
 use rdma_host::model::event::EventKind;
 use rdma_host::model::{Device, IpoibMode, Netdev, Port, cm, ethernet, hw_counter};
@@ -96,8 +97,8 @@ pub(super) const PORTS: &[(Family, WritePort)] = &[gauge(
         samples.label("link_layer", &port.link_layer);
         samples.label_if_known("lid", port.lid.map(|lid| lid.to_string()));
         samples.label_if_known("sm_lid", port.sm_lid.map(|lid| lid.to_string()));
-        samples.label_if_known("speed", port.speed.map(|speed| speed.label()));
-        samples.label_if_known("width", port.width.map(|width| width.label()));
+        samples.label_if_known("speed", port.speed.map(Speed::label));
+        samples.label_if_known("width", port.width.map(Width::label));
         samples.value(1);
     },
 )];

@@ -5,6 +5,7 @@ use fabric_observation::families::{LINK_INFO, LINK_LABELS, LINK_UP};
 use ib_fabric::Snapshot;
 use ib_health::LinkFindings;
 use ib_health::outage::{BOUNDS, Expected};
+use ib_mad::rate::{Speed, Width};
 
 /// The labels of the two ends of a link: node GUID, port, name and type of the node.
 const ENDS: [[&str; 4]; 2] = [
@@ -31,8 +32,8 @@ pub(super) const LINKS: &[(Family, WriteLink)] = &[
             samples.label(labels[3], node.identity.kind.label());
         }
         let status = link.snapshot.status(link.findings.link.0);
-        samples.label_if_known("speed", status.and_then(|it| it.speed).map(|it| it.label()));
-        samples.label_if_known("width", status.and_then(|it| it.width).map(|it| it.label()));
+        samples.label_if_known("speed", status.and_then(|it| it.speed).map(Speed::label));
+        samples.label_if_known("width", status.and_then(|it| it.width).map(Width::label));
         samples.value(1);
     }),
     gauge(

@@ -20,6 +20,7 @@ use fabric_observation::families::{NODE_UP, PORT_INFO, counter_header};
 use ib_fabric::{NodeIndex, PortIndex, Snapshot};
 use ib_health::PortFindings;
 use ib_mad::counter::{TABLE, scaled};
+use ib_mad::rate::{Speed, Width};
 
 use links::{LINKS, LinkItem};
 use ports::{DIRECTIONS, JudgedPort, PORTS, REGIONS, RegionItem};
@@ -64,8 +65,8 @@ const PORT_INFOS: &[(Family, WritePort)] = &[(PORT_INFO, |item, samples| {
         samples.label("link", &link.to_string());
     }
     let status = item.snapshot.status(port);
-    samples.label_if_known("speed", status.and_then(|it| it.speed).map(|it| it.label()));
-    samples.label_if_known("width", status.and_then(|it| it.width).map(|it| it.label()));
+    samples.label_if_known("speed", status.and_then(|it| it.speed).map(Speed::label));
+    samples.label_if_known("width", status.and_then(|it| it.width).map(Width::label));
     samples.value(1);
 })];
 
