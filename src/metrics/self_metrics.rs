@@ -7,7 +7,7 @@ use exporter_web::ReloadStatus;
 use exposition::{Family, MetricType, Part, Parts, Samples};
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Board, Collector, Observation, Recording, Trouble};
+use fabric_observation::{Board, Collector, Observation, RecorderErrorKind, RecorderMetrics};
 use ib_fabric::change;
 use ib_mad::Class;
 use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
@@ -194,7 +194,7 @@ families! {
         => |state, out| state.recording(|it| out.sample(&[], it.events()));
     "fabric_exporter_history_errors" Counter ["kind"]
         "Times that something could not be written to the history, by kind; the log says what."
-        => |state, out| state.recording(|it| for trouble in Trouble::ALL {
+        => |state, out| state.recording(|it| for trouble in RecorderErrorKind::ALL {
             out.sample(&[("kind", trouble.label())], it.errors_by(trouble));
         });
     "fabric_exporter_history_set_aside_files" Gauge []
@@ -205,7 +205,7 @@ families! {
         => |state, out| state.recording(|it| out.sample(&[], it.missed()));
     "fabric_exporter_history_write_duration_seconds" Gauge []
         "How long it took to write the latest sweep to the history."
-        => |state, out| state.recording(|it| out.sample(&[], it.took().as_secs_f64()));
+        => |state, out| state.recording(|it| out.sample(&[], it.write_duration().as_secs_f64()));
     "fabric_exporter_web_config_last_reload_successful" Gauge []
         "Whether the web config file could be read when it was read last. If not, what was before still counts, and an old certificate ends some day."
         => |state, out| state.web_config(|it| out.sample(&[], it.succeeded()));
@@ -264,7 +264,7 @@ impl SelfState {
         }
     }
 
-    fn recording(&self, write: impl FnOnce(&Recording)) {
+    fn recording(&self, write: impl FnOnce(&RecorderMetrics)) {
         if let Some(recording) = &self.board.recording {
             write(recording);
         }

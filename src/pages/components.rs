@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::api::model::port::{Congestion, Port, PortName};
 use crate::api::model::{Link, Verdicts};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_observation::Board;
@@ -82,14 +82,14 @@ pub fn duration(time: Duration) -> String {
 }
 
 /// A time in the exporter's time zone, with its machine-readable form.
-pub fn timestamp(clock: &Clock, time: SystemTime) -> Markup {
+pub fn timestamp(clock: &LocalClock, time: SystemTime) -> Markup {
     html! {
-        time datetime=(humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH))) { (clock.tell(time)) }
+        time datetime=(humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH))) { (clock.format(time)) }
     }
 }
 
 /// An RFC 3339 time of a model, and how long before another one it was.
-pub fn timestamp_and_age(clock: &Clock, time: &str, now: Option<&str>) -> Markup {
+pub fn timestamp_and_age(clock: &LocalClock, time: &str, now: Option<&str>) -> Markup {
     let read = |text: &str| humantime::parse_rfc3339(text).ok();
     let Some(moment) = read(time) else { return html! { (time) } };
     let age = now.and_then(read).and_then(|now| now.duration_since(moment).ok());
@@ -101,29 +101,29 @@ pub fn timestamp_and_age(clock: &Clock, time: &str, now: Option<&str>) -> Markup
 
 /// How long ago an RFC 3339 time of a model was; the time itself is the title. A time in the future, by a
 /// simulated clock, is now.
-pub fn ago(clock: &Clock, time: &str) -> Markup {
+pub fn ago(clock: &LocalClock, time: &str) -> Markup {
     relative(clock, time, |age| {
         if age.as_secs() < 2 { "just now".into() } else { format!("{} ago", duration(age)) }
     })
 }
 
 /// How long something has lasted, in the same way.
-pub fn lasting(clock: &Clock, time: &str) -> Markup {
+pub fn lasting(clock: &LocalClock, time: &str) -> Markup {
     relative(clock, time, |age| format!("for {}", duration(age)))
 }
 
-fn relative(clock: &Clock, time: &str, text: impl Fn(Duration) -> String) -> Markup {
+fn relative(clock: &LocalClock, time: &str, text: impl Fn(Duration) -> String) -> Markup {
     let Ok(moment) = humantime::parse_rfc3339(time) else { return html! { (time) } };
     let age = clock.time().duration_since(moment).unwrap_or_default();
     let age = Duration::from_secs(age.as_secs());
-    html! { time datetime=(time) title=(clock.tell(moment)) { (text(age)) } }
+    html! { time datetime=(time) title=(clock.format(moment)) { (text(age)) } }
 }
 
 /// The present, not before the latest sweep: a simulated clock may be ahead of ours.
-pub fn clock(board: &Board) -> Clock {
+pub fn clock(board: &Board) -> LocalClock {
     let swept = board.fabrics.iter().filter_map(|observation| observation.snapshot.as_ref());
     let latest = swept.map(|snapshot| snapshot.anchor.wall_of(snapshot.ended)).max();
-    Clock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
+    LocalClock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
 /// A link by its two ends, leading to its page. Lines break between the ends.
@@ -205,7 +205,7 @@ pub fn verdict_counts(verdicts: &Verdicts) -> String {
 }
 
 /// A table of events; with a column of fabrics where there are several.
-pub fn event_table(clock: &Clock, events: &[Event], several_fabrics: bool) -> Markup {
+pub fn event_table(clock: &LocalClock, events: &[Event], several_fabrics: bool) -> Markup {
     html! {
         table .stack.events {
             thead { tr {
@@ -329,7 +329,7 @@ mod tests {
             );
         }
         let events = [event("a<b", None, None)];
-        let table = |several| event_table(&Clock::now(), &events, several).into_string();
+        let table = |several| event_table(&LocalClock::now(), &events, several).into_string();
         assert!(table(true).contains("a&lt;b") && !table(false).contains("a&lt;b"));
     }
 

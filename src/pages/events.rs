@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use crate::api::history_service::QueryResult;
 use fabric_history::EventKind;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Event, Window};
 use fabric_history::source::EventFilter;
 use ib_fabric::topology::LinkId;
@@ -116,7 +116,7 @@ pub(super) async fn get(
         Ok(EventsPage { events, more })
     })
     .await;
-    let clock = Clock::now();
+    let clock = LocalClock::now();
     let mut fabrics = components::event_fabrics(context.exposition().board());
     // The history may have fabrics that are not swept now.
     fabrics.extend(query.fabric.clone().filter(|name| !fabrics.contains(name)));
@@ -165,7 +165,12 @@ fn form(query: &EventsQuery, fabrics: &[String]) -> Markup {
     }
 }
 
-fn list(query: &EventsQuery, page: &EventsPage, clock: &Clock, several_fabrics: bool) -> Markup {
+fn list(
+    query: &EventsQuery,
+    page: &EventsPage,
+    clock: &LocalClock,
+    several_fabrics: bool,
+) -> Markup {
     let number = query.page;
     let previous = (number > 1).then(|| ("Later", query.address(number - 1)));
     let next = (page.more && number < MAX_PAGE).then(|| ("Earlier", query.address(number + 1)));

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use crate::api::history_service::QueryResult;
 use crate::api::model::{Link, verdict_from};
 use crate::api::ranking::{ListFilter, RankedLinks, ranked};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_observation::Board;
 use ib_health::Verdict;
 
@@ -134,7 +134,7 @@ fn form(query: &LinksQuery, names: &[&str]) -> Markup {
     } }
 }
 
-fn table(links: &[Link], with_fabric: bool, clock: &Clock) -> Markup {
+fn table(links: &[Link], with_fabric: bool, clock: &LocalClock) -> Markup {
     html! { table .stack .links {
         thead { tr {
             th scope="col" { "Verdict" } th scope="col" { "Cable" }

@@ -8,7 +8,7 @@ use crate::api::history_service::QueryResult;
 use crate::api::model::node::NodeDetail;
 use crate::api::model::port::Port;
 use crate::api::nodes::node_by_guid;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
 use ib_mad::counter::LINK_ERRORS;
@@ -39,7 +39,7 @@ pub(super) async fn get(
         Ok(reader.latest(&filter, &in_fabric, 0, MAX_EVENTS)?)
     })
     .await;
-    let clock = Clock::now();
+    let clock = LocalClock::now();
     let main = html! {
         (gist(&detail))
         (facts(&detail, &clock))
@@ -133,7 +133,7 @@ fn gist(detail: &NodeDetail) -> Markup {
     }
 }
 
-fn facts(detail: &NodeDetail, clock: &Clock) -> Markup {
+fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
     let node = &detail.node;
     let now = detail.swept_at.as_deref();
     html! {

@@ -10,7 +10,7 @@ use crate::api;
 use crate::api::model::Verdicts;
 use crate::api::model::overview::{Fabric, Region, Sweep};
 use crate::api::overview::overview;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
 use fabric_observation::{Board, Tally};
@@ -79,7 +79,7 @@ fn page(board: &Board, events: &HistoryAnswer<Vec<Event>>, telemetry_path: &str)
 }
 
 /// A table of all fabrics.
-fn summary(fabrics: &[Fabric], clock: &Clock) -> Markup {
+fn summary(fabrics: &[Fabric], clock: &LocalClock) -> Markup {
     html! { div .wide tabindex="0" role="group" aria-label="All fabrics" { table {
         thead { tr {
             th scope="col" { "Fabric" }
@@ -119,7 +119,7 @@ fn section(
     it: &Fabric,
     tally: &Tally,
     is_one_of_several: bool,
-    clock: &Clock,
+    clock: &LocalClock,
 ) -> Markup {
     let id = format!("fabric-{place}");
     html! { section .fabric aria-labelledby=(id) {
@@ -188,7 +188,7 @@ fn bar(verdicts: &Verdicts) -> Markup {
     } }
 }
 
-fn nodes(it: &Fabric, clock: &Clock) -> Markup {
+fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
     let down: usize = it.nodes.iter().map(|of| of.not_up).sum();
     let kind = |word: &str, number| match word {
         "switch" => counted(number, "switch", "switches"),
@@ -222,7 +222,7 @@ fn nodes(it: &Fabric, clock: &Clock) -> Markup {
     } }
 }
 
-fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &Clock) -> Markup {
+fn latest_sweep(it: &Fabric, sweep: &Sweep, clock: &LocalClock) -> Markup {
     let bad = |number: usize| html! { @if number > 0 { strong { (number) } } @else { "0" } };
     let lost = sweep.mads_timed_out as f64 / sweep.mads_sent.max(1) as f64;
     html! { div .card {
@@ -248,7 +248,7 @@ fn seconds(seconds: f64) -> String {
     }
 }
 
-fn worst(it: &Fabric, clock: &Clock) -> Markup {
+fn worst(it: &Fabric, clock: &LocalClock) -> Markup {
     let all = it.verdicts.bad + it.verdicts.watch;
     html! {
         h3 { "The worst cables" }
@@ -273,7 +273,7 @@ fn worst(it: &Fabric, clock: &Clock) -> Markup {
     }
 }
 
-fn congestion(it: &Fabric, clock: &Clock) -> Markup {
+fn congestion(it: &Fabric, clock: &LocalClock) -> Markup {
     html! {
         h3 { "Congestion" }
         ul .regions { @for region in &it.congestion { li { (waits(&it.fabric, region, clock)) } } }
@@ -293,7 +293,7 @@ fn root_port(fabric: &str, region: &Region) -> Markup {
     }
 }
 
-fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
+fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
     let cause = match &*region.cause {
         "slow_receiver" => "whose receiver takes in too little",
         "full_link" => "whose link is full",
@@ -308,7 +308,7 @@ fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
     }
 }
 
-fn latest(events: &HistoryAnswer<Vec<Event>>, clock: &Clock, several_fabrics: bool) -> Markup {
+fn latest(events: &HistoryAnswer<Vec<Event>>, clock: &LocalClock, several_fabrics: bool) -> Markup {
     html! { @match events.ready() {
         Ok(events) if events.is_empty() => p { "Nothing happened in the last " (EVENT_WINDOW.name) ", as far as is recorded." },
         Ok(events) => {

@@ -209,7 +209,7 @@ fn slow_sweep_counts_in_its_own_hour() {
                 reading.set(counter, steady::total(counter, number.min(5)));
             }
         }
-        tape.recorder.take(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
+        tape.recorder.record(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
     }
     assert_eq!(tape.account.errors(), 0);
     let db = rusqlite::Connection::open(&settings.file).unwrap();

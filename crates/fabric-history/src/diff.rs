@@ -81,7 +81,7 @@ impl LinkDiff {
 }
 
 /// The cables on which anything moved in a window, the worst first.
-pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, SourceError> {
+pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, SourceError> {
     let events = source.events(&EventFilter::all(window))?;
     let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
     let mut links: BTreeMap<Key, LinkDiff> = BTreeMap::new();

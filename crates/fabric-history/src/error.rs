@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fabric_observation::Trouble;
+use fabric_observation::RecorderErrorKind;
 use thiserror::Error;
 
 /// Why a history cannot be written or read.
@@ -197,21 +197,21 @@ impl HistoryError {
     }
 
     /// The kind under which it is counted.
-    pub fn trouble(&self) -> Trouble {
+    pub fn metric_kind(&self) -> RecorderErrorKind {
         match self {
-            _ if self.is_damage() => Trouble::Damaged,
-            HistoryError::Taken { .. } => Trouble::Taken,
-            HistoryError::Full { .. } => Trouble::Full,
-            HistoryError::Io { .. } => Trouble::Io,
-            HistoryError::OutOfIds { .. } => Trouble::Numbers,
-            HistoryError::Database { .. } => Trouble::Database,
+            _ if self.is_damage() => RecorderErrorKind::Damaged,
+            HistoryError::Taken { .. } => RecorderErrorKind::Taken,
+            HistoryError::Full { .. } => RecorderErrorKind::Full,
+            HistoryError::Io { .. } => RecorderErrorKind::Io,
+            HistoryError::OutOfIds { .. } => RecorderErrorKind::Numbers,
+            HistoryError::Database { .. } => RecorderErrorKind::Database,
             HistoryError::NotAFile { .. }
             | HistoryError::Foreign { .. }
             | HistoryError::Newer { .. }
             | HistoryError::Unusable { .. }
             | HistoryError::Damaged { .. }
             | HistoryError::TooMuch { .. }
-            | HistoryError::Crowded { .. } => Trouble::Unusable,
+            | HistoryError::Crowded { .. } => RecorderErrorKind::Unusable,
         }
     }
 }

@@ -24,8 +24,8 @@
 //! // A monitor publishes one of these after each sweep; this one has not swept yet.
 //! let observation = Observation { fabric: "ib0".into(), ..Observation::default() };
 //! let now = SystemTime::now();
-//! recorder.take(&observation, now);
-//! recorder.end(now + Duration::from_secs(15));
+//! recorder.record(&observation, now);
+//! recorder.finish(now + Duration::from_secs(15));
 //!
 //! let hour = Duration::from_secs(3600);
 //! let reader = Reader::open(&file)?;
@@ -36,9 +36,9 @@
 //! # }
 //! ```
 
-pub mod clock;
+pub mod local_clock;
 pub mod columns;
-pub mod course;
+pub mod link_timeline;
 pub mod diff;
 mod error;
 pub mod event;

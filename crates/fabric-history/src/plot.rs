@@ -8,9 +8,9 @@ use maud::{Markup, html};
 use ib_mad::label::abbreviate;
 
 use super::EventKind;
-use super::clock::Clock;
+use super::local_clock::LocalClock;
 use super::columns;
-use super::course::Course;
+use super::link_timeline::LinkTimeline;
 use super::model::{Event, Window};
 
 /// How wide the part with time in it is, in the picture's units.
@@ -33,7 +33,7 @@ const COLUMNS: usize = 160;
 const TICKS: u32 = 4;
 
 /// A lane of the picture.
-struct Lane {
+struct EndErrors {
     title: String,
     unit: String,
     class: &'static str,
@@ -41,7 +41,7 @@ struct Lane {
 }
 
 /// The picture; nothing if there is nothing to draw.
-pub fn of(course: Course<'_>, window: Window, clock: &Clock) -> Option<Markup> {
+pub fn draw(course: LinkTimeline<'_>, window: Window, clock: &LocalClock) -> Option<Markup> {
     let lanes = lanes(course, window);
     if window.length().is_zero() || lanes.is_empty() && course.events.is_empty() {
         return None;
@@ -63,15 +63,15 @@ pub fn of(course: Course<'_>, window: Window, clock: &Clock) -> Option<Markup> {
     })
 }
 
-fn lanes(course: Course<'_>, window: Window) -> Vec<Lane> {
+fn end_errors(course: LinkTimeline<'_>, window: Window) -> Vec<Lane> {
     let mut lanes: Vec<Lane> = Vec::new();
-    for end in course.lanes(window, COLUMNS) {
+    for end in course.end_errors(window, COLUMNS) {
         let sums = [("link errors", "bad", end.link_errors), ("discards", "watch", end.discards)];
         for (what, class, columns) in sums {
             let most = columns.iter().copied().fold(0.0, f64::max);
             if most > 0.0 {
                 let unit = format!("{what}, at most {most:.0}");
-                lanes.push(Lane { title: end.port.label(), unit, class, columns });
+                lanes.push(EndErrors { title: end.port.label(), unit, class, columns });
             }
         }
     }
@@ -79,14 +79,14 @@ fn lanes(course: Course<'_>, window: Window) -> Vec<Lane> {
     if let Some((port, directions)) = course.traffic() {
         for (series, way) in directions.into_iter().zip(["sent", "received"]) {
             let Some(series) = series else { continue };
-            let rates: Vec<f64> = columns::spread(&series.steps, window, COLUMNS)
+            let rates: Vec<f64> = columns::resample(&series.steps, window, COLUMNS)
                 .iter()
                 .map(|bytes| bytes / a_column / 1e9)
                 .collect();
             let most = rates.iter().copied().fold(0.0, f64::max);
             let title = format!("{} {way}", port.label());
             let unit = format!("at most {most:.3} GB/s");
-            lanes.push(Lane { title, unit, class: "load", columns: rates });
+            lanes.push(EndErrors { title, unit, class: "load", columns: rates });
         }
     }
     lanes
@@ -108,21 +108,21 @@ fn drawn(lane: &Lane, top: f64) -> Markup {
     }
 }
 
-fn mark(event: &Event, window: Window, bottom: f64, clock: &Clock) -> Markup {
+fn mark(event: &Event, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
     let x = rounded(place(event.at, window));
     let is_good =
         [EventKind::LinkUp, EventKind::ExpectedLoss].iter().any(|kind| kind.label() == event.kind);
     let class = if is_good { "mark good" } else { "mark" };
     html! {
         g class=(class) {
-            title { (clock.tell(event.at)) ": " (event.kind) ": " (event.text) }
+            title { (clock.format(event.at)) ": " (event.kind) ": " (event.text) }
             line x1=(x) y1="8" x2=(x) y2=(bottom) {}
             circle cx=(x) cy="8" r="4" {}
         }
     }
 }
 
-fn ticked(tick: u32, window: Window, bottom: f64, clock: &Clock) -> Markup {
+fn ticked(tick: u32, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
     let at = window.from + window.length() * tick / TICKS;
     let anchor = match tick {
         0 => "start",
@@ -130,9 +130,9 @@ fn ticked(tick: u32, window: Window, bottom: f64, clock: &Clock) -> Markup {
         _ => "middle",
     };
     let told = if window.length() > Duration::from_secs(86_400) {
-        clock.tell(at)
+        clock.format(at)
     } else {
-        clock.tell_time(at)
+        clock.format_time(at)
     };
     html! {
         text .unit x=(rounded(place(at, window))) y=(bottom + 16.0) text-anchor=(anchor) { (told) }

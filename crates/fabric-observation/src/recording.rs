@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Why something could not be written to the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum RecorderErrorKind {
     /// Another exporter records there.
     Taken,
     /// What is there is no history, or none that this version can write.
@@ -23,28 +23,28 @@ pub enum Trouble {
     Numbers,
 }
 
-impl Trouble {
+impl RecorderErrorKind {
     /// All of them.
-    pub const ALL: [Trouble; 7] = [
-        Trouble::Taken,
-        Trouble::Unusable,
-        Trouble::Damaged,
-        Trouble::Full,
-        Trouble::Io,
-        Trouble::Database,
-        Trouble::Numbers,
+    pub const ALL: [RecorderErrorKind; 7] = [
+        RecorderErrorKind::Taken,
+        RecorderErrorKind::Unusable,
+        RecorderErrorKind::Damaged,
+        RecorderErrorKind::Full,
+        RecorderErrorKind::Io,
+        RecorderErrorKind::Database,
+        RecorderErrorKind::Numbers,
     ];
 
     /// As metrics write it.
     pub fn label(self) -> &'static str {
         match self {
-            Trouble::Taken => "taken",
-            Trouble::Unusable => "unusable",
-            Trouble::Damaged => "damaged",
-            Trouble::Full => "full",
-            Trouble::Io => "io",
-            Trouble::Database => "database",
-            Trouble::Numbers => "numbers",
+            RecorderErrorKind::Taken => "taken",
+            RecorderErrorKind::Unusable => "unusable",
+            RecorderErrorKind::Damaged => "damaged",
+            RecorderErrorKind::Full => "full",
+            RecorderErrorKind::Io => "io",
+            RecorderErrorKind::Database => "database",
+            RecorderErrorKind::Numbers => "numbers",
         }
     }
 }
@@ -56,7 +56,7 @@ pub struct Recording {
     bytes: AtomicU64,
     frames: AtomicU64,
     events: AtomicU64,
-    errors: [AtomicU64; Trouble::ALL.len()],
+    errors: [AtomicU64; RecorderErrorKind::ALL.len()],
     missed: AtomicU64,
     took: AtomicU64,
     /// Nothing until it was measured: a disk of which nothing is known is not a full one.
@@ -93,16 +93,16 @@ numbers! {
 impl Recording {
     /// Times that something could not be written, for whatever reason.
     pub fn errors(&self) -> u64 {
-        Trouble::ALL.into_iter().map(|trouble| self.errors_by(trouble)).sum()
+        RecorderErrorKind::ALL.into_iter().map(|trouble| self.errors_by(trouble)).sum()
     }
 
     /// Times that something could not be written for this reason.
-    pub fn errors_by(&self, trouble: Trouble) -> u64 {
+    pub fn errors_by(&self, trouble: RecorderErrorKind) -> u64 {
         self.errors[trouble as usize].load(Ordering::Relaxed)
     }
 
     /// Counts one more of them.
-    pub fn add_error(&self, trouble: Trouble) {
+    pub fn add_error(&self, trouble: RecorderErrorKind) {
         self.errors[trouble as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -147,12 +147,12 @@ impl Recording {
     }
 
     /// How long it took to write the latest sweep.
-    pub fn took(&self) -> Duration {
+    pub fn write_duration(&self) -> Duration {
         Duration::from_nanos(self.took.load(Ordering::Relaxed))
     }
 
     /// Takes down how long it took to write the latest sweep.
-    pub fn set_took(&self, took: Duration) {
+    pub fn set_write_duration(&self, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.took.store(nanos, Ordering::Relaxed);
     }

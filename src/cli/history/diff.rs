@@ -5,8 +5,8 @@ use std::io::Write;
 use clap::Args;
 
 use fabric_history::Source;
-use fabric_history::clock::Clock;
-use fabric_history::diff::{LinkDiff, between};
+use fabric_history::diff::{LinkDiff, diff_links};
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Sum, Window};
 use fabric_history::source::until_known;
 use ib_mad::Counter;
@@ -38,7 +38,7 @@ pub struct DiffArgs {
 pub(super) fn tell(
     ask: &DiffArgs,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
     let from = asked(clock, "T1", &ask.from)?;
@@ -51,14 +51,14 @@ pub(super) fn tell(
     }
     let window = Window { from, to };
     let window = until_known(source, window, clock.time()).map_err(unreadable)?;
-    let all = between(source, window).map_err(unreadable)?;
+    let all = diff_links(source, window).map_err(unreadable)?;
     let told = &all[..all.len().min(ask.limit)];
     let written = if ask.json { as_json(&told, out) } else { as_table(told, out) };
     let last = format!(
         "{} on which anything moved from {} to {}{}; times are of {}",
         plural(all.len(), "link"),
-        clock.tell(window.from),
-        clock.tell(window.to),
+        clock.format(window.from),
+        clock.format(window.to),
         if told.len() < all.len() {
             format!(", the worst {} are told", told.len())
         } else {

@@ -6,8 +6,8 @@ use clap::Args;
 use tempfile::NamedTempFile;
 
 use fabric_history::Reader;
-use fabric_history::clock::Clock;
 use fabric_history::file::dump::{Existing, temporary_beside};
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Window;
 
 use super::origin::{Origin, OriginArgs};
@@ -28,7 +28,7 @@ pub struct DumpArgs {
 }
 
 /// Copies what is asked for, and tells the line that ends it.
-pub(super) fn run(ask: &DumpArgs, origin: OriginArgs, clock: &Clock) -> Result<String, Fatal> {
+pub(super) fn run(ask: &DumpArgs, origin: OriginArgs, clock: &LocalClock) -> Result<String, Fatal> {
     let file = &*ask.output;
     ask.ensure_free()?;
     let origin = origin.open()?;
@@ -50,8 +50,8 @@ pub(super) fn run(ask: &DumpArgs, origin: OriginArgs, clock: &Clock) -> Result<S
     Ok(format!(
         "{}: {sweeps} sweeps and {events} events from {} to {}, {:.1} MB; times are of {}",
         file.display(),
-        clock.tell(window.from),
-        clock.tell(window.to.min(clock.time())),
+        clock.format(window.from),
+        clock.format(window.to.min(clock.time())),
         bytes as f64 / 1e6,
         clock.zone()
     ))

@@ -12,7 +12,7 @@ use ib_mad::label::plural;
 
 use super::window::WindowArgs;
 use super::{Fatal, Told, as_json, ports, tame, unreadable};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 
 /// The arguments of `history events`.
 #[derive(Args, Debug)]
@@ -41,7 +41,7 @@ fn kind(label: &str) -> Result<EventKind, String> {
 pub(super) fn tell(
     ask: &EventsArgs,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
     let window = ask.window.window(clock, source)?;
@@ -60,20 +60,20 @@ pub(super) fn tell(
     let last = format!(
         "{} since {}; times are of {}",
         plural(events.len(), "event"),
-        clock.tell(window.from),
+        clock.format(window.from),
         clock.zone()
     );
     Ok(written.map(|()| last))
 }
 
-fn as_table(events: &[Event], clock: &Clock, out: &mut impl Write) -> std::io::Result<()> {
+fn as_table(events: &[Event], clock: &LocalClock, out: &mut impl Write) -> std::io::Result<()> {
     let width = |of: fn(&Event) -> &str| {
         events.iter().map(|event| of(event).chars().count()).max().unwrap_or(0)
     };
     let (kinds, places) = (width(|event| &event.kind), width(|event| &event.place));
     for event in events {
         let (kind, place) = (tame(&event.kind), tame(&event.place));
-        let (at, text) = (clock.tell(event.at), tame(&event.text));
+        let (at, text) = (clock.format(event.at), tame(&event.text));
         writeln!(out, "{at}  {kind:kinds$}  {place:places$}  {text}")?;
     }
     Ok(())

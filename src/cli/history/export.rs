@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
 
-use fabric_history::clock::Clock;
 use fabric_history::export;
 use fabric_history::export::{Asked, ExportError, Form};
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Port;
 use fabric_history::{Reader, Source};
 
@@ -63,7 +63,11 @@ enum Format {
 }
 
 /// Exports what is asked for, and tells the line that ends it.
-pub(super) fn run(ask: &ExportArgs, origin: OriginArgs, clock: &Clock) -> Result<String, Fatal> {
+pub(super) fn run(
+    ask: &ExportArgs,
+    origin: OriginArgs,
+    clock: &LocalClock,
+) -> Result<String, Fatal> {
     let format = ask.format()?;
     let origin = origin.open()?;
     let window = ask.window.window(clock, origin.source())?;

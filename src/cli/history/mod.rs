@@ -19,7 +19,7 @@ use fabric_history::model;
 use fabric_history::source::SourceError;
 
 use super::{Exit, Fatal};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use origin::OriginArgs;
 
 /// The arguments of `history`.
@@ -51,7 +51,7 @@ enum Ask {
 
 /// Tells what is asked for, and ends.
 pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
-    let clock = Clock::now();
+    let clock = LocalClock::now();
     let written = match &args.ask {
         Ask::Export(ask) => Some(export::run(ask, args.origin.clone(), &clock)?),
         Ask::Dump(ask) => Some(dump::run(ask, args.origin.clone(), &clock)?),

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use clap::Args;
 use serde_json::json;
 
-use fabric_history::clock::Clock;
 use fabric_history::file::record_kind::RecordKind;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::time::millis;
 use fabric_history::model::{Event, Port, Series, Window};
 use fabric_history::source::{EventFilter, SeriesDetail, until_known};
@@ -59,7 +59,7 @@ struct How {
 pub(super) fn port(
     ask: &PortArgs,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
     let ports = super::ports(source, "PORT", &ask.port)?;
@@ -69,7 +69,7 @@ pub(super) fn port(
 pub(super) fn link(
     ask: &LinkArgs,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
     let mut ports = super::ports(source, "LINK", &ask.link)?;
@@ -97,7 +97,7 @@ fn tell(
     how: &How,
     ports: Vec<Port>,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Told, Fatal> {
     let window = how.window.window(clock, source)?;
@@ -110,8 +110,8 @@ fn tell(
     let last = format!(
         "{} from {} to {}; times are of {}",
         plural(timeline.events.len(), "event"),
-        clock.tell(window.from),
-        clock.tell(window.to),
+        clock.format(window.from),
+        clock.format(window.to),
         clock.zone()
     );
     let written =
@@ -126,7 +126,12 @@ impl Timeline {
         as_json(&all, out)
     }
 
-    fn as_text(&self, readings: bool, clock: &Clock, out: &mut impl Write) -> std::io::Result<()> {
+    fn as_text(
+        &self,
+        readings: bool,
+        clock: &LocalClock,
+        out: &mut impl Write,
+    ) -> std::io::Result<()> {
         for port in &self.ports {
             self.courses(port, out)?;
         }
@@ -141,7 +146,7 @@ impl Timeline {
         lines.sort_by_key(|(at, ..)| millis(*at));
         let places = lines.iter().map(|(_, place, _)| place.chars().count()).max().unwrap_or(0);
         for (at, place, text) in lines {
-            writeln!(out, "{}  {:places$}  {}", clock.tell(at), tame(&place), tame(&text))?;
+            writeln!(out, "{}  {:places$}  {}", clock.format(at), tame(&place), tame(&text))?;
         }
         Ok(())
     }
@@ -157,7 +162,7 @@ impl Timeline {
         let wide = of.iter().map(|of| of.counter.row().metric.len()).max().unwrap_or(0);
         for of in of {
             let sum: u64 = of.steps.iter().fold(0, |sum, step| sum.saturating_add(step.by));
-            let line = columns::bars(&columns::spread(&of.steps, self.window, COLUMNS));
+            let line = columns::bars(&columns::resample(&of.steps, self.window, COLUMNS));
             writeln!(out, "  {:wide$}  {line}  {sum}", of.counter.row().metric)?;
         }
         Ok(())
@@ -194,7 +199,7 @@ mod tests {
         let mut ends = [renamed(&new), renamed(&old)];
         ends.sort_by_key(Port::end);
         let (up, verdict, rate) = (Some(true), Verdict::Ok, None);
-        let clock = Clock::now();
+        let clock = LocalClock::now();
         let (to, from) = (clock.time(), clock.ago(Duration::from_secs(60)));
         let series = |port: &Port| Series {
             port: port.clone(),

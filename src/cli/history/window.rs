@@ -8,7 +8,7 @@ use fabric_history::Source;
 use fabric_history::model::Window;
 
 use super::{Exit, Fatal, unreadable};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 
 /// How far around `--at` is looked.
 const AROUND: Duration = Duration::from_secs(10 * 60);
@@ -38,7 +38,7 @@ pub struct WindowArgs {
 
 impl WindowArgs {
     /// The span that is meant.
-    pub fn window(&self, clock: &Clock, source: &dyn Source) -> Result<Window, Fatal> {
+    pub fn window(&self, clock: &LocalClock, source: &dyn Source) -> Result<Window, Fatal> {
         if let Some(at) = &self.at {
             let at = asked(clock, "--at", at)?;
             let from = at.checked_sub(AROUND).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -68,11 +68,11 @@ impl WindowArgs {
 }
 
 /// The end of what is asked for where nobody names one: a simulated clock may be ahead of ours.
-pub(super) fn far(clock: &Clock) -> SystemTime {
+pub(super) fn far(clock: &LocalClock) -> SystemTime {
     clock.time() + Duration::from_secs(365 * 24 * 3600)
 }
 
 /// A time that somebody asked for.
-pub(super) fn asked(clock: &Clock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {
-    clock.read(text).map_err(|error| Fatal::new(Exit::Usage, format!("{flag}: {error}")))
+pub(super) fn asked(clock: &LocalClock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {
+    clock.parse(text).map_err(|error| Fatal::new(Exit::Usage, format!("{flag}: {error}")))
 }

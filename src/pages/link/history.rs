@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use crate::pages::history_query::{self, HistoryAnswer, WindowChoice};
 use crate::pages::{address, components};
-use fabric_history::clock::Clock;
-use fabric_history::course::Course;
+use fabric_history::link_timeline::LinkTimeline;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Cable, Event, Port, Series, Window};
 use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
 use fabric_history::{Reader, Source, plot};
@@ -63,7 +63,7 @@ pub(super) fn section(
     id: LinkId,
     fabric: Option<&str>,
     window: WindowChoice,
-    clock: &Clock,
+    clock: &LocalClock,
 ) -> Markup {
     let path = format!("/link/{id}");
     let fabric = fabric.unwrap_or_default();
@@ -89,15 +89,16 @@ pub(super) fn section(
     }
 }
 
-fn plot_section(past: &LinkPast, id: LinkId, clock: &Clock) -> Markup {
+fn plot_section(past: &LinkPast, id: LinkId, clock: &LocalClock) -> Markup {
     let earliest_first: Vec<Event> = past.events.iter().rev().cloned().collect();
     let place = past.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
-    let course = Course { link: id, place: &place, series: &past.series, events: &earliest_first };
+    let course =
+        LinkTimeline { link: id, place: &place, series: &past.series, events: &earliest_first };
     html! {
-        @match plot::of(course, past.window, clock) {
+        @match plot::draw(course, past.window, clock) {
             Some(picture) => {
                 div .wide tabindex="0" role="group" aria-label="Course" { (picture) }
-                p .quiet { "Times are of " (clock.zone()) "." @if course.lanes(past.window, 1).is_empty() { " Neither end counted link errors or discards in this window." } }
+                p .quiet { "Times are of " (clock.zone()) "." @if course.end_errors(past.window, 1).is_empty() { " Neither end counted link errors or discards in this window." } }
             }
             None => p .quiet { "Nothing is recorded of it in this window." },
         }

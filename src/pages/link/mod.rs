@@ -16,7 +16,7 @@ use crate::api::model::port::{LinkDetail, Port};
 use crate::api::ports::{link_by_id, ports_of};
 use crate::api::selected;
 use crate::api::view::FabricView;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_observation::Observation;
 use ib_fabric::topology::{End, LinkId};
 
@@ -50,7 +50,7 @@ pub(super) async fn get(
         history::LinkPast::read(reader, id, wanted_fabric.as_deref(), window)
     })
     .await;
-    let clock = Clock::now();
+    let clock = LocalClock::now();
     let past = history::section(&past, id, fabric, window, &clock);
     let Some(link) = link else {
         let main = html! { (missing_link(fabrics, query.fabric(), id)) (past) };
@@ -69,7 +69,7 @@ pub(super) async fn get(
 }
 
 /// The verdict and the state of the link in two lines.
-fn gist(detail: &LinkDetail, clock: &Clock) -> Markup {
+fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let link = &detail.link;
     let now = detail.swept_at.as_deref();
     let carries = match link.up {

@@ -12,7 +12,7 @@ use crate::api;
 use crate::api::history_service::QueryResult;
 use crate::api::model::topology::{Suspect, Switch, SwitchlessPair, Topology};
 use crate::api::model::{Verdicts, verdict_from};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 
 use super::page::{Page, Problem};
 use super::query_params::{QueryParams, check_fabric, not_swept, render};
@@ -83,7 +83,7 @@ fn gist(topology: &Topology) -> Markup {
             @if between.count() > 0 { " · between them " (picture::links(&between)) }
             @if to_hosts.count() > 0 { " · to hosts " (picture::links(&to_hosts)) }
         }
-        @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (components::timestamp_and_age(&Clock::now(), swept, None)) "." } }
+        @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (components::timestamp_and_age(&LocalClock::now(), swept, None)) "." } }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::event::About;
 use crate::file::counter_ids::{CounterIds, guid_bits};
 use crate::{MOST_PORTS, OutOfIds};
 
-use super::course::Course;
+use super::link_timeline::LinkTimeline;
 
 /// The numbers of what a fabric has.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl Places {
             links.insert((row.get(1)?, row.get(2)?), row.get(0)?);
         }
         let (ports, nodes_there, seen) = (Vec::new(), Vec::new(), None);
-        let (cables, presences) = (Course::cables(db, fabric)?, Course::presences(db, fabric)?);
+        let (cables, presences) = (LinkTimeline::cables(db, fabric)?, LinkTimeline::presences(db, fabric)?);
         let kept_by = BTreeSet::new();
         Ok(Places {
             fabric,

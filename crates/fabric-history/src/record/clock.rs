@@ -19,13 +19,13 @@ const HELD: Duration = Duration::from_secs(3600);
 
 /// The clocks of a fabric's sweeps.
 #[derive(Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct LocalClock {
     last: Option<Anchor>,
     /// Since when the time of day has held.
     since: Moment,
 }
 
-impl Clock {
+impl LocalClock {
     /// Takes in a sweep, and tells if the wall's clock was set since the one before.
     pub(super) fn follow(&mut self, fabric: &str, sweep: &Snapshot) -> Option<NewEvent> {
         let now = sweep.anchor;
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_is_told_and_one_that_drifts_is_not() {
-        let mut clock = Clock::default();
+        let mut clock = LocalClock::default();
         let wall = |seconds: f64| START + Duration::from_secs_f64(1e9 + seconds);
         let mut follow = |moment, seconds| clock.follow("fab", &at(moment, wall(seconds)));
         assert_eq!(follow(10, 0.0), None, "the first is what others are told against");
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_time_is_believed_when_it_has_held_for_an_hour() {
-        let mut clock = Clock::default();
+        let mut clock = LocalClock::default();
         assert_eq!(clock.believed(), None);
         let wall = |seconds: u64| START + Duration::from_secs(seconds);
         let mut believed = |moment, seconds| {

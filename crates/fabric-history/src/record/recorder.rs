@@ -20,7 +20,7 @@ use crate::file::validate;
 use crate::file::validate::Header;
 use crate::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Board, Observation, Recording};
+use fabric_observation::{Board, Observation, RecorderMetrics};
 use ib_fabric::Snapshot;
 use ib_health::Findings;
 use ib_health::totals::Memory;
@@ -71,7 +71,7 @@ impl Watched {
 #[derive(Debug)]
 pub struct Recorder {
     settings: HistorySettings,
-    account: Arc<Recording>,
+    account: Arc<RecorderMetrics>,
     store: Option<Store>,
     /// Closed after the store.
     header: Header,
@@ -91,7 +91,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// One that writes from now on. A file that cannot be opened now is tried again with each sweep.
-    pub fn new(settings: HistorySettings, account: Arc<Recording>) -> Self {
+    pub fn new(settings: HistorySettings, account: Arc<RecorderMetrics>) -> Self {
         account.set_floor(settings.least_free);
         let mut recorder = Recorder {
             settings,
@@ -123,7 +123,7 @@ impl Recorder {
     }
 
     /// The totals of a fabric's ports, as they were recorded last.
-    pub fn memory(&mut self, fabric: &str) -> Memory {
+    pub fn totals(&mut self, fabric: &str) -> Memory {
         match self.store.as_ref().map(|store| store.memory(fabric)) {
             None => Memory::new(),
             Some(Ok(memory)) => memory,
@@ -146,24 +146,24 @@ impl Recorder {
             };
             for (slot, observation) in fabrics.iter().enumerate() {
                 if last.get(slot).is_none_or(|last| !Arc::ptr_eq(last, observation)) {
-                    self.take(observation, SystemTime::now());
+                    self.record(observation, SystemTime::now());
                 }
             }
             if let Some(host) = host.filter(|host| host.looks != looks) {
                 looks = host.looks;
-                self.take_host(&host, &fabrics, SystemTime::now());
+                self.record_host(&host, &fabrics, SystemTime::now());
             }
             last = fabrics;
             if runtime.block_on(seen.changed()).is_err() {
                 break;
             }
         }
-        self.end(SystemTime::now());
+        self.finish(SystemTime::now());
     }
 
     /// Records a look at the host's own devices, but for those that the fabrics tell of; `now` is what
     /// the wall says.
-    pub fn take_host(
+    pub fn record_host(
         &mut self,
         seen: &HostObservation,
         fabrics: &[Arc<Observation>],
@@ -175,11 +175,11 @@ impl Recorder {
             .or_insert_with(|| Watched::begin(HOST_FABRIC, Story::of_host(), now))
             .events
             .extend(told);
-        self.take(&observation, now);
+        self.record(&observation, now);
     }
 
     /// Records an observation; `now` is what the wall says.
-    pub fn take(&mut self, seen: &Observation, now: SystemTime) {
+    pub fn record(&mut self, seen: &Observation, now: SystemTime) {
         let mut watched = self
             .fabrics
             .remove(&seen.fabric)
@@ -209,7 +209,7 @@ impl Recorder {
             match self.write(&seen.fabric, &watched.events, sweep, time) {
                 Ok(()) => {
                     watched.events.clear();
-                    self.account.set_took(began.elapsed());
+                    self.account.set_write_duration(began.elapsed());
                 }
                 Err(error) => {
                     self.failed(&error);
@@ -255,7 +255,7 @@ impl Recorder {
     }
 
     /// Writes that it ends, and what waits to be written; each fabric to a file that is as it is known.
-    pub fn end(&mut self, now: SystemTime) {
+    pub fn finish(&mut self, now: SystemTime) {
         for (fabric, mut watched) in std::mem::take(&mut self.fabrics) {
             let at = watched.last.map_or(now, |last| last.max(now));
             watched.events.push(own(
@@ -275,7 +275,7 @@ impl Recorder {
 
     /// Counts and logs an error.
     fn report(&mut self, error: &HistoryError) {
-        self.account.add_error(error.trouble());
+        self.account.add_error(error.metric_kind());
         let told = error.to_string();
         // Numbers in it change, and say nothing new.
         let kind: String = told.chars().filter(|char| !char.is_ascii_digit()).collect();

@@ -3,7 +3,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::clock::Clock;
+use crate::local_clock::LocalClock;
 use crate::plot;
 
 use super::{Report, Suspect, shape, suspects};
@@ -35,8 +35,8 @@ svg .mark.good line { stroke: var(--good); } svg .mark.good circle { fill: var(-
 ";
 
 /// Writes it.
-pub fn write(report: &Report, clock: &Clock) -> String {
-    let (from, to) = (clock.tell(report.window.from), clock.tell(report.window.to));
+pub fn write(report: &Report, clock: &LocalClock) -> String {
+    let (from, to) = (clock.format(report.window.from), clock.format(report.window.to));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -66,7 +66,7 @@ pub fn write(report: &Report, clock: &Clock) -> String {
     page.into_string()
 }
 
-fn suspected(report: &Report, clock: &Clock) -> Markup {
+fn suspected(report: &Report, clock: &LocalClock) -> Markup {
     html! {
         h2 { "Suspects" }
         @if report.suspects.is_empty() { p { "None." } }
@@ -75,24 +75,24 @@ fn suspected(report: &Report, clock: &Clock) -> Markup {
     }
 }
 
-fn one(suspect: &Suspect, report: &Report, clock: &Clock) -> Markup {
+fn one(suspect: &Suspect, report: &Report, clock: &LocalClock) -> Markup {
     html! {
         article class=(suspect.worst) {
             h3 { (suspect.place) ": " span class={ "verdict " (suspect.worst) } { (suspect.worst) } }
             p .quiet {
-                code { (suspect.link) } ", conspicuous from " (clock.tell(suspect.since))
+                code { (suspect.link) } ", conspicuous from " (clock.format(suspect.since))
                 ", at the end " span class={ "verdict " (suspect.last) } { (suspect.last) } "."
             }
             ul {
                 @for line in &suspect.evidence { li { (line) } }
                 @if let Some(repair) = suspect.repair { li { strong { "To try first: " (repair) } } }
             }
-            @if let Some(picture) = plot::of(suspect.course(), report.window, clock) { (picture) }
+            @if let Some(picture) = plot::draw(suspect.timeline(), report.window, clock) { (picture) }
         }
     }
 }
 
-fn happened(report: &Report, clock: &Clock) -> Markup {
+fn happened(report: &Report, clock: &LocalClock) -> Markup {
     html! {
         h2 { "What happened" }
         @if report.events.is_empty() {
@@ -101,7 +101,7 @@ fn happened(report: &Report, clock: &Clock) -> Markup {
             div .wide { table {
                 thead { tr { th { "when" } th { "what" } th { "where" } th { "in words" } } }
                 tbody { @for event in &report.events { tr {
-                    td .when { (clock.tell(event.at)) }
+                    td .when { (clock.format(event.at)) }
                     td .what { (event.kind) }
                     td { (event.place) }
                     td { (event.text) }
@@ -112,7 +112,7 @@ fn happened(report: &Report, clock: &Clock) -> Markup {
     }
 }
 
-fn others(report: &Report, clock: &Clock) -> Markup {
+fn others(report: &Report, clock: &LocalClock) -> Markup {
     html! {
         @if !report.others.is_empty() {
             h2 { "Counters of ports that are not suspect" }
@@ -120,7 +120,7 @@ fn others(report: &Report, clock: &Clock) -> Markup {
                 thead { tr { th { "port" } th { "counted" } } }
                 tbody { @for moved in &report.others { tr {
                     td { (moved.port.label()) }
-                    td { (suspects::counted(moved, &|at| clock.tell(at))) }
+                    td { (suspects::counted(moved, &|at| clock.format(at))) }
                 } } }
             } }
             @if report.more_others > 0 { p { (report.more_others) " more ports had fewer." } }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::clock::Clock;
+use crate::local_clock::LocalClock;
 use crate::columns;
 
 use super::{Report, Suspect, suspects};
@@ -11,15 +11,15 @@ use super::{Report, Suspect, suspects};
 const COLUMNS: usize = 60;
 
 /// Writes it.
-pub fn write(report: &Report, clock: &Clock) -> String {
+pub fn write(report: &Report, clock: &LocalClock) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = page(&mut out, report, clock);
     out
 }
 
-fn page(out: &mut String, report: &Report, clock: &Clock) -> std::fmt::Result {
-    let (from, to) = (clock.tell(report.window.from), clock.tell(report.window.to));
+fn page(out: &mut String, report: &Report, clock: &LocalClock) -> std::fmt::Result {
+    let (from, to) = (clock.format(report.window.from), clock.format(report.window.to));
     writeln!(out, "# The fabric from {from} to {to}\n")?;
     writeln!(out, "Event from {}. Times are of {}.\n", text(&report.source), clock.zone())?;
     writeln!(out, "**{}**\n", report.gist())?;
@@ -39,7 +39,7 @@ fn page(out: &mut String, report: &Report, clock: &Clock) -> std::fmt::Result {
     } else {
         writeln!(out, "| when | what | where | in words |\n|---|---|---|---|")?;
         for event in &report.events {
-            let (at, kind) = (clock.tell(event.at), text(&event.kind));
+            let (at, kind) = (clock.format(event.at), text(&event.kind));
             writeln!(out, "| {at} | {kind} | {} | {} |", text(&event.place), text(&event.text))?;
         }
         writeln!(out)?;
@@ -53,7 +53,7 @@ fn page(out: &mut String, report: &Report, clock: &Clock) -> std::fmt::Result {
             "## Counters of ports that are not suspect\n\n| port | counted |\n|---|---|"
         )?;
         for moved in &report.others {
-            let counted = suspects::counted(moved, &|at| clock.tell(at));
+            let counted = suspects::counted(moved, &|at| clock.format(at));
             writeln!(out, "| {} | {} |", text(&moved.port.label()), text(&counted))?;
         }
         writeln!(out)?;
@@ -83,13 +83,13 @@ fn page(out: &mut String, report: &Report, clock: &Clock) -> std::fmt::Result {
     Ok(())
 }
 
-fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &Clock) -> std::fmt::Result {
+fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &LocalClock) -> std::fmt::Result {
     let Suspect { place, worst, last, link, .. } = suspect;
     writeln!(out, "### {}: {worst}\n", text(place))?;
     writeln!(
         out,
         "`{link}`, conspicuous from {}, at the end {last}.\n",
-        clock.tell(suspect.since)
+        clock.format(suspect.since)
     )?;
     for line in &suspect.evidence {
         writeln!(out, "- {}", text(line))?;
@@ -98,7 +98,7 @@ fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &Clock) -> s
         writeln!(out, "- To try first: {repair}")?;
     }
     writeln!(out)?;
-    for end in suspect.course().lanes(report.window, COLUMNS) {
+    for end in suspect.timeline().end_errors(report.window, COLUMNS) {
         for (what, columns) in [("link errors", end.link_errors), ("discards", end.discards)] {
             if columns.iter().any(|value| *value > 0.0) {
                 let place = text(&end.port.label());

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 
 use crate::EventKind;
-use crate::course::Course;
+use crate::link_timeline::LinkTimeline;
 use crate::event::downtime_of;
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
 use crate::source::{SeriesDetail, Source, SourceError};
@@ -332,7 +332,7 @@ pub(super) fn trace(
 
 impl Suspect {
     /// What it went through.
-    pub(super) fn course(&self) -> Course<'_> {
-        Course { link: self.link, place: &self.place, series: &self.series, events: &self.events }
+    pub(super) fn timeline(&self) -> LinkTimeline<'_> {
+        LinkTimeline { link: self.link, place: &self.place, series: &self.series, events: &self.events }
     }
 }
