@@ -1,19 +1,23 @@
-//! From when to when things were there: cables, and nodes.
+//! The intervals in which cables and nodes were present.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 
-/// Those that are there, and the rows that say since when.
+/// What is present, each with its open row in the file.
+///
+/// A row has the number of the cable or node, and the times from which and until which it was present; the
+/// latter is NULL while it is.
 #[derive(Debug)]
-pub struct Course {
+pub struct PresenceIntervals {
+    /// Row ids by the number of the cable or node.
     open: HashMap<i64, i64>,
-    begin: &'static str,
-    end: &'static str,
+    insert: &'static str,
+    close: &'static str,
 }
 
-impl Course {
+impl PresenceIntervals {
     /// Of the cables of a fabric.
     pub fn cables(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
         let open = open(
@@ -23,37 +27,37 @@ impl Course {
              WHERE until IS NULL AND fabric = ?1",
             fabric,
         )?;
-        let begin = "INSERT INTO cables (link, since) VALUES (?1, ?2)";
-        Ok(Course { open, begin, end: "UPDATE cables SET until = ?2 WHERE id = ?1" })
+        let insert = "INSERT INTO cables (link, since) VALUES (?1, ?2)";
+        Ok(PresenceIntervals { open, insert, close: "UPDATE cables SET until = ?2 WHERE id = ?1" })
     }
 
     /// Of the nodes of a fabric.
-    pub fn presences(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
+    pub fn nodes(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
         let open = open(
             db,
             "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
              WHERE until IS NULL AND fabric = ?1",
             fabric,
         )?;
-        let begin = "INSERT INTO presences (node, since) VALUES (?1, ?2)";
-        Ok(Course { open, begin, end: "UPDATE presences SET until = ?2 WHERE id = ?1" })
+        let insert = "INSERT INTO presences (node, since) VALUES (?1, ?2)";
+        Ok(PresenceIntervals { open, insert, close: "UPDATE presences SET until = ?2 WHERE id = ?1" })
     }
 
-    /// Takes down which are there now.
-    pub fn follow(
+    /// Closes the intervals of what is not present any more, and opens those of what is new.
+    pub fn update(
         &mut self,
         db: &Connection,
-        there: HashSet<i64>,
+        present: HashSet<i64>,
         at: i64,
     ) -> rusqlite::Result<()> {
-        let mut end = db.prepare_cached(self.end)?;
-        for (_, row) in self.open.extract_if(|it, _| !there.contains(it)) {
-            end.execute([row, at])?;
+        let mut close = db.prepare_cached(self.close)?;
+        for (_, row) in self.open.extract_if(|id, _| !present.contains(id)) {
+            close.execute([row, at])?;
         }
-        let mut begin = db.prepare_cached(self.begin)?;
-        for it in there {
-            if let Entry::Vacant(new) = self.open.entry(it) {
-                new.insert(begin.insert([it, at])?);
+        let mut insert = db.prepare_cached(self.insert)?;
+        for id in present {
+            if let Entry::Vacant(new) = self.open.entry(id) {
+                new.insert(insert.insert([id, at])?);
             }
         }
         Ok(())
