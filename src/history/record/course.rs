@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 
+use super::catalog::read_map;
+
 /// What is present, each with its open row in the file.
 ///
 /// A row has the number of the cable or node, and the times from which and until which it was present; the
@@ -20,25 +22,19 @@ pub struct PresenceIntervals {
 impl PresenceIntervals {
     /// Of the cables of a fabric.
     pub fn cables(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
-        let open = open(
-            db,
-            "SELECT link, cables.id FROM cables JOIN links ON links.id = link
+        let sql = "SELECT link, cables.id FROM cables JOIN links ON links.id = link
              JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node
-             WHERE until IS NULL AND fabric = ?1",
-            fabric,
-        )?;
+             WHERE until IS NULL AND fabric = ?1";
+        let open = read_map(db, sql, fabric, |row| Ok((row.get(0)?, row.get(1)?)))?;
         let insert = "INSERT INTO cables (link, since) VALUES (?1, ?2)";
         Ok(PresenceIntervals { open, insert, close: "UPDATE cables SET until = ?2 WHERE id = ?1" })
     }
 
     /// Of the nodes of a fabric.
     pub fn nodes(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
-        let open = open(
-            db,
-            "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
-             WHERE until IS NULL AND fabric = ?1",
-            fabric,
-        )?;
+        let sql = "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
+             WHERE until IS NULL AND fabric = ?1";
+        let open = read_map(db, sql, fabric, |row| Ok((row.get(0)?, row.get(1)?)))?;
         let insert = "INSERT INTO presences (node, since) VALUES (?1, ?2)";
         Ok(PresenceIntervals { open, insert, close: "UPDATE presences SET until = ?2 WHERE id = ?1" })
     }
@@ -62,9 +58,4 @@ impl PresenceIntervals {
         }
         Ok(())
     }
-}
-
-fn open(db: &Connection, sql: &str, fabric: i64) -> rusqlite::Result<HashMap<i64, i64>> {
-    let mut statement = db.prepare(sql)?;
-    statement.query_map([fabric], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }

@@ -1,4 +1,4 @@
-//! What the counters of a sweep have grown by, as it is written.
+//! How much each counter increased in a sweep, as it is written.
 
 use rusqlite::{Transaction, params};
 
@@ -6,78 +6,80 @@ use crate::fabric::{Counter, Snapshot};
 use crate::history::OutOfNumbers;
 use crate::history::file::frame::Frame;
 use crate::history::file::ledger::Ledger;
+use crate::history::file::numbers::Numbers;
 use crate::history::file::tier::{Tier, part_of};
 
-use super::catalog::Places;
+use super::catalog::FabricIds;
 
-/// What the counters of a sweep have grown by, by tier; traffic, and what is new, by part.
+/// The increases of a sweep's counters; traffic and first values by part of the ports ([`part_of`]).
 #[derive(Default)]
-pub struct Grown {
-    rare: Frame,
-    busy: Vec<Frame>,
+pub struct CounterDeltas {
+    /// Increases of error counters.
+    errors: Frame,
+    /// Increases of traffic counters.
+    traffic: Vec<Frame>,
+    /// Totals of counters that were never seen before, or that begin anew.
     first: Vec<Frame>,
-    any_first: bool,
+    /// Whether some of `first` was written already.
+    is_first_written: bool,
 }
 
-/// So many of a part's ports are not held any longer when another part's begin.
-const MANY: usize = 256;
+/// A part with this many ports of first values is written as soon as another part begins.
+const MAX_FIRST_PORTS: usize = 256;
 
-/// A sweep as its rows have it: its fabric, and when it was begun and ended.
+/// What identifies a sweep's rows: its fabric, and its time.
 #[derive(Clone, Copy)]
-pub struct Sweep {
-    /// The fabric's number.
+pub struct SweepKey {
+    /// The fabric's id.
     pub fabric: i64,
     /// In microseconds since 1970.
     pub began: i64,
-    /// Likewise.
+    /// In microseconds since 1970.
     pub ended: i64,
 }
 
-impl Grown {
-    /// Compares a sweep with what was written last, and takes it down. Of much that is new, as with
-    /// the first sweep, it writes what it can on the way: of 60,000 ports that is 20 MB.
-    pub fn take(
+impl CounterDeltas {
+    /// Compares a sweep with the totals that were written last, and updates these. Writes part of the first
+    /// values as it goes: with the first sweep of 60,000 ports they are 20 MB.
+    pub fn compute(
         db: &Transaction<'_>,
-        sweep: Sweep,
+        sweep: SweepKey,
         ledger: &mut Ledger,
-        places: &Places,
+        ids: &FabricIds,
         snapshot: &Snapshot,
-        number: impl Fn(Counter) -> Option<u8>,
+        counters: &Numbers,
     ) -> rusqlite::Result<Self> {
-        let mut grown = Grown::default();
-        let mut last = 0;
-        let [mut rare, mut busy, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
-        for (&port, reading) in places.ports.iter().zip(&snapshot.readings) {
+        let mut deltas = CounterDeltas::default();
+        let mut last_part = 0;
+        let [mut errors, mut traffic, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
+        for (&port, reading) in ids.ports.iter().zip(&snapshot.readings) {
             let Some(reading) = reading else { continue };
-            let totals = ledger.port(places.fabric, port);
+            let totals = ledger.port(sweep.fabric, port);
             for counter in Counter::all() {
-                let Some((number, total)) = number(counter).zip(reading.get(counter)) else {
+                let Some((id, total)) = counters.number(counter).zip(reading.get(counter)) else {
                     continue;
                 };
-                let (of, value) = match totals.get(counter) {
+                let (values, value) = match totals.get(counter) {
                     Some(last) if last == total => continue,
                     Some(last) if last < total && Tier::of(counter) == Tier::Rare => {
-                        (&mut rare, total - last)
+                        (&mut errors, total - last)
                     }
-                    Some(last) if last < total => (&mut busy, total - last),
-                    // Never seen, or begun anew: of what it came to before nobody told the judge.
+                    Some(last) if last < total => (&mut traffic, total - last),
+                    // Never seen, or begun anew: the monitor did not know the total before.
                     _ => (&mut first, total),
                 };
-                of.push((number, value));
+                values.push((id, value));
                 totals.set(counter, total);
             }
             let after = reading.at.since(snapshot.began);
             let part = part_of(port) as usize;
-            if std::mem::replace(&mut last, part) != part
-                && let Some(done) = grown.first.iter_mut().find(|it| it.entries().len() >= MANY)
-            {
-                let part = done.entries().first().map(|entry| part_of(entry.port));
-                grown.any_first |= insert(db, sweep, Tier::First, part, done)?;
-                *done = Frame::default();
+            if std::mem::replace(&mut last_part, part) != part {
+                deltas.write_full_first(db, sweep)?;
             }
-            rare.sort_unstable();
-            grown.rare.push(port, after, rare.drain(..));
-            for (values, parts) in [(&mut busy, &mut grown.busy), (&mut first, &mut grown.first)] {
+            errors.sort_unstable();
+            deltas.errors.push(port, after, errors.drain(..));
+            let parts = [(&mut traffic, &mut deltas.traffic), (&mut first, &mut deltas.first)];
+            for (values, parts) in parts {
                 if !values.is_empty() && parts.len() <= part {
                     parts.resize_with(part + 1, Frame::default);
                 }
@@ -87,16 +89,29 @@ impl Grown {
                 }
             }
         }
-        Ok(grown)
+        Ok(deltas)
     }
 
-    /// Writes it, and tells of how many tiers there was anything.
-    pub fn write(&self, db: &Transaction<'_>, sweep: Sweep) -> rusqlite::Result<u64> {
-        let mut written = u64::from(insert(db, sweep, Tier::Rare, None, &self.rare)?);
-        let parts = [(Tier::First, &self.first, self.any_first), (Tier::Busy, &self.busy, false)];
-        for (tier, parts, mut any) in parts {
+    /// Writes first values of a part with many ports, so that they need not be held until the end.
+    fn write_full_first(&mut self, db: &Transaction<'_>, sweep: SweepKey) -> rusqlite::Result<()> {
+        let mut parts = self.first.iter_mut();
+        if let Some(full) = parts.find(|frame| frame.entries().len() >= MAX_FIRST_PORTS) {
+            let part = full.entries().first().map(|entry| part_of(entry.port));
+            self.is_first_written |= insert_frame(db, sweep, Tier::First, part, full)?;
+            *full = Frame::default();
+        }
+        Ok(())
+    }
+
+    /// Writes what is not written yet; returns how many kinds of frames the sweep has.
+    pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> rusqlite::Result<u64> {
+        let mut written = u64::from(insert_frame(db, sweep, Tier::Rare, None, &self.errors)?);
+        for (tier, parts, mut any) in [
+            (Tier::First, &self.first, self.is_first_written),
+            (Tier::Busy, &self.traffic, false),
+        ] {
             for (part, frame) in (0..).zip(parts) {
-                any |= insert(db, sweep, tier, Some(part), frame)?;
+                any |= insert_frame(db, sweep, tier, Some(part), frame)?;
             }
             written += u64::from(any);
         }
@@ -104,10 +119,10 @@ impl Grown {
     }
 }
 
-/// Tells whether there was anything to put in.
-pub fn insert(
+/// Inserts a frame unless it is empty; returns whether it was inserted.
+pub fn insert_frame(
     db: &Transaction<'_>,
-    sweep: Sweep,
+    SweepKey { fabric, began, ended }: SweepKey,
     tier: Tier,
     part: Option<u32>,
     frame: &Frame,
@@ -115,8 +130,7 @@ pub fn insert(
     if frame.is_empty() {
         return Ok(false);
     }
-    let packed = frame.pack().map_err(unpackable)?;
-    let Sweep { fabric, began, ended } = sweep;
+    let packed = frame.pack().map_err(pack_error)?;
     db.prepare_cached(
         "INSERT INTO frames (fabric, tier, part, began, ended, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
@@ -124,11 +138,10 @@ pub fn insert(
     Ok(true)
 }
 
-/// As what SQLite fails by.
-pub fn unpackable(error: std::io::Error) -> rusqlite::Error {
-    let error = match error.downcast::<OutOfNumbers>() {
-        Ok(numbers) => return numbers.in_sql(),
-        Err(error) => error,
-    };
-    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+/// An error of packing, as an error of SQLite.
+pub fn pack_error(error: std::io::Error) -> rusqlite::Error {
+    match error.downcast::<OutOfNumbers>() {
+        Ok(numbers) => numbers.in_sql(),
+        Err(error) => rusqlite::Error::ToSqlConversionFailure(Box::new(error)),
+    }
 }

@@ -1,4 +1,4 @@
-//! How ports, links and nodes are: all of them each hour, and what has changed in between.
+//! The states of ports, links and nodes: all of them once an hour, and the changes in between.
 
 use std::time::Duration;
 
@@ -10,77 +10,73 @@ use crate::history::file::frame::Frame;
 use crate::history::file::state::State;
 use crate::history::file::tier::Tier;
 
-use super::catalog::Places;
-use super::grown::{Sweep, insert};
+use super::catalog::FabricIds;
+use super::grown::{SweepKey, insert_frame};
 
-/// How long it is from one whole account to the next: telling how a fabric was reads one, and the
-/// changes of so long at most. That of 60,000 ports takes 1 kB while they are alike.
-const WHOLE_EVERY: Duration = Duration::from_secs(3600);
+/// Time between two sweeps of which all states are written: reconstructing a fabric reads one of them and
+/// the changes after it. That of 60,000 ports takes 1 kB while they are alike.
+const ALL_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// How all of a fabric was when it was last written, by number in the file.
+/// The states of a fabric that were written last, by id.
 #[derive(Debug, Default)]
-pub struct Standing {
+pub struct StateDeltas {
     ports: Vec<State>,
     nodes: Vec<State>,
-    /// When the whole was written last; with each start it is.
-    whole: Option<i64>,
+    /// The beginning of the sweep of which all states were last written; `None` after a start.
+    all_written: Option<i64>,
 }
 
-impl Standing {
-    /// Writes what has changed, or all of it when that is due.
+impl StateDeltas {
+    /// Writes the states that changed, or all of them when that is due.
     pub fn write(
         &mut self,
         db: &Transaction<'_>,
-        sweep: Sweep,
-        places: &Places,
+        sweep: SweepKey,
+        ids: &FabricIds,
         snapshot: &Snapshot,
         findings: &Findings,
     ) -> rusqlite::Result<()> {
-        let every = WHOLE_EVERY.as_micros() as i64;
-        // A clock that is set back makes no hour endless.
-        let is_due = |whole: i64| !(0..every).contains(&sweep.began.saturating_sub(whole));
-        let is_whole = self.whole.is_none_or(is_due);
-        if is_whole {
-            *self = Standing { whole: Some(sweep.began), ..Standing::default() };
+        let interval = ALL_INTERVAL.as_micros() as i64;
+        // Also due if the clock was set back.
+        let is_due = |written: i64| !(0..interval).contains(&sweep.began.saturating_sub(written));
+        let is_all = self.all_written.is_none_or(is_due);
+        if is_all {
+            *self = StateDeltas { all_written: Some(sweep.began), ..StateDeltas::default() };
         }
-        let mut found = vec![(None, None); places.ports.len()];
+        let mut links = vec![(None, None); ids.ports.len()];
         for link in &findings.links {
             for end in [link.link.0, link.link.1] {
-                if let Some(found) = found.get_mut(end.0 as usize) {
+                if let Some(found) = links.get_mut(end.0 as usize) {
                     *found = (link.up, Some(link.verdict));
                 }
             }
         }
         let mut ports = Frame::default();
-        let ends = snapshot.fabric.port_indexes().zip(&places.ports).zip(found);
+        let ends = snapshot.fabric.port_indexes().zip(&ids.ports).zip(links);
         for ((index, &port), (up, verdict)) in ends {
             let status = snapshot.status(index).filter(|status| status.link_up());
-            let runs = status.and_then(|status| status.width.zip(status.speed));
-            change(&mut self.ports, port, State::of_port(up, runs, verdict), &mut ports);
+            let rate = status.and_then(|status| status.width.zip(status.speed));
+            push_change(&mut self.ports, port, State::of_port(up, rate, verdict), &mut ports);
         }
         let mut nodes = Frame::default();
-        for (index, &node) in snapshot.fabric.node_indexes().zip(&places.nodes_there) {
-            change(&mut self.nodes, node, State::of_node(snapshot.is_up(index)), &mut nodes);
+        for (index, &node) in snapshot.fabric.node_indexes().zip(&ids.present_nodes) {
+            push_change(&mut self.nodes, node, State::of_node(snapshot.is_up(index)), &mut nodes);
         }
-        let tiers = if is_whole {
-            [(Tier::AllPorts, ports), (Tier::AllNodes, nodes)]
-        } else {
-            [(Tier::Ports, ports), (Tier::Nodes, nodes)]
-        };
-        for (tier, frame) in &tiers {
-            insert(db, sweep, *tier, None, frame)?;
-        }
+        let [port_tier, node_tier] =
+            if is_all { [Tier::AllPorts, Tier::AllNodes] } else { [Tier::Ports, Tier::Nodes] };
+        insert_frame(db, sweep, port_tier, None, &ports)?;
+        insert_frame(db, sweep, node_tier, None, &nodes)?;
         Ok(())
     }
 }
 
-/// Takes down how something is, and what of that has changed.
-fn change(known: &mut Vec<State>, number: u32, now: State, changes: &mut Frame) {
-    let at = number as usize;
-    if known.len() <= at {
-        known.resize(at + 1, State::default());
+/// Replaces a state by the one that holds now, and adds what of it changed to a frame.
+fn push_change(states: &mut Vec<State>, id: u32, now: State, changes: &mut Frame) {
+    let index = id as usize;
+    if states.len() <= index {
+        states.resize(index + 1, State::default());
     }
-    if let Some(known) = known.get_mut(at) {
-        changes.push_after(number, 0, now.since(std::mem::replace(known, now)));
+    if let Some(state) = states.get_mut(index) {
+        changes.push_after(id, 0, now.since(std::mem::replace(state, now)));
     }
 }
