@@ -1,4 +1,4 @@
-//! From one observation to the next: what happened. Reads no clock, and writes nothing.
+//! Detects what happened between two observations of a fabric. Reads no clock, and writes nothing.
 
 mod link;
 mod port;
@@ -17,123 +17,103 @@ use crate::health::Findings;
 use crate::history::event::{About, Event, Kind};
 use crate::monitor::Observation;
 
-use link::LinkMemory;
-use port::{PortMemory, Root};
-use whole::Whole;
+pub(super) use link::rate_change;
 
-/// What is remembered of a fabric from one observation to the next.
+use link::LastLink;
+use port::{LastPort, OpenCongestion};
+use whole::FabricWide;
+
+/// The state of a fabric at the last observation, from which later ones are told to differ.
 #[derive(Debug, Default)]
-pub struct Story {
+pub struct EventDetector {
     fabric: Arc<Fabric>,
-    /// It is of the devices of a host, which nobody finds by their cables.
+    /// Whether the fabric consists of a host's devices, which are not discovered by their cables.
     is_of_host: bool,
-    begun: bool,
-    whole: Whole,
-    links: Vec<(Link, LinkMemory)>,
+    /// Whether an observation was compared already.
+    has_begun: bool,
+    fabric_wide: FabricWide,
+    /// By index among the findings' links.
+    links: Vec<(Link, LastLink)>,
+    /// Whether each node responded, by node index.
     nodes: Vec<bool>,
-    ports: Vec<PortMemory>,
-    roots: BTreeMap<End, Root>,
+    /// By port index.
+    ports: Vec<LastPort>,
+    congestions: BTreeMap<End, OpenCongestion>,
 }
 
-impl Story {
-    /// That of a host's own devices.
+impl EventDetector {
+    /// A detector for a host's devices.
     pub fn of_host() -> Self {
-        Story { is_of_host: true, ..Story::default() }
+        EventDetector { is_of_host: true, ..EventDetector::default() }
     }
 
-    /// What happened since the observation before; the first one is what others are told against.
-    /// `now` is what the wall says.
-    pub fn follow(&mut self, seen: &Observation, now: SystemTime) -> Vec<Event> {
-        let Some(snapshot) = &seen.snapshot else { return Vec::new() };
-        let told = self.whole.follow(seen, snapshot, now);
-        // What cannot be asked has not changed, as far as anybody knows.
-        if self.whole.is_failing() {
-            return told;
+    /// The events since the observation before. The first observation is the reference and has none.
+    /// `now` is the time of day.
+    pub fn update(&mut self, observation: &Observation, now: SystemTime) -> Vec<Event> {
+        let Some(snapshot) = &observation.snapshot else { return Vec::new() };
+        let events = self.fabric_wide.update(observation, snapshot, now);
+        // While no request succeeds nothing is known to have changed.
+        if self.fabric_wide.is_failing() {
+            return events;
         }
-        let mut look = Look { snapshot, findings: &seen.findings, told };
+        let mut sweep = Sweep { snapshot, findings: &observation.findings, events };
         if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
-            self.follow_fabric(&mut look);
+            self.update_fabric(&mut sweep);
         }
-        self.follow_nodes(&mut look);
-        self.follow_links(&mut look);
-        self.follow_ports(&mut look);
-        self.follow_reading(&mut look);
-        self.follow_roots(&mut look);
-        self.begun = true;
-        look.told
+        self.update_nodes(&mut sweep);
+        for ((_, last), found) in self.links.iter_mut().zip(&observation.findings.links) {
+            sweep.update_link(last, found);
+        }
+        self.update_ports(&mut sweep);
+        self.update_reads(&mut sweep);
+        self.update_congestions(&mut sweep);
+        self.has_begun = true;
+        sweep.events
     }
 
-    /// Brings what is remembered to the places that things have in another fabric.
-    fn follow_fabric(&mut self, look: &mut Look) {
-        let (old, new) = (Arc::clone(&self.fabric), Arc::clone(&look.snapshot.fabric));
-        let known: HashMap<LinkId, LinkMemory> = (self.links.drain(..))
-            .filter_map(|(link, memory)| Some((old.link_id(link.0)?, memory)))
+    /// Detects what differs between two fabrics, and moves the last states to the new fabric's indexes.
+    fn update_fabric(&mut self, sweep: &mut Sweep) {
+        let (old, new) = (Arc::clone(&self.fabric), Arc::clone(&sweep.snapshot.fabric));
+        let known: HashMap<LinkId, LastLink> = (self.links.drain(..))
+            .filter_map(|(link, last)| Some((old.link_id(link.0)?, last)))
             .collect();
-        let began = look.snapshot.began;
-        if self.begun {
-            for change in change::between(&old, &new) {
-                match change {
-                    Change::LinkMoved { port, from, to } => {
-                        let text = format!("its cable led to {from}, and leads to {to}");
-                        let place = format!("{} port {}", port.node, port.port);
-                        let about = About::Port(port.guid, port.port);
-                        look.tell(Kind::PortMoved, about, place, text, began);
-                    }
-                    Change::LinkCame(a, b) => {
-                        let port = new.find((a.guid, a.port));
-                        let id = port.and_then(|port| new.link_id(port));
-                        if let Some(id) = id.filter(|id| !known.contains_key(id)) {
-                            let place =
-                                format!("{} port {} – {} port {}", a.node, a.port, b.node, b.port);
-                            look.tell(
-                                Kind::LinkNew,
-                                About::Link(id),
-                                place,
-                                "it was not there before".into(),
-                                began,
-                            );
-                        }
-                    }
-                    _ => {}
-                }
-            }
+        if self.has_begun {
+            sweep.push_changes(&old, &new, |id| known.contains_key(&id));
         }
-        self.links = look
-            .findings
-            .links
-            .iter()
+        self.links = (sweep.findings.links.iter())
             .map(|found| {
-                let known = new.link_id(found.link.0).and_then(|id| known.get(&id).copied());
-                (found.link, known.unwrap_or_else(|| LinkMemory::new(found, !self.begun)))
+                let last = new.link_id(found.link.0).and_then(|id| known.get(&id).copied());
+                (found.link, last.unwrap_or_else(|| LastLink::new(found, !self.has_begun)))
             })
             .collect();
-        let place = |end: End| old.find(end).map(|port| port.0 as usize);
-        let ports = new.port_indexes().zip(&look.findings.ports);
-        self.ports = ports
+        let old_ports = std::mem::take(&mut self.ports);
+        self.ports = (new.port_indexes().zip(&sweep.findings.ports))
             .map(|(port, found)| {
-                let known = place(new.end(port)).and_then(|place| self.ports.get(place).copied());
-                known.unwrap_or_else(|| PortMemory::new(&found.counting))
+                let index = old.find(new.end(port)).map(|port| port.0 as usize);
+                let last = index.and_then(|index| old_ports.get(index).copied());
+                last.unwrap_or_else(|| LastPort::new(&found.counting))
             })
             .collect();
-        let nodes = std::mem::take(&mut self.nodes);
+        let old_nodes = std::mem::take(&mut self.nodes);
         for index in new.node_indexes() {
             let node = new.node(index);
             let guid = node.identity.guid;
-            let known = old.node_by_guid(guid).and_then(|old| nodes.get(old.0 as usize).copied());
-            if known.is_none() && self.begun {
+            let last = old.node_by_guid(guid).and_then(|old| old_nodes.get(old.0 as usize));
+            if last.is_none() && self.has_begun {
                 let kind = if self.is_of_host { "device" } else { node.identity.kind.label() };
                 let text = format!("a {kind} that was not there before");
-                look.tell(Kind::NodeNew, About::Node(guid), node.name.clone(), text, began);
+                let about = About::Node(guid);
+                sweep.push(Kind::NodeNew, about, node.name.clone(), text, sweep.snapshot.began);
             }
-            self.nodes.push(known.unwrap_or_else(|| look.snapshot.is_up(index)));
+            self.nodes.push(last.copied().unwrap_or_else(|| sweep.snapshot.is_up(index)));
         }
         self.fabric = new;
     }
 
-    fn follow_nodes(&mut self, look: &mut Look) {
+    fn update_nodes(&mut self, sweep: &mut Sweep) {
         let fabric = &self.fabric;
         for (index, was_up) in fabric.node_indexes().zip(&mut self.nodes) {
-            let is_up = look.snapshot.is_up(index);
+            let is_up = sweep.snapshot.is_up(index);
             if is_up == std::mem::replace(was_up, is_up) {
                 continue;
             }
@@ -147,35 +127,58 @@ impl Story {
                 (false, false) => (Kind::NodeGone, "no cable leads to it any more"),
             };
             let about = About::Node(node.identity.guid);
-            look.tell(kind, about, node.name.clone(), text.into(), look.snapshot.began);
-        }
-    }
-
-    fn follow_links(&mut self, look: &mut Look) {
-        let findings = look.findings;
-        for ((_, memory), found) in self.links.iter_mut().zip(&findings.links) {
-            look.link(memory, found);
+            sweep.push(kind, about, node.name.clone(), text.into(), sweep.snapshot.began);
         }
     }
 }
 
-/// An observation, and what it tells.
-struct Look<'a> {
+/// A sweep that is compared, and its events so far.
+struct Sweep<'a> {
     snapshot: &'a Snapshot,
     findings: &'a Findings,
-    told: Vec<Event>,
+    events: Vec<Event>,
 }
 
-impl Look<'_> {
-    fn tell(&mut self, kind: Kind, about: About, place: String, text: String, at: Moment) {
-        let at = self.snapshot.anchor.wall_of(at);
-        self.told.push(Event { at, kind, about, place, text, detail: Value::Null });
+impl Sweep<'_> {
+    fn push(&mut self, kind: Kind, about: About, place: String, text: String, at: Moment) {
+        self.push_with(kind, about, place, text, at, Value::Null);
     }
 
-    /// Says what was told last for programs, too.
-    fn detail(&mut self, detail: Value) {
-        if let Some(last) = self.told.last_mut() {
-            last.detail = detail;
+    fn push_with(
+        &mut self,
+        kind: Kind,
+        about: About,
+        place: String,
+        text: String,
+        at: Moment,
+        detail: Value,
+    ) {
+        let at = self.snapshot.anchor.wall_of(at);
+        self.events.push(Event { at, kind, about, place, text, detail });
+    }
+
+    /// Adds an event for each cable that was moved, and for each new link that was not known before.
+    fn push_changes(&mut self, old: &Fabric, new: &Fabric, is_known: impl Fn(LinkId) -> bool) {
+        let began = self.snapshot.began;
+        for change in change::between(old, new) {
+            match change {
+                Change::LinkMoved { port, from, to } => {
+                    let text = format!("its cable led to {from}, and leads to {to}");
+                    let place = format!("{} port {}", port.node, port.port);
+                    let about = About::Port(port.guid, port.port);
+                    self.push(Kind::PortMoved, about, place, text, began);
+                }
+                Change::LinkCame(a, b) => {
+                    let id = new.find((a.guid, a.port)).and_then(|port| new.link_id(port));
+                    if let Some(id) = id.filter(|id| !is_known(*id)) {
+                        let place =
+                            format!("{} port {} – {} port {}", a.node, a.port, b.node, b.port);
+                        let text = "it was not there before".into();
+                        self.push(Kind::LinkNew, About::Link(id), place, text, began);
+                    }
+                }
+                _ => {}
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What counters went through, and who kept others waiting.
+//! Events of ports: counters that were reset, are full, or are not read; and congestion.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,140 +11,135 @@ use crate::health::findings::Counting;
 use crate::history::event::{About, Kind};
 use crate::history::file::tier::Tier;
 
-use super::{Look, Story};
+use super::{EventDetector, Sweep};
 
-/// How many nodes a sentence names.
-const MOST_NAMED: usize = 5;
+/// How many nodes an event's text names.
+const MAX_NAMED: usize = 5;
 
-/// What is remembered of a port.
+/// A port as it was last known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PortMemory {
+pub(super) struct LastPort {
     resets: u32,
+    /// One bit per counter ([`saturated`]).
     saturated: u64,
     /// Whether its counters were ever read.
     was_read: bool,
-    /// Sweeps since they were, while its node answered and it had a link.
+    /// Sweeps since its counters were read, while its node responded and it had a link.
     missed: u32,
 }
 
-impl PortMemory {
-    /// What is known of a port that was not there before.
+impl LastPort {
+    /// A port that was not there before.
     pub fn new(counting: &Counting) -> Self {
-        let (resets, saturated) = (counting.resets, filled(counting));
-        PortMemory { resets, saturated, ..PortMemory::default() }
+        let (resets, saturated) = (counting.resets, saturated(counting));
+        LastPort { resets, saturated, ..LastPort::default() }
     }
 }
 
-/// A congestion that is not over.
+/// A congestion that has not ended.
 #[derive(Clone, Debug)]
-pub(super) struct Root {
+pub(super) struct OpenCongestion {
     place: String,
-    seen: Moment,
+    last_seen: Moment,
 }
 
-impl Story {
-    pub(super) fn follow_ports(&mut self, look: &mut Look) {
+impl EventDetector {
+    /// Resets and saturation. Resets of several ports of a node are one event.
+    pub(super) fn update_ports(&mut self, sweep: &mut Sweep) {
         let fabric = Arc::clone(&self.fabric);
-        let mut fell: BTreeMap<Guid, Vec<PortIndex>> = BTreeMap::new();
-        let findings = look.findings;
-        for ((port, memory), found) in
+        let (findings, ended) = (sweep.findings, sweep.snapshot.ended);
+        let mut reset: BTreeMap<Guid, Vec<PortIndex>> = BTreeMap::new();
+        for ((port, last), found) in
             fabric.port_indexes().zip(&mut self.ports).zip(&findings.ports)
         {
             let counting = &found.counting;
-            if std::mem::replace(&mut memory.resets, counting.resets) != counting.resets {
-                fell.entry(fabric.end(port).0).or_default().push(port);
+            if std::mem::replace(&mut last.resets, counting.resets) != counting.resets {
+                reset.entry(fabric.end(port).0).or_default().push(port);
             }
-            let mask = filled(counting);
-            let new = mask & !std::mem::replace(&mut memory.saturated, mask);
+            let mask = saturated(counting);
+            let new = mask & !std::mem::replace(&mut last.saturated, mask);
             for counter in Counter::all().filter(|counter| new >> *counter as usize & 1 == 1) {
-                let name = counter.row().metric;
-                let text = format!("{name} is full, and counts no further");
-                let place = evidence::port_label(look.snapshot, port);
-                look.tell(
-                    Kind::Saturation,
-                    fabric.end(port).into(),
-                    place,
-                    text,
-                    look.snapshot.ended,
-                );
+                let text = format!("{} is full, and counts no further", counter.row().metric);
+                let place = evidence::port_label(sweep.snapshot, port);
+                sweep.push(Kind::Saturation, fabric.end(port).into(), place, text, ended);
             }
         }
-        for (guid, ports) in fell {
-            let Some(&first) = ports.first() else { continue };
-            let (about, place) = if ports.len() == 1 {
-                (fabric.end(first).into(), evidence::port_label(look.snapshot, first))
-            } else {
-                (About::Node(guid), fabric.node_of(first).name.clone())
+        for (guid, ports) in reset {
+            let (about, place, text) = match *ports {
+                [] => continue,
+                [port] => {
+                    let place = evidence::port_label(sweep.snapshot, port);
+                    (fabric.end(port).into(), place, "counters fell".into())
+                }
+                [first, ..] => {
+                    let text = format!("counters of {} ports fell", ports.len());
+                    (About::Node(guid), fabric.node_of(first).name.clone(), text)
+                }
             };
-            let text = match ports.len() {
-                1 => "counters fell".into(),
-                count => format!("counters of {count} ports fell"),
-            };
-            look.tell(Kind::CounterReset, about, place, text, look.snapshot.ended);
+            sweep.push(Kind::CounterReset, about, place, text, ended);
         }
     }
 
-    /// Ports that have a link, whose node answers, and that tell nothing all the same.
-    pub(super) fn follow_reading(&mut self, look: &mut Look) {
-        let snapshot = look.snapshot;
+    /// Ports with a link whose node responds, but whose counters are not read.
+    pub(super) fn update_reads(&mut self, sweep: &mut Sweep) {
+        let snapshot = sweep.snapshot;
         let mut unread: BTreeMap<&str, usize> = BTreeMap::new();
-        for (port, memory) in self.fabric.port_indexes().zip(&mut self.ports) {
+        for (port, last) in self.fabric.port_indexes().zip(&mut self.ports) {
             if snapshot.reading(port).is_some() {
-                (memory.was_read, memory.missed) = (true, 0);
-            } else if memory.was_read && snapshot.status(port).is_some_and(PortStatus::link_up) {
-                memory.missed += 1;
-                // A node that has just come back tells them from its next sweep on.
-                if memory.missed < 2 {
-                    continue;
+                (last.was_read, last.missed) = (true, 0);
+            } else if last.was_read && snapshot.status(port).is_some_and(PortStatus::link_up) {
+                last.missed += 1;
+                // The counters of a node that has just come back are read from the next sweep on.
+                if last.missed >= 2 {
+                    *unread.entry(&self.fabric.node_of(port).name).or_default() += 1;
                 }
-                *unread.entry(&self.fabric.node_of(port).name).or_default() += 1;
             }
         }
         let nodes = unread.iter().map(|(node, ports)| format!("{node} ({ports})"));
-        let nodes: Vec<String> = nodes.take(MOST_NAMED).collect();
-        let more = unread.len().saturating_sub(MOST_NAMED);
+        let nodes: Vec<String> = nodes.take(MAX_NAMED).collect();
+        let more = unread.len().saturating_sub(MAX_NAMED);
         let more = if more > 0 { format!(", and of {more} more nodes") } else { String::new() };
         let text = format!("ports that did not tell their counters: of {}{more}", nodes.join(", "));
-        self.whole.unread(!unread.is_empty(), text, look);
+        self.fabric_wide.update_unread(!unread.is_empty(), text, sweep);
     }
 
-    /// Jobs communicate in bursts: a congestion that was gone for no longer than the judge's own
-    /// patience is the same one.
-    pub(super) fn follow_roots(&mut self, look: &mut Look) {
-        let at = look.snapshot.ended;
-        for region in &look.findings.regions {
+    /// Congestions that begin and end. Jobs communicate in bursts: a congestion that was absent for no longer
+    /// than [`GRACE`] is the same one.
+    pub(super) fn update_congestions(&mut self, sweep: &mut Sweep) {
+        let at = sweep.snapshot.ended;
+        for region in &sweep.findings.regions {
             let end = self.fabric.end(region.root);
-            let place = evidence::port_label(look.snapshot, region.root);
-            if let Some(root) = self.roots.get_mut(&end) {
-                root.seen = at;
+            if let Some(congestion) = self.congestions.get_mut(&end) {
+                congestion.last_seen = at;
                 continue;
             }
+            let place = evidence::port_label(sweep.snapshot, region.root);
             let share = f64::from(region.share) * 100.0;
             let text = format!(
                 "ports that wait: {}, up to {share:.0} % of the time ({})",
                 region.ports,
                 region.level.label()
             );
-            look.tell(Kind::CongestionBegan, end.into(), place.clone(), text, at);
-            self.roots.insert(end, Root { place, seen: at });
+            sweep.push(Kind::CongestionBegan, end.into(), place.clone(), text, at);
+            self.congestions.insert(end, OpenCongestion { place, last_seen: at });
         }
-        self.roots.retain(|end, root| {
-            let is_over = at.since(root.seen) > GRACE;
+        self.congestions.retain(|end, congestion| {
+            let is_over = at.since(congestion.last_seen) > GRACE;
             if is_over {
-                let (kind, place) = (Kind::CongestionEnded, root.place.clone());
                 let text = "no ports wait for it any more".into();
-                look.tell(kind, (*end).into(), place, text, root.seen);
+                let place = congestion.place.clone();
+                sweep.push(Kind::CongestionEnded, (*end).into(), place, text, congestion.last_seen);
             }
             !is_over
         });
     }
 }
 
-/// One bit a counter that is or was full. Those that grow all the time, or on a healthy fabric, are
-/// full sooner or later, and there is nothing to do about it.
-fn filled(counting: &Counting) -> u64 {
-    let rare = Counter::all().filter(|counter| Tier::of(*counter) == Tier::Rare);
-    let rare = rare.filter(|counter| !counter.is_benign());
-    let filled = rare.filter(|counter| counting.was_saturated(*counter));
-    filled.fold(0, |mask, counter| mask | 1 << counter as usize)
+/// One bit per counter that is or was saturated. Without traffic counters and those that grow on a healthy
+/// fabric: these saturate sooner or later, and nothing can be done about it.
+fn saturated(counting: &Counting) -> u64 {
+    Counter::all()
+        .filter(|counter| Tier::of(*counter) == Tier::Rare && !counter.is_benign())
+        .filter(|counter| counting.was_saturated(*counter))
+        .fold(0, |mask, counter| mask | 1 << counter as usize)
 }

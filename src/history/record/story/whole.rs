@@ -1,4 +1,4 @@
-//! What concerns a fabric as a whole: whether it can be asked, and who manages it.
+//! Events of a fabric as a whole: whether its sweeps succeed, and which subnet manager is the master.
 
 use std::time::SystemTime;
 
@@ -9,70 +9,74 @@ use crate::health::congestion::GRACE;
 use crate::history::event::{About, Event, Kind};
 use crate::monitor::{Collector, Observation};
 
-use super::Look;
+use super::Sweep;
 
-/// What is remembered of a fabric as a whole.
+/// A fabric as a whole, as it was last known.
 #[derive(Debug, Default)]
-pub(super) struct Whole {
+pub(super) struct FabricWide {
     name: String,
-    failing: bool,
-    /// How often another subnet manager had become the master.
-    masters: u64,
-    /// When ports were last left unread, until it is over.
+    /// Whether all collectors failed.
+    is_failing: bool,
+    /// How often the master subnet manager had changed.
+    master_changes: u64,
+    /// When ports were last left unread; `None` once they have been read for [`GRACE`].
     unread: Option<Moment>,
 }
 
-impl Whole {
-    /// Whether nobody can be asked.
+impl FabricWide {
+    /// Whether all collectors failed.
     pub fn is_failing(&self) -> bool {
-        self.failing
+        self.is_failing
     }
 
-    /// What happened to it; `now` is what the wall says.
-    pub fn follow(&mut self, seen: &Observation, of: &Snapshot, now: SystemTime) -> Vec<Event> {
-        self.name.clone_from(&seen.fabric);
-        let mut told = Vec::new();
-        let mut tell = |kind, text: String, at| {
-            let (about, place) = (About::All, seen.fabric.clone());
-            told.push(Event { at, kind, about, place, text, detail: Value::Null });
+    /// The events of an observation. `now` is the time of day.
+    pub fn update(
+        &mut self,
+        observation: &Observation,
+        snapshot: &Snapshot,
+        now: SystemTime,
+    ) -> Vec<Event> {
+        self.name.clone_from(&observation.fabric);
+        let mut events = Vec::new();
+        let mut push = |kind, text: String, at| {
+            let (about, place) = (About::All, observation.fabric.clone());
+            events.push(Event { at, kind, about, place, text, detail: Value::Null });
         };
-        let fails = Collector::ALL.iter().all(|collector| !seen.tally.success(*collector));
-        let began = of.anchor.wall_of(of.began);
-        match (std::mem::replace(&mut self.failing, fails), fails) {
+        let tally = &observation.tally;
+        let fails = Collector::ALL.iter().all(|collector| !tally.success(*collector));
+        let began = snapshot.anchor.wall_of(snapshot.began);
+        match (std::mem::replace(&mut self.is_failing, fails), fails) {
             (false, true) => {
                 let text = "nobody can be asked any more: what happens is not seen";
-                tell(Kind::SweepFailed, text.into(), now);
+                push(Kind::SweepFailed, text.into(), now);
             }
-            (true, false) => tell(Kind::SweepBack, "the fabric can be asked again".into(), began),
+            (true, false) => push(Kind::SweepBack, "the fabric can be asked again".into(), began),
             _ => {}
         }
-        let masters = seen.tally.mastership.changes();
-        if std::mem::replace(&mut self.masters, masters) != masters {
-            let master = seen.tally.mastership.master();
-            let port = master.and_then(|end| of.fabric.find(end));
-            let name = port.map_or("nobody knows whose", |port| &*of.fabric.node_of(port).name);
-            tell(
-                Kind::MasterChanged,
-                format!("another subnet manager is the master: {name}"),
-                began,
-            );
+        let changes = tally.mastership.changes();
+        if std::mem::replace(&mut self.master_changes, changes) != changes {
+            let port = tally.mastership.master().and_then(|end| snapshot.fabric.find(end));
+            let name =
+                port.map_or("nobody knows whose", |port| &*snapshot.fabric.node_of(port).name);
+            let text = format!("another subnet manager is the master: {name}");
+            push(Kind::MasterChanged, text, began);
         }
-        told
+        events
     }
 
-    /// Takes down whether ports are left unread. Losses come and go: those that were gone for no
-    /// longer than a congestion may pause are the same trouble.
-    pub fn unread(&mut self, are: bool, text: String, look: &mut Look) {
-        let at = look.snapshot.began;
-        let mut tell = |kind, text, at| look.tell(kind, About::All, self.name.clone(), text, at);
+    /// Adds an event when ports begin to be left unread, and when all have been read for [`GRACE`]: MADs are
+    /// lost now and then.
+    pub fn update_unread(&mut self, is_unread: bool, text: String, sweep: &mut Sweep) {
+        let at = sweep.snapshot.began;
+        let mut push = |kind, text, at| sweep.push(kind, About::All, self.name.clone(), text, at);
         match self.unread {
-            None if are => {
-                tell(Kind::ReadsFailed, text, at);
+            None if is_unread => {
+                push(Kind::ReadsFailed, text, at);
                 self.unread = Some(at);
             }
-            Some(_) if are => self.unread = Some(at),
+            Some(_) if is_unread => self.unread = Some(at),
             Some(last) if at.since(last) > GRACE => {
-                tell(Kind::ReadsBack, "all ports tell their counters again".into(), last);
+                push(Kind::ReadsBack, "all ports tell their counters again".into(), last);
                 self.unread = None;
             }
             _ => {}
