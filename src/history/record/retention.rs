@@ -220,8 +220,8 @@ impl Store {
                 sweep,
             ),
             ("DELETE FROM spans WHERE fabric = ?1 AND last = ?2", sweep),
-            (&frames, began),
-            (&sweeps, sweep),
+            (&*frames, began),
+            (&*sweeps, sweep),
         ] {
             any |= self.execute(sql, [fabric, id])?;
         }

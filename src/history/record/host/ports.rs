@@ -1,5 +1,4 @@
-//! What ports went through by the host's own account: whether they were Active, at which rate, and what
-//! their devices told of themselves.
+//! Events of the host's ports and devices, at the moments that the kernel reported.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::SystemTime;
@@ -14,47 +13,46 @@ use crate::health::evidence;
 use crate::history::event::{About, Event, Kind};
 use crate::monitor::host::{Place, PortTally, Tally};
 
-/// What is remembered of all ports and devices.
+use super::super::story::rate_change;
+
+/// Detects events of all ports and devices of the host.
 #[derive(Debug, Default)]
-pub(super) struct Ports {
-    places: BTreeMap<Place, PlaceMemory>,
+pub(super) struct HostPortEvents {
+    last: BTreeMap<Place, LastState>,
 }
 
-/// What is remembered of a port, or of a device.
+/// A port, or a device, as it was last known.
 #[derive(Clone, Copy, Debug, Default)]
-struct PlaceMemory {
+struct LastState {
     up: Option<bool>,
     losses: u64,
     fatals: u64,
     rate: Option<(Width, Speed)>,
 }
 
-impl Ports {
-    /// What happened since the look before; what is seen of a port for the first time is what others
-    /// are told against.
-    pub(super) fn follow(
+impl HostPortEvents {
+    /// The events since the snapshot before. The first state of a port is the reference for later ones.
+    pub(super) fn update(
         &mut self,
         tally: &Tally,
         look: &HostSnapshot,
         snapshot: &Snapshot,
     ) -> Vec<Event> {
         let ids = by_name(snapshot);
-        let mut told = Vec::new();
-        let mut places = BTreeMap::new();
+        let mut events = Vec::new();
+        let mut states = BTreeMap::new();
         for (place, now) in tally.places() {
             let Some(&id) = ids.get(&*place.0) else { continue };
             let port = place.1.and_then(|number| snapshot.fabric.find((id, number)));
-            let rate = port.and_then(|port| rate(snapshot, port));
-            let known = self.places.get(place);
-            let mut memory = PlaceMemory {
+            let mut state = LastState {
                 up: now.is_up(),
                 losses: now.losses,
                 fatals: now.of(EventKind::DeviceFatal).0,
-                rate,
+                rate: port.and_then(|port| rate(snapshot, port)),
             };
-            if let Some(known) = known {
-                memory.up = memory.up.or(known.up);
-                memory.rate = memory.rate.or(known.rate);
+            if let Some(last) = self.last.get(place) {
+                state.up = state.up.or(last.up);
+                state.rate = state.rate.or(last.rate);
                 let (about, name) = match port {
                     Some(port) => {
                         let end = snapshot.fabric.end(port);
@@ -62,21 +60,21 @@ impl Ports {
                     }
                     None => (About::Node(id), place.0.to_string()),
                 };
-                let mut teller = Teller { look, about, place: name, told: &mut told };
+                let mut events = EventsOf { look, about, place: name, events: &mut events };
                 if port.is_some() {
-                    teller.port(known, &memory, now);
-                } else if memory.fatals > known.fatals {
-                    teller.fatal(now);
+                    events.push_port(last, &state, now);
+                } else if state.fatals > last.fatals {
+                    events.push_fatal(now);
                 }
             }
-            places.insert(place.clone(), memory);
+            states.insert(place.clone(), state);
         }
-        self.places = places;
-        told
+        self.last = states;
+        events
     }
 }
 
-/// The devices by their names; of those that had the same one after another, the one that is there.
+/// The devices by name; of several that had one name in turn, the one that is present.
 fn by_name(snapshot: &Snapshot) -> HashMap<&str, Guid> {
     let mut nodes: Vec<_> = snapshot.fabric.nodes.iter().collect();
     nodes.sort_by_key(|node| node.present());
@@ -88,47 +86,46 @@ fn rate(snapshot: &Snapshot, port: PortIndex) -> Option<(Width, Speed)> {
     status.width.zip(status.speed)
 }
 
-/// Tells what happened to one of them.
-struct Teller<'a> {
+/// The events of one port or device.
+struct EventsOf<'a> {
     look: &'a HostSnapshot,
     about: About,
     place: String,
-    told: &'a mut Vec<Event>,
+    events: &'a mut Vec<Event>,
 }
 
-impl Teller<'_> {
-    fn tell(&mut self, kind: Kind, text: String, at: SystemTime) {
+impl EventsOf<'_> {
+    fn push(&mut self, kind: Kind, text: String, at: SystemTime) {
         let (about, place) = (self.about, self.place.clone());
-        self.told.push(Event { at, kind, about, place, text, detail: Value::Null });
+        self.events.push(Event { at, kind, about, place, text, detail: Value::Null });
     }
 
-    fn port(&mut self, was: &PlaceMemory, is: &PlaceMemory, tally: &PortTally) {
+    fn push_port(&mut self, was: &LastState, is: &LastState, tally: &PortTally) {
         let wall = |moment| self.look.anchor.wall_of(moment);
         let lost = wall(tally.lost());
-        // The port itself may have told when it came back; otherwise this look found it.
-        let told_up = tally.of(EventKind::PortActive).1.map(|told| told.moment);
-        let back = wall(told_up.filter(|at| *at > tally.lost()).unwrap_or(self.look.began));
+        // The kernel may have reported when the port became Active; otherwise only this snapshot's time is
+        // known.
+        let reported = tally.of(EventKind::PortActive).1.map(|reported| reported.moment);
+        let back = wall(reported.filter(|at| *at > tally.lost()).unwrap_or(self.look.began));
         let seen = wall(self.look.began);
         if (was.up, is.up) == (Some(true), Some(false)) {
-            self.tell(Kind::LinkDown, "it is not Active any more".into(), lost);
+            self.push(Kind::LinkDown, "it is not Active any more".into(), lost);
         }
-        let lost_since = is.losses.saturating_sub(was.losses);
-        if lost_since > 0 {
-            let times = evidence::times(u32::try_from(lost_since).unwrap_or(u32::MAX));
-            self.tell(Kind::Flap, format!("lost {times}; {} in all", is.losses), lost);
+        let losses = is.losses.saturating_sub(was.losses);
+        if losses > 0 {
+            let times = evidence::times(u32::try_from(losses).unwrap_or(u32::MAX));
+            self.push(Kind::Flap, format!("lost {times}; {} in all", is.losses), lost);
         }
         if (was.up, is.up) == (Some(false), Some(true)) {
-            self.tell(Kind::LinkUp, "it is Active again".into(), back);
+            self.push(Kind::LinkUp, "it is Active again".into(), back);
         }
         if let Some((was, is)) = was.rate.zip(is.rate).filter(|(was, is)| was != is) {
-            let name =
-                |(width, speed): (Width, Speed)| format!("{} {}", width.label(), speed.label());
-            self.tell(Kind::Rate, format!("{} -> {}", name(was), name(is)), seen);
+            self.push(Kind::Rate, rate_change(was, is), seen);
         }
     }
 
-    fn fatal(&mut self, tally: &PortTally) {
+    fn push_fatal(&mut self, tally: &PortTally) {
         let at = tally.of(EventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
-        self.tell(Kind::DeviceFatal, "the device or its driver goes away".into(), at);
+        self.push(Kind::DeviceFatal, "the device or its driver goes away".into(), at);
     }
 }

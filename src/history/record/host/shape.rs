@@ -1,5 +1,5 @@
-//! The fabric that a host's devices make: the same one for as long as they and their ports stay, so
-//! that nobody has to look whether anything is new.
+//! The fabric that a host's devices make. It stays the same `Arc` while they and their ports stay, so that a
+//! comparison of pointers shows that nothing changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,68 +13,71 @@ use crate::fabric::status::{PortStatus, SpeedFields, physical, state};
 use crate::fabric::topology::{NodeIdentity, NodeKind};
 use crate::fabric::{Fabric, Guid, Moment};
 
-use super::Ours;
+use super::RecordedDevice;
 
-/// How long a device that is gone is waited for.
-const WAITED_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long an absent device is kept.
+const KEEP_ABSENT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// How many devices there may be while not all of them are there: those of containers and virtual
-/// machines may get new names each time.
-const MOST: usize = 1024;
+/// Absent devices are removed while there are more than this: devices of containers and virtual machines may
+/// have new names each time.
+const MAX_DEVICES: usize = 1024;
 
-/// Before anything was seen.
+/// Before any snapshot.
 const LONG_AGO: Moment = Moment(0);
 
-/// The devices, and those that may come back.
+/// The present devices, and absent ones that may come back.
 #[derive(Debug, Default)]
-pub(super) struct Shape {
+pub(super) struct HostTopology {
     pub(super) fabric: Arc<Fabric>,
-    /// Those that are there.
-    here: BTreeMap<Guid, (Arc<str>, u8)>,
-    /// When they were last seen.
-    seen: Moment,
+    /// Names and port counts of the present devices.
+    present: BTreeMap<Guid, (Arc<str>, u8)>,
+    /// The beginning of the last snapshot.
+    last_seen: Moment,
 }
 
-impl Shape {
-    /// Follows a look, of which these are to be recorded; what a fabric tells of by now is forgotten.
-    pub(super) fn follow(
+impl HostTopology {
+    /// Updates the fabric from the recorded devices of a snapshot. Devices that a discovered fabric contains
+    /// by now are removed.
+    pub(super) fn update(
         &mut self,
         look: &HostSnapshot,
-        ours: &[Ours<'_>],
-        is_told: impl Fn(Guid) -> bool,
+        devices: &[RecordedDevice<'_>],
+        is_in_fabric: impl Fn(Guid) -> bool,
     ) {
-        let ports = |ours: &Ours<'_>| {
-            let most = ours.device.ports.iter().map(|port| port.number).max().unwrap_or(0);
-            // A device that does not answer has no ports in a look.
-            let node = self.fabric.node_by_guid(ours.id);
+        let port_count = |recorded: &RecordedDevice<'_>| {
+            let most = recorded.device.ports.iter().map(|port| port.number).max().unwrap_or(0);
+            // A device that does not respond has no ports in a snapshot.
+            let node = self.fabric.node_by_guid(recorded.id);
             most.max(node.map_or(0, |node| self.fabric.node(node).identity.port_count))
         };
-        let here: BTreeMap<Guid, (Arc<str>, u8)> =
-            ours.iter().map(|it| (it.id, (Arc::clone(&it.device.name), ports(it)))).collect();
-        if here != self.here {
+        let present: BTreeMap<Guid, (Arc<str>, u8)> = (devices.iter())
+            .map(|it| (it.id, (Arc::clone(&it.device.name), port_count(it))))
+            .collect();
+        if present != self.present {
             let mut before = (*self.fabric).clone();
             for node in &mut before.nodes {
-                if is_told(node.identity.guid) {
+                if is_in_fabric(node.identity.guid) {
                     node.last_found = LONG_AGO;
-                } else if self.here.contains_key(&node.identity.guid) {
-                    node.last_found = self.seen;
+                } else if self.present.contains_key(&node.identity.guid) {
+                    node.last_found = self.last_seen;
                 }
             }
-            let too_many = before.nodes.len() > MOST;
-            let forget = if too_many { look.began } else { look.began.before(WAITED_FOR) };
-            let forget = forget.max(LONG_AGO + Duration::from_nanos(1));
-            let nodes = here.iter().map(|(id, (name, ports))| node(*id, name, *ports)).collect();
+            let too_many = before.nodes.len() > MAX_DEVICES;
+            let oldest = if too_many { look.began } else { look.began.before(KEEP_ABSENT) };
+            let oldest = oldest.max(LONG_AGO + Duration::from_nanos(1));
+            let nodes = present.iter().map(|(id, (name, ports))| node(*id, name, *ports)).collect();
             let found = FoundFabric { nodes, names_repeat: true, ..FoundFabric::default() };
             let names = NodeNames::default();
-            let fabric = Fabric::assemble(found, &names, look.began, Some((&before, forget)));
+            let fabric = Fabric::assemble(found, &names, look.began, Some((&before, oldest)));
             self.fabric = Arc::new(fabric);
-            self.here = here;
+            self.present = present;
         }
-        self.seen = look.began;
+        self.last_seen = look.began;
     }
 }
 
-/// A device. What metrics call it names it: descriptions may be the same for all HCAs of a host.
+/// A device as a node. It has the name that metrics use: node descriptions may be the same for all HCAs of a
+/// host.
 fn node(guid: Guid, name: &str, ports: u8) -> FoundNode {
     let identity = NodeIdentity {
         guid,
@@ -91,10 +94,10 @@ fn node(guid: Guid, name: &str, ports: u8) -> FoundNode {
     FoundNode { identity, ports: Vec::new() }
 }
 
-/// A port's state in the fabric's terms; `None` where the kernel did not tell it.
+/// A port's status in the fabric's terms; `None` if the kernel did not report its state.
 pub(super) fn status(port: &Port) -> Option<PortStatus> {
     let known = port.state?;
-    // Not each driver tells both.
+    // Some drivers report only one of the two.
     let has_link = known == state::ACTIVE || known == state::ACTIVE_DEFER;
     let physical_state = port.physical_state.or(has_link.then_some(physical::LINK_UP));
     Some(PortStatus {
