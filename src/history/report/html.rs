@@ -1,12 +1,13 @@
-//! The report as one page of HTML that needs nothing besides: no script, no picture, no style from
-//! elsewhere. Readable in light and in dark, on paper, and by a screen reader.
+//! The report as one self-contained page of HTML: no scripts, no images, no external styles. It is readable in
+//! light and dark mode, on paper, and by a screen reader.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::history::clock::Clock;
 use crate::history::plot;
 
-use super::{Report, Suspect, shape, suspects};
+use super::suspects::list_errors;
+use super::{Report, Suspect, shape};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif;
@@ -34,7 +35,7 @@ svg .mark line { stroke: var(--watch); stroke-dasharray: 2 3; } svg .mark circle
 svg .mark.good line { stroke: var(--good); } svg .mark.good circle { fill: var(--good); }
 ";
 
-/// Writes it.
+/// Writes the report.
 pub fn write(report: &Report, clock: &Clock) -> String {
     let (from, to) = (clock.tell(report.window.from), clock.tell(report.window.to));
     let page = html! {
@@ -53,8 +54,8 @@ pub fn write(report: &Report, clock: &Clock) -> String {
                     "Told from " (report.source) " by fabric-exporter " (env!("CARGO_PKG_VERSION"))
                     ". Times are of " (clock.zone()) "."
                 }
-                (suspected(report, clock))
-                (happened(report, clock))
+                (suspects(report, clock))
+                (events(report, clock))
                 (others(report, clock))
                 (shapes(report))
                 h2 { "What is not known" }
@@ -66,16 +67,16 @@ pub fn write(report: &Report, clock: &Clock) -> String {
     page.into_string()
 }
 
-fn suspected(report: &Report, clock: &Clock) -> Markup {
+fn suspects(report: &Report, clock: &Clock) -> Markup {
     html! {
         h2 { "Suspects" }
         @if report.suspects.is_empty() { p { "None." } }
-        @for suspect in &report.suspects { (one(suspect, report, clock)) }
+        @for suspect in &report.suspects { (suspect_article(suspect, report, clock)) }
         @if report.more_suspects > 0 { p { (report.more_suspects) " more are less grave." } }
     }
 }
 
-fn one(suspect: &Suspect, report: &Report, clock: &Clock) -> Markup {
+fn suspect_article(suspect: &Suspect, report: &Report, clock: &Clock) -> Markup {
     html! {
         article class=(suspect.worst) {
             h3 { (suspect.place) ": " span class={ "verdict " (suspect.worst) } { (suspect.worst) } }
@@ -87,12 +88,12 @@ fn one(suspect: &Suspect, report: &Report, clock: &Clock) -> Markup {
                 @for line in &suspect.evidence { li { (line) } }
                 @if let Some(repair) = suspect.repair { li { strong { "To try first: " (repair) } } }
             }
-            @if let Some(picture) = plot::of(suspect.course(), report.window, clock) { (picture) }
+            @if let Some(plot) = plot::of(suspect.course(), report.window, clock) { (plot) }
         }
     }
 }
 
-fn happened(report: &Report, clock: &Clock) -> Markup {
+fn events(report: &Report, clock: &Clock) -> Markup {
     html! {
         h2 { "What happened" }
         @if report.events.is_empty() {
@@ -120,7 +121,7 @@ fn others(report: &Report, clock: &Clock) -> Markup {
                 thead { tr { th { "port" } th { "counted" } } }
                 tbody { @for moved in &report.others { tr {
                     td { (moved.port.label()) }
-                    td { (suspects::counted(moved, &|at| clock.tell(at))) }
+                    td { (list_errors(moved, &|at| clock.tell(at))) }
                 } } }
             } }
             @if report.more_others > 0 { p { (report.more_others) " more ports had fewer." } }

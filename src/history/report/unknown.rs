@@ -1,5 +1,4 @@
-//! What a report does not know, in sentences: what is left out in silence is taken for what did not
-//! happen.
+//! What a report does not know, in sentences: readers take what is silently left out for what did not happen.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -8,49 +7,49 @@ use crate::health::Verdict;
 use crate::history::Kind;
 use crate::history::model::{Cover, Then, Told, Window};
 
-/// How many of a kind are told one by one.
-const MOST_OF_A_KIND: usize = 10;
+/// Sentences of one kind; further ones are only counted.
+const MAX_OF_A_KIND: usize = 10;
 
-/// The sentences.
+/// All sentences.
 pub(super) fn sentences(
     cover: &Cover,
     window: Window,
     events: &[Told],
     after: &[Then],
-    tell: &dyn Fn(SystemTime) -> String,
+    format_time: &dyn Fn(SystemTime) -> String,
 ) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if cover.fabrics.is_empty() {
-        told.push("Nothing at all was recorded in this window.".into());
+        sentences.push("Nothing at all was recorded in this window.".into());
     }
     for (fabric, known) in &cover.fabrics {
         let gaps = known.gaps.iter().map(|gap| {
             format!(
                 "{fabric}: no sweep from {} to {}. What counters grew by in between stands at the \
                  first sweep after it; what went down and came back may be missing.",
-                tell(gap.from),
-                tell(gap.to)
+                format_time(gap.from),
+                format_time(gap.to)
             )
         });
-        several(&mut told, gaps, &format!("{fabric}: spans without a sweep"));
+        push_some(&mut sentences, gaps, &format!("{fabric}: spans without a sweep"));
         match known.traffic_from {
             None if known.sweeps > 0 => {
-                told.push(format!("{fabric}: traffic is not known sweep by sweep."));
+                sentences.push(format!("{fabric}: traffic is not known sweep by sweep."));
             }
-            Some(from) if known.is_swept_before(from, window) => told.push(format!(
+            Some(from) if known.is_swept_before(from, window) => sentences.push(format!(
                 "{fabric}: traffic is known sweep by sweep from {} on; before it, hour by hour at most.",
-                tell(from)
+                format_time(from)
             )),
             _ => {}
         }
     }
     if cover.damaged > 0 {
-        told.push(format!(
+        sentences.push(format!(
             "Sweeps that cannot be read because they are damaged: {}.",
             cover.damaged
         ));
     }
-    for (kind, says) in [
+    for (kind, meaning) in [
         (Kind::ExporterStart, "The exporter was started: what was down or suspect is judged anew."),
         (Kind::SweepFailed, "The fabric could not be asked from here on."),
         (
@@ -59,33 +58,30 @@ pub(super) fn sentences(
         ),
         (Kind::Saturation, "A counter is full: the true number is higher."),
     ] {
-        let of_kind = events.iter().filter(|event| event.kind == kind.label());
-        let lines = of_kind.map(|event| format!("{}, {}: {says}", tell(event.at), event.place));
-        several(&mut told, lines, kind.label());
+        let matching = events.iter().filter(|event| event.kind == kind.label());
+        let lines = matching.map(|event| format!("{}, {}: {meaning}", format_time(event.at), event.place));
+        push_some(&mut sentences, lines, kind.label());
     }
-    several(&mut told, silences(events, tell).into_iter(), "nodes that did not answer");
+    push_some(&mut sentences, silent_nodes(events, format_time).into_iter(), "nodes that did not answer");
     for then in after {
-        let unknown = |cable: &&_| -> bool {
-            let cable: &crate::history::model::Cable = cable;
-            cable.verdict == Verdict::Unknown
-        };
-        let count = then.cables.iter().filter(unknown).count();
+        let unknown = then.cables.iter().filter(|cable| cable.verdict == Verdict::Unknown);
+        let count = unknown.count();
         if count > 0 {
-            told.push(format!(
+            sentences.push(format!(
                 "{}: on {count} of {} cables too little is known for a verdict.",
                 then.fabric,
                 then.cables.len()
             ));
         }
     }
-    told
+    sentences
 }
 
-/// When nodes did not answer.
-fn silences(events: &[Told], tell: &dyn Fn(SystemTime) -> String) -> Vec<String> {
+/// The times in which nodes did not respond.
+fn silent_nodes(events: &[Told], format_time: &dyn Fn(SystemTime) -> String) -> Vec<String> {
     let mut silent: BTreeMap<_, SystemTime> = BTreeMap::new();
-    let mut told = Vec::new();
-    let says = "its ports' counters are not known of that time, but what they show after it.";
+    let mut sentences = Vec::new();
+    let consequence = "its ports' counters are not known of that time, but what they show after it.";
     for event in events {
         let Some(node) = event.node else { continue };
         if event.kind == Kind::NodeGone.label() {
@@ -93,23 +89,23 @@ fn silences(events: &[Told], tell: &dyn Fn(SystemTime) -> String) -> Vec<String>
         } else if event.kind == Kind::NodeBack.label()
             && let Some(since) = silent.remove(&(node, event.place.clone()))
         {
-            let (from, to) = (tell(since), tell(event.at));
-            told.push(format!("{} did not answer from {from} to {to}: {says}", event.place));
+            let (from, to) = (format_time(since), format_time(event.at));
+            sentences.push(format!("{} did not answer from {from} to {to}: {consequence}", event.place));
         }
     }
     let still = silent
         .into_iter()
-        .map(|((_, place), since)| format!("{place} did not answer from {} on.", tell(since)));
-    told.extend(still);
-    told
+        .map(|((_, place), since)| format!("{place} did not answer from {} on.", format_time(since)));
+    sentences.extend(still);
+    sentences
 }
 
-/// Adds sentences of one kind, and counts them where there are too many.
-fn several(told: &mut Vec<String>, lines: impl Iterator<Item = String>, what: &str) {
+/// Adds up to [`MAX_OF_A_KIND`] sentences, and the number of further ones.
+fn push_some(sentences: &mut Vec<String>, lines: impl Iterator<Item = String>, what: &str) {
     let lines: Vec<String> = lines.collect();
-    let more = lines.len().saturating_sub(MOST_OF_A_KIND);
-    told.extend(lines.into_iter().take(MOST_OF_A_KIND));
+    let more = lines.len().saturating_sub(MAX_OF_A_KIND);
+    sentences.extend(lines.into_iter().take(MAX_OF_A_KIND));
     if more > 0 {
-        told.push(format!("{what}: {more} more."));
+        sentences.push(format!("{what}: {more} more."));
     }
 }
