@@ -1,7 +1,8 @@
-//! Totals and states with the times at which a scrape would have told them, for a Prometheus to keep.
+//! Totals and states in OpenMetrics, with the times at which a scrape would have returned them, for import into a
+//! Prometheus.
 //!
-//! Family by family, and in each series by series. What the file does not know exactly as a scrape tells
-//! it is left out.
+//! Ordered by family, and in each by series. Samples that the file does not have exactly as a scrape would return
+//! them are left out.
 
 use std::io::Write;
 use std::ops::Range;
@@ -19,87 +20,89 @@ use crate::metric::Format;
 use crate::metric::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_head};
 use crate::metric::family::{Head, push_label};
 
-use super::{Asked, ExportError};
+use super::{ExportFilter, ExportError};
 
-/// Numbers that are held at once: 32 MB.
-const AT_ONCE: usize = 4 << 20;
+/// Values that are held at once: 32 MB.
+const MAX_VALUES: usize = 4 << 20;
 
-/// The fewest ports, and the most, that are read at once.
-const PORTS: Range<usize> = 64..1_024;
+/// The least and the largest number of ports that are read at once.
+const PORTS_AT_ONCE: Range<usize> = 64..1_024;
 
-/// What was written.
+/// What an export wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// How many samples.
+pub struct ExportCounts {
+    /// Samples.
     pub samples: u64,
-    /// Of how many series.
+    /// Series.
     pub series: u64,
-    /// With how many sweeps.
+    /// Sweeps.
     pub sweeps: usize,
 }
 
-/// A fabric and its sweeps.
-struct Lived {
+/// A fabric in the window.
+struct ExportedFabric {
     name: String,
-    /// Those that are told.
+    /// The sweeps with samples.
     sweeps: Vec<Swept>,
-    /// The ends of the lines of each: its time.
+    /// The end of a sample's line for each sweep: its time.
     times: Vec<String>,
     stretch: Stretch,
     timeline: Timeline,
-    /// What counters had come to in the end.
+    /// The totals at the end.
     ledger: Ledger,
 }
 
-/// Text in the making.
-struct Lines<'a> {
+/// Writes samples.
+struct SampleWriter<'a> {
     out: &'a mut dyn Write,
     text: Vec<u8>,
-    /// What is to stand before the next sample.
+    /// The family's metadata, until it is written before the first sample.
     head: Option<Head>,
     name: String,
-    written: Written,
+    counts: ExportCounts,
 }
 
-/// Writes totals and states, a sample a sweep.
+/// Writes totals and states, a sample per sweep.
 pub fn openmetrics(
     reader: &Reader,
-    asked: &Asked,
+    filter: &ExportFilter,
     out: &mut dyn Write,
-) -> Result<Written, ExportError> {
+) -> Result<ExportCounts, ExportError> {
     reader.at_once(|| {
         let failed = |error| ExportError::from(reader.failed()(error));
-        let fabrics = lived(reader, asked).map_err(failed)?;
+        let fabrics = fabrics(reader, filter).map_err(failed)?;
         let sweeps = fabrics.iter().map(|fabric| fabric.sweeps.len()).sum();
-        let written = Written { sweeps, ..Written::default() };
-        let mut lines = Lines { out, text: Vec::new(), head: None, name: String::new(), written };
+        let counts = ExportCounts { sweeps, ..ExportCounts::default() };
+        let (text, name) = (Vec::new(), String::new());
+        let mut lines = SampleWriter { out, text, head: None, name, counts };
+        let lines = &mut lines;
         lines.family(NODE_UP.into());
-        fabrics.iter().try_for_each(|fabric| fabric.node_up(asked, &mut lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.node_up(filter, lines))?;
         lines.family(PORT_INFO.into());
-        fabrics.iter().try_for_each(|fabric| fabric.port_info(asked, &mut lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.port_info(filter, lines))?;
         for row in TABLE {
             lines.family(counter_head(row.counter));
             for fabric in &fabrics {
-                fabric.counter(row, reader, asked, &mut lines)?;
+                fabric.counter(row, reader, filter, lines)?;
             }
         }
         lines.family(LINK_INFO.into());
-        fabrics.iter().try_for_each(|fabric| fabric.link_info(asked, &mut lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.link_info(filter, lines))?;
         lines.family(LINK_UP.into());
-        fabrics.iter().try_for_each(|fabric| fabric.link_up(asked, &mut lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.link_up(filter, lines))?;
         lines.text.extend_from_slice(b"# EOF\n");
         lines.flush()?;
         lines.out.flush()?;
-        Ok(lines.written)
+        Ok(lines.counts)
     })
 }
 
-fn lived(reader: &Reader, asked: &Asked) -> rusqlite::Result<Vec<Lived>> {
+fn fabrics(reader: &Reader, filter: &ExportFilter) -> rusqlite::Result<Vec<ExportedFabric>> {
     let mut all = Vec::new();
     for (fabric, name) in reader.fabric_ids()? {
-        let Some(reach) = reader.reach(fabric, asked.window)? else { continue };
-        let mut sweeps = reader.swept(fabric, asked.window)?;
-        if let Some(step) = asked.step {
+        let Some(reach) = reader.reach(fabric, filter.window)? else { continue };
+        let mut sweeps = reader.swept(fabric, filter.window)?;
+        if let Some(step) = filter.step {
             let step = i64::try_from(step.as_micros()).unwrap_or(i64::MAX).max(1);
             sweeps.dedup_by_key(|sweep| sweep.ended / step);
         }
@@ -112,22 +115,22 @@ fn lived(reader: &Reader, asked: &Asked) -> rusqlite::Result<Vec<Lived>> {
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
         };
         let times = sweeps.iter().map(time).collect();
-        all.push(Lived { name, sweeps, times, stretch, timeline, ledger });
+        all.push(ExportedFabric { name, sweeps, times, stretch, timeline, ledger });
     }
     Ok(all)
 }
 
-impl Lived {
+impl ExportedFabric {
     fn end(&self, port: u32) -> Option<End> {
         let port = self.timeline.ports.get(&port)?;
         Some((self.timeline.nodes.get(&port.node)?.guid, port.number))
     }
 
-    /// The ports that are told of, by their numbers in the file.
-    fn ports(&self, asked: &Asked) -> Vec<u32> {
+    /// The ids of the exported ports.
+    fn ports(&self, filter: &ExportFilter) -> Vec<u32> {
         let ports = self.timeline.ports.keys().copied();
         let mut ports: Vec<u32> =
-            ports.filter(|port| self.end(*port).is_some_and(|end| asked.has(end))).collect();
+            ports.filter(|port| self.end(*port).is_some_and(|end| filter.has_port(end))).collect();
         ports.sort_unstable();
         ports
     }
@@ -140,9 +143,9 @@ impl Lived {
         labels
     }
 
-    fn node_up(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
+    fn node_up(&self, filter: &ExportFilter, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let mut nodes: Vec<_> = self.timeline.nodes.iter().collect();
-        nodes.retain(|(_, node)| asked.has_node(node.guid));
+        nodes.retain(|(_, node)| filter.has_node(node.guid));
         nodes.sort_unstable_by_key(|(_, node)| node.guid);
         for (id, node) in nodes {
             let mut labels = Vec::new();
@@ -162,18 +165,19 @@ impl Lived {
         &self,
         row: &Row,
         reader: &Reader,
-        asked: &Asked,
-        lines: &mut Lines<'_>,
+        filter: &ExportFilter,
+        lines: &mut SampleWriter<'_>,
     ) -> Result<(), ExportError> {
         let is_of_link = |place: &Place| place.attribute == Attribute::PortExtendedSpeedsCounters;
         let of_link = row.places.iter().any(is_of_link);
-        let ports = self.ports(asked);
-        let most = (AT_ONCE / self.sweeps.len().max(1)).clamp(PORTS.start, PORTS.end) as u32;
+        let ports = self.ports(filter);
+        let most = (MAX_VALUES / self.sweeps.len().max(1))
+            .clamp(PORTS_AT_ONCE.start, PORTS_AT_ONCE.end) as u32;
         let chunk = |port: u32| (part_of(port), port / most);
-        for some in ports.chunk_by(|a, b| chunk(*a) == chunk(*b)) {
+        for ports in ports.chunk_by(|a, b| chunk(*a) == chunk(*b)) {
             let end = |port: u32| self.ledger.find(port)?.get(row.counter);
             let known: Vec<(u32, u64)> =
-                some.iter().filter_map(|port| Some((*port, end(*port)?))).collect();
+                ports.iter().filter_map(|port| Some((*port, end(*port)?))).collect();
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
                 continue;
             };
@@ -184,11 +188,11 @@ impl Lived {
                 let Some(place) = self.timeline.ports.get(&port) else { continue };
                 let Some(of) = self.end(port) else { continue };
                 let totals = growth.totals(port, end);
-                let told = self.sweeps.iter().zip(&self.times).zip(totals);
+                let samples = self.sweeps.iter().zip(&self.times).zip(totals);
                 lines.series(
                     &self.port_labels(of),
-                    told.filter_map(|((sweep, time), total)| {
-                        // What error correction mends is asked where there was a link before.
+                    samples.filter_map(|((sweep, time), total)| {
+                        // FEC counters are only read where the sweep before saw a link.
                         let is_read = self.timeline.is_read(place.node, sweep.began)
                             && (!of_link || self.timeline.had_link(port, sweep.began));
                         Some((scaled(total.filter(|_| is_read)?, row.scale), time))
@@ -199,18 +203,18 @@ impl Lived {
         Ok(())
     }
 
-    fn port_info(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
+    fn port_info(&self, filter: &ExportFilter, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
-        for port in self.ports(asked) {
+        for port in self.ports(filter) {
             let Some(place) = timeline.ports.get(&port) else { continue };
             let (Some(node), Some(end)) = (timeline.nodes.get(&place.node), self.end(port)) else {
                 continue;
             };
-            // A switch's port 0 is told of where it is an endpoint of its own, with counters.
+            // A switch's port 0 is exposed only if it has counters of its own (enhanced port 0).
             if place.number == 0 && self.ledger.find(port).is_none() {
                 continue;
             }
-            let mut told: Vec<(Labels<'_>, Vec<usize>)> = Vec::new();
+            let mut series: Vec<(InfoLabels<'_>, Vec<usize>)> = Vec::new();
             for (at, sweep) in self.sweeps.iter().enumerate() {
                 let began = sweep.began;
                 if timeline.is_up(place.node, began) != Some(true) {
@@ -221,35 +225,35 @@ impl Lived {
                     let node = timeline.nodes.get(&timeline.ports.get(&other)?.node)?;
                     Some((self.end(other)?, node.name(began)))
                 });
-                let runs = timeline.port(port, began).runs();
-                add(&mut told, Labels { names: [node.name(began), ""], peer, runs }, at);
+                let rate = timeline.port(port, began).runs();
+                add(&mut series, InfoLabels { names: [node.name(began), ""], peer, rate }, at);
             }
-            for (said, sweeps) in told {
+            for (info, sweeps) in series {
                 let mut labels = self.port_labels(end);
-                push_label(&mut labels, b',', "node", said.names[0]);
+                push_label(&mut labels, b',', "node", info.names[0]);
                 push_label(&mut labels, b',', "node_type", &node.kind);
-                if let Some((peer, name)) = said.peer {
+                if let Some((peer, name)) = info.peer {
                     push_label(&mut labels, b',', "peer_guid", &peer.0.to_string());
                     push_label(&mut labels, b',', "peer_port", &peer.1.to_string());
                     push_label(&mut labels, b',', "peer_node", name);
                     push_label(&mut labels, b',', "link", &LinkId::between(end, peer).to_string());
                 }
-                push_runs(&mut labels, said.runs);
+                push_rate(&mut labels, info.rate);
                 self.ones(&labels, &sweeps, lines)?;
             }
         }
         Ok(())
     }
 
-    /// The cables that are told of: their ids, and when they were there.
-    fn cables(&self, asked: &Asked) -> Vec<([u32; 2], [End; 2], Vec<&Led>)> {
+    /// The exported cables: the port ids of their ends, their ends, and the intervals in which they were present.
+    fn cables(&self, filter: &ExportFilter) -> Vec<([u32; 2], [End; 2], Vec<&Led>)> {
         let mut cables: Vec<&Led> = self.timeline.cables.iter().collect();
         cables.sort_by_key(|cable| cable.ends);
         let all = cables.chunk_by(|a, b| a.ends == b.ends).filter_map(|same| {
             let ends = same.first()?.ends;
             let [low, high] = ends.map(|port| self.end(port));
             let both = [low?, high?];
-            both.iter().any(|end| asked.has(*end)).then(|| (ends, both, same.to_vec()))
+            both.iter().any(|end| filter.has_port(*end)).then(|| (ends, both, same.to_vec()))
         });
         all.collect()
     }
@@ -261,49 +265,49 @@ impl Lived {
         labels
     }
 
-    fn link_info(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
+    fn link_info(&self, filter: &ExportFilter, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
         let timeline = &self.timeline;
-        for (ids, ends, there) in self.cables(asked) {
+        for (ids, ends, there) in self.cables(filter) {
             let nodes = ids.map(|port| timeline.nodes.get(&timeline.ports.get(&port)?.node));
             let [Some(low), Some(high)] = nodes else { continue };
-            let mut told: Vec<(Labels<'_>, Vec<usize>)> = Vec::new();
+            let mut series: Vec<(InfoLabels<'_>, Vec<usize>)> = Vec::new();
             for (at, sweep) in self.sweeps.iter().enumerate() {
                 let began = sweep.began;
                 if there.iter().any(|cable| cable.is_there(began)) {
                     let names = [low, high].map(|node| node.name(began));
-                    let runs = timeline.port(ids[0], began).runs();
-                    add(&mut told, Labels { names, peer: None, runs }, at);
+                    let rate = timeline.port(ids[0], began).runs();
+                    add(&mut series, InfoLabels { names, peer: None, rate }, at);
                 }
             }
-            for (said, sweeps) in told {
+            for (info, sweeps) in series {
                 let mut labels = self.link_labels(ends);
                 let mut push = |name: &str, value: &str| {
-                    // One without a value is as good as none.
+                    // In Prometheus an empty label is the same as none.
                     if !value.is_empty() {
                         push_label(&mut labels, b',', name, value);
                     }
                 };
-                let of = [low, high].into_iter().zip(ends).zip(said.names);
+                let of = [low, high].into_iter().zip(ends).zip(info.names);
                 for (prefix, ((node, (guid, number)), name)) in ["", "peer_"].into_iter().zip(of) {
                     push(&format!("{prefix}guid"), &guid.to_string());
                     push(&format!("{prefix}port"), itoa::Buffer::new().format(number));
                     push(&format!("{prefix}node"), name);
                     push(&format!("{prefix}node_type"), &node.kind);
                 }
-                push_runs(&mut labels, said.runs);
+                push_rate(&mut labels, info.rate);
                 self.ones(&labels, &sweeps, lines)?;
             }
         }
         Ok(())
     }
 
-    fn link_up(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
-        for (ids, ends, there) in self.cables(asked) {
-            let told = self.sweeps.iter().zip(&self.times).filter_map(|(sweep, time)| {
+    fn link_up(&self, filter: &ExportFilter, lines: &mut SampleWriter<'_>) -> Result<(), ExportError> {
+        for (ids, ends, there) in self.cables(filter) {
+            let samples = self.sweeps.iter().zip(&self.times).filter_map(|(sweep, time)| {
                 there.iter().find(|cable| cable.is_there(sweep.began))?;
                 Some((self.timeline.port(ids[0], sweep.began).up()?.into(), time))
             });
-            lines.series(&self.link_labels(ends), told)?;
+            lines.series(&self.link_labels(ends), samples)?;
         }
         Ok(())
     }
@@ -312,49 +316,49 @@ impl Lived {
         &self,
         labels: &[u8],
         sweeps: &[usize],
-        lines: &mut Lines<'_>,
+        lines: &mut SampleWriter<'_>,
     ) -> Result<(), ExportError> {
         lines.series(labels, sweeps.iter().filter_map(|at| Some((1, self.times.get(*at)?))))
     }
 }
 
-/// What changes of a series' labels from sweep to sweep.
+/// The labels of an info metric that may change from sweep to sweep.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Labels<'a> {
+struct InfoLabels<'a> {
     names: [&'a str; 2],
     peer: Option<(End, &'a str)>,
-    runs: Option<(Width, Speed)>,
+    rate: Option<(Width, Speed)>,
 }
 
-/// Takes down that a sweep had these labels.
-fn add<'a>(told: &mut Vec<(Labels<'a>, Vec<usize>)>, labels: Labels<'a>, at: usize) {
-    match told.iter_mut().rev().find(|(known, _)| *known == labels) {
+/// Adds a sweep, by its index, to those with the same labels.
+fn add<'a>(series: &mut Vec<(InfoLabels<'a>, Vec<usize>)>, labels: InfoLabels<'a>, at: usize) {
+    match series.iter_mut().rev().find(|(known, _)| *known == labels) {
         Some((_, sweeps)) => sweeps.push(at),
-        None => told.push((labels, vec![at])),
+        None => series.push((labels, vec![at])),
     }
 }
 
-fn push_runs(labels: &mut Vec<u8>, runs: Option<(Width, Speed)>) {
-    if let Some((width, speed)) = runs {
+fn push_rate(labels: &mut Vec<u8>, rate: Option<(Width, Speed)>) {
+    if let Some((width, speed)) = rate {
         push_label(labels, b',', "speed", speed.label());
         push_label(labels, b',', "width", width.label());
     }
 }
 
-impl Lines<'_> {
-    /// Begins a family: its head is written with its first sample.
+impl SampleWriter<'_> {
+    /// Begins a family: its metadata is written before its first sample.
     fn family(&mut self, head: Head) {
         self.name = head.sample_name();
         self.head = Some(head);
     }
 
-    /// Writes a series; `labels` lack the brace at their end.
+    /// Writes a series; `labels` are without the closing brace.
     fn series<'t>(
         &mut self,
         labels: &[u8],
         samples: impl Iterator<Item = (u64, &'t String)>,
     ) -> Result<(), ExportError> {
-        let before = self.written.samples;
+        let before = self.counts.samples;
         let mut digits = itoa::Buffer::new();
         for (value, time) in samples {
             if let Some(head) = self.head.take() {
@@ -366,9 +370,9 @@ impl Lines<'_> {
                 self.text.extend_from_slice(part);
             }
             self.text.extend_from_slice(time.as_bytes());
-            self.written.samples += 1;
+            self.counts.samples += 1;
         }
-        self.written.series += u64::from(self.written.samples > before);
+        self.counts.series += u64::from(self.counts.samples > before);
         if self.text.len() > 1 << 16 { self.flush() } else { Ok(()) }
     }
 
