@@ -1,4 +1,4 @@
-//! Somebody who is asked by HTTP, an exporter or a Prometheus: the address, and what opens its door.
+//! Another exporter that is asked by HTTP: its address, and what it wants as a login.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,8 +12,6 @@ use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConf
 /// What opens the door of who is asked.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Headers that go with each question.
-    pub headers: Vec<(String, String)>,
     /// A file with the CAs that are trusted, instead of the system's.
     pub ca_file: Option<PathBuf>,
     /// A file with the certificate that is shown.
@@ -28,12 +26,13 @@ pub struct Access {
 #[derive(Clone, Debug)]
 pub struct Remote {
     base: String,
-    headers: Vec<(String, String)>,
+    /// The value of `Authorization`.
+    login: Option<String>,
     agent: ureq::Agent,
 }
 
 impl Remote {
-    /// Reads an address such as `http://user@host:9090/prefix`, and the files that open its door. An answer
+    /// Reads an address such as `http://user@host:10315/prefix`, and the files that open its door. An answer
     /// takes `limit` at most, and until somebody is there at all `connect`.
     pub fn new(
         url: &str,
@@ -56,8 +55,7 @@ impl Remote {
         {
             return Err(wrong());
         }
-        let mut headers = access.headers.clone();
-        headers.extend(login(user, access.password_file.as_deref())?);
+        let login = login(user, access.password_file.as_deref())?;
         let mut config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_connect(Some(connect))
@@ -68,7 +66,7 @@ impl Remote {
         if scheme == "https" {
             config = config.tls_config(tls(access)?);
         }
-        Ok(Remote { base, headers, agent: config.build().into() })
+        Ok(Remote { base, login, agent: config.build().into() })
     }
 
     /// Its address, without what is secret.
@@ -79,21 +77,15 @@ impl Remote {
     /// A question for a path below its address.
     pub fn get(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
         let request = self.agent.get(format!("{}{path}", self.base));
-        self.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
-    }
-
-    /// The same, with what is asked in a form.
-    pub fn post(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithBody> {
-        let request = self.agent.post(format!("{}{path}", self.base));
-        self.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
+        match &self.login {
+            Some(login) => request.header("Authorization", login),
+            None => request,
+        }
     }
 }
 
 /// The header of a basic login, if there is a user.
-fn login(
-    user: Option<&str>,
-    password_file: Option<&Path>,
-) -> Result<Option<(String, String)>, String> {
+fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<String>, String> {
     let user = match (user, password_file) {
         (None, None) => return Ok(None),
         (None, Some(_)) => {
@@ -115,7 +107,7 @@ fn login(
         }
     };
     let user = if user.contains(':') { user } else { format!("{user}:") };
-    Ok(Some(("Authorization".into(), format!("Basic {}", BASE64_STANDARD.encode(user)))))
+    Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(user))))
 }
 
 /// What an address says, with `%20` and the like as what they stand for.

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::HistorySettings;
+use fabric_exporter::fabric::Counter;
 use fabric_exporter::history::diff::between;
 use fabric_exporter::history::export::{Asked, openmetrics};
 use fabric_exporter::history::file::tier::Tier;
@@ -16,28 +17,56 @@ use fabric_exporter::history::source::{Detail, Wanted};
 use fabric_exporter::history::{Reader, Recorder, Source, clock::Clock};
 use fabric_exporter::monitor::Recording;
 
+use super::fabric::watch;
 use super::input::Input;
 
-/// What version 1 wrote; see tests/history/migrated.rs.
-const MADE: &[u8] = include_bytes!("../../tests/fixtures/history-1.db");
+/// Sweeps that are recorded: so many that those of an hour are digested.
+const SWEEPS: u32 = 300;
 
-/// The same as this version writes it.
-pub fn current() -> &'static [u8] {
-    static CURRENT: OnceLock<Vec<u8>> = OnceLock::new();
-    CURRENT.get_or_init(|| {
+/// From one sweep to the next.
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// The bytes of a history in which every port counts in each sweep.
+pub fn recorded() -> &'static [u8] {
+    static RECORDED: OnceLock<Vec<u8>> = OnceLock::new();
+    RECORDED.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.db");
-        fs::write(&file, MADE).unwrap();
-        record(&file);
-        let bytes = fs::read(&file).unwrap();
-        assert!(Reader::open(&file).unwrap().counts().unwrap().0 > 0);
-        bytes
+        let mut recorder = recorder(&file);
+        let mut seen = (*watch(&[]).fabrics[0]).clone();
+        let snapshot = seen.snapshot.as_ref().unwrap();
+        let (began, readings) = (snapshot.began, snapshot.readings.clone());
+        for sweep in 1..=SWEEPS {
+            let snapshot = seen.snapshot.as_mut().unwrap();
+            snapshot.began = began + INTERVAL * sweep;
+            snapshot.ended = snapshot.began;
+            for (reading, first) in snapshot.readings.iter_mut().zip(&readings) {
+                let (Some(reading), Some(first)) = (reading, first) else { continue };
+                reading.at = snapshot.began;
+                for counter in Counter::all() {
+                    if let Some(total) = first.get(counter) {
+                        reading.set(counter, total + u64::from(sweep));
+                    }
+                }
+            }
+            let now = snapshot.anchor.wall_of(snapshot.ended);
+            seen.tally.sweeps += 1;
+            recorder.take(&seen, now);
+        }
+        drop(recorder);
+        let (sweeps, events) = Reader::open(&file).unwrap().counts().unwrap();
+        assert!(sweeps == SWEEPS as usize && events > 0, "{sweeps} sweeps, {events} events");
+        fs::read(&file).unwrap()
     })
 }
 
-fn record(file: &Path) {
+fn recorder(file: &Path) -> Recorder {
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(file.into()) };
-    let mut recorder = Recorder::new(settings, Arc::<Recording>::default());
+    Recorder::new(settings, Arc::<Recording>::default())
+}
+
+fn record(file: &Path) {
+    let mut recorder = recorder(file);
     let _ = recorder.memory("default");
     recorder.end(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_001_000));
 }
@@ -51,7 +80,7 @@ fn always() -> Window {
 pub fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let flags = input.u8();
-    let mut damaged = if flags & 1 == 0 { current() } else { MADE }.to_vec();
+    let mut damaged = recorded().to_vec();
     while !input.is_empty() {
         let at = (usize::from(input.u8()) << 16 | usize::from(input.u16())) % damaged.len();
         let count = usize::from(input.u8() & 0x0f) + 1;

@@ -32,7 +32,7 @@ impl Up {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.db");
-        std::fs::write(&file, history::current()).unwrap();
+        std::fs::write(&file, history::recorded()).unwrap();
         let exposition = Arc::new(Exposition::render(fabric::watch(&[])));
         let (latest, seen): (_, Latest) = watch::channel(exposition);
         let process = Process::new("/nowhere".as_ref());

@@ -1,4 +1,4 @@
-//! What opens the door of an exporter or a Prometheus that is asked.
+//! The login for an exporter that is asked over HTTP.
 
 use std::path::PathBuf;
 
@@ -24,10 +24,9 @@ pub struct AccessArgs {
     password_file: Option<PathBuf>,
 }
 
-impl AccessArgs {
-    /// The same, with headers.
-    pub fn with(self, headers: Vec<(String, String)>) -> Access {
-        let AccessArgs { ca_file, cert_file, key_file, password_file } = self;
-        Access { headers, ca_file, cert_file, key_file, password_file }
+impl From<AccessArgs> for Access {
+    fn from(args: AccessArgs) -> Self {
+        let AccessArgs { ca_file, cert_file, key_file, password_file } = args;
+        Access { ca_file, cert_file, key_file, password_file }
     }
 }

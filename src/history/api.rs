@@ -15,6 +15,9 @@ use super::page::{Cursor, Events, Page};
 use super::question::{self, DUMP, PATH, Question};
 use super::source::{AskError, Detail, Paged, Source, Wanted};
 
+/// What to check where nothing better is known.
+const ADVICE: &str = "is it an exporter that records (--history.file)?";
+
 /// How many ports are asked for at once: proxies take addresses of 8 KiB.
 const AT_ONCE: usize = 200;
 
@@ -33,21 +36,38 @@ impl Api {
     fn ask<T: DeserializeOwned>(&self, question: &Question) -> Result<T, AskError> {
         let path = format!("{PATH}/{}", question.name());
         let (status, body) = self.address.get(&path, &question.pairs())?;
-        let said = || line(&String::from_utf8_lossy(&body));
-        let advice = "is it an exporter that records (--history.file)?";
         match status {
             200 => serde_json::from_slice(&body).map_err(|error| {
-                let problem = format!("what it answers is no history ({error}): {advice}");
+                let problem = format!("what it answers is no history ({error}): {ADVICE}");
                 self.address.problem(problem)
             }),
-            401 => {
-                let problem = "wants a login: https://USER@HOST with --source.password-file";
-                Err(self.address.problem(problem))
-            }
-            // One line that says what is the matter is its own.
-            400..600 if is_ours(&body) => Err(self.address.problem(said())),
-            status => Err(self.address.problem(format!("answers {status}: {advice}"))),
+            status => Err(self.refusal(status, &body)),
         }
+    }
+
+    /// The error for an answer whose status is not 200.
+    fn refusal(&self, status: u16, body: &[u8]) -> AskError {
+        self.address.problem(match status {
+            401 => "wants a login: https://USER@HOST with --source.password-file".into(),
+            // Prometheus, Thanos and Mimir answer 404 to a path that they do not have, VictoriaMetrics 400.
+            400 | 404 if self.is_prometheus() => {
+                "is a Prometheus, not an exporter: name the address of an exporter that records, such as \
+                 http://127.0.0.1:10315, or its file (--file)"
+                    .into()
+            }
+            // One line that says what is the matter is the exporter's own.
+            400..600 if is_ours(body) => line(&String::from_utf8_lossy(body)),
+            status => format!("answers {status}: {ADVICE}"),
+        })
+    }
+
+    /// Whether a Prometheus, or a server with the same API, answers at the address.
+    fn is_prometheus(&self) -> bool {
+        let Ok((200, body)) = self.address.get("/api/v1/status/buildinfo", &[]) else {
+            return false;
+        };
+        let answer = serde_json::from_slice::<serde_json::Value>(&body);
+        answer.is_ok_and(|answer| answer["status"] == "success")
     }
 }
 
@@ -76,16 +96,7 @@ impl Api {
         let mut out = std::fs::File::create(file).map_err(failed)?;
         let status = self.address.save(DUMP, &question::window(window), &mut out)?;
         out.sync_all().map_err(failed)?;
-        match status {
-            Ok(()) => Ok(()),
-            Err((_, body)) if is_ours(&body) => {
-                Err(self.address.problem(line(&String::from_utf8_lossy(&body))))
-            }
-            Err((404, _)) => Err(self.address.problem(
-                "makes no copies of its history: is it an exporter that records (--history.file)?",
-            )),
-            Err((status, _)) => Err(self.address.problem(format!("answers {status}"))),
-        }
+        status.map_err(|(status, body)| self.refusal(status, &body))
     }
 }
 

@@ -9,7 +9,7 @@ use super::source::AskError;
 /// How long it may take until somebody is there at all.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long an answer may take: a Prometheus gives up after two minutes by itself, and says why.
+/// How long an answer may take.
 const LIMIT: Duration = Duration::from_secs(150);
 
 /// How long it may take until a copy is made: one of 1 GB takes some ten seconds.
@@ -25,7 +25,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Reads an address such as `http://host:9090/prefix`.
+    /// Reads an address such as `http://host:10315/prefix`.
     pub(super) fn new(url: &str, access: &Access) -> Result<Self, String> {
         Ok(Address { remote: Remote::new(url, access, CONNECT, LIMIT)? })
     }
@@ -76,16 +76,6 @@ impl Address {
             }
             _ => Ok(Ok(())),
         }
-    }
-
-    /// The same with the pairs in a form: they may be long.
-    pub(super) fn post(
-        &self,
-        path: &str,
-        pairs: &[(&str, String)],
-    ) -> Result<(u16, Vec<u8>), AskError> {
-        let request = self.remote.post(path);
-        self.taken(request.send_form(pairs.iter().map(|(key, value)| (*key, value.as_str()))))
     }
 
     fn taken(

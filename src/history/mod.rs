@@ -17,7 +17,6 @@ mod http;
 pub mod model;
 pub mod page;
 pub mod plot;
-pub mod prometheus;
 pub mod question;
 pub mod record;
 pub mod report;

@@ -1,5 +1,5 @@
-//! What a history tells, whoever it is told by and to: the same values in the file's answers, in the
-//! exporter's API and in what is made of a Prometheus, and the same JSON.
+//! What a history answers: the same values, and the same JSON, from the file and from the exporter's
+//! API.
 //!
 //! Times are RFC 3339 in JSON, but for the many of a [`Series`]: they are milliseconds since 1970.
 //! Counts are in their metric's unit: data in bytes.

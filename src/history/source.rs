@@ -1,4 +1,4 @@
-//! Who can be asked what happened: a file, an exporter, a Prometheus. What is told is the same.
+//! The sources of a history: its file, and the API of an exporter that records. Both give the same answers.
 
 use std::time::SystemTime;
 

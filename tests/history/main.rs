@@ -15,7 +15,6 @@ mod host;
 mod jumps;
 mod kept;
 mod killed;
-mod migrated;
 mod named;
 mod operated;
 mod reported;

@@ -110,15 +110,22 @@ fn a_trigger_that_refuses_rows_costs_no_history() {
 }
 
 #[test]
-fn a_version_that_is_not_known_is_left_as_it_is() {
+fn a_file_of_another_version_is_refused_and_left_as_it_is() {
     let steady = Arc::new(Steady::new());
-    for version in [3, 20_000, -1] {
+    let older = "which no released fabric-exporter writes: left as it is, use another file";
+    let newer = "which this fabric-exporter does not know: use a newer one, or another file";
+    for (version, says) in [(1, older), (-1, older), (3, newer), (20_000, newer)] {
         let (folder, file) = recorded(&steady, 3);
         operate(&file, &format!("PRAGMA user_version = {version}"));
+        let before = std::fs::read(&file).unwrap();
+        let error = Reader::open(&file).unwrap_err().to_string();
+        assert!(error.contains(&format!("version {version}, {says}")), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
         let mut tape = Tape::at(&steady, settings(&file), 4);
         assert!(!tape.record(), "{version}");
         drop(tape);
         assert_eq!(set_aside(folder.path()), 0, "{version}");
+        assert!(std::fs::read(&file).unwrap() == before, "the file of version {version} changed");
         operate(&file, "PRAGMA user_version = 2");
         assert_eq!(check(&steady, &file, 0, &[]), 3);
     }

@@ -1,10 +1,8 @@
-//! Whoever is asked what happened tells the same: the file, the exporter that writes it, and a
-//! Prometheus that has scraped it.
+//! An exporter answers the questions about its history as its file does, and a client that gets something
+//! else says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod api;
 mod hostile;
 #[path = "../rig/mod.rs"]
 mod rig;
-mod stored;
-mod taped;

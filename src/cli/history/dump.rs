@@ -10,7 +10,7 @@ use crate::history::clock::Clock;
 use crate::history::file::dump::{Existing, temporary_beside};
 use crate::history::model::Window;
 
-use super::origin::{File, OriginArgs};
+use super::origin::{Origin, OriginArgs};
 use super::window::WindowArgs;
 use super::{Exit, Fatal, unreadable};
 
@@ -31,12 +31,12 @@ pub struct DumpArgs {
 pub(super) fn run(ask: &DumpArgs, origin: OriginArgs, clock: &Clock) -> Result<String, Fatal> {
     let file = &*ask.output;
     ask.ensure_free()?;
-    let origin = origin.file("dump")?;
+    let origin = origin.open()?;
     let window = ask.window.window(clock, origin.source())?;
     let existing = if ask.force { Existing::Replace } else { Existing::Keep };
     let written = match origin {
-        File::Here(reader) => reader.dump(window, file, existing, 0).map(drop),
-        File::There(api) => {
+        Origin::File(reader) => reader.dump(window, file, existing, 0).map(drop),
+        Origin::Exporter(api) => {
             let part = temporary_beside(file).map_err(|error| unreadable(error.into()))?;
             api.dump(window, part.path()).map_err(unreadable)?;
             // What is no history must not take the place of a file.
@@ -81,12 +81,12 @@ impl DumpArgs {
 /// The file to export from: that of a running exporter is fetched for it, and kept as long as the
 /// second is.
 pub(super) fn reader(
-    origin: File,
+    origin: Origin,
     window: Window,
 ) -> Result<(Reader, Option<NamedTempFile>), Fatal> {
     match origin {
-        File::Here(reader) => Ok((reader, None)),
-        File::There(api) => {
+        Origin::File(reader) => Ok((reader, None)),
+        Origin::Exporter(api) => {
             // Where others may write, too: its name is random, and it is readable by its owner alone.
             let made = tempfile::Builder::new().prefix("fabric-exporter-").suffix(".db").tempfile();
             let copy = made.map_err(|error| {

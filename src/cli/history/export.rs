@@ -64,7 +64,7 @@ enum Format {
 /// Exports what is asked for, and tells the line that ends it.
 pub(super) fn run(ask: &ExportArgs, origin: OriginArgs, clock: &Clock) -> Result<String, Fatal> {
     let format = ask.format()?;
-    let origin = origin.file("export")?;
+    let origin = origin.open()?;
     let window = ask.window.window(clock, origin.source())?;
     let asked = Asked { step: ask.step, ..Asked::all(window) };
     let (reader, _kept) = dump::reader(origin, window)?;

@@ -1,5 +1,4 @@
-//! `history`: what an exporter has recorded, or a Prometheus has scraped: what happened, and what
-//! became of a cable.
+//! `history`: what an exporter has recorded: what happened, and what became of a cable.
 
 mod diff;
 mod dump;
@@ -63,8 +62,8 @@ pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
         let _ = writeln!(std::io::stderr(), "{last}");
         return Ok(());
     }
-    let source = args.origin.open()?;
-    let source = &*source;
+    let origin = args.origin.open()?;
+    let source = origin.source();
     let stdout = std::io::stdout();
     let mut out = BufWriter::new(stdout.lock());
     let told = match args.ask {

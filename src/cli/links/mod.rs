@@ -62,7 +62,7 @@ pub fn run(args: LinksArgs) -> Result<(), Fatal> {
     let watch_for = args.watch_for.map(Duration::from);
     let is_glimpse = args.url.is_none() && watch_for.is_none();
     let told = if let Some(url) = &args.url {
-        remote::links(url, &ask, &args.access.with(Vec::new()))?
+        remote::links(url, &ask, &args.access.clone().into())?
     } else {
         links(&sweep::sweep(&settings(args)?, watch_for.unwrap_or_default())?, &ask)
     };

@@ -193,7 +193,7 @@ impl ExportedFabric {
                     &self.port_labels(of),
                     samples.filter_map(|((sweep, time), total)| {
                         // FEC counters are only read where the sweep before saw a link.
-                        let is_read = self.timeline.is_read(place.node, sweep.began)
+                        let is_read = self.timeline.is_up(place.node, sweep.began) == Some(true)
                             && (!of_link || self.timeline.had_link(port, sweep.began));
                         Some((scaled(total.filter(|_| is_read)?, row.scale), time))
                     }),

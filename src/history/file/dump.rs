@@ -167,7 +167,7 @@ fn begun(mut db: Connection) -> rusqlite::Result<Connection> {
     db.pragma_update(None, "synchronous", "OFF")?;
     // Before there is any table, or it is too late.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    schema::migrate(&mut db)?;
+    schema::create(&mut db)?;
     db.execute_batch("BEGIN")?;
     Ok(db)
 }
@@ -208,12 +208,10 @@ impl Copy<'_> {
     /// What a fabric counted, and how it was.
     fn fabric(&self, fabric: i64, Reach { first, last }: Reach) -> Result<usize, HistoryError> {
         let of: [Value; 3] = [fabric, first, last].map(Value::from);
-        // A file of version 1 is read by tables that number themselves.
-        let sweeps = self.copied(
+        let sweeps = self.rows(
             "sweeps",
             "id, fabric, since, began, ended",
-            "SELECT rowid, fabric, since, began, ended FROM sweeps
-             WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3",
+            "WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3",
             &of,
         )?;
         let frames = "id, fabric, tier, began, ended, data, part";
@@ -277,6 +275,7 @@ impl Copy<'_> {
         Ok(())
     }
 
+    /// Copies rows of a table as they are.
     fn rows(
         &self,
         table: &str,
@@ -284,17 +283,8 @@ impl Copy<'_> {
         which: &str,
         values: &[Value],
     ) -> Result<usize, HistoryError> {
-        self.copied(table, columns, &format!("SELECT {columns} FROM {table} {which}"), values)
-    }
-
-    fn copied(
-        &self,
-        table: &str,
-        columns: &str,
-        select: &str,
-        values: &[Value],
-    ) -> Result<usize, HistoryError> {
-        let mut read = self.from.prepare(select).map_err(self.unread())?;
+        let select = format!("SELECT {columns} FROM {table} {which}");
+        let mut read = self.from.prepare(&select).map_err(self.unread())?;
         let count = read.column_count();
         let marks = super::reader::marks(count, "?");
         let insert = format!("INSERT INTO {table} ({columns}) VALUES ({marks})");

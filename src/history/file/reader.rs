@@ -105,10 +105,7 @@ impl Reader {
             return Err(HistoryError::Foreign { path: path.into() });
         }
         let version = schema::version(&db).map_err(failed)?;
-        if version > schema::VERSION {
-            return Err(HistoryError::Newer { path: path.into(), version });
-        }
-        schema::look_beside(&db).map_err(failed)?;
+        whole::ensure_version(path, version)?;
         let numbers = numbers(&db).map_err(failed)?;
         Ok(Reader { db, path: path.into(), numbers, most_steps: usize::MAX })
     }
@@ -453,7 +450,7 @@ mod tests {
     #[test]
     fn events_are_found_in_their_order() {
         let mut db = Connection::open_in_memory().unwrap();
-        schema::migrate(&mut db).unwrap();
+        schema::create(&mut db).unwrap();
         let window = Window { from: time_of(0), to: time_of(1 << 50) };
         let all = Wanted::all(window);
         let after = Some(Cursor { at: 5, id: 7 });

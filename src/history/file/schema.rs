@@ -1,26 +1,27 @@
-//! The file's tables, and how older files become newer ones.
+//! The tables of the file.
+//!
+//! Times are microseconds since 1970. GUIDs are 64 bits, so that half of them are negative here.
 
 use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::Connection;
 
-/// Says in the file's header that it is ours: "fabx".
+/// The application id in the header of a history: "fabx".
 pub(in crate::history) const APPLICATION: i32 = 0x6661_6278;
 
-/// Where that stands in the header, in network order (sqlite.org/fileformat2.html, 1.3).
+/// Where the header has it, in network order (sqlite.org/fileformat2.html, 1.3).
 pub(in crate::history) const APPLICATION_AT: std::ops::Range<usize> = 68..72;
 
-/// What makes a file of each version from one of the version before. A version that was released is
-/// never changed: what is to be different is one more step.
-const STEPS: &[&str] = &[
-    // Times are microseconds since 1970; GUIDs are 64 bits, so that half of them are negative here.
-    "
+/// The `user_version` of a file with these tables. Version 1 was never released, and is not read.
+pub(in crate::history) const VERSION: i64 = 2;
+
+const TABLES: &str = "
     CREATE TABLE fabrics (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE counters (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE nodes (
         id INTEGER PRIMARY KEY, fabric INTEGER NOT NULL, guid INTEGER NOT NULL, kind TEXT NOT NULL,
         UNIQUE (fabric, guid));
-    -- What people called a node, from when on.
+    -- The names of a node, and from when on it had each.
     CREATE TABLE names (
         node INTEGER NOT NULL, since INTEGER NOT NULL, name TEXT NOT NULL,
         PRIMARY KEY (node, since)) WITHOUT ROWID;
@@ -36,30 +37,19 @@ const STEPS: &[&str] = &[
         node INTEGER, port INTEGER, link INTEGER,
         place TEXT NOT NULL, text TEXT NOT NULL, detail TEXT);
     CREATE INDEX events_by_time ON events (at);
-    -- What counters grew by; of tiers 2 and 3 what they came to.
-    CREATE TABLE frames (
-        id INTEGER PRIMARY KEY, fabric INTEGER NOT NULL, tier INTEGER NOT NULL,
-        began INTEGER NOT NULL, ended INTEGER NOT NULL, data BLOB NOT NULL);
-    CREATE INDEX frames_by_tier ON frames (tier, ended);
     -- What counters had counted before they fell last.
     CREATE TABLE befores (
         port INTEGER NOT NULL, counter INTEGER NOT NULL, count INTEGER NOT NULL,
         PRIMARY KEY (port, counter)) WITHOUT ROWID;
-    ",
-    "
     -- Sweeps that were recorded; `since` is when the one before was begun, if there was one.
     CREATE TABLE sweeps (
         id INTEGER PRIMARY KEY, fabric INTEGER NOT NULL,
         since INTEGER, began INTEGER NOT NULL, ended INTEGER NOT NULL);
     CREATE INDEX sweeps_by_time ON sweeps (fabric, began, since);
-    INSERT INTO sweeps (fabric, since, began, ended)
-        SELECT fabric, lag(began) OVER (PARTITION BY fabric ORDER BY began), began, ended
-        FROM (SELECT fabric, began, max(ended) AS ended FROM frames GROUP BY fabric, began)
-        ORDER BY began;
-    -- Frames of tiers 1 to 3 are in parts by the ports' numbers; what version 1 wrote is of all ports,
-    -- and has none.
-    ALTER TABLE frames ADD COLUMN part INTEGER;
-    DROP INDEX frames_by_tier;
+    -- A sweep's records; `tier` is a RecordKind. Those of tiers 1 to 3 are in parts by the ports' numbers.
+    CREATE TABLE frames (
+        id INTEGER PRIMARY KEY, fabric INTEGER NOT NULL, tier INTEGER NOT NULL,
+        part INTEGER, began INTEGER NOT NULL, ended INTEGER NOT NULL, data BLOB NOT NULL);
     CREATE INDEX frames_by_part ON frames (tier, part, began);
     CREATE INDEX frames_by_time ON frames (tier, fabric, began);
     -- Sweeps whose frames are digested: when the first and the last were begun, when that ended, which
@@ -69,14 +59,13 @@ const STEPS: &[&str] = &[
         began INTEGER NOT NULL, ended INTEGER NOT NULL, traffic INTEGER,
         sweeps INTEGER NOT NULL, last INTEGER NOT NULL);
     -- What a part's ports counted in them: of tier 0 each reading, of tier 1 one sum a counter. Times
-    -- are told from when the span's first sweep was begun.
+    -- are relative to when the span's first sweep was begun.
     CREATE TABLE digests (
         id INTEGER PRIMARY KEY, span INTEGER NOT NULL, tier INTEGER NOT NULL, part INTEGER NOT NULL,
         data BLOB NOT NULL);
     CREATE UNIQUE INDEX digests_by_part ON digests (tier, part, span);
     CREATE INDEX digests_by_span ON digests (tier, span);
-    -- From when to when a cable, and a node, was there: those that still are have no end. Of a cable
-    -- version 1 knew no more than what happened to it.
+    -- From when to when a cable, and a node, was there: those that still are have no end.
     CREATE TABLE cables (
         id INTEGER PRIMARY KEY, link INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER);
     CREATE INDEX cables_by_link ON cables (link);
@@ -85,72 +74,44 @@ const STEPS: &[&str] = &[
         id INTEGER PRIMARY KEY, node INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER);
     CREATE INDEX presences_by_node ON presences (node);
     CREATE INDEX presences_by_end ON presences (until) WHERE until IS NOT NULL;
-    INSERT INTO cables (link, since)
-        SELECT link, min(at) FROM events WHERE link IS NOT NULL GROUP BY link;
-    ",
-];
-
-/// What a file of version 1 lacks, beside it while it is read: who reads may not write.
-const BESIDE_1: &str = "
-    CREATE TEMP TABLE sweeps AS
-        SELECT fabric, lag(began) OVER (PARTITION BY fabric ORDER BY began) AS since, began, ended
-        FROM (SELECT fabric, began, max(ended) AS ended FROM main.frames GROUP BY fabric, began)
-        ORDER BY began;
-    CREATE INDEX temp.sweeps_by_time ON sweeps (fabric, began, since);
-    CREATE TEMP VIEW frames AS SELECT *, NULL AS part FROM main.frames;
-    CREATE TEMP TABLE spans (id, fabric, first, began, ended, traffic, sweeps, last);
-    CREATE TEMP TABLE digests (id, span, tier, part, data);
-    CREATE TEMP TABLE presences (id, node, since, until);
-    CREATE TEMP TABLE cables AS
-        SELECT link AS id, link, min(at) AS since, NULL AS until FROM main.events
-        WHERE link IS NOT NULL GROUP BY link;
 ";
 
-/// The version that this program writes.
-pub(in crate::history) const VERSION: i64 = 2;
-
-const _: () = assert!(STEPS.len() == VERSION.unsigned_abs() as usize);
-
-/// The version of a file; 0 of one in which nothing is.
+/// The version of a file; 0 of an empty one.
 pub(in crate::history) fn version(db: &Connection) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Brings a file to this version, in one step or not at all.
-pub(in crate::history) fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
-    let from = version(db)?;
-    let steps = STEPS.iter().skip(usize::try_from(from).unwrap_or(0));
-    if from >= VERSION {
+/// Makes the tables of an empty file, in one transaction.
+pub(in crate::history) fn create(db: &mut Connection) -> rusqlite::Result<()> {
+    if version(db)? == VERSION {
         return Ok(());
     }
     let transaction = db.transaction()?;
-    for step in steps {
-        transaction.execute_batch(step)?;
-    }
+    transaction.execute_batch(TABLES)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }
 
+/// A file without rows, in memory.
+fn sample() -> rusqlite::Result<Connection> {
+    let db = Connection::open_in_memory()?;
+    db.execute_batch(TABLES)?;
+    Ok(db)
+}
+
 /// A table's column.
 pub(in crate::history) type Column = (String, String);
 
-/// The columns that a file of a version must have; it may have more, and other tables.
-pub(in crate::history) fn wanted(version: i64) -> rusqlite::Result<BTreeSet<Column>> {
-    let db = Connection::open_in_memory()?;
-    for step in STEPS.iter().take(usize::try_from(version).unwrap_or(0)) {
-        db.execute_batch(step)?;
-    }
-    columns(&db)
+/// The columns that a history must have; it may have more, and other tables.
+pub(in crate::history) fn required_columns() -> rusqlite::Result<BTreeSet<Column>> {
+    columns(&sample()?)
 }
 
 /// The lines of SQLite's check about a row of ours that is not as we declared it. A column that we
 /// let be NULL may be forbidden to be by an operator.
 pub(in crate::history) fn faults() -> rusqlite::Result<HashSet<String>> {
-    let db = Connection::open_in_memory()?;
-    for step in STEPS {
-        db.execute_batch(step)?;
-    }
+    let db = sample()?;
     let mut statement = db.prepare(
         "SELECT tables.name, columns.name, \"notnull\" FROM sqlite_schema AS tables
          JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'",
@@ -183,7 +144,7 @@ pub(in crate::history) fn is_ours(name: &str) -> bool {
     let of_table = name.strip_prefix("sqlite_autoindex_").and_then(|rest| rest.rsplit_once('_'));
     let name = of_table.map_or(name, |(table, _)| table);
     let is_word = |char: char| char.is_ascii_alphanumeric() || char == '_';
-    STEPS.iter().any(|step| step.split(|char| !is_word(char)).any(|word| word == name))
+    TABLES.split(|char| !is_word(char)).any(|word| word == name)
 }
 
 /// Whether SQLite cannot read what another program added to a file, such as a table with a feature of a
@@ -193,9 +154,4 @@ pub(in crate::history) fn is_about_additions(error: &rusqlite::Error) -> bool {
     let named = message.strip_prefix("malformed database schema (");
     let named = named.and_then(|rest| rest.split_once(')'));
     named.is_some_and(|(name, _)| !is_ours(name))
-}
-
-/// Lets a file of an older version be read as if it were of this one.
-pub(in crate::history) fn look_beside(db: &Connection) -> rusqlite::Result<()> {
-    if version(db)? == 1 { db.execute_batch(BESIDE_1) } else { Ok(()) }
 }

@@ -52,8 +52,6 @@ pub struct Timeline {
     pub ports: HashMap<u32, Somewhere>,
     /// Its cables.
     pub cables: Vec<Led>,
-    /// Whether it is known when nodes were there.
-    is_known: bool,
     of_port: HashMap<u32, Vec<usize>>,
     node_states: Changes,
     port_states: Changes,
@@ -97,11 +95,6 @@ impl Timeline {
             .then(|| state(&self.node_states, node, began).up().unwrap_or(false))
     }
 
-    /// Whether a node's ports were read in a sweep. Version 1 did not take down who answered.
-    pub fn is_read(&self, node: u32, began: i64) -> bool {
-        !self.is_known || self.is_up(node, began) == Some(true)
-    }
-
     /// How a port was in a sweep.
     pub fn port(&self, port: u32, began: i64) -> State {
         state(&self.port_states, port, began)
@@ -110,7 +103,7 @@ impl Timeline {
     /// Whether a port was known to have a link when a sweep was begun: by the sweep before, if there was
     /// one.
     pub fn had_link(&self, port: u32, began: i64) -> bool {
-        let Some(course) = self.port_states.get(&port) else { return !self.is_known };
+        let Some(course) = self.port_states.get(&port) else { return false };
         let first = course.first().map_or(began, |(since, _)| *since);
         state(&self.port_states, port, (began - 1).max(first)).runs().is_some()
     }
@@ -166,7 +159,6 @@ impl Reader {
         while let Some(row) = rows.next()? {
             if let Some(node) = timeline.nodes.get_mut(&row.get(0)?) {
                 node.there.push((row.get(1)?, row.get(2)?));
-                timeline.is_known = true;
             }
         }
         let mut statement = self.db.prepare(

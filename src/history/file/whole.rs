@@ -127,29 +127,35 @@ pub(in crate::history) fn ensure_format(path: &Path, header: &[u8]) -> Result<()
     Ok(())
 }
 
-/// The version of a file that has all that a file of that version needs, or that has nothing yet.
-pub(in crate::history) fn version(db: &Connection, path: &Path) -> Result<i64, HistoryError> {
+/// An error if a file has another version than this program reads and writes.
+pub(in crate::history) fn ensure_version(path: &Path, version: i64) -> Result<(), HistoryError> {
+    match version {
+        schema::VERSION => Ok(()),
+        schema::VERSION.. => Err(HistoryError::Newer { path: path.into(), version }),
+        _ => {
+            let what = format!("it has version {version}, which no released fabric-exporter writes");
+            Err(HistoryError::Unusable { path: path.into(), what })
+        }
+    }
+}
+
+/// An error if a file is neither empty nor a history of our version with all that it needs.
+pub(in crate::history) fn ensure_usable(db: &Connection, path: &Path) -> Result<(), HistoryError> {
     let failed = |error| HistoryError::database(path, "open it", error);
-    let unusable = |what: String| HistoryError::Unusable { path: path.into(), what };
     let version = schema::version(db).map_err(failed)?;
-    if version > schema::VERSION {
-        return Err(HistoryError::Newer { path: path.into(), version });
-    }
-    if version < 0 {
-        return Err(unusable(format!("it has version {version}, which no history has")));
-    }
     let found = schema::columns(db).map_err(failed)?;
     if version == 0 {
         let is_empty = found.iter().all(|(table, _)| table.starts_with("sqlite_"));
         let foreign = || HistoryError::Foreign { path: path.into() };
-        return if is_empty { Ok(version) } else { Err(foreign()) };
+        return if is_empty { Ok(()) } else { Err(foreign()) };
     }
-    let wanted = schema::wanted(version).map_err(failed)?;
-    match wanted.difference(&found).next() {
-        None => Ok(version),
+    ensure_version(path, version)?;
+    let required = schema::required_columns().map_err(failed)?;
+    match required.difference(&found).next() {
+        None => Ok(()),
         Some((table, column)) => {
             let what = format!("version {version} has a column {table}.{column}, and it has none");
-            Err(unusable(what))
+            Err(HistoryError::Unusable { path: path.into(), what })
         }
     }
 }

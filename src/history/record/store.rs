@@ -147,9 +147,9 @@ impl Store {
         db.busy_timeout(BUSY).map_err(failed)?;
         set_checkpoint_on_close(&db, false).map_err(failed)?;
         // Before anything is changed: the file may be another program's.
-        whole::version(&db, path)?;
+        whole::ensure_usable(&db, path)?;
         prepare(&mut db).map_err(failed)?;
-        schema::migrate(&mut db).map_err(failed)?;
+        schema::create(&mut db).map_err(failed)?;
         if !whole::is_history(header) {
             // Everything else identifies it as a history: only these bytes are damaged.
             db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
