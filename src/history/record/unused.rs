@@ -13,15 +13,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rusqlite::{Connection, Row, Transaction, params};
+use rusqlite::{Connection, Row, Transaction};
 
 use crate::fabric::{Fabric, Guid};
 
 use super::catalog::FabricIds;
-
-/// Tiers of frames that are read without regard to which ports were present. Frames of tier 3 are written
-/// anew, and states (tiers 4 to 7) are only looked up for what was present.
-const TIERS: [u8; 3] = [0, 1, 2];
 
 /// The beginning of a fabric's oldest sweep of which anything is kept. `None` if there is none, or if times
 /// do not rise in the order of writing.
@@ -41,20 +37,11 @@ pub(super) fn oldest(db: &Connection, fabric: i64) -> rusqlite::Result<Option<i6
     }
     // A digest is kept as long as its last sweep.
     let digested = query("SELECT min(first) FROM spans WHERE fabric = ?1")?;
-    let oldest = digested.map_or(oldest, |digested| digested.min(oldest));
-    // A sweep's traffic is kept when the sweep itself was dropped first.
-    let mut framed =
-        db.prepare_cached("SELECT min(began) FROM frames WHERE tier = ?1 AND fabric = ?2")?;
-    for tier in TIERS {
-        let framed: Option<i64> = framed.query_row(params![tier, fabric], |row| row.get(0))?;
-        if framed.is_some_and(|framed| framed < oldest) {
-            return Ok(None);
-        }
-    }
-    Ok(Some(oldest))
+    Ok(Some(digested.map_or(oldest, |digested| digested.min(oldest))))
 }
 
 /// Rows to which no reference was found yet.
+#[derive(Default)]
 struct Unreferenced {
     nodes: HashSet<i64>,
     /// The ports of those nodes, with their node.
@@ -72,7 +59,7 @@ pub(super) fn drop_unused(
     let fabric = ids.fabric;
     let Some(oldest) = oldest(db, fabric)? else { return Ok(Vec::new()) };
     drop_names(db, fabric, oldest)?;
-    let mut unused = Unreferenced::candidates(db, fabric, oldest, current)?;
+    let mut unused = Unreferenced::candidates(db, fabric, current)?;
     if unused.nodes.is_empty() && unused.links.is_empty() {
         return Ok(Vec::new());
     }
@@ -96,28 +83,14 @@ fn drop_names(db: &Connection, fabric: i64, oldest: i64) -> rusqlite::Result<()>
 
 impl Unreferenced {
     /// Nodes that were present in no sweep that is kept, and links without a cable that is kept.
-    fn candidates(
-        db: &Connection,
-        fabric: i64,
-        oldest: i64,
-        current: &Fabric,
-    ) -> rusqlite::Result<Self> {
-        let mut unused =
-            Unreferenced { nodes: HashSet::new(), ports: HashMap::new(), links: HashSet::new() };
+    fn candidates(db: &Connection, fabric: i64, current: &Fabric) -> rusqlite::Result<Self> {
+        let mut unused = Unreferenced::default();
         let mut links = db.prepare_cached(
             "SELECT links.id FROM links JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node
              WHERE fabric = ?1 AND NOT EXISTS (SELECT 1 FROM cables WHERE link = links.id)",
         )?;
         for link in links.query_map([fabric], |row| row.get(0))? {
             unused.links.insert(link?);
-        }
-        // A sweep from before the first presence may contain any node.
-        let mut since = db.prepare_cached(
-            "SELECT min(since) FROM presences JOIN nodes ON nodes.id = node WHERE fabric = ?1",
-        )?;
-        let since: Option<i64> = since.query_row([fabric], |row| row.get(0))?;
-        if since.is_none_or(|since| since > oldest) {
-            return Ok(unused);
         }
         let mut nodes = db.prepare_cached(
             "SELECT id, guid FROM nodes WHERE fabric = ?1
@@ -245,7 +218,7 @@ mod tests {
         let mut referring = BTreeSet::new();
         let mut left = |links: &[i64]| {
             let links = links.iter().copied().collect();
-            let mut unused = Unreferenced { nodes: HashSet::new(), ports: HashMap::new(), links };
+            let mut unused = Unreferenced { links, ..Unreferenced::default() };
             unused.keep_subjects(&db, &mut referring).unwrap();
             let mut left: Vec<i64> = unused.links.into_iter().collect();
             left.sort_unstable();
