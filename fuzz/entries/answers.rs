@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use fabric_exporter::history::Api;
+use fabric_exporter::history_sources::Api;
 use fabric_exporter::remote::Access;
 
 use super::history::ask;
@@ -20,8 +20,7 @@ struct Answers {
     next: usize,
 }
 
-static ANSWERS: Mutex<Answers> =
-    Mutex::new(Answers { status: 200, bodies: Vec::new(), next: 0 });
+static ANSWERS: Mutex<Answers> = Mutex::new(Answers { status: 200, bodies: Vec::new(), next: 0 });
 
 pub fn run(bytes: &[u8]) {
     static API: OnceLock<Api> = OnceLock::new();

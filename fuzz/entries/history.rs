@@ -6,16 +6,17 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::diff::between;
-use fabric_exporter::history::export::{Asked, openmetrics};
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::model::{Port, Window};
-use fabric_exporter::history::report::{Report, html, markdown};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Reader, Recorder, Source, clock::Clock};
-use fabric_exporter::monitor::Recording;
+use fabric_history::clock::Clock;
+use fabric_history::diff::between;
+use fabric_history::export::{ExportFilter, openmetrics};
+use fabric_history::file::tier::Tier;
+use fabric_history::model::{Port, Window};
+use fabric_history::report::{Report, html, markdown};
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Reader, Recorder, Source};
+use fabric_observation::Recording;
+use ib_mad::Counter;
 
 use super::fabric::watch;
 use super::input::Input;
@@ -92,7 +93,7 @@ pub fn run(bytes: &[u8]) {
     fs::write(&file, &damaged).unwrap();
     if let Ok(reader) = Reader::open(&file) {
         ask(&reader);
-        let _ = openmetrics(&reader, &Asked::all(always()), &mut std::io::sink());
+        let _ = openmetrics(&reader, &ExportFilter::all(always()), &mut std::io::sink());
         for tier in [Tier::Rare, Tier::Busy, Tier::First, Tier::All] {
             let _ = reader.frames(tier);
         }

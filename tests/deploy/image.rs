@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::judges::{program, verdict};
-use crate::rig::rules;
+use test_rig::rules;
 
 const FILE: &str = "deploy/docker/Dockerfile";
 

@@ -5,17 +5,18 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::export::{self, Asked, Form};
-use fabric_exporter::history::model::{Told, Window};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Reader, Source};
+use fabric_history::export;
+use fabric_history::export::{ExportFilter, TableFormat};
+use fabric_history::model::{Told, Window};
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Reader, Source};
+use ib_mad::Counter;
 use serde_json::Value;
 
-use crate::rig::Simulated;
-use crate::rig::prometheus::Prometheus as Server;
-use crate::rig::promtool::complaints;
 use crate::{Taped, always, minutes, wall};
+use test_rig::Simulated;
+use test_rig::prometheus::Prometheus as Server;
+use test_rig::promtool::complaints;
 
 const STORY: &str = "timeline:\n\
     - unplug: {at: 4m, link: \"leaf-0-0[9]\", for: 3m}\n\
@@ -51,7 +52,7 @@ fn seconds(at: SystemTime) -> f64 {
     (micros / 1_000) as f64 / 1e3
 }
 
-pub fn openmetrics(file: &Path, asked: &Asked) -> String {
+pub fn openmetrics(file: &Path, asked: &ExportFilter) -> String {
     let mut text = Vec::new();
     export::openmetrics(&Reader::open(file).unwrap(), asked, &mut text).unwrap();
     String::from_utf8(text).unwrap()
@@ -84,7 +85,7 @@ fn a_prometheus_has_what_it_would_have_scraped() {
         taped.run_to(taped.at);
         scrape(&taped.simulated, &mut scraped);
     }
-    let text = openmetrics(&file, &Asked::all(always()));
+    let text = openmetrics(&file, &ExportFilter::all(always()));
     assert_families_stand_together(&text);
     // The linter knows 0.0.4 alone, which has times in milliseconds.
     assert_eq!(complaints(&linted(&text)), (Some(0), String::new()));
@@ -179,8 +180,8 @@ fn a_step_leaves_one_sample_in_each() {
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);
     taped.run_to(minutes(12));
-    let all = openmetrics(&file, &Asked::all(always()));
-    let asked = Asked { step: Some(Duration::from_secs(60)), ..Asked::all(always()) };
+    let all = openmetrics(&file, &ExportFilter::all(always()));
+    let asked = ExportFilter { step: Some(Duration::from_secs(60)), ..ExportFilter::all(always()) };
     let thinned = openmetrics(&file, &asked);
     let lines: BTreeSet<&str> = all.lines().collect();
     assert!(thinned.lines().all(|line| lines.contains(line)), "totals are the same");
@@ -207,20 +208,20 @@ impl Shared {
 }
 
 /// A table's rows as JSON has them.
-fn rows(reader: &Reader, form: Form, is_events: bool) -> Vec<Value> {
-    let (out, asked) = (Shared::default(), Asked::all(always()));
+fn rows(reader: &Reader, form: TableFormat, is_events: bool) -> Vec<Value> {
+    let (out, asked) = (Shared::default(), ExportFilter::all(always()));
     let written = if is_events {
         export::events(reader, &asked, form, Box::new(out.clone())).unwrap()
     } else {
         export::counters(reader, &asked, form, Box::new(out.clone())).unwrap()
     };
     let rows: Vec<Value> = match form {
-        Form::Lines => String::from_utf8(out.bytes())
+        TableFormat::JsonLines => String::from_utf8(out.bytes())
             .unwrap()
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect(),
-        Form::Csv => {
+        TableFormat::Csv => {
             let bytes = out.bytes();
             let mut table = csv::Reader::from_reader(&bytes[..]);
             let head = table.headers().unwrap().clone();
@@ -239,16 +240,16 @@ fn rows(reader: &Reader, form: Form, is_events: bool) -> Vec<Value> {
             };
             table.records().map(|it| row(it.unwrap())).collect()
         }
-        Form::Parquet => parquet_rows(out.bytes()),
+        TableFormat::Parquet => parquet_rows(out.bytes()),
     };
     assert_eq!(rows.len() as u64, written);
     rows
 }
 
 #[cfg(feature = "parquet")]
-const TABLES: [Form; 2] = [Form::Csv, Form::Parquet];
+const TABLES: [TableFormat; 2] = [TableFormat::Csv, TableFormat::Parquet];
 #[cfg(not(feature = "parquet"))]
-const TABLES: [Form; 1] = [Form::Csv];
+const TABLES: [TableFormat; 1] = [TableFormat::Csv];
 
 #[cfg(not(feature = "parquet"))]
 fn parquet_rows(_: Vec<u8>) -> Vec<Value> {
@@ -288,7 +289,7 @@ fn rows_sum_up_and_say_the_same_in_all_forms() {
     // Some of it is digested.
     taped.run_to(minutes(75));
     let reader = Reader::open(&file).unwrap();
-    let told = rows(&reader, Form::Lines, false);
+    let told = rows(&reader, TableFormat::JsonLines, false);
     let mut sums: BTreeMap<(String, u64, String), u64> = BTreeMap::new();
     for row in &told {
         let text = |name: &str| row[name].as_str().unwrap().to_owned();
@@ -313,14 +314,14 @@ fn rows_sum_up_and_say_the_same_in_all_forms() {
     let events = reader.events(&Wanted::all(always())).unwrap();
     let events: Vec<Value> =
         events.iter().map(|it: &Told| serde_json::to_value(it).unwrap()).collect();
-    for form in [Form::Lines].into_iter().chain(TABLES) {
+    for form in [TableFormat::JsonLines].into_iter().chain(TABLES) {
         assert_eq!(rows(&reader, form, true), events, "{form:?}");
     }
 }
 
 /// The last total less the first, as OpenMetrics has them.
 fn sums_are_what_totals_grew_by(file: &Path, sums: &BTreeMap<(String, u64, String), u64>) {
-    let text = openmetrics(file, &Asked::all(always()));
+    let text = openmetrics(file, &ExportFilter::all(always()));
     let mut ends: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for line in text.lines().filter(|line| line.contains("_total{")) {
         let (series, rest) = line.rsplit_once("} ").unwrap();
@@ -358,14 +359,14 @@ fn names_from_the_fabric_harm_nothing() {
     db.execute("UPDATE events SET place = ?1, text = ?1", [hostile]).unwrap();
     drop(db);
     let reader = Reader::open(&file).unwrap();
-    let told = rows(&reader, Form::Lines, false);
+    let told = rows(&reader, TableFormat::JsonLines, false);
     assert!(told.iter().all(|row| row["node"].as_str().unwrap().starts_with(hostile)));
     assert!(!told.is_empty());
     for form in TABLES {
         assert!(rows(&reader, form, false) == told, "{form:?}");
         assert_eq!(rows(&reader, form, true)[0]["place"], hostile);
     }
-    let text = openmetrics(&file, &Asked::all(always()));
+    let text = openmetrics(&file, &ExportFilter::all(always()));
     let stored = Server::stored(|to| std::fs::write(to, &text).unwrap());
     let named = stored.query_at("infiniband_port_info", seconds(wall(minutes(4)))).unwrap();
     assert!(!named.is_empty());
@@ -373,5 +374,5 @@ fn names_from_the_fabric_harm_nothing() {
         assert!(port["metric"]["node"].as_str().unwrap().starts_with(hostile), "{port}");
     }
     let window = Window { from: wall(minutes(2)), to: wall(minutes(3)) };
-    assert!(!openmetrics(&file, &Asked::all(window)).is_empty());
+    assert!(!openmetrics(&file, &ExportFilter::all(window)).is_empty());
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::history::Reader;
-use fabric_exporter::history::file::tier::Tier;
+use fabric_history::Reader;
+use fabric_history::file::tier::Tier;
 
-use crate::rig::{Exporter, wait_until};
 use crate::{errors, events};
+use test_rig::{Exporter, wait_until};
 
 /// How often the whole program is killed. Raise it to look for what is rare.
 const TIMES: u32 = 10;

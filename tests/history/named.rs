@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use fabric_exporter::history::{Reader, Source};
-use fabric_exporter::sim::net::file;
-use fabric_exporter::sim::scenario::{Overrides, Scenario};
+use fabric_history::{Reader, Source};
+use ib_sim::net::file;
+use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::Taped;
-use crate::rig::Simulated;
+use test_rig::Simulated;
 
 const TOPOLOGY: &str = r#"
 switchguid=0x9405930000fc2e44

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::fabric::Counter;
-use fabric_exporter::history::Reader;
-use fabric_exporter::history::export::{self, Asked};
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::model::Window;
+use fabric_history::Reader;
+use fabric_history::export;
+use fabric_history::export::ExportFilter;
+use fabric_history::file::tier::Tier;
+use fabric_history::model::Window;
+use ib_mad::Counter;
 use serde_json::Value;
 
 use crate::minutes;
-use crate::rig::prometheus::{Prometheus, Setup};
-use crate::rig::{Exporter, wait_until};
+use test_rig::prometheus::{Prometheus, Setup};
+use test_rig::{Exporter, wait_until};
 
 const STORY: &str = "timeline:\n\
     - unplug: {at: 3s, link: \"leaf-0-0[9]\", for: 4s}\n\
@@ -61,7 +62,7 @@ fn an_export_tells_what_was_scraped_meanwhile() {
     let reader = Reader::open(&file).unwrap();
     let window = Window { from: SystemTime::UNIX_EPOCH, to: SystemTime::now() + minutes(1) };
     let mut text = Vec::new();
-    export::openmetrics(&reader, &Asked::all(window), &mut text).unwrap();
+    export::openmetrics(&reader, &ExportFilter::all(window), &mut text).unwrap();
     let filled = Prometheus::stored(|to| std::fs::write(to, &text).unwrap());
     let counters = Counter::all().filter(|it| Tier::of(*it) == Tier::Rare);
     let counters = counters.map(|it| format!("infiniband_port_{}_total", it.row().metric));

@@ -8,23 +8,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fabric_exporter::history::model::Window;
-use fabric_exporter::history::question::{DUMP, PATH, window as said};
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Api, Reader, Source};
-use fabric_exporter::monitor::Board;
+use exporter_web::limits::Limits;
+use exporter_web::security::Security;
+use exporter_web::serving::Server;
+use fabric_exporter::history_sources::Api;
+use fabric_exporter::metrics::Exposition;
+use fabric_exporter::metrics::process::Process;
 use fabric_exporter::remote::Access;
-use fabric_exporter::web::exposition::Exposition;
-use fabric_exporter::web::exposition::process::Process;
-use fabric_exporter::web::limits::Limits;
-use fabric_exporter::web::security::Security;
-use fabric_exporter::web::server::Site;
-use fabric_exporter::web::serving::Server;
+use fabric_exporter::server::Site;
+use fabric_history::model::Window;
+use fabric_history::question::{DUMP, PATH, window as said};
+use fabric_history::source::{Detail, Wanted};
+use fabric_history::{Reader, Source};
+use fabric_observation::Board;
 use serde_json::Value;
 
-use crate::rig::exporter::{Response, agent, get};
-use crate::rig::wait_until;
 use crate::{Taped, always, minutes, wall};
+use test_rig::exporter::{Response, agent, get};
+use test_rig::wait_until;
 
 /// So many events are in the way of an answer that is not bounded.
 const MANY: u64 = 25_000;

@@ -7,19 +7,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::config::HistorySettings;
-use fabric_exporter::fabric::moment::Anchor;
-use fabric_exporter::fabric::{Counter, Moment};
-use fabric_exporter::health::totals::Memory;
-use fabric_exporter::history::file::tier::Tier;
-use fabric_exporter::history::model::{Port, Step, Window};
-use fabric_exporter::history::record::store::Store;
-use fabric_exporter::history::source::Detail;
-use fabric_exporter::history::{Reader, Recorder, Source};
-use fabric_exporter::monitor::{Observation, Recording};
+use fabric_history::file::tier::Tier;
+use fabric_history::model::{Port, Step, Window};
+use fabric_history::record::store::Store;
+use fabric_history::settings::HistorySettings;
+use fabric_history::source::Detail;
+use fabric_history::{Reader, Recorder, Source};
+use fabric_observation::{Observation, Recording};
+use ib_health::totals::Memory;
+use ib_mad::moment::Anchor;
+use ib_mad::{Counter, Moment};
 
-use crate::rig::Simulated;
 use crate::{SWEEP, events, wall};
+use test_rig::Simulated;
 
 /// What traffic grows by with each sweep, and errors.
 pub const BUSY: u64 = 1_000_003;
@@ -180,7 +180,7 @@ fn steps(reader: &Reader, began: SystemTime, last: u64) -> Vec<(Counter, Step)> 
 /// in the next one then.
 pub fn check(steady: &Steady, file: &Path, from: u64, left_out: &[u64]) -> u64 {
     let store = Store::open(file).unwrap();
-    let last = steady.number_of(&store.memory(steady.fabric()).unwrap());
+    let last = steady.number_of(&store.totals(steady.fabric()).unwrap());
     drop(store);
     let reader = Reader::open(file).unwrap();
     for tier in [Tier::Rare, Tier::Busy, Tier::First, Tier::All] {

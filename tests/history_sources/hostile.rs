@@ -6,12 +6,13 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::history::model::Window;
-use fabric_exporter::history::source::{Detail, Wanted};
-use fabric_exporter::history::{Api, Source};
+use fabric_exporter::history_sources::Api;
 use fabric_exporter::remote::Access;
+use fabric_history::Source;
+use fabric_history::model::Window;
+use fabric_history::source::{Detail, Wanted};
 
-use crate::rig::exporter::PROGRAM;
+use test_rig::program;
 
 /// A server that answers everybody with this; its address.
 fn answering(status: &str, body: &str) -> String {
@@ -49,7 +50,7 @@ fn listening(status: &str, body: &str) -> (String, mpsc::Receiver<String>) {
 fn ask_all(source: &dyn Source) -> Vec<String> {
     let now = SystemTime::now();
     let window = Window { from: now - Duration::from_secs(60), to: now };
-    let ends = [(fabric_exporter::fabric::Guid(1), 1)];
+    let ends = [(ib_mad::Guid(1), 1)];
     let answers = [
         source.ports("x").err(),
         source.events(&Wanted::all(window)).err(),
@@ -98,7 +99,7 @@ fn bad_source_flags_are_refused() {
         (vec!["--url", &page], 1, "is it an exporter that records"),
     ] {
         let output =
-            Command::new(PROGRAM).args(["history", "events"]).args(&args).output().unwrap();
+            Command::new(program()).args(["history", "events"]).args(&args).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
         assert!(error.contains(says), "{args:?}: {error}");
@@ -122,7 +123,7 @@ fn a_prometheus_is_refused_with_advice() {
     for verb in
         [&["events"][..], &["report"], &["export"], &["dump", "--output", copy.to_str().unwrap()]]
     {
-        let output = Command::new(PROGRAM)
+        let output = Command::new(program())
             .arg("history")
             .args(verb)
             .args(["--source", &url])

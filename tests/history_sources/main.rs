@@ -4,5 +4,5 @@
 
 mod api;
 mod hostile;
-#[path = "../rig/mod.rs"]
-mod rig;
+
+use test_rig as rig;

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
-use crate::rig::guest::Guest;
-use crate::rig::require;
 use crate::{TREE, program, tool};
+use test_rig::guest::Guest;
+use test_rig::require;
 
 /// Two versions of the package.
 struct Built {

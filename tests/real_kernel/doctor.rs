@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::rig::guest::{self, Guest};
+use test_rig::guest::{self, Guest};
 
 /// What it finds of these devices alone, for others come and go; each as `subject: what: level: found`.
 fn found(devices: &str, flags: &[&str]) -> (i32, Vec<String>) {

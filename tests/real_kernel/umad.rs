@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::rig::guest::{Guest, Rxe};
-use crate::rig::require;
+use test_rig::guest::{Guest, Rxe};
+use test_rig::require;
 
 /// What `umad_peer/responder.rs` puts into its answers: PortCountersExtended has the first eight.
 const COUNTERS: [(&str, u64); 22] = [

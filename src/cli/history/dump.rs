@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tempfile::NamedTempFile;
 
-use crate::history::Reader;
-use crate::history::clock::Clock;
-use crate::history::file::dump::{Existing, temporary_beside};
-use crate::history::model::Window;
+use fabric_history::Reader;
+use fabric_history::clock::Clock;
+use fabric_history::file::dump::{Existing, temporary_beside};
+use fabric_history::model::Window;
 
 use super::origin::{Origin, OriginArgs};
 use super::window::WindowArgs;
@@ -88,7 +88,8 @@ pub(super) fn reader(
         Origin::File(reader) => Ok((reader, None)),
         Origin::Exporter(api) => {
             // In a folder where others may write: its name is random, and only its owner can read it.
-            let created = tempfile::Builder::new().prefix("fabric-exporter-").suffix(".db").tempfile();
+            let created =
+                tempfile::Builder::new().prefix("fabric-exporter-").suffix(".db").tempfile();
             let copy = created.map_err(|error| {
                 let folder = std::env::temp_dir();
                 let problem = format!("cannot make a file in {}: {error}", folder.display());

@@ -7,10 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
 
-use crate::history::clock::Clock;
-use crate::history::export::{self, ExportError, ExportFilter, TableFormat};
-use crate::history::model::{Port, Window};
-use crate::history::{Reader, Source};
+use fabric_history::clock::Clock;
+use fabric_history::export;
+use fabric_history::export::{ExportError, ExportFilter, TableFormat};
+use fabric_history::model::{Port, Window};
+use fabric_history::{Reader, Source};
 
 use super::origin::OriginArgs;
 use super::window::WindowArgs;
@@ -141,7 +142,10 @@ impl ExportArgs {
             // An end names its cable, which has another end.
             let cables = reader.cables(&ends, filter.window).map_err(super::unreadable)?;
             let others = cables.iter().flat_map(|cable| cable.ends.iter().map(Port::end));
-            filter.ports.get_or_insert_with(HashSet::new).extend(ends.iter().copied().chain(others));
+            filter
+                .ports
+                .get_or_insert_with(HashSet::new)
+                .extend(ends.iter().copied().chain(others));
         }
         Ok(filter)
     }

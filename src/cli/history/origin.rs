@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::history::{Api, Reader, Source};
+use crate::history_sources::Api;
+use fabric_history::{Reader, Source};
 
 use crate::cli::access::AccessArgs;
 

@@ -7,15 +7,15 @@ use std::time::SystemTime;
 use clap::Args;
 use serde_json::json;
 
-use crate::fabric::Counter;
-use crate::fabric::label::count;
-use crate::fabric::topology::End;
-use crate::history::clock::Clock;
-use crate::history::file::tier::Tier;
-use crate::history::model::time::millis;
-use crate::history::model::{Port, Series, Told as Event, Window};
-use crate::history::source::{Detail, Wanted, until_known};
-use crate::history::{Source, columns};
+use fabric_history::clock::Clock;
+use fabric_history::file::tier::Tier;
+use fabric_history::model::time::millis;
+use fabric_history::model::{Port, Series, Told as Event, Window};
+use fabric_history::source::{Detail, Wanted, until_known};
+use fabric_history::{Source, columns};
+use ib_fabric::topology::End;
+use ib_mad::Counter;
+use ib_mad::label::count;
 
 use super::window::WindowArgs;
 use super::{Fatal, Written, tame, unreadable, write_json};
@@ -114,8 +114,11 @@ fn write_timeline(
         clock.tell(window.to),
         clock.zone()
     );
-    let written =
-        if options.json { timeline.write_json(out) } else { timeline.write_text(options.readings, clock, out) };
+    let written = if options.json {
+        timeline.write_json(out)
+    } else {
+        timeline.write_text(options.readings, clock, out)
+    };
     Ok(written.map(|()| summary))
 }
 
@@ -126,7 +129,12 @@ impl Timeline {
         write_json(&all, out)
     }
 
-    fn write_text(&self, readings: bool, clock: &Clock, out: &mut impl Write) -> std::io::Result<()> {
+    fn write_text(
+        &self,
+        readings: bool,
+        clock: &Clock,
+        out: &mut impl Write,
+    ) -> std::io::Result<()> {
         for port in &self.ports {
             self.write_counters(port, out)?;
         }
@@ -187,9 +195,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::health::Verdict;
-    use crate::history::model::{Cable, Step};
-    use crate::history::source::Canned;
+    use fabric_history::model::{Cable, Step};
+    use fabric_history::source::Canned;
+    use ib_health::Verdict;
 
     /// A node is the same one under its present name and under its name then.
     #[test]

@@ -4,11 +4,11 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 
-use crate::history::Source;
-use crate::history::model::Window;
+use fabric_history::Source;
+use fabric_history::model::Window;
 
 use super::{Exit, Fatal, unreadable};
-use crate::history::clock::Clock;
+use fabric_history::clock::Clock;
 
 /// The window's extent before and after `--at`.
 const AROUND: Duration = Duration::from_secs(10 * 60);
@@ -44,8 +44,10 @@ impl WindowArgs {
             let from = at.checked_sub(AROUND).unwrap_or(SystemTime::UNIX_EPOCH);
             return Ok(Window { from, to: at + AROUND });
         }
-        let since = self.since.as_deref().map(|text| parse_time(clock, "--since", text)).transpose()?;
-        let until = self.until.as_deref().map(|text| parse_time(clock, "--until", text)).transpose()?;
+        let since =
+            self.since.as_deref().map(|text| parse_time(clock, "--since", text)).transpose()?;
+        let until =
+            self.until.as_deref().map(|text| parse_time(clock, "--until", text)).transpose()?;
         // Of a file that is not being recorded, the last recorded day is shown.
         let known = source.span().map_err(unreadable)?;
         let is_stale = |last: &SystemTime| *last + STALE_AFTER < clock.time();

@@ -1,0 +1,129 @@
+//! The exported tables: a row per reading, or a row per event.
+
+use std::io::Write;
+
+use crate::file::reader::Reader;
+use crate::file::rows::between;
+use crate::file::tier::Tier;
+use crate::model::Told;
+use crate::source::Wanted;
+
+use super::table::ColumnType::{Json, Number, Text, Time};
+use super::table::{Cell, Column, RowWriter};
+use super::{ExportError, ExportFilter, TableFormat, row_writer};
+
+const COUNTERS: &[Column] = &[
+    Column::required("from", Time),
+    Column::required("to", Time),
+    Column::required("fabric", Text),
+    Column::required("guid", Text),
+    Column::required("node", Text),
+    Column::required("port", Number),
+    Column::required("counter", Text),
+    Column::required("by", Number),
+];
+
+const EVENTS: &[Column] = &[
+    Column::required("at", Time),
+    Column::required("fabric", Text),
+    Column::required("kind", Text),
+    Column::optional("node", Text),
+    Column::optional("port", Number),
+    Column::optional("link", Text),
+    Column::required("place", Text),
+    Column::required("text", Text),
+    Column::optional("detail", Json),
+];
+
+/// Writes the increases of counters, a row per reading; returns the number of rows.
+pub fn counters(
+    reader: &Reader,
+    filter: &ExportFilter,
+    format: TableFormat,
+    out: Box<dyn Write + Send + '_>,
+) -> Result<u64, ExportError> {
+    let mut table = row_writer(format, COUNTERS, out)?;
+    let rows = reader.at_once(|| write_readings(reader, filter, &mut *table))?;
+    table.finish()?;
+    Ok(rows)
+}
+
+fn write_readings(
+    reader: &Reader,
+    filter: &ExportFilter,
+    table: &mut dyn RowWriter,
+) -> Result<u64, ExportError> {
+    let failed = |error| ExportError::from(reader.failed()(error));
+    let ports = filter.ports_of(reader).map_err(failed)?;
+    let mut rows = 0;
+    for (fabric, name) in reader.fabric_ids().map_err(failed)? {
+        let Some(reach) = reader.reach(fabric, filter.window).map_err(failed)? else { continue };
+        let before = reach.first.saturating_sub(1);
+        let stretch = reader.stretch(fabric, before, reach.last, false).map_err(failed)?;
+        for tier in [Tier::Rare, Tier::Busy] {
+            let mut result = Ok(());
+            let walked = reader.walk(&stretch, tier, None, &mut |span, frame, entry| {
+                let (from, to) = between(span, entry);
+                let Some(port) = ports.get(&entry.port).filter(|_| filter.window.has(to)) else {
+                    return;
+                };
+                for (counter, by) in reader.values(frame, entry) {
+                    if result.is_err() {
+                        return;
+                    }
+                    result = table.row(&[
+                        Cell::Time(from),
+                        Cell::Time(to),
+                        Cell::Text((&*name).into()),
+                        Cell::Text(port.guid.to_string().into()),
+                        Cell::Text((&*port.node).into()),
+                        Cell::Number(port.port.into()),
+                        Cell::Text(counter.row().metric.into()),
+                        Cell::Number(by),
+                    ]);
+                    rows += 1;
+                }
+            });
+            walked.map_err(failed)?;
+            result?;
+        }
+    }
+    Ok(rows)
+}
+
+/// Writes events, a row per event; returns the number of rows.
+pub fn events(
+    reader: &Reader,
+    filter: &ExportFilter,
+    format: TableFormat,
+    out: Box<dyn Write + Send + '_>,
+) -> Result<u64, ExportError> {
+    let mut table = row_writer(format, EVENTS, out)?;
+    let wanted = Wanted {
+        nodes: filter.nodes.iter().flatten().copied().collect(),
+        ports: filter.ports.iter().flatten().copied().collect(),
+        ..Wanted::all(filter.window)
+    };
+    let mut rows = 0;
+    reader.tell(&wanted, &mut |told| {
+        rows += 1;
+        write_event(&told, &mut *table)
+    })?;
+    table.finish()?;
+    Ok(rows)
+}
+
+fn write_event(told: &Told, table: &mut dyn RowWriter) -> Result<(), ExportError> {
+    let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
+    table.row(&[
+        Cell::Time(told.at),
+        Cell::Text((&*told.fabric).into()),
+        Cell::Text((&*told.kind).into()),
+        text(told.node.map(|guid| guid.to_string())),
+        told.port.map_or(Cell::Null, |port| Cell::Number(port.into())),
+        text(told.link.map(|link| link.to_string())),
+        Cell::Text((&*told.place).into()),
+        Cell::Text((&*told.text).into()),
+        if told.detail.is_null() { Cell::Null } else { Cell::Json(&told.detail) },
+    ])
+}

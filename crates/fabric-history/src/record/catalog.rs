@@ -1,0 +1,233 @@
+//! The ids that the file uses for fabrics, nodes, ports and links: small numbers, assigned once.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use rusqlite::{Connection, Row, params};
+
+use ib_fabric::topology::{Link, LinkId};
+use ib_fabric::{Fabric, PortIndex};
+use ib_mad::counter::TABLE;
+use ib_mad::{Guid, PortNumber};
+
+use crate::event::About;
+use crate::file::numbers::{Numbers, guid_bits, numbers};
+use crate::{MOST_PORTS, OutOfNumbers};
+
+use super::course::PresenceIntervals;
+
+/// The ids of a fabric, its nodes, ports and links.
+#[derive(Debug)]
+pub struct FabricIds {
+    /// The fabric's own id.
+    pub fabric: i64,
+    /// Ids of the present ports, by [`PortIndex`].
+    pub ports: Vec<u32>,
+    /// Ids of the present nodes, by node index.
+    pub present_nodes: Vec<u32>,
+    /// The fabric to which the indexes above belong.
+    current: Option<Arc<Fabric>>,
+    /// Ids and latest names of all nodes in the file.
+    nodes: HashMap<Guid, (i64, String)>,
+    /// Ids of all ports in the file, by node id and port number.
+    by_end: HashMap<(i64, PortNumber), u32>,
+    /// Ids of all links in the file, by the port ids of their ends, the lower first.
+    links: HashMap<(u32, u32), i64>,
+    /// Events that refer to nodes or links that are not present: these must not be pruned.
+    pub referring_events: BTreeSet<i64>,
+    cable_intervals: PresenceIntervals,
+    node_intervals: PresenceIntervals,
+}
+
+/// The ids of everything in the file.
+#[derive(Debug)]
+pub struct Catalog {
+    fabrics: HashMap<String, FabricIds>,
+    counters: Numbers,
+}
+
+impl Catalog {
+    /// Reads the ids of counters, and assigns ids to those that have none.
+    pub fn read(db: &Connection) -> rusqlite::Result<Self> {
+        for row in TABLE {
+            db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
+        }
+        Ok(Catalog { fabrics: HashMap::new(), counters: numbers(db)? })
+    }
+
+    /// The counters' ids.
+    pub fn counters(&self) -> &Numbers {
+        &self.counters
+    }
+
+    /// The ids of a fabric as it was last.
+    pub(super) fn fabric(
+        &mut self,
+        db: &Connection,
+        name: &str,
+    ) -> rusqlite::Result<&mut FabricIds> {
+        match self.fabrics.entry(name.to_owned()) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => Ok(new.insert(FabricIds::read(db, name)?)),
+        }
+    }
+
+    /// The ids of a fabric as it is now, if `fabric` is given; assigns ids to what is new.
+    pub fn update(
+        &mut self,
+        db: &Connection,
+        name: &str,
+        fabric: Option<&Arc<Fabric>>,
+        at: i64,
+    ) -> rusqlite::Result<&mut FabricIds> {
+        let ids = self.fabric(db, name)?;
+        if let Some(fabric) = fabric
+            && !ids.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, fabric))
+        {
+            ids.update(db, fabric, at)?;
+        }
+        Ok(ids)
+    }
+}
+
+fn port_id(id: i64) -> rusqlite::Result<u32> {
+    let in_range = u32::try_from(id).ok().filter(|id| *id < MOST_PORTS);
+    in_range.ok_or_else(|| OutOfNumbers::Ports(id).in_sql())
+}
+
+impl FabricIds {
+    fn read(db: &Connection, name: &str) -> rusqlite::Result<Self> {
+        db.execute("INSERT OR IGNORE INTO fabrics (name) VALUES (?1)", [name])?;
+        let fabric =
+            db.query_row("SELECT id FROM fabrics WHERE name = ?1", [name], |row| row.get(0))?;
+        let nodes = "SELECT id, guid, coalesce(
+                 (SELECT name FROM names WHERE node = id ORDER BY since DESC LIMIT 1), '')
+             FROM nodes WHERE fabric = ?1";
+        let ports = "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node
+             WHERE fabric = ?1";
+        let links = "SELECT links.id, low, high FROM links JOIN ports ON ports.id = low
+             JOIN nodes ON nodes.id = node WHERE fabric = ?1";
+        Ok(FabricIds {
+            fabric,
+            ports: Vec::new(),
+            present_nodes: Vec::new(),
+            current: None,
+            nodes: read_map(db, nodes, fabric, |row| {
+                let guid = Guid(row.get::<_, i64>(1)?.cast_unsigned());
+                Ok((guid, (row.get(0)?, row.get(2)?)))
+            })?,
+            by_end: read_map(db, ports, fabric, |row| {
+                Ok(((row.get(1)?, row.get(2)?), port_id(row.get(0)?)?))
+            })?,
+            links: read_map(db, links, fabric, |row| {
+                Ok(((row.get(1)?, row.get(2)?), row.get(0)?))
+            })?,
+            referring_events: BTreeSet::new(),
+            cable_intervals: PresenceIntervals::cables(db, fabric)?,
+            node_intervals: PresenceIntervals::nodes(db, fabric)?,
+        })
+    }
+
+    fn update(&mut self, db: &Connection, fabric: &Arc<Fabric>, at: i64) -> rusqlite::Result<()> {
+        let mut add_node =
+            db.prepare_cached("INSERT INTO nodes (fabric, guid, kind) VALUES (?1, ?2, ?3)")?;
+        let mut name_node = db.prepare_cached(
+            "INSERT OR REPLACE INTO names (node, since, name) VALUES (?1, ?2, ?3)",
+        )?;
+        let mut add_port = db.prepare_cached("INSERT INTO ports (node, number) VALUES (?1, ?2)")?;
+        self.ports.clear();
+        self.present_nodes.clear();
+        for index in fabric.node_indexes() {
+            let node = fabric.node(index);
+            let guid = node.identity.guid;
+            let id = match self.nodes.get(&guid) {
+                Some((id, name)) if *name == node.name => *id,
+                known => {
+                    let id = if let Some((id, _)) = known {
+                        *id
+                    } else {
+                        let kind = node.identity.kind.label();
+                        add_node.insert(params![self.fabric, guid_bits(guid), kind])?
+                    };
+                    name_node.execute(params![id, at, node.name])?;
+                    self.nodes.insert(guid, (id, node.name.clone()));
+                    id
+                }
+            };
+            self.present_nodes.push(port_id(id)?);
+            for port in fabric.ports_of(index) {
+                let number = fabric.port(port).number;
+                let port = match self.by_end.entry((id, number)) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(new) => {
+                        *new.insert(port_id(add_port.insert(params![id, number])?)?)
+                    }
+                };
+                self.ports.push(port);
+            }
+        }
+        self.current = Some(Arc::clone(fabric));
+        let nodes = self.present_nodes.iter().map(|node| (*node).into()).collect();
+        self.node_intervals.update(db, nodes, at)?;
+        let mut cables = HashSet::new();
+        for Link(a, b) in fabric.links() {
+            let id = |port: PortIndex| self.ports.get(port.0 as usize).copied();
+            let Some(ends) = id(a).zip(id(b)) else { continue };
+            cables.insert(self.link_between(db, ends)?);
+        }
+        self.cable_intervals.update(db, cables, at)
+    }
+
+    /// Removes the ids of pruned nodes, of their ports, and of pruned links.
+    pub fn remove(&mut self, nodes: &HashSet<i64>, links: &HashSet<i64>) {
+        self.nodes.retain(|_, (id, _)| !nodes.contains(id));
+        self.by_end.retain(|(node, _), _| !nodes.contains(node));
+        self.links.retain(|_, link| !links.contains(link));
+    }
+
+    fn node(&self, guid: Guid) -> Option<i64> {
+        Some(self.nodes.get(&guid)?.0)
+    }
+
+    fn port(&self, guid: Guid, number: PortNumber) -> Option<u32> {
+        self.by_end.get(&(self.node(guid)?, number)).copied()
+    }
+
+    /// The ids of the node, the port and the link that an event is about.
+    pub fn subject(
+        &mut self,
+        db: &Connection,
+        about: About,
+    ) -> rusqlite::Result<(Option<i64>, Option<u32>, Option<i64>)> {
+        Ok(match about {
+            About::All => (None, None, None),
+            About::Node(guid) => (self.node(guid), None, None),
+            About::Port(guid, number) => (self.node(guid), self.port(guid, number), None),
+            About::Link(LinkId(low, high)) => {
+                let ends = self.port(low.0, low.1).zip(self.port(high.0, high.1));
+                (None, None, ends.map(|ends| self.link_between(db, ends)).transpose()?)
+            }
+        })
+    }
+
+    fn link_between(&mut self, db: &Connection, ends: (u32, u32)) -> rusqlite::Result<i64> {
+        if let Some(id) = self.links.get(&ends) {
+            return Ok(*id);
+        }
+        let mut add = db.prepare_cached("INSERT INTO links (low, high) VALUES (?1, ?2)")?;
+        let id = add.insert([ends.0, ends.1])?;
+        self.links.insert(ends, id);
+        Ok(id)
+    }
+}
+
+/// Reads a fabric's rows into a map.
+pub(super) fn read_map<K: Eq + std::hash::Hash, V>(
+    db: &Connection,
+    sql: &str,
+    fabric: i64,
+    entry: impl FnMut(&Row<'_>) -> rusqlite::Result<(K, V)>,
+) -> rusqlite::Result<HashMap<K, V>> {
+    db.prepare(sql)?.query_map([fabric], entry)?.collect()
+}

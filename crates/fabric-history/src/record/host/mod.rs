@@ -1,0 +1,119 @@
+//! The devices of the exporter's own host as a fabric: nodes with ports and without links, since a host does
+//! not know where its cables lead.
+
+mod ports;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::settings::HOST_FABRIC;
+use fabric_observation::host::HostObservation;
+use fabric_observation::{Collector, Observation};
+use ib_fabric::Snapshot;
+use ib_fabric::snapshot::Fresh;
+use ib_fabric::topology::End;
+use ib_health::{Findings, PortFindings};
+use ib_mad::Guid;
+use rdma_host::model::{Device, HostSnapshot};
+
+use ports::HostPortEvents;
+use shape::HostTopology;
+
+/// Converts observations of a host to observations of a fabric.
+#[derive(Debug, Default)]
+pub(super) struct HostFabric {
+    topology: HostTopology,
+    events: HostPortEvents,
+    /// The latest counter findings of ports, including those of devices that are absent at the moment.
+    findings: HashMap<End, PortFindings>,
+}
+
+impl HostFabric {
+    /// A host observation as that of a fabric, with events that the kernel reported between two sweeps.
+    /// `None` while there is nothing to record: no device, or only devices that one of `fabrics` contains.
+    pub(super) fn update(
+        &mut self,
+        host: &HostObservation,
+        fabrics: &[Arc<Observation>],
+    ) -> Option<(Observation, Vec<Event>)> {
+        let look = host.snapshot.as_ref()?;
+        // Whether a fabric contains a device is only known when all fabrics were swept.
+        let swept: Option<Vec<&Snapshot>> =
+            fabrics.iter().map(|fabric| fabric.snapshot.as_ref()).collect();
+        let swept = swept?;
+        let is_in_fabric =
+            |guid| swept.iter().any(|sweep| sweep.fabric.node_by_guid(guid).is_some());
+        let devices: Vec<RecordedDevice<'_>> = (look.devices.iter().zip(&host.ids).enumerate())
+            .filter(|(_, (_, id))| !is_in_fabric(**id))
+            .map(|(index, (device, &id))| RecordedDevice { index, id, device })
+            .collect();
+        self.topology.update(look, &devices, is_in_fabric);
+        if self.topology.fabric.nodes.is_empty() {
+            return None;
+        }
+        let snapshot = self.snapshot(look, &devices);
+        let findings = self.findings(host, &devices);
+        let events = self.events.update(&host.tally, look, &snapshot);
+        let mut observation = Observation {
+            fabric: HOST_FABRIC.to_owned(),
+            interval: host.interval,
+            snapshot: Some(snapshot),
+            findings,
+            ..Observation::default()
+        };
+        observation.tally.sweeps = host.looks;
+        // The kernel always responds; a device that does not is a node that does not.
+        for collector in Collector::ALL {
+            observation.tally.set_success(collector, true);
+        }
+        Some((observation, events))
+    }
+
+    fn snapshot(&self, look: &HostSnapshot, devices: &[RecordedDevice<'_>]) -> Snapshot {
+        let fabric = &self.topology.fabric;
+        let mut snapshot = Snapshot::blank(Arc::clone(fabric), look.anchor);
+        (snapshot.began, snapshot.ended) = (look.began, look.ended);
+        snapshot.statuses.fill(Fresh::Unknown);
+        for RecordedDevice { id, device, .. } in devices {
+            let Some(node) = fabric.node_by_guid(*id) else { continue };
+            snapshot.silent[node.0 as usize] = !device.answers;
+            for port in &device.ports {
+                let Some(index) = fabric.find((*id, port.number)) else { continue };
+                let index = index.0 as usize;
+                snapshot.statuses[index] = shape::status(port).map_or(Fresh::Unknown, Fresh::Told);
+                if !port.reading.is_empty() {
+                    snapshot.readings[index] = Some(port.reading.clone());
+                }
+            }
+        }
+        snapshot
+    }
+
+    /// Counter findings by port; those of an absent port are its last ones.
+    fn findings(&mut self, host: &HostObservation, devices: &[RecordedDevice<'_>]) -> Findings {
+        let fabric = &self.topology.fabric;
+        self.findings.retain(|end, _| fabric.find(*end).is_some());
+        for RecordedDevice { index, id, device } in devices {
+            let counting = host.counting.get(*index).into_iter().flatten();
+            let befores = host.befores.get(*index).into_iter().flatten();
+            for ((port, counting), before) in device.ports.iter().zip(counting).zip(befores) {
+                let found = self.findings.entry((*id, port.number)).or_default();
+                (found.counting, found.before) = (*counting, before.clone());
+            }
+        }
+        let of = |port| self.findings.get(&fabric.end(port)).cloned().unwrap_or_default();
+        Findings { ports: fabric.port_indexes().map(of).collect(), ..Findings::default() }
+    }
+}
+
+/// A device that is recorded, because no fabric contains it.
+struct RecordedDevice<'a> {
+    /// Its index among the snapshot's devices.
+    index: usize,
+    id: Guid,
+    device: &'a Device,
+}

@@ -1,0 +1,361 @@
+//! The recorder thread: takes the observation that each monitor published last. No monitor waits for it.
+//!
+//! The queue between monitors and recorder is the board itself, on which a fabric's latest observation
+//! replaces the one before: a queue of length one. A recorder that falls behind therefore costs no memory
+//! (an observation of 60,000 ports is 20 MB) and delays nothing. The monitor's count of sweeps shows how
+//! many the recorder missed; what they counted is contained in the next sweep's totals.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use crate::HistoryError;
+use crate::event::{About, Event, Kind};
+use crate::file::whole;
+use crate::file::whole::Header;
+use crate::settings::{HOST_FABRIC, HistorySettings};
+use fabric_observation::host::HostObservation;
+use fabric_observation::{Board, Observation, Recording};
+use ib_fabric::Snapshot;
+use ib_health::Findings;
+use ib_health::totals::Memory;
+
+use super::clock::ClockMonitor;
+use super::host::HostFabric;
+use super::store::Store;
+use super::story::EventDetector;
+
+/// How many events are kept at most while the file cannot be written.
+const MAX_PENDING_EVENTS: usize = 10_000;
+
+/// A problem that was logged is not logged again for this long, although it lasts or recurs.
+const REPEAT_LOG_AFTER: Duration = Duration::from_secs(600);
+
+/// How many distinct problems are remembered for that.
+const MAX_LOGGED_PROBLEMS: usize = 64;
+
+/// Least time between two integrity checks of the file: of 10 GB on a slow disk one takes 5 minutes.
+const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// Time between two counts of the files that were set aside: an operator may move them.
+const COUNT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// A fabric that is recorded.
+#[derive(Debug, Default)]
+struct RecordedFabric {
+    detector: EventDetector,
+    clock: ClockMonitor,
+    /// The monitor's count of sweeps at the last one that was recorded.
+    sweeps: u64,
+    /// When the last recorded sweep ended.
+    last_ended: Option<SystemTime>,
+    /// Events that are not written yet.
+    events: Vec<Event>,
+}
+
+impl RecordedFabric {
+    /// Begins with an event that says that nothing is known of the time before.
+    fn new(fabric: &str, detector: EventDetector, now: SystemTime) -> Self {
+        let text = format!("fabric-exporter {}", env!("CARGO_PKG_VERSION"));
+        let start = exporter_event(Kind::ExporterStart, fabric, text, now);
+        RecordedFabric { detector, events: vec![start], ..RecordedFabric::default() }
+    }
+}
+
+/// Writes observations to the history file.
+#[derive(Debug)]
+pub struct Recorder {
+    settings: HistorySettings,
+    metrics: Arc<Recording>,
+    store: Option<Store>,
+    /// Closed after the store.
+    header: Header,
+    fabrics: HashMap<String, RecordedFabric>,
+    host: HostFabric,
+    /// The problems that were logged, without their digits, and when.
+    logged: HashMap<String, Instant>,
+    /// Whether a problem was logged since the last successful write.
+    is_failing: bool,
+    /// When SQLite last checked the file.
+    checked: Option<Instant>,
+    /// When the files that are set aside were last counted.
+    counted: Option<Instant>,
+    /// Its sender is dropped when recording is to end.
+    board: Option<watch::Receiver<Board>>,
+}
+
+impl Recorder {
+    /// Opens or creates the file. If that fails, it is tried again with each sweep.
+    pub fn new(settings: HistorySettings, metrics: Arc<Recording>) -> Self {
+        metrics.set_floor(settings.least_free);
+        let mut recorder = Recorder {
+            settings,
+            metrics,
+            store: None,
+            header: Header::default(),
+            fabrics: HashMap::new(),
+            host: HostFabric::default(),
+            logged: HashMap::new(),
+            is_failing: false,
+            checked: None,
+            counted: None,
+            board: None,
+        };
+        match Store::reopen(&recorder.settings.file, &mut recorder.header) {
+            Ok(store) => {
+                recorder.metrics.set_bytes(store.bytes());
+                recorder.store = Some(store);
+            }
+            Err(error) => recorder.handle_error(&error),
+        }
+        recorder.count_set_aside();
+        recorder
+    }
+
+    /// Whether the file is open.
+    pub fn is_open(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// The recorded totals of a fabric's ports.
+    pub fn memory(&mut self, fabric: &str) -> Memory {
+        match self.store.as_ref().map(|store| store.totals(fabric)) {
+            None => Memory::new(),
+            Some(Ok(totals)) => totals,
+            Some(Err(error)) => {
+                self.handle_error(&error);
+                Memory::new()
+            }
+        }
+    }
+
+    /// Records what is published until the board's sender is dropped.
+    pub fn run(mut self, mut receiver: watch::Receiver<Board>, runtime: &Runtime) {
+        self.board = Some(receiver.clone());
+        let mut last: Vec<Arc<Observation>> = Vec::new();
+        let mut last_look = 0;
+        loop {
+            let (fabrics, host) = {
+                let board = receiver.borrow_and_update();
+                (board.fabrics.clone(), board.host.clone())
+            };
+            for (index, observation) in fabrics.iter().enumerate() {
+                if last.get(index).is_none_or(|last| !Arc::ptr_eq(last, observation)) {
+                    self.take(observation, SystemTime::now());
+                }
+            }
+            if let Some(host) = host.filter(|host| host.looks != last_look) {
+                last_look = host.looks;
+                self.take_host(&host, &fabrics, SystemTime::now());
+            }
+            last = fabrics;
+            if runtime.block_on(receiver.changed()).is_err() {
+                break;
+            }
+        }
+        self.end(SystemTime::now());
+    }
+
+    /// Records the host's devices, except those that a fabric contains. `now` is the time of day.
+    pub fn take_host(
+        &mut self,
+        host: &HostObservation,
+        fabrics: &[Arc<Observation>],
+        now: SystemTime,
+    ) {
+        let Some((observation, events)) = self.host.update(host, fabrics) else { return };
+        self.fabrics
+            .entry(HOST_FABRIC.to_owned())
+            .or_insert_with(|| RecordedFabric::new(HOST_FABRIC, EventDetector::of_host(), now))
+            .events
+            .extend(events);
+        self.take(&observation, now);
+    }
+
+    /// Records an observation. `now` is the time of day.
+    pub fn take(&mut self, observation: &Observation, now: SystemTime) {
+        let name = &observation.fabric;
+        let mut fabric = (self.fabrics.remove(name))
+            .unwrap_or_else(|| RecordedFabric::new(name, EventDetector::default(), now));
+        fabric.events.extend(fabric.detector.update(observation, now));
+        // When a device is removed, a board is published without a new sweep.
+        let sweeps = observation.tally.sweeps;
+        let sweep = observation.snapshot.as_ref().filter(|_| sweeps > fabric.sweeps);
+        if let Some(sweep) = sweep {
+            let missed = sweeps - fabric.sweeps - 1;
+            if missed > 0 && fabric.sweeps > 0 {
+                self.metrics.add_missed(missed);
+                tracing::warn!(
+                    fabric = name,
+                    missed,
+                    "sweeps are not in the history: it was behind"
+                );
+            }
+            fabric.sweeps = sweeps;
+            fabric.events.extend(fabric.clock.update(name, sweep));
+            fabric.last_ended = Some(sweep.anchor.wall_of(sweep.ended));
+        }
+        if sweep.is_some() || !fabric.events.is_empty() {
+            let began = Instant::now();
+            let sweep = sweep.map(|sweep| (sweep, &observation.findings));
+            match self.write(name, &fabric.events, sweep, fabric.clock.trusted_time()) {
+                Ok(()) => {
+                    fabric.events.clear();
+                    self.metrics.set_took(began.elapsed());
+                }
+                Err(error) => {
+                    self.handle_error(&error);
+                    self.check_file_after(&error);
+                    // The events are written with the next sweep, whose totals contain this one's.
+                    self.metrics.add_missed(sweep.is_some().into());
+                    let excess = fabric.events.len().saturating_sub(MAX_PENDING_EVENTS);
+                    fabric.events.drain(..excess);
+                }
+            }
+        }
+        self.fabrics.insert(name.clone(), fabric);
+        self.count_set_aside();
+    }
+
+    fn write(
+        &mut self,
+        fabric: &str,
+        events: &[Event],
+        sweep: Option<(&Snapshot, &Findings)>,
+        trusted_time: Option<SystemTime>,
+    ) -> Result<(), HistoryError> {
+        if self.store.is_none() {
+            // Opening the file may set it aside.
+            self.counted = None;
+        }
+        let store = open_store(&mut self.store, &mut self.header, &self.settings.file)?;
+        store.ensure_free_space(self.settings.least_free, &self.metrics)?;
+        let written = store.write(fabric, events, sweep)?;
+        self.metrics.add_frames(written.frames);
+        self.metrics.add_events(written.events);
+        let pruned = store.prune(&self.settings, trusted_time);
+        self.metrics.set_bytes(store.bytes());
+        match pruned {
+            Ok(()) => {
+                if std::mem::take(&mut self.is_failing) {
+                    tracing::info!(file = %self.settings.file.display(), "the history is written again");
+                }
+            }
+            // The sweep itself is committed.
+            Err(error) => {
+                self.handle_error(&error);
+                self.check_file_after(&error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes pending events, and one event per fabric that the exporter stopped.
+    pub fn end(&mut self, now: SystemTime) {
+        for (name, mut fabric) in std::mem::take(&mut self.fabrics) {
+            let at = fabric.last_ended.map_or(now, |last| last.max(now));
+            let text = "it was told to end".into();
+            fabric.events.push(exporter_event(Kind::ExporterStop, &name, text, at));
+            // After an error the file is opened anew for the next fabric.
+            let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
+                .and_then(|store| store.write(&name, &fabric.events, None));
+            match written {
+                Ok(written) => self.metrics.add_events(written.events),
+                Err(error) => self.handle_error(&error),
+            }
+        }
+    }
+
+    /// Counts an error and logs it, unless the same one was logged lately.
+    fn report(&mut self, error: &HistoryError) {
+        self.metrics.add_error(error.trouble());
+        // Only numbers differ between two occurrences of one problem.
+        let kind: String =
+            error.to_string().chars().filter(|char| !char.is_ascii_digit()).collect();
+        if self.logged.get(&kind).is_none_or(|logged| logged.elapsed() >= REPEAT_LOG_AFTER) {
+            if self.logged.len() >= MAX_LOGGED_PROBLEMS {
+                self.logged.clear();
+            }
+            self.logged.insert(kind, Instant::now());
+            self.is_failing = true;
+            tracing::error!(%error, "the history is not written: tried again with each sweep");
+        }
+    }
+
+    fn handle_error(&mut self, error: &HistoryError) {
+        self.report(error);
+        // A full disk does not change the file. After any other error the state in memory may differ from
+        // the file, so the file is opened anew.
+        if matches!(error, HistoryError::Full { .. }) {
+            return;
+        }
+        if let Some(store) = self.store.take() {
+            store.close_without_checkpoint();
+        }
+        self.counted = None;
+        // Only if the error is about the file itself, not about a copy or a file beside it.
+        if matches!(error, HistoryError::Damaged { .. } | HistoryError::Database { .. })
+            && error.is_damage()
+            && let Err(error) = Store::set_aside(&self.settings.file, error)
+        {
+            self.handle_error(&error);
+        }
+    }
+
+    /// Lets SQLite check the file after an error that damage may have caused, at most once in
+    /// [`CHECK_INTERVAL`]. A file without a fault stays in use.
+    fn check_file_after(&mut self, error: &HistoryError) {
+        let is_recent = self.checked.is_some_and(|checked| checked.elapsed() < CHECK_INTERVAL);
+        if !error.is_suspicious() || error.is_damage() || is_recent {
+            return;
+        }
+        self.checked = Some(Instant::now());
+        let file = self.settings.file.display();
+        tracing::info!(%file, "SQLite checks the history");
+        // Shutdown must not wait for minutes: pending events are still to be written.
+        let is_over = || self.board.as_ref().is_some_and(|board| board.has_changed().is_err());
+        match Store::check(&self.settings.file, &is_over) {
+            Ok(Some(error)) => self.report(&error),
+            _ if is_over() => tracing::info!(%file, "recording ends: the history is not checked"),
+            Ok(None) => tracing::info!(%file, "SQLite finds no fault with the history"),
+            Err(error) => self.handle_error(&error),
+        }
+        self.counted = None;
+    }
+
+    /// Counts the damaged files beside the history file, at most once in [`COUNT_INTERVAL`].
+    fn count_set_aside(&mut self) {
+        if self.counted.is_some_and(|counted| counted.elapsed() < COUNT_INTERVAL) {
+            return;
+        }
+        self.counted = Some(Instant::now());
+        if let Ok(count) = whole::aside(&self.settings.file) {
+            self.metrics.count_set_aside(count as u64);
+        }
+    }
+}
+
+/// The open store; opened anew after an error.
+fn open_store<'a>(
+    store: &'a mut Option<Store>,
+    header: &mut Header,
+    file: &Path,
+) -> Result<&'a mut Store, HistoryError> {
+    match store {
+        Some(store) => Ok(store),
+        none => Ok(none.insert(Store::reopen(file, header)?)),
+    }
+}
+
+fn exporter_event(kind: Kind, fabric: &str, text: String, at: SystemTime) -> Event {
+    let detail = match kind {
+        Kind::ExporterStart => json!({"version": env!("CARGO_PKG_VERSION")}),
+        _ => Value::Null,
+    };
+    Event { at, kind, about: About::All, place: fabric.into(), text, detail }
+}

@@ -1,0 +1,289 @@
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use fabric_observation::Collector;
+use ib_fabric::PortIndex;
+use ib_fabric::testing::{end, fabric, found};
+use ib_health::congestion::{Level, Region};
+use ib_health::outage::{Downtime, Expected, Loss, Outages};
+use ib_health::verdict::Reasons;
+use ib_health::{LinkFindings, PortFindings, Reason, Verdict};
+use ib_mad::moment::Anchor;
+use ib_mad::node::NodeKind;
+use ib_mad::rate::Width;
+
+/// Switch 1 with hosts 2 and 3 at its ports 1 and 2, swept each 15 s.
+struct Simulation {
+    detector: EventDetector,
+    observation: Observation,
+    sweep: u64,
+}
+
+impl Simulation {
+    fn new() -> Self {
+        let nodes = vec![
+            found(1, NodeKind::Switch, 2),
+            found(2, NodeKind::Ca, 1),
+            found(3, NodeKind::Ca, 1),
+        ];
+        let links = [(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];
+        let fabric = Arc::new(fabric(nodes, &links, None));
+        let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
+        let link = |link| LinkFindings {
+            link,
+            verdict: Verdict::Unknown,
+            since: Moment(0),
+            reasons: Reasons::default(),
+            repair: None,
+            up: Some(true),
+            outages: Outages::default(),
+            losses: None,
+            upstream: None,
+            reference: None,
+        };
+        let findings = Findings {
+            ports: vec![PortFindings::default(); fabric.ports.len()],
+            links: fabric.links().map(link).collect(),
+            regions: Vec::new(),
+        };
+        let snapshot = Some(Snapshot::blank(fabric, anchor));
+        let observation = Observation { snapshot, findings, ..Observation::default() };
+        let mut sim = Simulation { detector: EventDetector::default(), observation, sweep: 0 };
+        sim.answer(true);
+        assert_eq!(sim.sweep(), [""; 0], "the first observation is the reference");
+        sim
+    }
+
+    fn answer(&mut self, answers: bool) {
+        for collector in Collector::ALL {
+            self.observation.tally.set_success(collector, answers);
+        }
+    }
+
+    fn snapshot(&mut self) -> &mut Snapshot {
+        self.observation.snapshot.as_mut().unwrap()
+    }
+
+    fn link(&mut self) -> &mut LinkFindings {
+        &mut self.observation.findings.links[0]
+    }
+
+    /// Sweeps once; returns the kinds and texts of the events.
+    fn sweep(&mut self) -> Vec<String> {
+        self.sweep += 15;
+        let began = Moment(self.sweep * 1_000_000_000);
+        let snapshot = self.snapshot();
+        (snapshot.began, snapshot.ended) = (began, began + Duration::from_secs(1));
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(self.sweep + 2);
+        let events = self.detector.update(&self.observation, now);
+        for event in &events {
+            assert!(event.at <= now, "{event:?}");
+        }
+        events.iter().map(|event| format!("{}: {}", event.kind.label(), event.text)).collect()
+    }
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn link_down_is_one_event_despite_unknown_states() {
+    let mut sim = Simulation::new();
+    for (up, events) in [
+        (None, ""),
+        (Some(false), "link_down: it carries nothing any more"),
+        (None, ""),
+        (Some(false), ""),
+        (None, ""),
+        (Some(true), "link_up: it carries traffic again"),
+        (Some(true), ""),
+    ] {
+        sim.link().up = up;
+        assert_eq!(sim.sweep().join("\n"), events, "{up:?}");
+    }
+}
+
+#[test]
+fn settled_losses_are_events() {
+    let mut sim = Simulation::new();
+    let at = |second: u64| Moment(second * 1_000_000_000);
+    let down = |least, most| Downtime {
+        least: Duration::from_secs(least),
+        most: Duration::from_secs(most),
+    };
+    let first = Loss {
+        number: 1,
+        times: 2,
+        expected: None,
+        at: at(3),
+        until: None,
+        down: down(0, 15),
+        flaps: 2,
+    };
+    let second = Loss {
+        number: 2,
+        times: 1,
+        at: at(5),
+        until: Some(at(14)),
+        down: down(2, 9),
+        flaps: 3,
+        ..first
+    };
+    sim.link().losses = Some([first, second].into());
+    assert_eq!(
+        sim.sweep(),
+        [
+            "flap: lost twice, by its own fault; 2 in all; down for at most 15 s",
+            "flap: lost once, by its own fault; 3 in all; down for 2 to 9 s",
+        ]
+    );
+    let reboot = Loss {
+        number: 3,
+        times: 1,
+        expected: Some(Expected::Reboot),
+        at: at(20),
+        until: Some(at(40)),
+        down: down(20, 20),
+        flaps: 3,
+    };
+    sim.link().losses = Some([first, second, reboot].into());
+    assert_eq!(sim.sweep(), ["expected_loss: lost once: reboot; down for 20 s"]);
+    assert_eq!(sim.sweep(), NONE);
+}
+
+#[test]
+fn each_loss_has_its_own_time_and_length() {
+    let mut sim = Simulation::new();
+    let loss = |number: u32, second: u64| Loss {
+        number,
+        times: 1,
+        expected: None,
+        at: Moment(second * 1_000_000_000),
+        until: Some(Moment((second + 2) * 1_000_000_000)),
+        down: Downtime { least: Duration::from_millis(1_500), most: Duration::from_secs(4) },
+        flaps: number,
+    };
+    sim.link().losses = Some([loss(1, 4), loss(2, 9)].into());
+    let began = Moment(30_000_000_000);
+    let snapshot = sim.snapshot();
+    (snapshot.began, snapshot.ended) = (began, began);
+    let events =
+        sim.detector.update(&sim.observation, SystemTime::UNIX_EPOCH + Duration::from_secs(30));
+    let times =
+        events.iter().map(|it| it.at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs());
+    assert_eq!(times.collect::<Vec<_>>(), [4, 9]);
+    assert_eq!(
+        events[1].detail,
+        json!({
+            "losses": 1, "in_all": 2, "up_again": "1970-01-01T00:00:11.000Z",
+            "down_seconds": 1.5, "down_max_seconds": 4.0,
+        })
+    );
+}
+
+#[test]
+fn only_verdicts_from_watch_on_are_events() {
+    let mut sim = Simulation::new();
+    sim.link().verdict = Verdict::Ok;
+    assert_eq!(sim.sweep(), NONE, "from unknown to ok");
+    sim.link().reasons.add(Reason::Marked, Verdict::Bad);
+    sim.link().reasons.add(Reason::Victim, Verdict::Ok);
+    sim.link().verdict = Verdict::Bad;
+    let events = sim.sweep();
+    assert!(events[0].starts_with("verdict: ok -> bad; marked: "), "{events:?}");
+    assert!(!events[0].contains("victim") && events.len() == 1, "{events:?}");
+    sim.link().verdict = Verdict::Ok;
+    sim.link().reasons = Reasons::default();
+    assert_eq!(sim.sweep(), ["verdict: bad -> ok"]);
+}
+
+#[test]
+fn rate_change_across_a_down_link_is_an_event() {
+    use ib_fabric::snapshot::Fresh;
+    let mut sim = Simulation::new();
+    let ends = sim.link().link;
+    let was = *sim.snapshot().status(ends.0).unwrap();
+    let set = |sim: &mut Simulation, fresh: Fresh| {
+        for port in [ends.0, ends.1] {
+            sim.snapshot().statuses[port.0 as usize] = fresh;
+        }
+    };
+    set(&mut sim, Fresh::Unknown);
+    assert_eq!(sim.sweep(), NONE);
+    let narrow = ib_mad::port_state::PortStatus { width: Some(Width::X1), ..was };
+    set(&mut sim, Fresh::Told(narrow));
+    assert_eq!(sim.sweep(), ["rate: 4x EDR -> 1x EDR"]);
+    assert_eq!(sim.sweep(), NONE);
+}
+
+#[test]
+fn failed_sweep_reports_no_node_gone() {
+    let mut sim = Simulation::new();
+    sim.answer(false);
+    sim.snapshot().silent.fill(true);
+    sim.link().up = Some(false);
+    assert_eq!(
+        sim.sweep(),
+        ["sweep_failed: nobody can be asked any more: what happens is not seen"]
+    );
+    assert_eq!(sim.sweep(), NONE);
+    sim.answer(true);
+    sim.snapshot().silent.fill(false);
+    sim.link().up = Some(true);
+    assert_eq!(sim.sweep(), ["sweep_back: the fabric can be asked again"]);
+    sim.snapshot().silent[2] = true;
+    assert_eq!(sim.sweep(), ["node_gone: it does not answer"]);
+    sim.snapshot().silent[2] = false;
+    assert_eq!(sim.sweep(), ["node_back: it answers again"]);
+}
+
+#[test]
+fn resets_of_one_node_are_one_event() {
+    let mut sim = Simulation::new();
+    // The switch has its ports in the first places.
+    for place in 0..3 {
+        sim.observation.findings.ports[place].counting.resets += 1;
+    }
+    assert_eq!(sim.sweep(), ["counter_reset: counters of 3 ports fell"]);
+    sim.observation.findings.ports[1].counting.resets += 1;
+    assert_eq!(sim.sweep(), ["counter_reset: counters fell"]);
+    assert_eq!(sim.sweep(), NONE);
+}
+
+#[test]
+fn paused_congestion_is_one_event() {
+    let mut sim = Simulation::new();
+    let root = PortIndex(1);
+    let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
+    let region = Region { root, ports, roots, share, level, since: Moment(0) };
+    let began = "congestion_began: ports that wait: 3, up to 30 % of the time (high)";
+    sim.observation.findings.regions = vec![region.clone()];
+    assert_eq!(sim.sweep(), [began]);
+    for pause in [1, 10, 20] {
+        sim.observation.findings.regions.clear();
+        for _ in 0..pause {
+            assert_eq!(sim.sweep(), NONE);
+        }
+        sim.observation.findings.regions = vec![region.clone()];
+        assert_eq!(sim.sweep(), NONE, "after {pause} sweeps without");
+    }
+    sim.observation.findings.regions.clear();
+    let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
+    assert_eq!(events, ["congestion_ended: no ports wait for it any more"]);
+    sim.observation.findings.regions = vec![region];
+    assert_eq!(sim.sweep(), [began]);
+}
+
+#[test]
+fn congestion_ends_after_clock_was_set_back() {
+    let mut sim = Simulation::new();
+    let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
+    let region = Region { root: PortIndex(1), ports, roots, share, level, since: Moment(0) };
+    sim.observation.findings.regions = vec![region];
+    assert_eq!(sim.sweep().len(), 1);
+    sim.observation.findings.regions.clear();
+    sim.snapshot().anchor.wall -= Duration::from_secs(24 * 3600);
+    let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
+    assert_eq!(events, ["congestion_ended: no ports wait for it any more"]);
+}

@@ -1,0 +1,232 @@
+//! The report on a window: events in order, suspect cables with evidence, the fabric at both ends of the
+//! window, and what is not known.
+//!
+//! [`Report`] is computed from any [`Source`]; [`html`] and [`markdown`] write it.
+
+pub mod html;
+pub mod markdown;
+mod shape;
+mod suspects;
+mod unknown;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use super::model::{Moved, Then, Told, Window};
+use super::source::{AskError, Source, Wanted, until_known};
+
+pub use shape::Shape;
+pub use suspects::Suspect;
+
+/// Suspects in the report; further ones are only counted.
+const MAX_SUSPECTS: usize = 20;
+
+/// Events in the report; further ones are only counted.
+const MAX_EVENTS: usize = 1_000;
+
+/// Ports with errors that do not belong to a suspect.
+const MAX_OTHERS: usize = 30;
+
+/// The report on a window.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The name of its source.
+    pub source: String,
+    /// The window, without its future part.
+    pub window: Window,
+    /// The fabrics at the window's beginning and at its end, by name.
+    pub shapes: BTreeMap<String, [Option<Shape>; 2]>,
+    /// The suspects, the worst first.
+    pub suspects: Vec<Suspect>,
+    /// How many more there are.
+    pub more_suspects: usize,
+    /// Events, the earliest first.
+    pub events: Vec<Told>,
+    /// How many more events there were.
+    pub more_events: usize,
+    /// Errors of ports whose cables are not suspect, those with the most errors first.
+    pub others: Vec<Moved>,
+    /// How many more of those ports there are.
+    pub more_others: usize,
+    /// What is not known, in sentences.
+    pub unknown: Vec<String>,
+}
+
+impl Report {
+    /// Computes the report from a source. The window ends at `now` at the latest, unless the source's own
+    /// clock is ahead of it; `format_time` formats times for readers.
+    pub fn of(
+        source: &dyn Source,
+        window: Window,
+        now: SystemTime,
+        format_time: &dyn Fn(SystemTime) -> String,
+    ) -> Result<Self, AskError> {
+        let window = until_known(source, window, now)?;
+        let cover = source.cover(window)?;
+        let mut events = source.events(&Wanted::all(window))?;
+        let moved = source.moved(window)?;
+        let (before, after) = (at_beginning(source, window)?, source.fabrics(window.to)?);
+        let unknown = unknown::sentences(&cover, window, &events, &after, format_time);
+        let mut suspects = suspects::find(&events, &moved, [&before, &after], window, format_time);
+        let more_suspects = truncate(&mut suspects, MAX_SUSPECTS);
+        suspects::read_series(source, &mut suspects, window)?;
+        let mut others = others(moved, &suspects);
+        let more_others = truncate(&mut others, MAX_OTHERS);
+        let more_events = truncate(&mut events, MAX_EVENTS);
+        Ok(Report {
+            source: source.name(),
+            window,
+            shapes: shapes(&before, &after),
+            suspects,
+            more_suspects,
+            events,
+            more_events,
+            others,
+            more_others,
+            unknown,
+        })
+    }
+
+    /// A summary in one or two sentences.
+    pub fn gist(&self) -> String {
+        let suspects = self.suspects.len() + self.more_suspects;
+        match (suspects, self.events.len() + self.more_events) {
+            (0, 0) => "Nothing happened, as far as is known, and no cable is suspect.".into(),
+            (0, events) => format!("No cable is suspect. Events: {events}."),
+            (1, events) => format!("One cable is suspect. Events: {events}."),
+            (_, events) => format!("{suspects} cables are suspect. Events: {events}."),
+        }
+    }
+}
+
+/// Shortens a list; returns by how many elements.
+fn truncate<T>(list: &mut Vec<T>, max: usize) -> usize {
+    let more = list.len().saturating_sub(max);
+    list.truncate(max);
+    more
+}
+
+/// The fabrics at a window's beginning, or at the first sweep, if that came later.
+fn at_beginning(source: &dyn Source, window: Window) -> Result<Vec<Then>, AskError> {
+    let then = source.fabrics(window.from)?;
+    let first = source.span()?.first.filter(|first| then.is_empty() && window.has(*first));
+    // Over HTTP times have milliseconds.
+    first.map_or(Ok(then), |first| source.fabrics(first + Duration::from_millis(1)))
+}
+
+fn shapes(before: &[Then], after: &[Then]) -> BTreeMap<String, [Option<Shape>; 2]> {
+    let mut shapes: BTreeMap<String, [Option<Shape>; 2]> = BTreeMap::new();
+    for (index, fabrics) in [before, after].into_iter().enumerate() {
+        for then in fabrics {
+            shapes.entry(then.fabric.clone()).or_default()[index] = Some(Shape::of(then));
+        }
+    }
+    shapes
+}
+
+/// The ports that counted errors and are at no suspect's cable, ordered by link errors, and then by all errors,
+/// the most first.
+fn others(moved: Vec<Moved>, suspects: &[Suspect]) -> Vec<Moved> {
+    let is_suspect = |moved: &Moved| {
+        suspects.iter().any(|suspect| {
+            suspect.fabric == moved.port.fabric && suspect.link.ends().contains(&moved.port.end())
+        })
+    };
+    let mut others: Vec<Moved> = moved.into_iter().filter(|moved| !is_suspect(moved)).collect();
+    let sum = |moved: &Moved| moved.sums.iter().map(|sum| u128::from(sum.by)).sum::<u128>();
+    let rank = |moved: &Moved| std::cmp::Reverse((moved.link_errors(), sum(moved)));
+    others.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.port.cmp(&b.port)));
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use crate::model::{Series, Step};
+    use crate::source::Canned;
+    use ib_fabric::topology::LinkId;
+
+    fn report(source: &Canned) -> Report {
+        let from = SystemTime::UNIX_EPOCH;
+        let window = Window { from, to: from + Duration::from_secs(3600) };
+        Report::of(source, window, window.to, &|_| "then".into()).unwrap()
+    }
+
+    fn evidence(suspect: &Suspect) -> String {
+        suspect.evidence.join("\n")
+    }
+
+    /// At the end of the window the bad cable's port has another cable.
+    #[test]
+    fn replaced_cable_keeps_its_errors() {
+        let [port, was, is] = ["leaf", "host", "next"].map(|node| Canned::port("fab", node, 1));
+        let id = LinkId::between(port.end(), was.end());
+        let source = Canned {
+            events: vec![Canned::event(Kind::Flap, Some(id), &port)],
+            moved: vec![Canned::counted(&port, Some(&is), 4_711)],
+            ..Canned::default()
+        };
+        let report = report(&source);
+        let text = evidence(&report.suspects[0]);
+        assert!(text.contains("leaf port 1 counted 4711 symbol_errors"), "{text}");
+        assert!(report.others.is_empty());
+    }
+
+    /// A subnet that is monitored by two devices has each of its cables in two fabrics.
+    #[test]
+    fn same_guids_in_two_fabrics_are_counted_once_each() {
+        let mut source = Canned::default();
+        for fabric in ["one", "two"] {
+            let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port(fabric, node, 1));
+            let id = LinkId::between(a.end(), b.end());
+            source.events.push(Canned::event(Kind::Flap, Some(id), &a));
+            source.moved.push(Canned::counted(&a, Some(&b), 3));
+            let (from, counter) = (SystemTime::UNIX_EPOCH, ib_mad::Counter::SymbolErrors);
+            let steps = vec![Step { from, to: from, by: 3 }];
+            source.series.push(Series { port: a.clone(), counter, steps });
+        }
+        let report = report(&source);
+        assert_eq!(report.suspects.len(), 2);
+        for (suspect, fabric) in report.suspects.iter().zip(["one", "two"]) {
+            let text = evidence(suspect);
+            assert!(text.contains("by its own fault at then"), "{text}");
+            assert_eq!(text.matches(" counted 3 ").count(), 1, "{text}");
+            let of: Vec<&str> = suspect.series.iter().map(|it| it.port.fabric.as_str()).collect();
+            assert_eq!(of, [fabric]);
+        }
+    }
+
+    /// The response of another program may contain any name.
+    #[test]
+    fn name_with_line_breaks_stays_on_one_line() {
+        let [a, b] = ["a\nb\u{1b}[2J", "bbbb"].map(|node| Canned::port("fab", node, 1));
+        let id = LinkId::between(a.end(), b.end());
+        let (from, counter) = (SystemTime::UNIX_EPOCH, ib_mad::Counter::SymbolErrors);
+        let steps = vec![Step { from, to: from, by: 3 }];
+        let source = Canned {
+            events: vec![Canned::event(Kind::Flap, Some(id), &a)],
+            series: vec![Series { port: a, counter, steps }],
+            ..Canned::default()
+        };
+        let page = markdown::write(&report(&source), &crate::clock::Clock::now());
+        assert!(page.contains("errors at a b \\[2J port 1\n"), "{page}");
+        assert!(!page.contains('\u{1b}'), "{page}");
+    }
+
+    #[test]
+    fn evidence_of_a_thousand_flaps_stays_short() {
+        let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port("fab", node, 1));
+        let id = LinkId::between(a.end(), b.end());
+        let kinds = [Kind::Flap, Kind::LinkDown, Kind::LinkUp, Kind::Rate];
+        let events = (0..1_000).flat_map(|_| kinds).map(|kind| Canned::event(kind, Some(id), &a));
+        let source = Canned { events: events.collect(), ..Canned::default() };
+        let report = report(&source);
+        let text = evidence(&report.suspects[0]);
+        assert!(text.lines().count() < 30, "{}", text.lines().count());
+        assert!(text.contains("It was seen down: 990 more times."), "{text}");
+        assert!(text.contains("It ran at another rate: 990 more times."), "{text}");
+    }
+}

@@ -1,0 +1,353 @@
+//! The suspect cables of a window, with evidence.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use crate::Kind;
+use crate::course::Course;
+use crate::event::lengths_in;
+use crate::model::{Cable, Moved, Series, Then, Told, Window};
+use crate::source::{AskError, Detail, Source};
+use ib_fabric::topology::LinkId;
+use ib_health::outage::Downtime;
+use ib_health::verdict::Repair;
+use ib_health::{Verdict, evidence};
+
+/// Sentences on outages, and on rates, of a cable; further ones are only counted.
+const MAX_OF_A_KIND: usize = 10;
+
+/// A cable that is suspect.
+#[derive(Clone, Debug, Serialize)]
+pub struct Suspect {
+    /// The fabric that contains it: a subnet that is monitored by two devices is two fabrics.
+    pub fabric: String,
+    /// The cable.
+    #[serde(serialize_with = "serialize_link")]
+    pub link: LinkId,
+    /// Its label.
+    pub place: String,
+    /// The worst verdict on it in the window.
+    pub worst: &'static str,
+    /// The verdict at the window's end; `gone` if the fabric did not contain it any more.
+    pub last: &'static str,
+    /// The time of its first event, or the window's beginning if it was suspect before.
+    #[serde(with = "crate::model::time")]
+    pub since: SystemTime,
+    /// Evidence, in sentences.
+    pub evidence: Vec<String>,
+    /// What to try first.
+    pub repair: Option<&'static str>,
+    /// Its events.
+    pub events: Vec<Told>,
+    /// The counters of both ends.
+    pub series: Vec<Series>,
+}
+
+fn serialize_link<S: serde::Serializer>(link: &LinkId, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(link)
+}
+
+/// What is known of a cable that may be suspect.
+#[derive(Default)]
+struct Case<'a> {
+    events: Vec<&'a Told>,
+    /// The cable at the window's beginning, if its verdict was bad then.
+    before: Option<&'a Cable>,
+    /// The cable at the window's end.
+    after: Option<&'a Cable>,
+    moved: Vec<&'a Moved>,
+}
+
+/// The suspects of a window, the worst first. A cable is suspect if its verdict was `watch` or worse, also at
+/// the window's beginning, or if the link was lost unexpectedly.
+pub(super) fn find(
+    events: &[Told],
+    moved: &[Moved],
+    [before, after]: [&[Then]; 2],
+    window: Window,
+    format_time: &dyn Fn(SystemTime) -> String,
+) -> Vec<Suspect> {
+    let mut cases: BTreeMap<(&str, LinkId), Case<'_>> = BTreeMap::new();
+    for event in events {
+        if let Some(link) = event.link {
+            cases.entry((&event.fabric, link)).or_default().events.push(event);
+        }
+    }
+    for then in before {
+        for cable in then.cables.iter().filter(|cable| cable.verdict >= Verdict::Watch) {
+            cases.entry((&then.fabric, cable.link())).or_default().before = Some(cable);
+        }
+    }
+    for then in after {
+        for cable in &then.cables {
+            if let Some(case) = cases.get_mut(&(&*then.fabric, cable.link())) {
+                case.after = Some(cable);
+            }
+        }
+    }
+    // By port, not by cable: a port's cable may have been replaced since it counted.
+    let mut by_port: HashMap<_, Vec<_>> = HashMap::new();
+    for moved in moved {
+        by_port.entry((&*moved.port.fabric, moved.port.end())).or_default().push(moved);
+    }
+    for ((fabric, link), case) in &mut cases {
+        let of_ends = link.ends().into_iter().filter_map(|end| by_port.get(&(*fabric, end)));
+        case.moved.extend(of_ends.flatten());
+    }
+    let replugged: Vec<_> = events
+        .iter()
+        .filter(|event| event.kind == Kind::PortMoved.label())
+        .filter_map(|event| Some((event.node?, event.port?)))
+        .collect();
+    let knows_after = !after.is_empty();
+    cases.retain(|(_, link), case| {
+        // Not a failure: both ends were plugged elsewhere.
+        let was_moved = knows_after
+            && case.after.is_none()
+            && link.ends().iter().all(|end| replugged.contains(end));
+        !was_moved && case.worst() >= Verdict::Watch
+    });
+    let mut ranked: Vec<(Rank, Suspect)> = (cases.iter())
+        .map(|((fabric, link), case)| {
+            (case.rank(), case.suspect(fabric, *link, knows_after, window, format_time))
+        })
+        .collect();
+    ranked.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.link.cmp(&other.link)));
+    ranked.into_iter().map(|(_, suspect)| suspect).collect()
+}
+
+/// Sort key of suspects: the worst verdict, losses, link errors.
+type Rank = (Verdict, usize, u64);
+
+impl Case<'_> {
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &&Told> {
+        self.events.iter().filter(move |event| event.kind == kind.label())
+    }
+
+    /// The worst verdict on it; an unexpected loss counts as `watch`.
+    fn worst(&self) -> Verdict {
+        let verdicts = self
+            .of_kind(Kind::Verdict)
+            .flat_map(|event| ["from", "to"].map(|key| verdict(event, key)));
+        let before = self.before.map(|cable| cable.verdict);
+        let lost = self.of_kind(Kind::Flap).next().map(|_| Verdict::Watch);
+        verdicts.chain([before, lost]).flatten().max().unwrap_or(Verdict::Ok)
+    }
+
+    fn rank(&self) -> Rank {
+        let errors = self.moved.iter().map(|moved| moved.link_errors());
+        (self.worst(), self.of_kind(Kind::Flap).count(), errors.fold(0, u64::saturating_add))
+    }
+
+    fn suspect(
+        &self,
+        fabric: &str,
+        link: LinkId,
+        knows_after: bool,
+        window: Window,
+        format_time: &dyn Fn(SystemTime) -> String,
+    ) -> Suspect {
+        let last = match self.after {
+            Some(cable) => cable.verdict.label(),
+            None if knows_after => "gone",
+            None => {
+                let verdicts = self.of_kind(Kind::Verdict);
+                verdicts
+                    .filter_map(|event| verdict(event, "to"))
+                    .last()
+                    .unwrap_or(Verdict::Unknown)
+                    .label()
+            }
+        };
+        let place = self.after.or(self.before).map(Cable::label);
+        let place = place.or_else(|| self.events.first().map(|event| event.place.clone()));
+        let decisive = self.decisive_verdict();
+        let repair = decisive.and_then(|event| event.detail.get("repair")?.as_str());
+        let repair = Repair::ALL.iter().find(|known| Some(known.label()) == repair);
+        let first = self.events.first().map(|event| event.at);
+        Suspect {
+            fabric: fabric.to_owned(),
+            link,
+            place: place.unwrap_or_else(|| link.to_string()),
+            worst: self.worst().label(),
+            last,
+            since: if self.before.is_some() { window.from } else { first.unwrap_or(window.from) },
+            evidence: self.evidence(decisive, window, format_time),
+            repair: repair.map(|repair| repair.help()),
+            events: self.events.iter().map(|event| (*event).clone()).collect(),
+            series: Vec::new(),
+        }
+    }
+
+    /// The event of the worst verdict; the latest of several.
+    fn decisive_verdict(&self) -> Option<&Told> {
+        self.of_kind(Kind::Verdict)
+            .filter(|event| verdict(event, "to") >= Some(Verdict::Watch))
+            .max_by_key(|event| (verdict(event, "to"), event.at))
+            .copied()
+    }
+
+    fn evidence(
+        &self,
+        decisive: Option<&Told>,
+        window: Window,
+        format_time: &dyn Fn(SystemTime) -> String,
+    ) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if let Some(before) = self.before {
+            sentences
+                .push(format!("It was {} already when this window began.", before.verdict.label()));
+        }
+        if let Some(event) = decisive {
+            let reasons = event.detail.get("reasons").and_then(|reasons| reasons.as_array());
+            let reasons = reasons.into_iter().flatten();
+            let reasons: Vec<&str> =
+                reasons.filter_map(|reason| reason.get("evidence")?.as_str()).collect();
+            let verdict = verdict(event, "to").unwrap_or(Verdict::Unknown).label();
+            let at = format_time(event.at);
+            sentences.push(format!("Judged {verdict} at {at}: {}.", reasons.join("; ")));
+        }
+        let flaps: Vec<_> = self.of_kind(Kind::Flap).collect();
+        if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {
+            let losses = flaps.iter().map(|event| event.detail["losses"].as_u64().unwrap_or(1));
+            let when = match losses.sum() {
+                1 => format!("at {}", format_time(first.at)),
+                count => {
+                    format!(
+                        "{count} times, first at {}, last at {}",
+                        format_time(first.at),
+                        format_time(last.at)
+                    )
+                }
+            };
+            sentences.push(format!("The link was lost by its own fault {when}."));
+        }
+        let outages = self.outages();
+        for (from, to) in outages.iter().copied().take(MAX_OF_A_KIND) {
+            let length = |to: SystemTime| {
+                let length = to.duration_since(from).unwrap_or_default();
+                humantime::format_duration(Duration::from_secs(length.as_secs())).to_string()
+            };
+            sentences.push(match to {
+                Some(to) => {
+                    let length = self.downtime(from).map_or_else(|| length(to), evidence::downtime);
+                    format!("It was seen down at {}, and was down for {length}.", format_time(from))
+                }
+                None => format!(
+                    "It was seen down at {}, and is down to the end of this window ({}).",
+                    format_time(from),
+                    length(window.to)
+                ),
+            });
+        }
+        push_more(&mut sentences, outages.len(), "It was seen down");
+        for event in self.of_kind(Kind::Rate).take(MAX_OF_A_KIND) {
+            sentences.push(format!(
+                "It ran at another rate from {} on: {}.",
+                format_time(event.at),
+                event.text
+            ));
+        }
+        push_more(&mut sentences, self.of_kind(Kind::Rate).count(), "It ran at another rate");
+        for moved in &self.moved {
+            sentences.push(format!(
+                "{} counted {}.",
+                moved.port.label(),
+                list_errors(moved, format_time)
+            ));
+        }
+        sentences
+    }
+
+    /// The length of the outage that began at this time, if its loss was counted.
+    fn downtime(&self, from: SystemTime) -> Option<Downtime> {
+        let kinds = [Kind::Flap, Kind::ExpectedLoss].map(Kind::label);
+        // The clocks of two sweeps may disagree by some microseconds.
+        let apart = |at: SystemTime| at.max(from).duration_since(at.min(from)).unwrap_or_default();
+        let mut losses = (self.events.iter())
+            .filter(|event| kinds.contains(&&*event.kind))
+            .filter(|event| apart(event.at) < Duration::from_secs(1));
+        losses.find_map(|event| lengths_in(&event.detail))
+    }
+
+    /// The times at which it went down, and at which it came up again.
+    fn outages(&self) -> Vec<(SystemTime, Option<SystemTime>)> {
+        let mut outages: Vec<(SystemTime, Option<SystemTime>)> = Vec::new();
+        for event in &self.events {
+            if event.kind == Kind::LinkDown.label() {
+                outages.push((event.at, None));
+            } else if event.kind == Kind::LinkUp.label()
+                && let Some((_, end @ None)) = outages.last_mut()
+            {
+                *end = Some(event.at);
+            }
+        }
+        outages
+    }
+}
+
+/// Adds a sentence with the number of further occurrences, if there are any.
+fn push_more(sentences: &mut Vec<String>, count: usize, what: &str) {
+    match count.saturating_sub(MAX_OF_A_KIND) {
+        0 => {}
+        1 => sentences.push(format!("{what}: one more time.")),
+        more => sentences.push(format!("{what}: {more} more times.")),
+    }
+}
+
+/// A port's errors in words, the most first.
+pub(super) fn list_errors(moved: &Moved, format_time: &dyn Fn(SystemTime) -> String) -> String {
+    let mut sums: Vec<_> = moved.sums.iter().collect();
+    sums.sort_by_key(|sum| (std::cmp::Reverse(sum.by), sum.counter));
+    let counts: Vec<String> =
+        sums.iter().map(|sum| format!("{} {}", sum.by, sum.counter.row().metric)).collect();
+    let first = sums.iter().map(|sum| sum.first).min();
+    let last = sums.iter().map(|sum| sum.last).max();
+    let when = match (first, last) {
+        (Some(first), Some(last)) if first == last => format!(" at {}", format_time(first)),
+        (Some(first), Some(last)) => {
+            format!(" from {} to {}", format_time(first), format_time(last))
+        }
+        _ => String::new(),
+    };
+    counts.join(", ") + &when
+}
+
+/// The verdict under a key of an event's detail.
+fn verdict(event: &Told, key: &str) -> Option<Verdict> {
+    let label = event.detail.get(key)?.as_str()?;
+    Verdict::ALL.into_iter().find(|verdict| verdict.label() == label)
+}
+
+/// Reads the counters of all suspects with one query.
+pub(super) fn read_series(
+    source: &dyn Source,
+    suspects: &mut [Suspect],
+    window: Window,
+) -> Result<(), AskError> {
+    let ends: Vec<_> = suspects.iter().flat_map(|suspect| suspect.link.ends()).collect();
+    if ends.is_empty() {
+        return Ok(());
+    }
+    let series = source.series(&ends, Detail::All, window)?;
+    let mut by_end: HashMap<_, Vec<Series>> = HashMap::new();
+    for series in series {
+        by_end.entry((series.port.fabric.clone(), series.port.end())).or_default().push(series);
+    }
+    for suspect in suspects {
+        for end in suspect.link.ends() {
+            let of_end = by_end.get(&(suspect.fabric.clone(), end));
+            suspect.series.extend(of_end.into_iter().flatten().cloned());
+        }
+    }
+    Ok(())
+}
+
+impl Suspect {
+    /// Its counters and events.
+    pub(super) fn course(&self) -> Course<'_> {
+        Course { link: self.link, place: &self.place, series: &self.series, events: &self.events }
+    }
+}

@@ -1,0 +1,6 @@
+//! Histories that are asked by HTTP.
+
+mod api;
+mod http;
+
+pub use api::Api;

@@ -1,0 +1,280 @@
+//! The rules below alerts/: promtool tests them, and each alert has what whoever is woken by it needs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod proofs;
+mod table;
+
+use test_rig as rig;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use regex_lite::Regex;
+use rig::promtool::fed;
+use rig::{Alertmanager, promql, rules};
+
+const RUNBOOKS: &str =
+    "https://github.com/fabric-exporter/fabric-exporter/blob/main/alerts/runbooks/";
+/// What each runbook says of an alert, in this order.
+const PARTS: [&str; 4] =
+    ["**What it means**", "**How to confirm**", "**What to do**", "**What it is not**"];
+/// Metrics that are not the exporter's.
+const FOREIGN: [&str; 1] = ["up"];
+/// Runs a program on files, and panics with what it says unless it likes them.
+fn accepts(program: &str, verb: &[&str], files: &[PathBuf]) -> String {
+    let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
+    let (code, said) = fed(program, &[verb, &files].concat(), "");
+    assert_eq!(code, Some(0), "{program} {}:\n{said}", verb.join(" "));
+    said
+}
+
+/// Panics with all of them, if there are any.
+fn none(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+}
+
+#[test]
+fn prometheus_takes_the_rules_and_their_tests_pass() {
+    accepts("promtool", &["check", "rules"], &rules::files("alerts", ".rules.yml"));
+    accepts("promtool", &["test", "rules"], &rules::files("alerts/tests", ".test.yml"));
+}
+
+#[test]
+fn each_alert_is_shown_to_fire_and_to_be_silent() {
+    let looks = proofs::looks();
+    let problems: Vec<String> = rules::alerts()
+        .iter()
+        .flat_map(|alert| {
+            let shown = alert.shown();
+            [
+                (!looks.iter().any(|look| look.fires(alert)))
+                    .then(|| format!("no test shows that it fires: {shown}")),
+                (!looks.iter().any(|look| look.is_silent(alert)))
+                    .then(|| format!("no test shows that it is silent: {shown}")),
+            ]
+        })
+        .flatten()
+        .collect();
+    none(&problems);
+}
+
+/// A name twice in one view would be two alerts that Alertmanager takes for one.
+#[test]
+fn an_alert_is_defined_once_for_each_view() {
+    let mut seen = BTreeSet::new();
+    for alert in rules::alerts() {
+        assert!(seen.insert((alert.name.clone(), alert.view.clone())), "twice: {}", alert.shown());
+    }
+}
+
+#[test]
+fn each_alert_says_who_is_told_and_what() {
+    let mut problems = Vec::new();
+    for alert in rules::alerts() {
+        let severity = alert.rule.labels.get("severity").map(String::as_str);
+        if !matches!(severity, Some("page" | "ticket")) {
+            problems.push(format!("severity {severity:?}: {}", alert.shown()));
+        }
+        for name in ["summary", "description"] {
+            if alert.annotation(name).is_empty() {
+                problems.push(format!("no {name}: {}", alert.shown()));
+            }
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn each_alert_has_a_runbook() {
+    let mut problems = Vec::new();
+    let alerts = rules::alerts();
+    for alert in &alerts {
+        let Some((page, anchor)) = alert
+            .annotation("runbook_url")
+            .strip_prefix(RUNBOOKS)
+            .and_then(|rest| rest.split_once('#'))
+        else {
+            problems.push(format!("no runbook_url below {RUNBOOKS}: {}", alert.shown()));
+            continue;
+        };
+        if anchor != alert.name.to_lowercase() {
+            problems.push(format!("its runbook is another's, {anchor}: {}", alert.shown()));
+        }
+        let page = rules::path(&format!("alerts/runbooks/{page}"));
+        let text = std::fs::read_to_string(&page).unwrap_or_default();
+        let Some((_, section)) = text.split_once(&format!("\n## {}\n", alert.name)) else {
+            problems.push(format!("no section in {}: {}", page.display(), alert.shown()));
+            continue;
+        };
+        let section = section.split("\n## ").next().unwrap();
+        let places: Vec<Option<usize>> = PARTS.iter().map(|part| section.find(part)).collect();
+        if places.contains(&None) || !places.is_sorted() {
+            problems.push(format!("a runbook has four parts, {PARTS:?}: {}", alert.shown()));
+        }
+    }
+    for page in rules::files("alerts/runbooks", ".md") {
+        for name in rules::text(&page).lines().filter_map(|line| line.strip_prefix("## ")) {
+            if !alerts.iter().any(|alert| alert.name == name) {
+                problems.push(format!("{} is about {name}, which is no alert", page.display()));
+            }
+        }
+    }
+    none(&problems);
+}
+
+/// Where a fabric is swept, each alert of a cable, a node and a congestion says where the exporter has
+/// its page.
+#[test]
+fn alerts_of_a_fabric_lead_to_their_pages() {
+    use fabric_exporter::api::address;
+    let (link, guid) = ("0x0002c903000000a1:7-0x0002c903000000b2:1", "0x0002c903000000a1");
+    let alerts = rules::alerts();
+    for (file, least, page) in [
+        ("cables.rules.yml", 5, address::link("a", link.parse().unwrap())),
+        ("nodes.rules.yml", 2, address::node("a", guid.parse().unwrap())),
+        (
+            "congestion.rules.yml",
+            1,
+            address::with(
+                &address::PORT.replace("{guid}", guid).replace("{port}", "7"),
+                &[("fabric", "a")],
+            ),
+        ),
+    ] {
+        let of_file: Vec<_> = alerts.iter().filter(|alert| alert.file.ends_with(file)).collect();
+        assert!(of_file.len() >= least, "{file}: {}", of_file.len());
+        for alert in of_file {
+            let written = alert
+                .annotation("page")
+                .replace("{{ $labels.link }}", link)
+                .replace("{{ $labels.guid }}", guid)
+                .replace("{{ $labels.port }}", "7")
+                .replace("{{ urlquery $labels.fabric }}", "a");
+            assert_eq!(written, page, "{file}");
+        }
+    }
+}
+
+#[test]
+fn what_rules_ask_for_is_there() {
+    let rules = rules::all();
+    let mut known = promql::exported();
+    assert!(known.len() > 300, "{known:?}");
+    known.extend(FOREIGN.map(str::to_owned));
+    known.extend(rules.iter().filter_map(|(_, rule)| rule.record.clone()));
+    let mut problems = Vec::new();
+    for (file, rule) in &rules {
+        let name = rule.alert.as_ref().or(rule.record.as_ref()).unwrap();
+        let mut asked = vec![rule.expr.clone()];
+        for template in rule.annotations.values() {
+            asked.extend(promql::queries(template).unwrap_or_else(|e| panic!("{name}: {e}")));
+        }
+        for expression in asked {
+            match promql::metrics(&expression) {
+                Ok(names) => {
+                    problems.extend(names.difference(&known).map(|metric| {
+                        format!("{name} in {file} asks for {metric}, which nobody has")
+                    }));
+                }
+                Err(error) => problems.push(format!("{name} in {file}: {error}")),
+            }
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn alertmanager_tells_whom_it_should() {
+    let config = rules::path("alerts/alertmanager.yml");
+    accepts("amtool", &["check-config"], std::slice::from_ref(&config));
+    let flag = format!("--config.file={}", config.display());
+    for alert in rules::alerts() {
+        let severity = format!("severity={}", alert.rule.labels["severity"]);
+        let name = format!("alertname={}", alert.name);
+        let view = format!("view={}", alert.view.as_deref().unwrap_or_default());
+        let args = ["config", "routes", "test", &flag, &severity, &name, &view, "fabric=default"];
+        let (code, said) = fed("amtool", &args, "");
+        let receiver = said.lines().find(|line| !line.starts_with("Warning")).unwrap_or("");
+        let wanted = if severity == "severity=page" { "pages" } else { "tickets" };
+        assert_eq!((code, receiver), (Some(0), wanted), "{}: {said}", alert.shown());
+    }
+}
+
+/// A rule of inhibition that names an alert that is no more says nothing, and nobody would know.
+#[test]
+fn alertmanager_knows_the_alerts_by_their_names() {
+    let alerts = rules::alerts();
+    let text = rules::text(&rules::path("alerts/alertmanager.yml"));
+    let matcher = Regex::new(r#"alertname=(~?)"([^"]+)""#).unwrap();
+    let mut found = 0;
+    for captures in matcher.captures_iter(&text) {
+        found += 1;
+        // Of a regular expression each alternative must be one's, whether in or out of parentheses.
+        let (head, names) = match captures[2].split_once('(') {
+            Some((head, rest)) => (head, rest.strip_suffix(')').unwrap()),
+            None => ("", &captures[2]),
+        };
+        assert!(!captures[1].is_empty() || !names.contains('|'), "{}", &captures[0]);
+        for name in names.split('|').map(|name| format!("{head}{name}")) {
+            assert!(alerts.iter().any(|alert| alert.name == name), "{name} is no alert");
+        }
+    }
+    assert!(found > 5, "{found}");
+}
+
+/// Alerts that are kept for a while after their end overlap with what comes next on the same cable.
+#[test]
+fn of_one_cable_one_page_goes_out() {
+    let config = rules::text(&rules::path("alerts/alertmanager.yml"));
+    let alertmanager = Alertmanager::start(&config);
+    let url = format!("--alertmanager.url=http://{}", alertmanager.address());
+    let amtool = |args: &[&str]| {
+        let (code, said) = fed("amtool", &[&[url.as_str()], args].concat(), "");
+        assert_eq!(code, Some(0), "{said}");
+        said
+    };
+    // From what tells a technician most to what tells least.
+    let pages = [
+        "InfinibandCableBad",
+        "InfinibandLinkDown",
+        "InfinibandLinkFlapping",
+        "InfinibandLinkWidthReduced",
+    ];
+    let swept = ["fabric=swept", "link=1:1-2:1", "guid=1", "port=1"];
+    let by_host = ["fabric=hosts", "view=host", "device=mlx5_0", "guid=1", "port=1"];
+    let other = ["fabric=swept", "link=1:2-3:1", "guid=1", "port=2"];
+    for name in pages {
+        let name = format!("alertname={name}");
+        for labels in [&swept[..], &by_host] {
+            amtool(&[&["alert", "add", &name, "severity=page"], labels].concat());
+        }
+    }
+    let watch = ["alert", "add", "alertname=InfinibandCableToWatch", "severity=ticket"];
+    amtool(&[&watch, &swept[..]].concat());
+    let alone = ["alert", "add", "alertname=InfinibandLinkWidthReduced", "severity=page"];
+    amtool(&[&alone, &other[..]].concat());
+    // Of each cable the first in the list is active, and of the other cable the only one.
+    let wanted = BTreeSet::from([
+        r#"alertname="InfinibandCableBad" device="mlx5_0" fabric="hosts""#,
+        r#"alertname="InfinibandCableBad" fabric="swept""#,
+        r#"alertname="InfinibandLinkWidthReduced" fabric="swept""#,
+    ]);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let said = amtool(&["alert", "query", "--active", "--output=extended"]);
+        let active: BTreeSet<&str> = (said.lines().skip(1))
+            .map(|line| line.split(" guid=").next().unwrap().trim_end())
+            .collect();
+        if active == wanted {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{said}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn the_table_of_alerts_is_made_from_the_rules() {
+    table::agrees(&rules::alerts());
+}

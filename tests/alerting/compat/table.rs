@@ -1,0 +1,674 @@
+//! THE table of other exporters' metrics: each row their names, our metric and what differs. The rule
+//! files and the page are made from it, and the tests ask for what it says.
+//!
+//! Their names are facts, taken from their sources; which of ours each is follows from the tables of
+//! the code: by the IBTA's name, by our own, or by the file in sysfs.
+
+use fabric_exporter::metrics::fabrics::counter_head;
+use ib_mad::counter::{Attribute, Counter, Row as CounterRow, TABLE};
+use ib_mad::rate::Speed;
+use rdma_host::model::hw_counter;
+
+/// A recording rule.
+pub struct Rule {
+    /// The name that it records.
+    pub record: String,
+    /// What it records; several lines if it is long.
+    pub expr: String,
+    /// The labels that the samples have besides `fabric`.
+    pub labels: &'static [&'static str],
+}
+
+/// What there is one series of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// Each port.
+    Port,
+    /// Each port that is read with `--fabric.details`.
+    DetailedPort,
+    /// Each port of a device whose driver counts it.
+    DriversPort,
+    /// Each node, or device.
+    Node,
+}
+
+/// A row: one of our metrics, and those of theirs that are made of it.
+pub struct Row {
+    /// The rules that make them.
+    pub rules: Vec<Rule>,
+    /// Ours.
+    pub ours: String,
+    /// How often theirs goes into ours, where the one is the other but for its unit; else nothing.
+    pub scale: Option<u64>,
+    /// What differs, if anything does.
+    pub differs: &'static str,
+    /// How many series it costs.
+    pub per: Per,
+}
+
+/// Another exporter.
+pub struct Exporter {
+    /// What its rule file is called.
+    pub name: &'static str,
+    /// What it is called.
+    pub title: &'static str,
+    /// What the others build on, recorded first: each with a comment.
+    pub helpers: Vec<(&'static str, Rule)>,
+    /// Its metrics.
+    pub rows: Vec<Row>,
+    /// What of theirs there is not, with the reason or the nearest of ours.
+    pub missing: &'static [(&'static str, &'static str)],
+    /// What differs in all of them.
+    pub differs: &'static [&'static str],
+}
+
+/// All of them.
+pub fn exporters() -> [Exporter; 3] {
+    [treydock(), guilbaults(), node_exporter()]
+}
+
+/// What a lane is said to carry, in Gb/s.
+struct Lane {
+    speed: Speed,
+    /// By treydock: without what the coding takes.
+    effective: f64,
+    /// By treydock: with it.
+    raw: f64,
+    /// By ibqueryerrors, which guilbaults reads.
+    printed: f64,
+}
+
+#[rustfmt::skip]
+const LANES: [Lane; Speed::ALL.len()] = [
+    Lane { speed: Speed::Sdr, effective: 2.0, raw: 2.5, printed: 2.5 },
+    Lane { speed: Speed::Ddr, effective: 4.0, raw: 5.0, printed: 5.0 },
+    Lane { speed: Speed::Qdr, effective: 8.0, raw: 10.0, printed: 10.0 },
+    Lane { speed: Speed::Fdr10, effective: 10.0, raw: 10.3125, printed: 10.0 },
+    Lane { speed: Speed::Fdr, effective: 13.64, raw: 14.0625, printed: 14.0625 },
+    Lane { speed: Speed::Edr, effective: 25.0, raw: 25.78125, printed: 25.78125 },
+    Lane { speed: Speed::Hdr, effective: 50.0, raw: 50.0, printed: 53.125 },
+    Lane { speed: Speed::Ndr, effective: 100.0, raw: 100.0, printed: 106.25 },
+    Lane { speed: Speed::Xdr, effective: 200.0, raw: 200.0, printed: 212.5 },
+];
+
+/// By the speed that a port's info tells: a number for each.
+fn by_speed(info: &str, selector: &str, number: impl Fn(&Lane) -> f64) -> String {
+    let lanes: Vec<String> = (LANES.iter())
+        .map(|lane| {
+            let comma = if selector.is_empty() { "" } else { ", " };
+            let speed = lane.speed.label();
+            format!("{info}{{{selector}{comma}speed=\"{speed}\"}} * {}", number(lane))
+        })
+        .collect();
+    lanes.join("\nor\n")
+}
+
+fn bytes(gigabits: f64) -> f64 {
+    gigabits * 1e9 / 8.0
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// A call of something that takes one vector.
+fn call(head: &str, inner: &str) -> String {
+    format!("{head} (\n{}\n)", indented(inner))
+}
+
+/// `vector` with labels set from others: where the source matches, the target is the replacement.
+fn relabelled(vector: &str, labels: &[(&str, &str, &str, &str)]) -> String {
+    labels.iter().fold(vector.to_owned(), |vector, (target, replacement, source, pattern)| {
+        let inner =
+            format!("{vector},\n\"{target}\", \"{replacement}\", \"{source}\", \"{pattern}\"");
+        format!("label_replace(\n{}\n)", indented(&inner))
+    })
+}
+
+fn per(row: &CounterRow) -> Per {
+    use Attribute::{PortRcvErrorDetails, PortXmitDiscardDetails};
+    let details = [PortRcvErrorDetails, PortXmitDiscardDetails];
+    if row.places.iter().all(|place| details.contains(&place.attribute)) {
+        Per::DetailedPort
+    } else {
+        Per::Port
+    }
+}
+
+fn sample_name(counter: Counter) -> String {
+    counter_head(counter).sample_name()
+}
+
+/// Ports that an exporter of a fabric would tell of: the sweep's word alone where there is one, for a
+/// total that comes from the sweep now and from the host then goes down in between, and that is a
+/// counter's reset to `rate()`.
+fn fabric_ports() -> String {
+    "  fabric_guid_port:infiniband_port_info:topk1{device=\"\", node_type=~\"switch|ca|aggregation_node\"}\n\
+     or\n\
+     \x20 fabric_guid_port:infiniband_port_info:topk1{device!=\"\", node_type=\"ca\"}\n\
+     \x20 unless on (fabric) max_over_time(infiniband_sweeps_total[1h])\n\
+     \x20 unless on (fabric, guid, port) infiniband_device_port_info{link_layer=~\".+\", link_layer!=\"InfiniBand\"}"
+        .to_owned()
+}
+
+const PORT: &str = "on (fabric, guid, port, device)";
+
+// treydock/infiniband_exporter: collectors/{switch,hca,ibnetdiscover}.go.
+
+/// Between `infiniband_switch_port_` or `infiniband_hca_port_` and `_total`.
+const TREYDOCK: [&str; 28] = [
+    "transmit_data_bytes",
+    "receive_data_bytes",
+    "transmit_packets",
+    "receive_packets",
+    "unicast_transmit_packets",
+    "unicast_receive_packets",
+    "multicast_transmit_packets",
+    "multicast_receive_packets",
+    "symbol_error",
+    "link_error_recovery",
+    "link_downed",
+    "receive_errors",
+    "receive_remote_physical_errors",
+    "receive_switch_relay_errors",
+    "transmit_discards",
+    "transmit_constraint_errors",
+    "receive_constraint_errors",
+    "local_link_integrity_errors",
+    "excessive_buffer_overrun_errors",
+    "vl15_dropped",
+    "transmit_wait",
+    "qp1_dropped",
+    "local_physical_errors",
+    "malformed_packet_errors",
+    "buffer_overrun_errors",
+    "dli_mapping_errors",
+    "vl_mapping_errors",
+    "looping_errors",
+];
+
+/// Those whose name is not ours, nor ours without `receive_`.
+const TREYDOCK_RENAMED: [(&str, Counter); 6] = [
+    ("transmit_data_bytes", Counter::XmitData),
+    ("receive_data_bytes", Counter::RcvData),
+    ("symbol_error", Counter::SymbolErrors),
+    ("link_error_recovery", Counter::LinkErrorRecoveries),
+    ("transmit_wait", Counter::XmitWait),
+    ("dli_mapping_errors", Counter::RcvDlidMappingErrors),
+];
+
+const TREYDOCK_PORTS: &str = "fabric_guid_port:infiniband_port_info:treydock";
+const TREYDOCK_NODES: &str = "fabric_guid:infiniband_node_info:treydock";
+
+/// What a node is called: the word before ` HCA`, if there is that.
+const BEFORE_HCA: &str = "([^ ]+)( .*)? HCA.*";
+
+/// Its two families, and how it calls the type of their nodes.
+const SIDES: [(&str, &str); 2] = [("switch", "SW"), ("hca", "CA")];
+
+fn treydock_counter(theirs: &str) -> Row {
+    let renamed = TREYDOCK_RENAMED.iter().find(|(name, _)| *name == theirs);
+    let row = renamed.map(|(_, counter)| counter.row()).or_else(|| {
+        let long = format!("receive_{theirs}");
+        TABLE.iter().find(|row| row.metric == theirs || row.metric == long)
+    });
+    let row = row.unwrap_or_else(|| panic!("{theirs} has none of ours"));
+    let ours = sample_name(row.counter);
+    let rules = SIDES.map(|(side, kind)| Rule {
+        record: format!("infiniband_{side}_port_{theirs}_total"),
+        expr: call(
+            "max by (fabric, guid, port)",
+            &format!("{ours}\nand {PORT} {TREYDOCK_PORTS}{{type=\"{kind}\"}}"),
+        ),
+        labels: &["guid", "port"],
+    });
+    Row { rules: rules.into(), ours, scale: Some(1), differs: "", per: per(row) }
+}
+
+fn treydock_rate(name: &str, number: fn(&Lane) -> f64, differs: &'static str) -> [Row; 2] {
+    let places: [(&str, &str, &'static [&'static str], Per); 2] =
+        [("switch_port", "SW", &["guid", "port"], Per::Port), ("hca", "CA", &["guid"], Per::Node)];
+    places.map(|(place, kind, labels, per)| {
+        let lanes =
+            by_speed(TREYDOCK_PORTS, &format!("type=\"{kind}\""), |lane| bytes(number(lane)));
+        let inner = format!(
+            "infiniband_port_width_lanes\n* {PORT} group_left ()\n(\n{}\n)",
+            indented(&lanes)
+        );
+        let record = format!("infiniband_{place}_{name}_bytes_per_second");
+        let expr = call(&format!("max by (fabric, {})", labels.join(", ")), &inner);
+        Row {
+            rules: vec![Rule { record, expr, labels }],
+            ours: "infiniband_port_width_lanes".into(),
+            scale: None,
+            differs,
+            per,
+        }
+    })
+}
+
+fn treydock_info((side, kind): (&'static str, &'static str)) -> [Row; 2] {
+    let (labels, uplinks): (&'static [&'static str], &'static [&'static str]) = match side {
+        "switch" => (
+            &["guid", "switch", "lid"],
+            &[
+                "guid",
+                "port",
+                "switch",
+                "uplink",
+                "uplink_guid",
+                "uplink_type",
+                "uplink_port",
+                "uplink_lid",
+            ],
+        ),
+        _ => (
+            &["guid", "hca", "lid"],
+            &[
+                "guid",
+                "port",
+                "hca",
+                "uplink",
+                "uplink_guid",
+                "uplink_type",
+                "uplink_port",
+                "uplink_lid",
+            ],
+        ),
+    };
+    let nodes = relabelled(
+        &format!("{TREYDOCK_NODES}{{type=\"{kind}\"}}"),
+        &[(side, "$1", "node", "(.*)")],
+    );
+    let info = Rule {
+        record: format!("infiniband_{side}_info"),
+        expr: call(&format!("max by (fabric, {})", labels.join(", ")), &nodes),
+        labels,
+    };
+    let ends = relabelled(
+        &format!("{TREYDOCK_PORTS}{{type=\"{kind}\", peer_guid!=\"\"}}"),
+        &[("uplink_guid", "$1", "peer_guid", "(.*)"), ("uplink_port", "$1", "peer_port", "(.*)")],
+    );
+    let peers = relabelled(
+        TREYDOCK_NODES,
+        &[
+            ("uplink_guid", "$1", "guid", "(.*)"),
+            ("uplink_type", "$1", "type", "(.*)"),
+            ("uplink_lid", "$1", "lid", "(.*)"),
+            ("uplink", "$1", "node", "(.*)"),
+        ],
+    );
+    let inner = format!(
+        "{ends}\n* on (fabric, guid) group_left ({side})\n{nodes}\n\
+         * on (fabric, uplink_guid) group_left (uplink, uplink_type, uplink_lid)\n{peers}\n\
+         and on (fabric, guid, port)\nmax by (fabric, guid, port) (infiniband_port_state) > 1"
+    );
+    let uplink = Rule {
+        record: format!("infiniband_{side}_uplink_info"),
+        expr: call(&format!("max by (fabric, {})", uplinks.join(", ")), &inner),
+        labels: uplinks,
+    };
+    [
+        Row {
+            rules: vec![info],
+            ours: "infiniband_node_info".into(),
+            scale: None,
+            differs: "",
+            per: Per::Node,
+        },
+        Row {
+            rules: vec![uplink],
+            ours: "infiniband_port_info".into(),
+            scale: None,
+            differs: "`uplink_lid` is the LID of the node's first port. Where no sweep tells what hangs \
+                      on a port there is no series.",
+            per: Per::Port,
+        },
+    ]
+}
+
+fn treydock() -> Exporter {
+    let labels = "fabric, guid, port, device, type, speed, peer_guid, peer_port";
+    let types =
+        [("type", "SW", "node_type", "switch"), ("type", "CA", "node_type", "ca|aggregation_node")];
+    let ports = Rule {
+        record: TREYDOCK_PORTS.into(),
+        expr: call(&format!("max by ({labels})"), &relabelled(&fabric_ports(), &types)),
+        labels: &[],
+    };
+    let told = "max by (fabric, guid, node, node_type, lid) (infiniband_node_info)\n\
+                or on (fabric, guid)\n\
+                max by (fabric, guid, node, node_type, lid) (\n\
+                \x20 infiniband_device_port_info{link_layer=\"InfiniBand\", guid!=\"0x0000000000000000\"}\n\
+                \x20 * on (fabric, guid, device) group_left (node, node_type)\n\
+                \x20   topk by (fabric, guid, device) (1, max by (fabric, guid, device, node, node_type) (infiniband_device_info))\n\
+                \x20 unless on (fabric) max_over_time(infiniband_sweeps_total[1h])\n\
+                )";
+    let named = [("type", "RT", "node_type", "router"), ("node", "$1", "node", BEFORE_HCA)];
+    let nodes = Rule {
+        record: TREYDOCK_NODES.into(),
+        expr: format!(
+            "topk by (fabric, guid) (1,\n{}\n)",
+            indented(&relabelled(told, &[types.as_slice(), &named].concat()))
+        ),
+        labels: &[],
+    };
+    let mut rows: Vec<Row> = TREYDOCK.iter().map(|theirs| treydock_counter(theirs)).collect();
+    rows.extend(treydock_rate(
+        "rate",
+        |lane| lane.effective,
+        "Of XDR it is 200 Gb/s by lane; theirs says 250.",
+    ));
+    rows.extend(treydock_rate("raw_rate", |lane| lane.raw, ""));
+    rows.extend(SIDES.into_iter().flat_map(treydock_info));
+    Exporter {
+        name: "treydock",
+        title: "treydock/infiniband_exporter",
+        helpers: vec![
+            (
+                "Ports that theirs would tell of, and who of us is believed about each: the sweep, or the port's\n\
+                 own host where nobody sweeps.",
+                ports,
+            ),
+            ("What nodes are called there: the word before ` HCA`.", nodes),
+        ],
+        rows,
+        missing: &[
+            ("`infiniband_switch_hardware_info`", "Read by ibswinfo with vendor-specific MADs."),
+            ("`infiniband_switch_uptime_seconds`", "The same."),
+            ("`infiniband_switch_temperature_celsius`", "The same."),
+            ("`infiniband_switch_fan_…`", "The same."),
+            ("`infiniband_switch_power_supply_…`", "The same."),
+            (
+                "`infiniband_exporter_…`",
+                "How the exporter fares: `infiniband_collector_success`, `infiniband_sweep_duration_seconds`, `infiniband_nodes_failed`, `infiniband_ports_failed`.",
+            ),
+        ],
+        differs: &[
+            "Ports without a link are told of, too; theirs asks those with one alone.",
+            "`infiniband_hca_…rate…` of an HCA with several ports is the fastest port's; theirs is the one that it read last.",
+            "SHARP's aggregation nodes are HCAs here as there, and routers are not told of, but for what is linked to them.",
+        ],
+    }
+}
+
+// guilbaults/infiniband-exporter, and SckyzO's: infiniband-exporter.py, on `ibqueryerrors --details --data`.
+
+/// Between `infiniband_` and `_total`.
+const GUILBAULTS: [&str; 28] = [
+    "linkdownedcounter",
+    "symbolerrorcounter",
+    "portxmitconstrainterrors",
+    "portmalformedpkterrors",
+    "portswlifetimelimitdiscards",
+    "portxmitdiscards",
+    "portswhoqlifetimelimitdiscards",
+    "portxmitwait",
+    "portxmitdata",
+    "portrcvdata",
+    "portxmitpkts",
+    "portrcvpkts",
+    "portrcverrors",
+    "portunicastxmitpkts",
+    "portunicastrcvpkts",
+    "portmulticastxmitpkts",
+    "portmulticastrcvpkts",
+    "portbufferoverrunerrors",
+    "portlocalphysicalerrors",
+    "portrcvremotephysicalerrors",
+    "portinactivediscards",
+    "portdlidmappingerrors",
+    "linkerrorrecoverycounter",
+    "locallinkintegrityerrors",
+    "vl15dropped",
+    "portneighbormtudiscards",
+    "portrcvconstrainterrors",
+    "excessivebufferoverrunerrors",
+];
+
+const GUILBAULTS_PORTS: &str = "fabric_guid_port:infiniband_port_info:guilbaults";
+
+const GUILBAULTS_LABELS: &[&str] = &[
+    "component",
+    "local_name",
+    "local_guid",
+    "local_port",
+    "remote_guid",
+    "remote_port",
+    "remote_name",
+];
+
+fn guilbaults_rule(record: String, vector: &str) -> Rule {
+    let labels = GUILBAULTS_LABELS.join(", ");
+    let inner = format!("{vector}\n* {PORT} group_left ({labels})\n  {GUILBAULTS_PORTS}");
+    let expr = call(&format!("max by (fabric, {labels})"), &inner);
+    Rule { record, expr, labels: GUILBAULTS_LABELS }
+}
+
+fn guilbaults_counter(theirs: &str) -> Row {
+    let is_it = |row: &&CounterRow| match theirs {
+        // libibmad abbreviates it.
+        "portmalformedpkterrors" => row.counter == Counter::RcvMalformedPacketErrors,
+        theirs => row.ibta.to_lowercase() == theirs,
+    };
+    let row = TABLE.iter().find(is_it).unwrap_or_else(|| panic!("{theirs} has none of ours"));
+    let ours = sample_name(row.counter);
+    let vector = if row.scale == 1 { ours.clone() } else { format!("{ours} / {}", row.scale) };
+    Row {
+        rules: vec![guilbaults_rule(format!("infiniband_{theirs}_total"), &vector)],
+        ours,
+        scale: Some(row.scale),
+        differs: if row.scale == 1 { "" } else { "A quarter of ours: in words of 4 bytes." },
+        per: per(row),
+    }
+}
+
+fn guilbaults() -> Exporter {
+    let labels = GUILBAULTS_LABELS.join(", ");
+    let copied = [
+        ("component", "switch", "node_type", "switch"),
+        ("component", "ca", "node_type", "ca|aggregation_node"),
+        ("local_name", "$1", "node", "(.*)"),
+        ("local_guid", "0x$1", "guid", "0x0*(.+)"),
+        ("local_port", "$1", "port", "(.*)"),
+        ("remote_guid", "$1", "peer_guid", "(.*)"),
+        ("remote_port", "$1", "peer_port", "(.*)"),
+        ("remote_name", "$1", "peer_node", "(.*)"),
+    ];
+    let ports = format!(
+        "{}\nand on (fabric, guid, port)\nmax by (fabric, guid, port) (infiniband_port_state) == 4",
+        relabelled(&fabric_ports(), &copied)
+    );
+    let ports = Rule {
+        record: GUILBAULTS_PORTS.into(),
+        expr: call(&format!("max by (fabric, guid, port, device, speed, {labels})"), &ports),
+        labels: &[],
+    };
+    let speeds = by_speed(GUILBAULTS_PORTS, "", |lane| lane.printed);
+    let speed = Rule {
+        record: "infiniband_speed".into(),
+        expr: call(&format!("max by (fabric, {labels})"), &speeds),
+        labels: GUILBAULTS_LABELS,
+    };
+    let width = guilbaults_rule("infiniband_width".into(), "infiniband_port_width_lanes");
+    let mut rows: Vec<Row> = GUILBAULTS.iter().map(|theirs| guilbaults_counter(theirs)).collect();
+    rows.push(Row {
+        rules: vec![speed],
+        ours: "infiniband_port_info".into(),
+        scale: None,
+        differs: "From the label `speed`; Gb/s a lane, as ibqueryerrors prints them.",
+        per: Per::Port,
+    });
+    rows.push(Row {
+        rules: vec![width],
+        ours: "infiniband_port_width_lanes".into(),
+        scale: Some(1),
+        differs: "",
+        per: Per::Port,
+    });
+    Exporter {
+        name: "guilbaults",
+        title: "guilbaults/infiniband-exporter (and SckyzO/infiniband-exporter)",
+        helpers: vec![(
+            "Ports that are Active, with their labels, and who of us is believed about each: the sweep, or the\n\
+             port's own host where nobody sweeps.",
+            ports,
+        )],
+        rows,
+        missing: &[
+            ("`infiniband_scrape_ok`", "`infiniband_collector_success`, `infiniband_ports_failed`"),
+            (
+                "`infiniband_scrape_duration_seconds` `infiniband_ibqueryerrors_duration_seconds`",
+                "`infiniband_sweep_duration_seconds`",
+            ),
+            (
+                "`infiniband_bad_status_error` `infiniband_query_failed_error` `infininband_…_error`",
+                "What ibqueryerrors complained of: `infiniband_mads_total` by `outcome`, `infiniband_nodes_failed`.",
+            ),
+        ],
+        differs: &[
+            "Counters that are 0 are told of; ibqueryerrors leaves them out, and theirs has no series until the first error.",
+            "Theirs are the devices' own counters, which stick when they are full and fall when somebody clears them (it can clear them itself); ours are totals that go on.",
+            "`local_guid` is the node's GUID. That of a CA is its port's with ibqueryerrors, which is another one on some HCAs (ConnectX-3 and older). It is written without leading zeros, as there, and `remote_guid` with them.",
+            "Where no sweep tells what hangs on a port there is no `remote_…`.",
+        ],
+    }
+}
+
+// node_exporter: collector/infiniband_linux.go, and procfs's sysfs/class_infiniband.go for the files.
+
+/// Between `node_infiniband_` and `_total`, with the file in `counters`.
+const NODE_COUNTERS: [(&str, &str); 21] = [
+    ("link_downed", "link_downed"),
+    ("link_error_recovery", "link_error_recovery"),
+    ("symbol_error", "symbol_error"),
+    ("port_data_received_bytes", "port_rcv_data"),
+    ("port_data_transmitted_bytes", "port_xmit_data"),
+    ("port_packets_received", "port_rcv_packets"),
+    ("port_packets_transmitted", "port_xmit_packets"),
+    ("unicast_packets_received", "unicast_rcv_packets"),
+    ("unicast_packets_transmitted", "unicast_xmit_packets"),
+    ("multicast_packets_received", "multicast_rcv_packets"),
+    ("multicast_packets_transmitted", "multicast_xmit_packets"),
+    ("port_errors_received", "port_rcv_errors"),
+    ("port_receive_remote_physical_errors", "port_rcv_remote_physical_errors"),
+    ("port_receive_switch_relay_errors", "port_rcv_switch_relay_errors"),
+    ("port_discards_transmitted", "port_xmit_discards"),
+    ("port_constraint_errors_received", "port_rcv_constraint_errors"),
+    ("port_constraint_errors_transmitted", "port_xmit_constraint_errors"),
+    ("local_link_integrity_errors", "local_link_integrity_errors"),
+    ("excessive_buffer_overrun_errors", "excessive_buffer_overrun_errors"),
+    ("vl15_dropped", "VL15_dropped"),
+    ("port_transmit_wait", "port_xmit_wait"),
+];
+
+/// The same of `hw_counters`, which releases tell that are newer than Debian's 1.5.
+const NODE_HW: [(&str, &str); 29] = [
+    ("duplicate_requests_packets", "duplicate_request"),
+    ("implied_nak_seq_errors", "implied_nak_seq_err"),
+    ("local_ack_timeout_errors", "local_ack_timeout_err"),
+    ("np_cnp_packets_sent", "np_cnp_sent"),
+    ("np_ecn_marked_roce_packets_received", "np_ecn_marked_roce_packets"),
+    ("out_of_buffer_drops", "out_of_buffer"),
+    ("out_of_sequence_packets_received", "out_of_sequence"),
+    ("packet_sequence_errors", "packet_seq_err"),
+    ("req_cqes_errors", "req_cqe_error"),
+    ("req_cqes_flush_errors", "req_cqe_flush_error"),
+    ("req_remote_access_errors", "req_remote_access_errors"),
+    ("req_remote_invalid_request_errors", "req_remote_invalid_request"),
+    ("resp_cqes_errors", "resp_cqe_error"),
+    ("resp_cqes_flush_errors", "resp_cqe_flush_error"),
+    ("resp_local_length_errors", "resp_local_length_error"),
+    ("resp_remote_access_errors", "resp_remote_access_errors"),
+    ("rnr_nak_retry_packets_received", "rnr_nak_retry_err"),
+    ("roce_adp_retransmits", "roce_adp_retrans"),
+    ("roce_adp_retransmits_timeout", "roce_adp_retrans_to"),
+    ("roce_slow_restart_used", "roce_slow_restart"),
+    ("roce_slow_restart_cnps", "roce_slow_restart_cnps"),
+    ("roce_slow_restart", "roce_slow_restart_trans"),
+    ("rp_cnp_packets_handled", "rp_cnp_handled"),
+    ("rp_cnp_ignored_packets_received", "rp_cnp_ignored"),
+    ("rx_atomic_requests", "rx_atomic_requests"),
+    ("rx_dct_connect_requests", "rx_dct_connect"),
+    ("rx_read_requests", "rx_read_requests"),
+    ("rx_write_requests", "rx_write_requests"),
+    ("rx_icrc_encapsulated_errors", "rx_icrc_encapsulated"),
+];
+
+const NODE_LABELS: &[&str] = &["device", "port", "instance", "job"];
+
+fn node_row(theirs: &str, ours: String, selector: &str, scale: u64, per: Per) -> Row {
+    let rule = Rule {
+        record: format!("node_infiniband_{theirs}"),
+        expr: format!("max without (guid) ({ours}{{{selector}}})"),
+        labels: NODE_LABELS,
+    };
+    Row { rules: vec![rule], ours, scale: Some(scale), differs: "", per }
+}
+
+fn node_exporter() -> Exporter {
+    let of_device = "device!=\"\"";
+    let mut rows: Vec<Row> = [
+        ("state_id", "infiniband_port_state"),
+        ("physical_state_id", "infiniband_port_physical_state"),
+        ("rate_bytes_per_second", "infiniband_port_rate_bytes_per_second"),
+    ]
+    .map(|(theirs, ours)| node_row(theirs, ours.into(), of_device, 1, Per::Port))
+    .into();
+    rows.extend(NODE_COUNTERS.iter().map(|(theirs, file)| {
+        let counter =
+            Counter::from_file(file).unwrap_or_else(|| panic!("{file} holds none of ours"));
+        let theirs = format!("{theirs}_total");
+        node_row(&theirs, sample_name(counter), of_device, 1, Per::Port)
+    }));
+    rows.extend(NODE_HW.iter().map(|(theirs, file)| {
+        let row = hw_counter::find(file).unwrap_or_else(|| panic!("{file} is none of ours"));
+        let row = &hw_counter::TABLE[row];
+        assert_eq!(row.kind, hw_counter::Kind::Counter, "{file}");
+        let ours = format!("infiniband_hw_{}_total", row.metric);
+        node_row(&format!("{theirs}_total"), ours, "port!=\"\"", 1, Per::DriversPort)
+    }));
+    let info = relabelled(
+        "infiniband_device_info",
+        &[("board_id", "$1", "board", "(.*)"), ("firmware_version", "$1", "firmware", "(.*)")],
+    );
+    rows.push(Row {
+        rules: vec![Rule {
+            record: "node_infiniband_info".into(),
+            expr: call(
+                "max without (guid, node, node_type, system_guid, firmware, hardware, board, driver)",
+                &info,
+            ),
+            labels: &["device", "board_id", "firmware_version", "hca_type", "instance", "job"],
+        }],
+        ours: "infiniband_device_info".into(),
+        scale: None,
+        differs: "",
+        per: Per::Node,
+    });
+    Exporter {
+        name: "node_exporter",
+        title: "node_exporter, its collector infiniband",
+        helpers: Vec::new(),
+        rows,
+        missing: &[
+            (
+                "`node_infiniband_legacy_…`",
+                "The 64-bit counters of an mlx4 on a kernel before 4.5: here they have the names that newer kernels' have, above. The counters of 32 bits that node_exporter tells under those are full after seconds, and are not told.",
+            ),
+            ("`node_infiniband_port_discards_received_total`", "No kernel counts it."),
+            ("`node_infiniband_lifespan_seconds`", "A setting of the driver's."),
+            ("`node_infiniband_efa_…`", "`infiniband_hw_…`, by the file's name."),
+            (
+                "`node_scrape_collector_success{collector=\"infiniband\"}`",
+                "`infiniband_collector_success{collector=\"host\"}`, and `infiniband_device_up` for each device.",
+            ),
+        ],
+        differs: &[
+            "`instance` and `job` are those of our target. Where dashboards ask for node_exporter's, give our job the same `instance` by `relabel_configs`.",
+            "Counters are totals: they go on when the device is reset, and begin anew with the exporter.",
+            "Debian's 1.5 tells nothing at all of a host with one device that has no board id or no counters; ours tells the rest.",
+            "A driver's counter is told for all drivers that keep it, whatever their file is called; theirs for mlx5's files.",
+        ],
+    }
+}

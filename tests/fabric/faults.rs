@@ -1,0 +1,257 @@
+//! What goes wrong in the fabric shows, and goes again; and costs nobody else a sample.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use test_rig as rig;
+
+use std::time::{Duration, Instant};
+
+use rig::ground::{Ground, OnIbsim, Site};
+use rig::{Exporter, Ibsim, Metrics, OpenSm, Proxy, topology, wait_until};
+
+/// A small fabric.
+fn site() -> Site {
+    Site::of(topology::fat_tree_2(8, 10, 4, 3))
+}
+
+/// A round trip of 20 ms and small windows: a sweep takes most of its second, so whatever is done
+/// to the fabric is done in the middle of one.
+fn slow_site() -> Site {
+    Site {
+        flags: &["--fabric.interval=1s", "--fabric.gmp-window=4", "--fabric.gmp-lid-window=1"],
+        round_trip: Duration::from_millis(20),
+        ..site()
+    }
+}
+
+/// A larger fabric, which loses two MADs in a thousand.
+fn lossy_site() -> Site {
+    Site {
+        flags: &["--fabric.interval=1s", "--fabric.capture-limit=1"],
+        loss_permille: 2,
+        ..Site::of(topology::fat_tree_2(40, 300, 22, 18))
+    }
+}
+
+rig::on_either_ground! {
+    counters_that_are_set_and_cleared: site(),
+    a_cable_between_switches_pulled_and_plugged: site(),
+    a_host_unplugged_and_back: site(),
+    a_node_that_stops_answering_costs_the_others_nothing: site(),
+    a_switch_that_stops_answering_hides_nobody_behind_it: site(),
+    links_that_come_and_go_while_a_sweep_is_under_way: slow_site(),
+    another_subnet_manager_that_gives_other_lids: site(),
+    two_lost_mads_in_a_thousand_cost_no_port_its_samples: lossy_site(),
+}
+
+fn counters_that_are_set_and_cleared(ground: &mut impl Ground) {
+    // What was counted stays counted when somebody clears it.
+    for (value, total) in [(4242, 4242), (0, 4242), (10, 4252)] {
+        ground.set_one("leaf-0-0", 5, "symbol_errors", value);
+        let metrics = ground.two_sweeps_later();
+        assert_eq!(ground.port(&metrics, "symbol_errors_total", "leaf-0-0", 5), Some(total));
+        assert_eq!(ground.port(&metrics, "symbol_errors_total", "leaf-0-0", 6), Some(0));
+    }
+}
+
+fn changes(metrics: &Metrics, kind: &str) -> Option<f64> {
+    metrics.get("infiniband_fabric_changes_total", &[("kind", kind)])
+}
+
+fn a_cable_between_switches_pulled_and_plugged(ground: &mut impl Ground) {
+    let metrics = ground.metrics();
+    assert_eq!(ground.port(&metrics, "state", "leaf-0-0", 5), Some(4));
+    let ends = [("leaf-0-0".to_owned(), 5), ground.peer("leaf-0-0", 5)];
+    let told_peer = |metrics: &Metrics| {
+        let id = [("guid", ground.guid("leaf-0-0")), ("port", "5")];
+        metrics.sample("infiniband_port_info", &id).unwrap().labels["peer_node"].clone()
+    };
+    assert_eq!(told_peer(&metrics), ends[1].0);
+
+    ground.unlink("leaf-0-0", 5);
+    let metrics = ground.two_sweeps_later();
+    for (node, port) in &ends {
+        assert_eq!(ground.port(&metrics, "state", node, *port), Some(1));
+        assert_eq!(ground.port(&metrics, "physical_state", node, *port), Some(2));
+        let rate = ground.port(&metrics, "rate_bytes_per_second", node, *port);
+        assert_eq!(rate, None, "no link, no rate");
+        let downed = ground.port(&metrics, "link_downed_total", node, *port);
+        assert!(downed.is_some(), "its counters stay");
+    }
+    assert_eq!(told_peer(&metrics), ends[1].0, "where the cable led is still told");
+    assert_eq!(changes(&metrics, "link_went"), Some(1.0));
+
+    ground.relink("leaf-0-0", 5);
+    ground.wait_for("the link to come back", |metrics| {
+        ground.port(metrics, "state", "leaf-0-0", 5) == Some(4) && ground.is_whole(metrics)
+    });
+    // The discovery that finds it may have to wait for the one before.
+    ground.wait_for("the link to be discovered", |metrics| {
+        changes(metrics, "link_came") == Some(1.0)
+    });
+    assert_eq!(changes(&ground.two_sweeps_later(), "link_came"), Some(1.0));
+}
+
+fn a_host_unplugged_and_back(ground: &mut impl Ground) {
+    let (leaf, leaf_port) = ground.peer("host-5", 1);
+    ground.unlink("host-5", 1);
+    let metrics = ground.two_sweeps_later();
+    assert!(!ground.is_up(&metrics, "host-5"));
+    let errors = ground.port(&metrics, "symbol_errors_total", "host-5", 1);
+    assert_eq!(errors, None, "absent is not zero");
+    assert_eq!(ground.port(&metrics, "state", &leaf, leaf_port), Some(1));
+    assert!(ground.is_up(&metrics, "host-4"));
+
+    ground.relink("host-5", 1);
+    ground.wait_whole();
+}
+
+/// All nodes but this one are read as if nothing were the matter.
+fn others_are_read(ground: &impl Ground, metrics: &Metrics, but: &str) {
+    let others = ground.nodes().iter().filter(|(node, ..)| node != but);
+    let mut count = 0;
+    for (node, ..) in others {
+        assert!(ground.is_up(metrics, node), "{node}");
+        assert_eq!(ground.port(metrics, "symbol_errors_total", node, 1), Some(0), "{node}");
+        count += 1;
+    }
+    assert_eq!(count, 14);
+}
+
+fn a_node_that_stops_answering_costs_the_others_nothing(ground: &mut impl Ground) {
+    ground.silence("host-5");
+    let metrics = ground.two_sweeps_later();
+    assert!(!ground.is_up(&metrics, "host-5"));
+    assert_eq!(ground.port(&metrics, "symbol_errors_total", "host-5", 1), None);
+    others_are_read(ground, &metrics, "host-5");
+    ground.unsilence("host-5");
+    ground.wait_whole();
+}
+
+fn a_switch_that_stops_answering_hides_nobody_behind_it(ground: &mut impl Ground) {
+    // Neither the seat's nor the subnet manager's own leaf.
+    ground.silence("leaf-0-1");
+    let metrics = ground.two_sweeps_later();
+    assert!(!ground.is_up(&metrics, "leaf-0-1"));
+    assert_eq!(ground.port(&metrics, "symbol_errors_total", "leaf-0-1", 1), None);
+    others_are_read(ground, &metrics, "leaf-0-1");
+    ground.unsilence("leaf-0-1");
+    ground.wait_whole();
+}
+
+fn links_that_come_and_go_while_a_sweep_is_under_way(ground: &mut impl Ground) {
+    for round in 0..6 {
+        if round % 2 == 0 {
+            ground.unlink("host-5", 1);
+        } else {
+            ground.relink("host-5", 1);
+        }
+        ground.wait_sweeps(1);
+        others_are_read(ground, &ground.metrics(), "host-5");
+    }
+    ground.wait_whole();
+    assert_eq!(ground.metrics().get("infiniband_ports_seen", &[]), Some(50.0));
+}
+
+fn another_subnet_manager_that_gives_other_lids(ground: &mut impl Ground) {
+    ground.another_master("host-9");
+    ground.wait_whole();
+    let metrics = ground.two_sweeps_later();
+    assert!(ground.is_whole(&metrics));
+    assert_eq!(metrics.get("infiniband_ports_seen", &[]), Some(50.0));
+    // Whoever was asked by its new LID is the one that was meant.
+    ground.set_one("host-3", 1, "symbol_errors", 33);
+    let metrics = ground.two_sweeps_later();
+    for (node, ..) in ground.nodes() {
+        let expected = if node == "host-3" { 33 } else { 0 };
+        let errors = ground.port(&metrics, "symbol_errors_total", node, 1);
+        assert_eq!(errors, Some(expected), "{node}");
+    }
+}
+
+fn two_lost_mads_in_a_thousand_cost_no_port_its_samples(ground: &mut impl Ground) {
+    let whole = ground.metrics().get("infiniband_ports_seen", &[]).unwrap();
+    let lost = |metrics: &Metrics| -> f64 {
+        metrics
+            .all("infiniband_mads_total")
+            .filter(|(labels, _)| labels["outcome"] == "timed_out")
+            .map(|it| it.1)
+            .sum()
+    };
+    let before = lost(&ground.metrics());
+    for _ in 0..5 {
+        ground.wait_sweeps(1);
+        let metrics = ground.metrics();
+        assert_eq!(metrics.get("infiniband_ports_seen", &[]), Some(whole));
+        assert_eq!(metrics.get("infiniband_ports_failed", &[]), Some(0.0));
+        assert_eq!(metrics.get("infiniband_nodes_failed", &[]), Some(0.0));
+    }
+    let lost = lost(&ground.metrics()) - before;
+    assert!(lost > 5.0, "{lost} MADs were lost: nothing was shown");
+}
+
+/// A subnet manager needs its time to bring links up; the exporter then needs a sweep.
+const HEALS: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_switch_that_drops_one_attribute_keeps_the_rest() {
+    let ground = OnIbsim::new(&site());
+    ground.ibsim.console("Error \"leaf-0-1\"[0] 100 18");
+    let metrics = ground.two_sweeps_later();
+    assert_eq!(ground.port(&metrics, "symbol_errors_total", "leaf-0-1", 1), None);
+    assert!(ground.port(&metrics, "transmit_bytes_total", "leaf-0-1", 1).is_some());
+    assert_eq!(ground.port(&metrics, "symbol_errors_total", "leaf-0-0", 1), Some(0));
+    assert!(ground.is_up(&metrics, "leaf-0-1"), "it answers");
+    ground.ibsim.console("Error \"leaf-0-1\"[0] 0");
+    ground.wait_whole();
+    ground.end();
+}
+
+#[test]
+fn a_subnet_manager_that_hangs_stops_nothing_here() {
+    let mut ground = OnIbsim::new(&site());
+    ground.opensm.as_mut().unwrap().pause();
+    ground.set_one("host-2", 1, "link_downed", 7);
+    let metrics = ground.two_sweeps_later();
+    assert!(ground.is_whole(&metrics));
+    assert_eq!(ground.port(&metrics, "link_downed_total", "host-2", 1), Some(7));
+    ground.opensm.as_mut().unwrap().resume();
+    assert!(ground.is_whole(&ground.two_sweeps_later()));
+    ground.exporter.signal("INT");
+    wait_until(HEALS, "the exporter to end", || {
+        ground.exporter.log().contains("signal=SIGINT").then_some(())
+    });
+    ground.end();
+}
+
+#[test]
+fn before_the_first_subnet_manager_nobody_can_be_asked_and_then_all_can() {
+    let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
+    let mut exporter = Exporter::start(&ibsim, &["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    let metrics = exporter.metrics();
+    assert_eq!(metrics.get("infiniband_nodes_seen", &[]), Some(10.0 + 3.0 + 2.0));
+    assert_eq!(metrics.get("infiniband_ports_seen", &[]), Some(0.0));
+    assert_eq!(metrics.get("infiniband_collector_success", &[("collector", "perfmgt")]), Some(0.0));
+    let opensm = OpenSm::start(&ibsim);
+    wait_until(HEALS, "counters", || {
+        (exporter.metrics().get("infiniband_ports_seen", &[]) == Some(10.0 + 5.0 * 8.0))
+            .then_some(())
+    });
+    assert!(exporter.stop().success());
+    drop(opensm);
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_sweep_is_clean_and_quick() {
+    let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
+    let opensm = OpenSm::start(&ibsim);
+    // A round trip of 400 ms: the first discovery alone takes many seconds.
+    let proxy = Proxy::between(&ibsim, Duration::from_millis(400), 0);
+    let mut exporter = Exporter::start(&proxy, &["--fabric.timeout=1s"]);
+    assert_eq!(exporter.get("/-/healthy", &[]).status, 200);
+    assert_eq!(exporter.get("/-/ready", &[]).status, 503);
+    let began = Instant::now();
+    assert!(exporter.stop().success());
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    drop(opensm);
+}

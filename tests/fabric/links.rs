@@ -1,0 +1,192 @@
+//! `links`: what is known of each cable, from a running exporter and by a sweep of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use test_rig as rig;
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use fabric_exporter::api::model::{Link, Links};
+use rig::child::{self, Output};
+use rig::program;
+use rig::{Exporter, Ibsim, OpenSm, run_to_exit, topology};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs `links`, away from any fabric.
+fn links(args: &[&str]) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program());
+    command.arg("links").args(args);
+    child::run("fabric-exporter", &mut command, directory.path(), LIMIT)
+}
+
+fn well(output: Output) -> Output {
+    assert!(output.status.success(), "{}: {}", output.status, output.stderr);
+    output
+}
+
+fn parsed(json: &str) -> Links {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+fn ids(told: &Links) -> BTreeSet<String> {
+    let links = told.fabrics.iter().flat_map(|fabric| &fabric.links);
+    links.map(|link| link.link.clone()).collect()
+}
+
+#[test]
+fn a_running_exporter_is_asked() {
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    let url = format!("http://{}", exporter.address());
+
+    let all = parsed(&well(links(&["--url", &url, "--json"])).stdout);
+    let in_metrics: BTreeSet<String> = exporter
+        .metrics()
+        .all("infiniband_port_info")
+        .filter_map(|(labels, _)| labels.get("link").cloned())
+        .collect();
+    assert!(in_metrics.len() > 20);
+    assert_eq!(ids(&all), in_metrics, "links are called alike, and none is left out");
+    assert!(all.fabrics.iter().all(|fabric| fabric.swept_at.is_some()));
+
+    // The same as one would get without the verb.
+    let plain = exporter.get("/api/v1/links?fabric=default", &[]);
+    assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")));
+    assert_eq!(ids(&parsed(plain.text())), in_metrics);
+
+    let suspects = parsed(&well(links(&["--url", &url, "--json", "--suspect"])).stdout);
+    assert!(ids(&suspects).is_subset(&in_metrics));
+    assert!(suspects.fabrics.iter().flat_map(|fabric| &fabric.links).all(Link::is_suspect));
+
+    let table = well(links(&["--url", &format!("{url}/")]));
+    let mut lines = table.stdout.lines();
+    assert!(lines.next().unwrap().starts_with("VERDICT"), "{}", table.stdout);
+    assert_eq!(lines.count(), in_metrics.len());
+    assert!(!table.stdout.contains('\x1b'), "no colours in a file");
+    assert!(table.stderr.contains(" ok") && !table.stderr.contains("--for"), "{}", table.stderr);
+    assert_eq!(table.stderr.lines().count(), 1, "{}", table.stderr);
+
+    let other = links(&["--url", &url, "--fabric", "plane-7"]);
+    refused(&other, 1, "no fabric is called \"plane-7\"; there are: default");
+    for query in ["suspicious=true", "suspect=maybe", "fabric=plane-7"] {
+        let answer = exporter.get(&format!("/api/v1/links?{query}"), &[]);
+        assert_eq!((answer.status, answer.text().lines().count()), (400, 1), "{query}");
+    }
+    assert!(exporter.stop().success());
+}
+
+#[test]
+fn a_reader_who_has_enough_is_no_error() {
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    let url = format!("http://{}", exporter.address());
+    for format in [&[][..], &["--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        // As `| head -1` at its end: what is written from now on is read by nobody.
+        drop(reader);
+        let output = Command::new(program())
+            .args([&["links", "--url", &url], format].concat())
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output =
+        Command::new(program()).args(["links", "--url", &url]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "a full disk is one");
+    assert!(exporter.stop().success());
+}
+
+/// It failed with this code, and said so in one line.
+fn refused(output: &Output, code: i32, says: &str) {
+    assert_eq!(output.status.code(), Some(code), "{}", output.stderr);
+    assert!(output.stderr.contains(says), "{says}: {}", output.stderr);
+    assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+    assert_eq!(output.stdout, "");
+}
+
+/// A server that answers everybody with this; its address.
+fn answering(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn addresses_at_which_no_exporter_is() {
+    for url in ["ftp://127.0.0.1:1", "127.0.0.1:10315", "http://", ""] {
+        refused(&links(&["--url", url]), 2, "is no address such as");
+    }
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = links(&["--url", &format!("http://{free}")]);
+    refused(&nobody, 1, "is an exporter running there?");
+    for (answer, says) in [
+        ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "answers 404"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n<html>", "no list of links"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", "no list of links"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 60\r\n\r\n{\"fab", "does not answer"),
+        ("HTTP/1.1 400 Bad\r\ncontent-length: 8\r\n\r\na\x1b[2J\r\nb", "links: a[2J"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", "does not answer"),
+    ] {
+        refused(&links(&["--url", &answering(answer)]), 1, says);
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_meant() {
+    for args in [
+        &["--url=http://127.0.0.1:1", "--for=1m"][..],
+        &["--url=http://127.0.0.1:1", "--fabric.hca=mlx5_0"],
+        &["--url=http://127.0.0.1:1", "--path.sysfs=/sys"],
+        &["--for=soon"],
+        &["--web.listen-address=:1"],
+    ] {
+        assert_eq!(links(args).status.code(), Some(2), "{args:?}");
+    }
+    let output = links(&["--fabric=plane-7"]);
+    refused(&output, 2, "no fabric is called \"plane-7\"; there are: default");
+    refused(&links(&["--path.sysfs=/nowhere"]), 3, "");
+}
+
+#[test]
+fn a_sweep_of_its_own_needs_no_exporter() {
+    let net = topology::fat_tree_2(8, 10, 4, 3);
+    let ibsim = Ibsim::start(&net);
+    let _opensm = OpenSm::start(&ibsim);
+    let ends = topology::all_connected_ports(&net);
+    let (node, port) = &ends[0];
+    ibsim.console(&format!("PerformanceSet \"{node}\"[{port}] PortCounters.SymbolErrorCounter=77"));
+
+    let all = well(run_to_exit(&ibsim, &["links"]));
+    assert_eq!(all.stdout.lines().count(), 1 + ends.len() / 2, "{}", all.stdout);
+    assert!(all.stderr.contains("one sweep cannot tell ratios"), "{}", all.stderr);
+    assert_eq!(all.stderr.lines().count(), 1, "{}", all.stderr);
+
+    let suspects = well(run_to_exit(&ibsim, &["links", "--suspect"]));
+    let [_, suspect] = suspects.stdout.lines().collect::<Vec<_>>()[..] else {
+        panic!("one suspect: {}", suspects.stdout);
+    };
+    assert!(suspect.contains("symbol_errors 77"), "{suspect}");
+
+    let json = well(run_to_exit(&ibsim, &["links", "--json", "--suspect", "--for=2s"]));
+    let told = parsed(&json.stdout);
+    let [link] = &told.fabrics[0].links[..] else { panic!("one suspect: {told:?}") };
+    let counted = link.ends.iter().find_map(|end| end.counters.get("symbol_errors"));
+    assert_eq!(counted, Some(&77));
+    assert_eq!(json.stderr, "");
+}

@@ -1,0 +1,62 @@
+//! What happens in a scenario of the library shows at the ports where it belongs, and nowhere else.
+//!
+//! The exporter's own monitor looks at each, in virtual time; what is asserted is what a scrape
+//! tells. A sweep begins every 15 s, so a look a few seconds later sees all of it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod chance;
+mod clearing;
+#[allow(clippy::float_cmp, reason = "gauges hold whole numbers")]
+mod keys;
+mod links;
+mod load;
+mod look;
+mod managers;
+mod moved;
+mod nodes;
+
+use test_rig as rig;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use look::Run;
+use rig::Simulated;
+
+/// Each scenario, its test and what is in it.
+macro_rules! library {
+    ($($name:literal $test:ident => $effects:path;)+) => {
+        const TESTED: &[&str] = &[$($name),+];
+        $(#[test]
+        fn $test() {
+            $effects(&Run::of(Simulated::library($name)));
+        })+
+    };
+}
+
+library! {
+    "bad-cable" a_bad_cable_counts_where_its_bits_come_in => links::bad_cable;
+    "flapping-link" a_flapping_link_counts_at_both_of_its_ends => links::flapping_link;
+    "degraded-link" a_degraded_link_is_slower_and_makes_those_before_it_wait => links::degraded_link;
+    "congestion" congestion_shows_from_its_root_up => load::congestion;
+    "host-reboot" a_host_that_reboots_begins_anew => nodes::host_reboot;
+    "switch-reboot" a_switch_that_reboots_takes_its_hosts_along => nodes::switch_reboot;
+    "cleared-counters" counters_fall_where_they_are_cleared => nodes::cleared_counters;
+    "dead-switch" a_silent_switch_is_missed_and_nothing_else => nodes::dead_switch;
+    "slow-node" those_who_are_slow_cost_nobody_else => nodes::slow_node;
+    "lossy-fabric" lost_mads_are_sent_again => nodes::lossy_fabric;
+    "miswired" cables_are_seen_where_they_were_plugged => moved::miswired;
+    "protected-fabric" without_the_m_key_a_protected_fabric_is_diagnosed_and_left_in_peace => keys::protected_fabric;
+    "limited-members" a_partition_that_keeps_all_adapters_from_answering_is_one_finding => keys::limited_members;
+    "new-master" a_new_master_shows_and_nobody_is_lost => moved::new_master;
+}
+
+#[test]
+fn every_scenario_of_the_library_has_its_test() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let files: BTreeSet<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(files, TESTED.iter().map(|name| (*name).to_owned()).collect());
+}

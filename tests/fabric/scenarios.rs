@@ -1,0 +1,141 @@
+//! The scenarios of the library are ones, and the page about them says what can be said.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::{Path, PathBuf};
+
+use ib_sim::scenario::file::ENTRIES;
+use ib_sim::scenario::{Overrides, Scenario};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios")
+}
+
+fn library() -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder()).unwrap();
+    let mut files: Vec<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn page() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/scenarios.md"))
+        .unwrap()
+}
+
+#[test]
+fn each_scenario_of_the_library_is_one() {
+    let library = library();
+    assert!(library.len() >= 12, "{library:?}");
+    for path in library {
+        let scenario = Scenario::read(&path).unwrap_or_else(|error| panic!("{error}"));
+        assert!(scenario.about().len() > 20, "{}: what is it about?", path.display());
+        let story = scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!story.told.is_empty(), "{}: nothing happens", path.display());
+        assert!(story.steps.is_sorted_by_key(|step| step.at), "{}", path.display());
+        // An entry that is not at the beginning has at least one step at its time.
+        for (at, words) in &story.told {
+            assert!(story.steps.iter().any(|step| step.at == *at), "{}: {words}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_library_shows_every_entry() {
+    let texts: String =
+        library().iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    for name in ENTRIES {
+        assert!(texts.contains(&format!("- {name}:")), "{name} is in no scenario");
+    }
+}
+
+/// What can stand in a place: the reader itself tells it, when something else stands there.
+fn known(text: &str) -> Vec<String> {
+    let error = Scenario::parse("x", text).map(|_| ()).expect_err(text).to_string();
+    let known = error.split_once("known: ").or_else(|| error.split_once("is none of: "));
+    let known = known.unwrap_or_else(|| panic!("{text}: {error}")).1;
+    known.split(", ").map(String::from).collect()
+}
+
+/// The part of the page under a heading.
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let begin = format!("\n## {heading}\n");
+    let after = page.split_once(&begin).unwrap_or_else(|| panic!("no section {heading}")).1;
+    after.split("\n## ").next().unwrap()
+}
+
+#[test]
+fn the_page_names_all_that_can_be_said() {
+    let page = page();
+    let told = |heading: &str, names: Vec<String>| {
+        let section = section(&page, heading);
+        for name in names {
+            assert!(section.contains(&format!("`{name}`")), "{name} is not told of in {heading}");
+        }
+    };
+    told("File", known("nonsense: 1"));
+    let shapes = known("fabric: {nonsense: {}}");
+    assert!(shapes.len() >= 4);
+    for shape in shapes.iter().filter(|shape| *shape != "file") {
+        told("Fabric", known(&format!("fabric: {{{shape}: {{nonsense: 1}}}}")));
+    }
+    told("Fabric", shapes);
+    told("Traffic", known("traffic: {nonsense: 1}"));
+    told("Traffic", known("traffic: {pattern: nonsense}"));
+    told("Way", known("way: {nonsense: 1}"));
+    let entries = known("timeline: [nonsense: {}]");
+    assert_eq!(entries, ENTRIES);
+    for entry in &entries {
+        let keys = known(&format!("timeline: [{entry}: {{nonsense: 1}}]"));
+        assert!(keys.iter().any(|key| key == "at"), "{entry}: {keys:?}");
+        // Its own keys stand in its own row.
+        let row = section(&page, "Timeline")
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{entry}` |")));
+        let row = row.unwrap_or_else(|| panic!("{entry} has no row"));
+        for key in keys.iter().filter(|key| *key != "at") {
+            assert!(row.contains(&format!("`{key}`")), "{entry}: {key} is not in its row");
+        }
+    }
+    told("Timeline", vec!["at".into()]);
+}
+
+#[test]
+fn the_row_of_an_entry_has_no_key_that_it_does_not_have() {
+    let page = page();
+    for entry in ENTRIES {
+        let row = section(&page, "Timeline")
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{entry}` |")))
+            .unwrap();
+        let keys = row.split('|').nth(2).unwrap();
+        let known = known(&format!("timeline: [{entry}: {{nonsense: 1}}]"));
+        for key in keys.split('`').skip(1).step_by(2) {
+            assert!(known.iter().any(|other| other == key), "{entry} has no {key}");
+        }
+    }
+}
+
+#[test]
+fn the_example_of_the_page_is_a_scenario() {
+    let page = page();
+    let examples: Vec<&str> =
+        page.split("```yaml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
+    assert!(!examples.is_empty());
+    for example in examples {
+        let scenario = Scenario::parse("docs/scenarios.md", example).unwrap();
+        let story = scenario.story(&Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!story.told.is_empty());
+    }
+}
+
+#[test]
+fn the_page_tells_the_defaults() {
+    let (said, usual) = ("the_defaults.yml", Scenario::parse("x", "").unwrap());
+    let page = page();
+    let text = page.split_once("```yml\n").unwrap().1.split_once("```").unwrap().0;
+    let said = Scenario::parse(said, text).unwrap().story(&Overrides::default()).unwrap();
+    let usual = usual.story(&Overrides::default()).unwrap();
+    assert_eq!((said.seed, said.way, &said.seats), (usual.seed, usual.way, &usual.seats));
+    assert_eq!((&said.masters, &said.steps), (&usual.masters, &usual.steps));
+    assert_eq!(said.net, usual.net);
+}

@@ -1,0 +1,475 @@
+//! Wrong settings and wrong hosts: one clear line that names the remedy, and an exit code that
+//! means something.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use test_rig as rig;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rig::{Exporter, Ibsim, OpenSm, run_to_exit, topology};
+
+const USAGE: i32 = 2;
+const NO_DEVICE: i32 = 3;
+const NO_LISTENER: i32 = 4;
+
+/// Runs the program without any fabric.
+fn alone(args: &[&str]) -> Output {
+    Command::new(rig::program()).args(args).output().expect("the program under test starts")
+}
+
+fn refused(code: Option<i32>, stderr: &str, expected: i32, says: &[&str]) {
+    assert_eq!(code, Some(expected), "{stderr}");
+    // What the log said on the way is not the last word.
+    let last = stderr.lines().last().unwrap_or_default();
+    for part in says {
+        assert!(last.contains(part), "{part:?} is not in: {last}");
+    }
+    assert!(!stderr.contains("panicked"), "{stderr}");
+}
+
+fn refused_alone(args: &[&str], expected: i32, says: &[&str]) {
+    let output = alone(args);
+    refused(output.status.code(), &String::from_utf8_lossy(&output.stderr), expected, says);
+}
+
+/// A sysfs with one RDMA port of which `attributes` are told.
+fn sysfs(root: &Path, attributes: &[(&str, &str)]) -> String {
+    let mut files = vec![
+        ("infiniband_mad/umad0/ibdev".to_owned(), "mlx5_0"),
+        ("infiniband_mad/umad0/port".to_owned(), "1"),
+    ];
+    files.extend(
+        attributes
+            .iter()
+            .map(|(name, value)| (format!("infiniband/mlx5_0/ports/1/{name}"), *value)),
+    );
+    for (path, text) in files {
+        let path = root.join("class").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("{text}\n")).unwrap();
+    }
+    format!("--path.sysfs={}", root.display())
+}
+
+#[test]
+fn a_host_without_an_rdma_device() {
+    let root = tempfile::tempdir().unwrap();
+    let sysfs = format!("--path.sysfs={}", root.path().display());
+    refused_alone(&["serve", &sysfs], NO_DEVICE, &["no RDMA device", "modprobe ib_umad"]);
+}
+
+#[test]
+fn a_roce_port() {
+    let root = tempfile::tempdir().unwrap();
+    let sysfs = sysfs(root.path(), &[("link_layer", "Ethernet"), ("phys_state", "5: LinkUp")]);
+    refused_alone(
+        &["serve", &sysfs],
+        NO_DEVICE,
+        &["mlx5_0 port 1", "Ethernet (RoCE)", "--fabric.hca"],
+    );
+}
+
+#[test]
+fn a_port_without_a_link() {
+    let root = tempfile::tempdir().unwrap();
+    let sysfs = sysfs(root.path(), &[("link_layer", "InfiniBand"), ("phys_state", "2: Polling")]);
+    refused_alone(
+        &["serve", &sysfs],
+        NO_DEVICE,
+        &["mlx5_0 port 1", "no link", "plug in its cable"],
+    );
+}
+
+#[test]
+fn an_unknown_hca_and_an_unknown_port() {
+    let root = tempfile::tempdir().unwrap();
+    let sysfs = sysfs(root.path(), &[("link_layer", "InfiniBand"), ("phys_state", "5: LinkUp")]);
+    refused_alone(&["serve", &sysfs, "--fabric.hca=mlx5_7"], NO_DEVICE, &["\"mlx5_7\"", "mlx5_0"]);
+    refused_alone(&["serve", &sysfs, "--fabric.port=2"], NO_DEVICE, &["mlx5_0 has no port 2"]);
+}
+
+#[test]
+fn wrong_flags_and_files() {
+    let root = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = root.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let config = file("c.yml", "fabric:\n  interval: 15s\n  intervall: 1s\n");
+    refused_alone(&["serve", "--config.file", &config], USAGE, &["c.yml", "intervall", "3"]);
+    refused_alone(
+        &["serve", "--config.file=/nowhere.yml"],
+        USAGE,
+        &["/nowhere.yml", "No such file"],
+    );
+    refused_alone(&["serve", "--fabric.interval=soon"], USAGE, &[]);
+    refused_alone(&["serve", "--fabric.gmp-window=0"], USAGE, &["--fabric.gmp-window"]);
+    refused_alone(&["dance"], USAGE, &[]);
+}
+
+/// Runs the demo to its end, which it finds by itself only when it is refused; then all that it has
+/// to say is one line.
+fn refused_demo(args: &[&str], expected: i32, says: &[&str]) {
+    let output = alone(&[&["demo"], args].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    refused(output.status.code(), &stderr, expected, says);
+    assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{args:?}");
+}
+
+/// A file for the demo; its directory, and its name.
+fn file(text: &str) -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("input");
+    std::fs::write(&path, text).unwrap();
+    let name = path.display().to_string();
+    (directory, name)
+}
+
+#[test]
+fn a_demo_that_cannot_be_shown() {
+    let free = "--web.listen-address=127.0.0.1:0";
+    let (_a, unknown_key) = file("seed: 1\n\nnonsense: 2\n");
+    let (_b, unknown_place) = file("timeline:\n- unplug: {link: 'leaf-9-9[1]'}\n");
+    let (_c, no_yaml) = file("fabric: {fat-tree: {\n");
+    let (_d, loose_end) = file("Switch 8 \"S\"\n[1] \"nobody\"[1]\n");
+    let (_e, nothing) = file("# nothing\n");
+    let (_h, no_host) = file("Switch 8 \"S\"\n");
+    let (_i, small) = file("fabric: {fat-tree: {hosts: 4}}\n");
+    let (_f, lost_topology) = file("fabric: {file: not-there}\n");
+    for (flags, says) in [
+        (&["--scenario=/nowhere.yml"][..], &["/nowhere.yml", "No such file"][..]),
+        (&["--scenario", &unknown_key], &[&unknown_key, "line 3: nonsense: unknown key; known: "]),
+        (&["--scenario", &unknown_place], &[&unknown_place, "line 2", "leaf-9-9"]),
+        (&["--scenario", &no_yaml], &[&no_yaml, "line "]),
+        (&["--scenario", &lost_topology], &["not-there", "No such file"]),
+        (&["--topology=/nowhere"], &["/nowhere", "No such file"]),
+        (&["--topology", &loose_end], &[&loose_end, "line 2", "S[1]", "\"nobody\""]),
+        (&["--topology", &nothing], &[&nothing]),
+        (&["--topology", &no_host], &[&no_host, "no host"]),
+        (&["--hosts=0"], &["--hosts: the built-in story needs at least 29 hosts"]),
+        (&["--hosts=28", "--speedup=2"], &["--hosts: the built-in story needs at least 29 hosts"]),
+        (&["--hosts=0", "--scenario", &small], &["hosts: 0", "between 1 and"]),
+        (&["--hosts=4000000000"], &["hosts: 4000000000", "between 1 and"]),
+        (&["--hosts=3", "--topology", &loose_end], &["hosts", "topology file"]),
+        (&["--speedup=0"], &["speedup: 0", "between"]),
+        (&["--speedup=-1"], &["speedup: -1", "between"]),
+        (&["--speedup=nan"], &["speedup: NaN", "between"]),
+        (&["--fabric.hca=mlx5_0"], &["--fabric.hca", "seat"]),
+        (&["--fabric.port=1"], &["--fabric.port", "seat"]),
+        (&["--fabric.interval=0s"], &["--fabric.interval"]),
+    ] {
+        refused_demo(&[&[free], flags].concat(), USAGE, says);
+    }
+    let (_g, planes) = file("fabric: {fat-tree: {planes: 2}}\n");
+    let flags = ["--scenario", &planes, "--fabric.capture=/nowhere.pcap", free];
+    refused_demo(&flags, USAGE, &["--fabric.capture", "several planes"]);
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = format!("--web.listen-address={}", taken.local_addr().unwrap());
+    let says = ["cannot listen on 127.0.0.1", "has the port (`ss ", "--web.listen-address"];
+    refused_demo(&[&listen], NO_LISTENER, &says);
+    // 192.0.2.0/24 is nobody's (RFC 5737).
+    let says = ["cannot listen on 192.0.2.1:0: ", "does not have that address (`ip addr` "];
+    refused_demo(&["--web.listen-address=192.0.2.1:0"], NO_LISTENER, &says);
+}
+
+#[test]
+fn a_demo_of_each_kind_serves_until_it_is_told_to_stop() {
+    let (_a, scenario) = file("fabric: {fat-tree: {hosts: 4, radix: 4}}\nseed: 7\n");
+    let picture = {
+        let ibsim = Ibsim::start(&topology::fat_tree_2(8, 10, 4, 3));
+        let _opensm = OpenSm::start(&ibsim);
+        ibsim.tool("ibnetdiscover", &[])
+    };
+    let (_b, picture) = file(&picture);
+    for (flags, hosts) in [
+        (&[][..], 36),
+        (&["--scenario", &scenario], 4),
+        (&["--topology", &picture], 10),
+        (&["--hosts=29"], 29),
+        (&["--speedup=10"], 36),
+    ] {
+        let mut exporter = Exporter::demo(flags);
+        exporter.wait_ready();
+        let metrics = exporter.metrics();
+        let adapters = metrics
+            .all("infiniband_node_info")
+            .filter(|(labels, _)| labels["node_type"] == "ca")
+            .count();
+        assert_eq!(adapters, hosts, "{flags:?}");
+        assert_eq!(metrics.get("infiniband_nodes_failed", &[]), Some(0.0), "{flags:?}");
+        assert_eq!(metrics.get("infiniband_ports_failed", &[]), Some(0.0), "{flags:?}");
+        assert_eq!(exporter.get("/", &[]).status, 200);
+        assert_eq!(exporter.stop().code(), Some(0), "{flags:?}");
+    }
+}
+
+/// Each demo that the README runs, and the Makefile's example, as they stand there.
+#[test]
+fn the_demos_that_are_written_down_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    let (readme, makefile) = (text("README.md"), text("Makefile"));
+    let begin = "$ fabric-exporter demo";
+    let mut lines: Vec<&str> = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix(begin))
+        .map(|flags| flags.split('#').next().unwrap_or_default())
+        .collect();
+    assert!(lines.len() >= 3, "{lines:?}");
+    let example = makefile.split_once("such as DEMO=\"").unwrap().1.split('"').next().unwrap();
+    lines.push(example);
+    let (_picture, picture) =
+        file("Switch 8 \"s\"\n[1] \"a\"[1]\n[2] \"b\"[1]\n\nHca 1 \"a\"\n\nHca 1 \"b\"\n");
+    for line in lines {
+        let place = |word: &str| match word {
+            "my-fabric.topo" => picture.clone(),
+            path if root.join(path).is_file() => root.join(path).display().to_string(),
+            word => word.to_owned(),
+        };
+        let flags: Vec<String> = line.split_whitespace().map(place).collect();
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        // It listens when the story is told and the world is built.
+        let mut exporter = Exporter::demo(&flags);
+        assert_eq!(exporter.get("/", &[]).status, 200, "{line}");
+        // One that has not asked anything yet has nothing to show of how it asks.
+        exporter.wait_ready();
+        assert_eq!(exporter.stop().code(), Some(0), "{line}");
+    }
+}
+
+#[test]
+fn a_demo_whose_introduction_nobody_reads_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let mut child = Command::new(rig::program());
+    child
+        .args(["demo", "--web.listen-address=127.0.0.1:0", "--log.level=info"])
+        .stdout(std::fs::File::options().write(true).open("/dev/full").unwrap())
+        .stderr(rig::child::create(&log));
+    let mut running = rig::child::Running::spawn("fabric-exporter", &mut child);
+    // That comes after the introduction.
+    rig::wait_until(std::time::Duration::from_secs(30), "a discovery", || {
+        let log = rig::child::read_lossy(&log);
+        assert!(!log.contains("panicked"), "{log}");
+        log.contains("discovered").then_some(())
+    });
+    assert_eq!(running.stop().code(), Some(0), "{}", rig::child::read_lossy(&log));
+}
+
+#[test]
+fn a_demo_of_two_planes_is_two_fabrics() {
+    let text = "fabric: {fat-tree: {planes: 2, hosts: 8, radix: 8, down: 4, up: 4}}\n";
+    let (_directory, scenario) = file(text);
+    let mut exporter = Exporter::demo_uncaptured(&["--scenario", &scenario]);
+    exporter.wait_ready();
+    let metrics = exporter.metrics();
+    for fabric in ["default-0", "default-1"] {
+        let is = |name: &str| metrics.get(name, &[("fabric", fabric)]);
+        // Eight adapters, two leaves and a spine, of which each tree has its own.
+        assert_eq!(is("infiniband_nodes_seen"), Some(8.0 + 2.0 + 1.0), "{fabric}");
+        assert_eq!(is("infiniband_nodes_failed"), Some(0.0), "{fabric}");
+    }
+    let guids: Vec<&String> =
+        metrics.all("infiniband_node_info").map(|(labels, _)| &labels["guid"]).collect();
+    let distinct: std::collections::BTreeSet<&&String> = guids.iter().collect();
+    assert_eq!((guids.len(), distinct.len()), (22, 22), "no node is in both");
+    assert_eq!(exporter.stop().code(), Some(0));
+}
+
+#[test]
+fn what_is_wrong_on_a_fabric_that_is_there() {
+    let ibsim = Ibsim::start(&topology::example("net.1"));
+    let root = tempfile::tempdir().unwrap();
+    let names = root.path().join("names");
+    std::fs::write(&names, "0x1 \"one\"\n0x2 \"two\n").unwrap();
+    let names = format!("--fabric.node-name-map={}", names.display());
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = format!("--web.listen-address={}", taken.local_addr().unwrap());
+    for (flag, code, says) in [
+        (names.as_str(), USAGE, &["names", "line 2", "have no end"][..]),
+        ("--fabric.node-name-map=/nowhere", USAGE, &["/nowhere", "No such file"]),
+        ("--fabric.capture=/nowhere/c.pcap", USAGE, &["/nowhere/c.pcap", "No such file"]),
+        ("--fabric.hca=mlx5_0", NO_DEVICE, &["\"mlx5_0\"", "ibsim0"]),
+        ("--fabric.pkey=0x8001", NO_DEVICE, &["ibsim0 port 1", "0x8001", "its table has 0xffff"]),
+        ("--fabric.port=9", NO_DEVICE, &["no port 9"]),
+        (&listen, NO_LISTENER, &["cannot listen on 127.0.0.1", "--web.listen-address"]),
+    ] {
+        let output = run_to_exit(&ibsim, &["serve", flag]);
+        refused(output.status.code(), &output.stderr, code, says);
+    }
+}
+
+#[test]
+fn a_port_that_lost_its_cable_before_the_start() {
+    let ibsim = Ibsim::start(&topology::fat_tree_2(8, 6, 4, 2));
+    ibsim.console("Unlink \"host-1\"");
+    let output = run_to_exit(&ibsim, &["serve"]);
+    refused(output.status.code(), &output.stderr, NO_DEVICE, &["ibsim0 port 1", "no link"]);
+}
+
+#[test]
+fn hostile_names_and_the_sites_own() {
+    let net = topology::fat_tree_2(8, 6, 4, 2).replace("# \"host-3\"", "# \"<b>ho\\st {3}, 'x'\"");
+    let ibsim = Ibsim::start(&net);
+    let opensm = OpenSm::start(&ibsim);
+    let names = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(names.path(), "0x0002c90300000000 \"rack \\ 7\"\n").unwrap();
+    let flag = format!("--fabric.node-name-map={}", names.path().display());
+    let mut exporter = Exporter::start(&ibsim, &[&flag]);
+    exporter.wait_ready();
+    let metrics = exporter.metrics();
+    let nodes: Vec<String> =
+        metrics.all("infiniband_node_info").map(|(labels, _)| labels["node"].clone()).collect();
+    assert!(nodes.contains(&"rack \\ 7".to_owned()), "{nodes:?}");
+    assert!(nodes.contains(&"<b>ho\\st {3}, 'x'".to_owned()), "{nodes:?}");
+    assert!(exporter.stop().success());
+    drop(opensm);
+}
+
+#[test]
+fn unknown_paths_and_hostile_requests() {
+    let ibsim = Ibsim::start(&topology::example("net.1"));
+    let mut exporter = Exporter::start(&ibsim, &["--web.telemetry-path=/numbers"]);
+    exporter.wait_ready();
+    assert_eq!(exporter.get("/metrics", &[]).status, 404);
+    assert_eq!(exporter.get("/numbers", &[]).status, 200);
+    let landing = exporter.get("/", &[]);
+    assert!(landing.text().contains("href=\"/numbers\""));
+    for header in ["Accept", "Accept-Encoding"] {
+        for value in
+            [";;;,,,q=", "application/openmetrics-text;version=\"", "gzip;q=NaN", "*/*;q=1e400"]
+        {
+            assert_eq!(
+                exporter.get("/numbers", &[(header, value)]).status,
+                200,
+                "{header}: {value}"
+            );
+        }
+    }
+    assert!(exporter.stop().success());
+}
+
+/// Asks a demo that has been swept once for each of these; each is to be refused with one line that says
+/// so much.
+fn refusals(cases: &[(&str, u16, &str)]) {
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    for (path, status, says) in cases {
+        let answer = exporter.get(path, &[]);
+        let text = answer.text();
+        assert_eq!(answer.status, *status, "{path}: {text:.300}");
+        assert!(text.contains(says), "{path}: {says:?} is not in: {text}");
+        // A page says it in its own words, and has as many lines as it needs.
+        assert!(text.starts_with("<!DOCTYPE") || text.lines().count() == 1, "{path}: {text}");
+    }
+    assert!(exporter.stop().success());
+}
+
+#[test]
+fn a_wrong_parameter_is_named_with_what_it_takes() {
+    let window = "from=2026-11-21T03:12:00Z&to=2026-11-21T03:13:00Z";
+    let events = format!("/api/v1/history/events?{window}");
+    let asked = |rest: &str| format!("{events}&{rest}");
+    let series = format!("/api/v1/history/series?{window}");
+    refusals(&[
+        ("/api/v1/links?suspect=maybe", 400, "suspect: \"maybe\": must be true or false\n"),
+        ("/api/v1/links?suspect=true&suspect=true", 400, "suspect: is there twice\n"),
+        ("/api/v1/links?fabric=x", 400, "fabric: no fabric is called \"x\"; there are: default\n"),
+        ("/api/v1/links?suspects=true", 400, "\"suspects\": there are: fabric, suspect\n"),
+        ("/api/v1/nodes?kind=hub", 400, "kind: \"hub\": must be one of: switch, ca, router, "),
+        ("/api/v1/nodes?fabric=x", 400, "fabric: no fabric is called \"x\"; there are: default\n"),
+        ("/api/v1/topology?x=1", 400, "unknown parameter \"x\": there are: fabric\n"),
+        ("/api/v1/overview?x=1", 400, "unknown parameter \"x\": there are none\n"),
+        ("/api/v1/search", 400, "q: is missing\n"),
+        ("/api/v1/search?query=x", 400, "unknown parameter \"query\": there are: q\n"),
+        ("/api/v1/history/span?x=1", 400, "unknown parameter \"x\": there are none\n"),
+        ("/api/v1/history/dump?from=noon", 400, "from: \"noon\": must be a time such as 2026-"),
+        (&asked("kind=party"), 400, "kind: \"party\": must be one of: exporter_start, "),
+        (&asked("node=x"), 400, "node: \"x\": must be a GUID such as 0x"),
+        (&asked("port=0x1"), 400, "port: \"0x1\": must be a port such as 0x"),
+        (&asked("knd=flap"), 400, "unknown parameter \"knd\": there are: from, to, kind, "),
+        (&format!("{series}&detail=most"), 400, "detail: \"most\": must be errors or all\n"),
+        ("/links?verdict=worse", 400, "verdict: &quot;worse&quot;: must be one of: "),
+        ("/links?page=0", 400, "page: &quot;0&quot;: must be a number from 1 on."),
+        ("/events?kind=party", 400, "kind: &quot;party&quot;: must be one of: exporter_start, "),
+        ("/events?page=501", 400, "page: &quot;501&quot;: must be a number from 1 to 500."),
+        ("/events?window=2y", 400, "window: &quot;2y&quot;: must be one of: 1h, 6h, 24h, 7d, 30d."),
+    ]);
+}
+
+#[test]
+fn a_scrape_cannot_choose_collectors_and_may_say_anything_else() {
+    let none = "there are no collectors to choose from: each scrape has all metrics\n";
+    refusals(&[
+        ("/metrics?collect[]=nosuch", 400, &format!("collect[]: \"nosuch\": {none}")),
+        ("/metrics?collect%5B%5D=port", 400, &format!("collect[]: \"port\": {none}")),
+        ("/metrics?exclude[]=port", 400, &format!("exclude[]: \"port\": {none}")),
+    ]);
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    assert_eq!(exporter.get("/metrics?module=default&collect=x", &[]).status, 200);
+    assert!(exporter.stop().success());
+}
+
+/// RFC 9112, 3.2.
+#[test]
+fn a_request_has_one_host() {
+    let mut exporter = Exporter::demo(&["--fabric.interval=1s"]);
+    exporter.wait_ready();
+    for (head, status, says) in [
+        ("GET /-/healthy HTTP/1.1\r\nHost: monitor:10315", "200", "healthy\n"),
+        ("GET /-/healthy HTTP/1.0", "200", "healthy\n"),
+        ("GET /-/healthy HTTP/1.1", "400", "the Host header is missing\n"),
+        ("GET /nowhere HTTP/1.1", "400", "the Host header is missing\n"),
+        ("GET /metrics HTTP/1.1\r\nHost: a\r\nHost: b", "400", "the Host header is there twice\n"),
+        ("GET /metrics HTTP/1.1\r\nHost: a/b", "400", "the Host header must be a host, "),
+        // And no refusal is without a word.
+        (
+            "POST /metrics HTTP/1.1\r\nHost: a",
+            "405",
+            "POST is not allowed at /metrics: GET and HEAD are\n",
+        ),
+        ("PUT /api/v1/links HTTP/1.1\r\nHost: a", "405", "PUT is not allowed at /api/v1/links: "),
+        ("POST / HTTP/1.1\r\nHost: a", "405", "POST is not allowed at /: GET and HEAD are\n"),
+    ] {
+        let mut stream = TcpStream::connect(exporter.address()).unwrap();
+        write!(stream, "{head}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (top, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert_eq!(top.split(' ').nth(1), Some(status), "{head:?}: {answer}");
+        assert!(body.starts_with(says) && body.lines().count() == 1, "{head:?}: {answer}");
+        let allow = top.to_lowercase().contains("\r\nallow: get,head");
+        assert_eq!(allow, status == "405", "{head:?}: {answer}");
+    }
+    assert!(exporter.stop().success());
+}
+
+#[test]
+fn an_m_key_file_with_a_mistake_is_refused_with_its_line_and_without_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m_key");
+    std::fs::write(&file, "0x0002c90300000001 0x00000000005ec2e7\n0x5ec2e7\n").unwrap();
+    let config = folder.path().join("config.yml");
+    std::fs::write(&config, format!("fabric: {{m-key-file: {}}}\n", file.display())).unwrap();
+    let output = alone(&["check", &format!("--config.file={}", config.display())]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(USAGE), "{said}");
+    let line = said.lines().find(|line| line.starts_with("error M_Key file")).unwrap_or_default();
+    assert!(line.contains("line 2: a second M_Key"), "{said}");
+    std::fs::write(&file, "0x5ec2e7\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&file, mode).unwrap();
+    let output = alone(&["check", &format!("--config.file={}", config.display())]);
+    let said = [said, String::from_utf8_lossy(&output.stdout).into_owned()].concat();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("warning M_Key file") && said.contains("chmod 0640"), "{said}");
+    assert!(said.contains("m_key: 1 entry"), "{said}");
+    assert!(!said.contains("5ec2e7"), "{said}");
+}

@@ -1,0 +1,181 @@
+//! The documents say what the program does.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+use std::process::Command;
+
+use fabric_exporter::metrics::reference;
+use fabric_history::Kind;
+
+fn document(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_metrics_page_is_made_from_the_tables() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, reference::page()).unwrap();
+    }
+    assert!(
+        document("docs/metrics.md") == reference::page(),
+        "docs/metrics.md is out of date: make docs"
+    );
+}
+
+/// The table of kinds of events stands between two lines that say so.
+#[test]
+fn the_kinds_of_events_are_made_from_the_table() {
+    let rows = Kind::ALL.iter().map(|kind| format!("| `{}` | {} |\n", kind.label(), kind.help()));
+    let table = format!("| kind | what it says |\n|---|---|\n{}", rows.collect::<String>());
+    let page = document("docs/history.md");
+    let [begin, end] = ["<!-- kinds -->\n", "<!-- /kinds -->\n"];
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    let made = format!("{before}{begin}{table}{end}{after}");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/history.md");
+        std::fs::write(path, &made).unwrap();
+    }
+    assert!(document("docs/history.md") == made, "docs/history.md is out of date: make docs");
+}
+
+/// The flags that a verb's help lists, with the defaults that it tells.
+fn flags(verb: &[&str]) -> Vec<(String, String)> {
+    let output = Command::new(test_rig::program())
+        .args(verb)
+        .arg("--help")
+        .env("COLUMNS", "400")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let help = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = help.lines().map(str::trim).collect();
+    lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with("--"))
+        .map(|(index, line)| {
+            let flag = line.split([' ', '=', '[']).next().unwrap().to_owned();
+            let about: String = [line, *lines.get(index + 1).unwrap_or(&"")].join(" ");
+            let default =
+                about.split_once("[default: ").map_or("", |(_, rest)| rest.trim_end_matches(']'));
+            (flag, default.to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn every_flag_is_in_the_configuration_page() {
+    let page = document("docs/configuration.md");
+    let verbs: [(&[&str], usize); 12] = [
+        (&["serve"], 20),
+        (&["links"], 20),
+        (&["check"], 1),
+        (&["demo"], 20),
+        (&["doctor"], 20),
+        (&["history", "events"], 6),
+        (&["history", "link"], 1),
+        (&["history", "port"], 1),
+        (&["history", "diff"], 2),
+        (&["history", "report"], 2),
+        (&["history", "export"], 8),
+        (&["history", "dump"], 4),
+    ];
+    for (verb, least) in verbs {
+        let flags = flags(verb);
+        assert!(flags.len() > least, "{verb:?}: {flags:?}");
+        for (flag, _) in flags {
+            assert!(page.contains(&format!("`{flag}`")), "{flag} is not in docs/configuration.md");
+        }
+    }
+}
+
+#[test]
+fn the_example_config_is_one_and_says_the_defaults() {
+    use fabric_exporter::config::{Settings, options::Options};
+    let page = document("docs/configuration.md");
+    let example = page.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), example).unwrap();
+    let set = Settings::load(Options::default(), Some(file.path())).unwrap();
+    let usual = Settings::load(Options::default(), None).unwrap();
+    assert_eq!(set.listen, usual.listen);
+    let (set, usual) = (&set.fabrics[0], &usual.fabrics[0]);
+    assert_eq!(
+        (set.interval, set.discovery_interval, set.forget_after, set.details, set.fec, set.pace),
+        (
+            usual.interval,
+            usual.discovery_interval,
+            usual.forget_after,
+            usual.details,
+            usual.fec,
+            usual.pace
+        )
+    );
+}
+
+/// Files of the project that a page links to are there.
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let documents = std::fs::read_dir(root.join("docs")).unwrap();
+    let documents = documents.map(|entry| format!("docs/{}", entry.unwrap().file_name().display()));
+    let pages = documents.filter(|name| Path::new(name).extension().is_some_and(|it| it == "md"));
+    let others = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned);
+    for name in pages.chain(others) {
+        let text = document(&name);
+        let folder = root.join(&name).parent().unwrap().to_owned();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap();
+            if !file.is_empty() && !file.contains("://") {
+                assert!(folder.join(file).exists(), "{name} links to {target}");
+            }
+        }
+    }
+}
+
+/// Man pages and completions are made from the flags. What stands there and is not made any more,
+/// such as the page of a verb that is gone, is out of date, too.
+#[test]
+fn man_pages_and_completions_are_made_from_the_flags() {
+    use clap::CommandFactory;
+    use clap_complete::Shell;
+    let made = tempfile::tempdir().unwrap();
+    let [man, completions] = ["man", "completions"].map(|name| made.path().join(name));
+    std::fs::create_dir(&man).unwrap();
+    std::fs::create_dir(&completions).unwrap();
+    let mut command = fabric_exporter::cli::Cli::command();
+    clap_mangen::generate_to(command.clone(), &man).unwrap();
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        clap_complete::generate_to(shell, &mut command, "fabric-exporter", &completions).unwrap();
+    }
+    for folder in ["man", "completions"] {
+        let (made, kept) = (
+            made.path().join(folder),
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(folder),
+        );
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            let _ = std::fs::remove_dir_all(&kept);
+            std::fs::create_dir_all(&kept).unwrap();
+            for (name, text) in files(&made) {
+                std::fs::write(kept.join(name), text).unwrap();
+            }
+        }
+        assert!(files(&made) == files(&kept), "deploy/{folder} is out of date: make docs");
+    }
+}
+
+/// The files of a folder, by name.
+fn files(folder: &Path) -> std::collections::BTreeMap<String, String> {
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    entries
+        .map(|entry| {
+            let entry = entry.unwrap();
+            let text = std::fs::read_to_string(entry.path()).unwrap();
+            (entry.file_name().into_string().unwrap(), text)
+        })
+        .collect()
+}
