@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use fabric_history::clock::Clock;
 use fabric_history::diff::between;
 use fabric_history::export::{ExportFilter, openmetrics};
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::{Port, Window};
 use fabric_history::report::{Report, html, markdown};
 use fabric_history::settings::HistorySettings;
@@ -94,7 +94,12 @@ pub fn run(bytes: &[u8]) {
     if let Ok(reader) = Reader::open(&file) {
         ask(&reader);
         let _ = openmetrics(&reader, &ExportFilter::all(always()), &mut std::io::sink());
-        for tier in [Tier::Rare, Tier::Busy, Tier::First, Tier::All] {
+        for tier in [
+            RecordKind::ErrorDeltas,
+            RecordKind::TrafficDeltas,
+            RecordKind::FirstTotals,
+            RecordKind::AllTotals,
+        ] {
             let _ = reader.frames(tier);
         }
         if flags & 2 != 0 {

@@ -3,7 +3,7 @@
 use fabric_history::settings::HistorySettings;
 use std::sync::Arc;
 
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::{Reader, Recorder};
 
 use crate::{Taped, events, minutes, wall};
@@ -24,16 +24,16 @@ fn what_is_old_is_dropped_each_after_its_own_time() {
     let mut taped = Taped::with(STORY, settings);
     // An exporter that has just begun does not trust its clock for an hour.
     taped.run_to(minutes(50));
-    let (busy, _, _) = Reader::open(&file).unwrap().frames(Tier::Busy).unwrap();
+    let (busy, _, _) = Reader::open(&file).unwrap().frames(RecordKind::TrafficDeltas).unwrap();
     assert!(busy > 190, "{busy} sweeps of fifty minutes");
     // What is too old by then goes a few sweeps at a time.
     taped.run_to(minutes(75));
     let reader = Reader::open(&file).unwrap();
-    let (busy, torn, last) = reader.frames(Tier::Busy).unwrap();
+    let (busy, torn, last) = reader.frames(RecordKind::TrafficDeltas).unwrap();
     assert_eq!(torn, 0);
     assert!(last.unwrap() > wall(minutes(74)));
     assert!((40..=61).contains(&busy), "{busy} sweeps of ten minutes");
-    let (rare, _, _) = reader.frames(Tier::Rare).unwrap();
+    let (rare, _, _) = reader.frames(RecordKind::ErrorDeltas).unwrap();
     assert!((60..=121).contains(&rare), "{rare} sweeps of half an hour");
     assert!(events(&file).iter().all(|event| event.at > wall(minutes(44))));
 }
@@ -53,7 +53,10 @@ fn the_file_stays_within_its_budget_and_traffic_goes_first() {
     // What one sweep adds is dropped after it.
     assert!(largest <= size + (64 << 10), "{largest}");
     let reader = Reader::open(&file).unwrap();
-    let (busy, rare) = (reader.frames(Tier::Busy).unwrap(), reader.frames(Tier::Rare).unwrap());
+    let (busy, rare) = (
+        reader.frames(RecordKind::TrafficDeltas).unwrap(),
+        reader.frames(RecordKind::ErrorDeltas).unwrap(),
+    );
     assert!(busy.0 < rare.0 && busy.0 > 0, "{busy:?} {rare:?}");
     assert!(events(&file).iter().any(|event| event.kind == "link_down"));
     assert_eq!(taped.account.errors(), 0);

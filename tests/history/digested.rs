@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::{Series, Window};
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::Detail;
@@ -65,19 +65,24 @@ fn sum(series: &[Series], end: End, counter: Counter) -> u64 {
 }
 
 /// Holds the sums of all counters that are told against what was counted.
-fn assert_sums(reader: &Reader, before: &Observation, after: &Observation, tiers: &[Tier]) -> u64 {
+fn assert_sums(
+    reader: &Reader,
+    before: &Observation,
+    after: &Observation,
+    tiers: &[RecordKind],
+) -> u64 {
     let (ends, window) = (ends(after), between(before, after));
     let series = reader.series(&ends, Detail::All, window).unwrap();
     let moved = reader.moved(window).unwrap();
     let mut all = 0;
     for end in ends {
-        for counter in Counter::all().filter(|counter| tiers.contains(&Tier::of(*counter))) {
+        for counter in Counter::all().filter(|counter| tiers.contains(&RecordKind::of(*counter))) {
             let totals = total(before, end, counter).zip(total(after, end, counter));
             let Some((from, to)) = totals else { continue };
             let grown = (to - from) * counter.row().scale;
             assert_eq!(sum(&series, end, counter), grown, "{end:?} {counter:?} in {window:?}");
             all += grown;
-            if Tier::of(counter) == Tier::Rare {
+            if RecordKind::of(counter) == RecordKind::ErrorDeltas {
                 let of = moved.iter().filter(|moved| moved.port.end() == end);
                 let of = of.flat_map(|moved| &moved.sums).find(|sum| sum.counter == counter);
                 assert_eq!(of.map_or(0, |sum| sum.by), grown, "{end:?} {counter:?}");
@@ -108,7 +113,12 @@ fn what_is_digested_comes_to_what_was_counted() {
     windows.extend((1..20).map(|nth| (nth * 7919 % 300, 300 + nth * 6133 % 300)));
     for (from, to) in windows {
         let to = to.min(seen.len() - 1);
-        all += assert_sums(&reader, &seen[from], &seen[to], &[Tier::Rare, Tier::Busy]);
+        all += assert_sums(
+            &reader,
+            &seen[from],
+            &seen[to],
+            &[RecordKind::ErrorDeltas, RecordKind::TrafficDeltas],
+        );
     }
     assert!(all > 0);
     let cover = reader.cover(between(&seen[0], &seen[100])).unwrap();
@@ -142,8 +152,8 @@ fn traffic_is_told_hour_by_hour_where_its_sweeps_are_gone_and_never_twice() {
     let from = known.traffic_from.unwrap();
     assert!(from > wall(minutes(125)) && from < wall(minutes(142)), "{from:?}");
     let full = seen.iter().position(|seen| ended(seen) > from + Duration::from_secs(5)).unwrap();
-    assert_sums(&reader, &seen[full], last, &[Tier::Rare, Tier::Busy]);
-    assert_sums(&reader, &seen[0], last, &[Tier::Rare]);
+    assert_sums(&reader, &seen[full], last, &[RecordKind::ErrorDeltas, RecordKind::TrafficDeltas]);
+    assert_sums(&reader, &seen[0], last, &[RecordKind::ErrorDeltas]);
 }
 
 #[test]
@@ -153,7 +163,7 @@ fn a_long_window_is_told_from_hours_and_comes_to_the_same() {
     let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(200));
     let reader = Reader::open(&file).unwrap();
     let last = seen.last().unwrap();
-    assert_sums(&reader, &seen[0], last, &[Tier::Rare, Tier::Busy]);
+    assert_sums(&reader, &seen[0], last, &[RecordKind::ErrorDeltas, RecordKind::TrafficDeltas]);
     let window = between(&seen[0], last);
     let series = reader.series(&ends(last), Detail::All, window).unwrap();
     let most = series.iter().map(|of| of.steps.len()).max().unwrap();
@@ -173,7 +183,12 @@ fn a_long_window_has_nothing_of_what_was_before_it() {
     let last = seen.last().unwrap();
     for from in [100, 200, 238, 239, 240, 241, 260] {
         assert!(between(&seen[from], last).length() > minutes(180));
-        assert_sums(&reader, &seen[from], last, &[Tier::Rare, Tier::Busy]);
+        assert_sums(
+            &reader,
+            &seen[from],
+            last,
+            &[RecordKind::ErrorDeltas, RecordKind::TrafficDeltas],
+        );
     }
 }
 
@@ -223,5 +238,5 @@ fn what_there_is_no_room_for_goes_in_its_order() {
     assert_eq!(rows(&file, "spans"), 3);
     assert_eq!(rows(&file, "digests WHERE tier = 1"), 3);
     let reader = Reader::open(&file).unwrap();
-    assert_sums(&reader, &seen[0], seen.last().unwrap(), &[Tier::Rare]);
+    assert_sums(&reader, &seen[0], seen.last().unwrap(), &[RecordKind::ErrorDeltas]);
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Port;
 use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Reader, Recorder, Source};
@@ -37,7 +37,12 @@ fn read(file: &Path) -> Option<usize> {
     let ports = reader.ports("leaf-0-0").unwrap_or_default();
     let ports: Vec<_> = ports.iter().map(Port::end).collect();
     let _ = reader.series(&ports, Detail::All, always());
-    let tiers = [Tier::Rare, Tier::Busy, Tier::First, Tier::All];
+    let tiers = [
+        RecordKind::ErrorDeltas,
+        RecordKind::TrafficDeltas,
+        RecordKind::FirstTotals,
+        RecordKind::AllTotals,
+    ];
     let torn = tiers.map(|tier| reader.frames(tier).ok().map(|(_, torn, _)| torn));
     torn.into_iter().sum()
 }

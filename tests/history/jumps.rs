@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::{Port, Window};
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::{Detail, Wanted};
@@ -52,7 +52,8 @@ impl Clocks {
 }
 
 fn busy(settings: &HistorySettings) -> usize {
-    let (whole, torn, _) = Reader::open(&settings.file).unwrap().frames(Tier::Busy).unwrap();
+    let (whole, torn, _) =
+        Reader::open(&settings.file).unwrap().frames(RecordKind::TrafficDeltas).unwrap();
     assert_eq!(torn, 0);
     whole
 }
@@ -153,7 +154,7 @@ fn what_was_written_by_a_wrong_clock_goes_in_its_turn() {
     clocks.wall -= YEARS;
     clocks.sweeps(1500);
     let reader = Reader::open(&settings.file).unwrap();
-    let (whole, _, last) = reader.frames(Tier::Busy).unwrap();
+    let (whole, _, last) = reader.frames(RecordKind::TrafficDeltas).unwrap();
     assert!(whole > 10, "{whole}");
     assert!(last.unwrap() < wall(YEARS), "traffic of the future is kept, and that of today is not");
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use fabric_history::Reader;
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 
 use crate::{errors, events};
 use test_rig::{Exporter, wait_until};
@@ -36,7 +36,12 @@ fn a_file_is_whole_whenever_its_exporter_is_killed() {
         drop(exporter);
         let reader = Reader::open(&file).unwrap();
         let (mut whole, mut torn) = (0, 0);
-        for tier in [Tier::Rare, Tier::Busy, Tier::First, Tier::All] {
+        for tier in [
+            RecordKind::ErrorDeltas,
+            RecordKind::TrafficDeltas,
+            RecordKind::FirstTotals,
+            RecordKind::AllTotals,
+        ] {
             let (some, damaged, _) = reader.frames(tier).unwrap();
             (whole, torn) = (whole + some as u64, torn + damaged);
         }
@@ -67,7 +72,7 @@ fn a_file_can_be_read_while_its_exporter_writes() {
     let mut exporter = demo(&file, &[]);
     exporter.wait_ready();
     let frames = || {
-        let (whole, torn, _) = Reader::open(&file).ok()?.frames(Tier::Busy).ok()?;
+        let (whole, torn, _) = Reader::open(&file).ok()?.frames(RecordKind::TrafficDeltas).ok()?;
         assert_eq!(torn, 0);
         Some(whole)
     };

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use fabric_history::Reader;
 use fabric_history::export;
 use fabric_history::export::ExportFilter;
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Window;
 use ib_mad::Counter;
 use serde_json::Value;
@@ -64,7 +64,7 @@ fn an_export_tells_what_was_scraped_meanwhile() {
     let mut text = Vec::new();
     export::openmetrics(&reader, &ExportFilter::all(window), &mut text).unwrap();
     let filled = Prometheus::stored(|to| std::fs::write(to, &text).unwrap());
-    let counters = Counter::all().filter(|it| Tier::of(*it) == Tier::Rare);
+    let counters = Counter::all().filter(|it| RecordKind::of(*it) == RecordKind::ErrorDeltas);
     let counters = counters.map(|it| format!("infiniband_port_{}_total", it.row().metric));
     let states = ["node_up", "port_info", "link_info", "link_up"];
     let states = states.map(|it| format!("infiniband_{it}"));

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::{Port, Step, Window};
 use fabric_history::record::store::Store;
 use fabric_history::settings::HistorySettings;
@@ -183,7 +183,12 @@ pub fn check(steady: &Steady, file: &Path, from: u64, left_out: &[u64]) -> u64 {
     let last = steady.number_of(&store.totals(steady.fabric()).unwrap());
     drop(store);
     let reader = Reader::open(file).unwrap();
-    for tier in [Tier::Rare, Tier::Busy, Tier::First, Tier::All] {
+    for tier in [
+        RecordKind::ErrorDeltas,
+        RecordKind::TrafficDeltas,
+        RecordKind::FirstTotals,
+        RecordKind::AllTotals,
+    ] {
         assert_eq!(reader.frames(tier).unwrap().1, 0, "torn: {tier:?}");
     }
     let linked = steady.sweep(1, 1).snapshot.unwrap();
@@ -197,9 +202,12 @@ pub fn check(steady: &Steady, file: &Path, from: u64, left_out: &[u64]) -> u64 {
         (from.max(1) + 1..=last).filter(|number| !left_out.contains(number)).collect();
     let began = wall(SWEEP * u32::try_from(from.max(1)).unwrap()) + SWEEP / 2;
     let steps = steps(&reader, began, last);
-    for (tier, by, counters) in [(Tier::Busy, BUSY, 2), (Tier::Rare, RARE, 1)] {
+    for (tier, by, counters) in
+        [(RecordKind::TrafficDeltas, BUSY, 2), (RecordKind::ErrorDeltas, RARE, 1)]
+    {
         let mut told: BTreeMap<u64, (usize, u64)> = BTreeMap::new();
-        for (counter, step) in steps.iter().filter(|(counter, _)| Tier::of(*counter) == tier) {
+        for (counter, step) in steps.iter().filter(|(counter, _)| RecordKind::of(*counter) == tier)
+        {
             let number =
                 step.to.duration_since(wall(Duration::ZERO)).unwrap().as_secs() / SWEEP.as_secs();
             let told = told.entry(number).or_default();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Told;
 use fabric_history::source::Detail;
 use fabric_history::{Reader, Source};
@@ -140,7 +140,7 @@ fn each_fault_is_told_with_its_time_and_nothing_else_is() {
     }
     // Every sweep had traffic, and is there.
     let reader = Reader::open(&file).unwrap();
-    let (frames, torn, _) = reader.frames(Tier::Busy).unwrap();
+    let (frames, torn, _) = reader.frames(RecordKind::TrafficDeltas).unwrap();
     assert_eq!((frames as u64, torn), (sweeps - 1, 0), "the first sweep is what others grow from");
     assert_eq!((taped.account.missed(), taped.account.errors()), (0, 0));
 }

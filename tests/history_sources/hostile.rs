@@ -108,7 +108,7 @@ fn bad_source_flags_are_refused() {
 
 #[test]
 fn a_prometheus_is_refused_with_advice() {
-    let nothing = crate::rig::prometheus::Setup {
+    let nothing = test_rig::prometheus::Setup {
         jobs: Vec::new(),
         interval: Duration::from_secs(15),
         lookback: Duration::from_secs(300),
@@ -116,7 +116,7 @@ fn a_prometheus_is_refused_with_advice() {
         alertmanager: None,
         keep: None,
     };
-    let server = crate::rig::prometheus::Prometheus::start(&nothing);
+    let server = test_rig::prometheus::Prometheus::start(&nothing);
     let url = server.url();
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.db");

@@ -1,5 +1,5 @@
 //! MADs through the kernel's umad: between two devices of soft RoCE on one cable, the exporter's own
-//! transport at one and an agent that shares no code with it at the other (`tests/rig/umad_peer`).
+//! transport at one and an agent that shares no code with it at the other (`crates/test-rig/umad_peer`).
 //!
 //! They have each other's GIDs of link-local form, which need no address and no route. IPv4 ones
 //! would not do: the kernel gives an answer to whoever asked only if its GRH has the asker's GID, and

@@ -15,6 +15,8 @@ use ib_mad::counter::{TABLE, link_errors};
 use ib_mad::label;
 use ib_mad::{Counter, Guid, PortNumber};
 
+use super::micros_of;
+
 /// A span of time, with both of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -33,6 +35,11 @@ impl Window {
     /// How long it is.
     pub fn length(&self) -> Duration {
         self.to.duration_since(self.from).unwrap_or_default()
+    }
+
+    /// Its ends in microseconds since 1970.
+    pub(crate) fn micros(&self) -> (i64, i64) {
+        (micros_of(self.from), micros_of(self.to))
     }
 
     /// Whether a moment lies in it.

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use fabric_history::clock::Clock;
-use fabric_history::file::tier::Tier;
+use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::time::millis;
 use fabric_history::model::{Port, Series, Told as Event, Window};
 use fabric_history::source::{Detail, Wanted, until_known};
@@ -158,8 +158,8 @@ impl Timeline {
         writeln!(out, "{}  {}", tame(&port.label()), port.guid)?;
         let mut all: Vec<&Series> =
             self.series.iter().filter(|series| series.port.is(port)).collect();
-        all.sort_by_key(|series| (Tier::of(series.counter) as u8, series.counter));
-        if !all.iter().any(|series| Tier::of(series.counter) == Tier::Rare) {
+        all.sort_by_key(|series| (RecordKind::of(series.counter) as u8, series.counter));
+        if !all.iter().any(|series| RecordKind::of(series.counter) == RecordKind::ErrorDeltas) {
             writeln!(out, "  no errors")?;
         }
         let name = |series: &Series| series.counter.row().metric;
@@ -176,7 +176,7 @@ impl Timeline {
     fn readings(&self) -> Vec<(SystemTime, String, String)> {
         let mut by: BTreeMap<(SystemTime, &Port), Vec<String>> = BTreeMap::new();
         for series in &self.series {
-            if Tier::of(series.counter) != Tier::Rare {
+            if RecordKind::of(series.counter) != RecordKind::ErrorDeltas {
                 continue;
             }
             for step in &series.steps {

@@ -79,9 +79,9 @@ impl ExportFilter {
 
     /// The ports of the file that are exported, by id.
     fn ports_of(&self, reader: &Reader) -> rusqlite::Result<HashMap<u32, Port>> {
-        let places = reader.places("", [])?.into_iter();
-        let places = places.filter(|place| self.has_port(place.port.end()));
-        Ok(places.map(|place| (place.id, place.port)).collect())
+        let ports = reader.sql().all_ports()?.into_iter();
+        let ports = ports.filter(|row| self.has_port(row.port.end()));
+        Ok(ports.map(|row| (row.id, row.port)).collect())
     }
 }
 

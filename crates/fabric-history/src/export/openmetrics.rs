@@ -7,12 +7,12 @@
 use std::io::Write;
 use std::ops::Range;
 
-use crate::file::growth::Swept;
-use crate::file::ledger::Ledger;
 use crate::file::reader::Reader;
-use crate::file::stretch::Stretch;
-use crate::file::tier::part_of;
-use crate::file::timeline::{Led, Timeline};
+use crate::file::record_kind::part_of;
+use crate::file::segment_range::{CounterGrowth, SegmentRange, SweepRange, SweepTimes, totals_at};
+use crate::file::sql::CablePresence;
+use crate::file::timeline::Timeline;
+use crate::file::totals::Ledger;
 use exposition::Format;
 use exposition::family::{Head, push_label};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_head};
@@ -43,10 +43,10 @@ pub struct ExportCounts {
 struct ExportedFabric {
     name: String,
     /// The sweeps with samples.
-    sweeps: Vec<Swept>,
+    sweeps: Vec<SweepTimes>,
     /// The end of a sample's line for each sweep: its time.
     times: Vec<String>,
-    stretch: Stretch,
+    range: SegmentRange,
     timeline: Timeline,
     /// The totals at the end.
     ledger: Ledger,
@@ -99,31 +99,32 @@ pub fn openmetrics(
 
 fn fabrics(reader: &Reader, filter: &ExportFilter) -> rusqlite::Result<Vec<ExportedFabric>> {
     let mut all = Vec::new();
-    for (fabric, name) in reader.fabric_ids()? {
-        let Some(reach) = reader.reach(fabric, filter.window)? else { continue };
-        let mut sweeps = reader.swept(fabric, filter.window)?;
+    let sql = reader.sql();
+    for (fabric, name) in sql.fabrics()? {
+        let Some(all_sweeps) = SweepRange::read(sql, fabric, filter.window)? else { continue };
+        let mut sweeps = SweepTimes::read(sql, fabric, filter.window)?;
         if let Some(step) = filter.step {
             let step = i64::try_from(step.as_micros()).unwrap_or(i64::MAX).max(1);
             sweeps.dedup_by_key(|sweep| sweep.ended / step);
         }
         let Some(first) = sweeps.first() else { continue };
-        let stretch = reader.stretch(fabric, first.began, reach.last, false)?;
-        let timeline = reader.timeline(fabric, &sweeps)?;
-        let ledger = reader.totals_at(fabric, reach.last)?;
-        let time = |sweep: &Swept| {
+        let range = SegmentRange::read(sql, fabric, first.began, all_sweeps.last, false)?;
+        let timeline = Timeline::read(sql, fabric, &sweeps)?;
+        let ledger = totals_at(sql, reader.numbers(), fabric, all_sweeps.last)?;
+        let time = |sweep: &SweepTimes| {
             let millis = sweep.ended / 1_000;
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
         };
         let times = sweeps.iter().map(time).collect();
-        all.push(ExportedFabric { name, sweeps, times, stretch, timeline, ledger });
+        all.push(ExportedFabric { name, sweeps, times, range, timeline, ledger });
     }
     Ok(all)
 }
 
 impl ExportedFabric {
     fn end(&self, port: u32) -> Option<End> {
-        let port = self.timeline.ports.get(&port)?;
-        Some((self.timeline.nodes.get(&port.node)?.guid, port.number))
+        let (node, number) = self.timeline.ports.get(&port)?;
+        Some((self.timeline.nodes.get(node)?.guid, *number))
     }
 
     /// The ids of the exported ports.
@@ -185,19 +186,25 @@ impl ExportedFabric {
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
                 continue;
             };
-            let growth = reader
-                .growth(&self.stretch, row.counter, *first..last + 1, &self.sweeps)
-                .map_err(reader.failed())?;
+            let growth = CounterGrowth::read(
+                reader.sql(),
+                reader.numbers(),
+                &self.range,
+                row.counter,
+                *first..last + 1,
+                &self.sweeps,
+            )
+            .map_err(reader.failed())?;
             for (port, end) in known {
-                let Some(place) = self.timeline.ports.get(&port) else { continue };
+                let Some((node, _)) = self.timeline.ports.get(&port) else { continue };
                 let Some(of) = self.end(port) else { continue };
                 let totals = growth.totals(port, end);
                 let samples = self.sweeps.iter().zip(&self.times).zip(totals);
                 lines.series(
                     &self.port_labels(of),
                     samples.filter_map(|((sweep, time), total)| {
-                        // FEC counters are only read where the sweep before saw a link.
-                        let is_read = self.timeline.is_up(place.node, sweep.began) == Some(true)
+                        // What error correction mends is filter where there was a link before.
+                        let is_read = self.timeline.is_up(*node, sweep.began) == Some(true)
                             && (!of_link || self.timeline.had_link(port, sweep.began));
                         Some((scaled(total.filter(|_| is_read)?, row.scale), time))
                     }),
@@ -214,23 +221,23 @@ impl ExportedFabric {
     ) -> Result<(), ExportError> {
         let timeline = &self.timeline;
         for port in self.ports(filter) {
-            let Some(place) = timeline.ports.get(&port) else { continue };
-            let (Some(node), Some(end)) = (timeline.nodes.get(&place.node), self.end(port)) else {
+            let Some((node_id, _)) = timeline.ports.get(&port) else { continue };
+            let (Some(node), Some(end)) = (timeline.nodes.get(node_id), self.end(port)) else {
                 continue;
             };
             // A switch's port 0 is exposed only if it has counters of its own (enhanced port 0).
-            if place.number == 0 && self.ledger.find(port).is_none() {
+            if end.1 == 0 && self.ledger.find(port).is_none() {
                 continue;
             }
             let mut series: Vec<(InfoLabels<'_>, Vec<usize>)> = Vec::new();
             for (at, sweep) in self.sweeps.iter().enumerate() {
                 let began = sweep.began;
-                if timeline.is_up(place.node, began) != Some(true) {
+                if timeline.is_up(*node_id, began) != Some(true) {
                     continue;
                 }
                 let peer = timeline.cable(port, began).and_then(|cable| {
                     let other = cable.other(port);
-                    let node = timeline.nodes.get(&timeline.ports.get(&other)?.node)?;
+                    let node = timeline.nodes.get(&timeline.ports.get(&other)?.0)?;
                     Some((self.end(other)?, node.name(began)))
                 });
                 let rate = timeline.port(port, began).runs();
@@ -254,8 +261,8 @@ impl ExportedFabric {
     }
 
     /// The exported cables: the port ids of their ends, their ends, and the intervals in which they were present.
-    fn cables(&self, filter: &ExportFilter) -> Vec<([u32; 2], [End; 2], Vec<&Led>)> {
-        let mut cables: Vec<&Led> = self.timeline.cables.iter().collect();
+    fn cables(&self, filter: &ExportFilter) -> Vec<([u32; 2], [End; 2], Vec<&CablePresence>)> {
+        let mut cables: Vec<&CablePresence> = self.timeline.cables.iter().collect();
         cables.sort_by_key(|cable| cable.ends);
         let all = cables.chunk_by(|a, b| a.ends == b.ends).filter_map(|same| {
             let ends = same.first()?.ends;
@@ -280,12 +287,12 @@ impl ExportedFabric {
     ) -> Result<(), ExportError> {
         let timeline = &self.timeline;
         for (ids, ends, there) in self.cables(filter) {
-            let nodes = ids.map(|port| timeline.nodes.get(&timeline.ports.get(&port)?.node));
+            let nodes = ids.map(|port| timeline.nodes.get(&timeline.ports.get(&port)?.0));
             let [Some(low), Some(high)] = nodes else { continue };
             let mut series: Vec<(InfoLabels<'_>, Vec<usize>)> = Vec::new();
             for (at, sweep) in self.sweeps.iter().enumerate() {
                 let began = sweep.began;
-                if there.iter().any(|cable| cable.is_there(began)) {
+                if there.iter().any(|cable| cable.is_present(began)) {
                     let names = [low, high].map(|node| node.name(began));
                     let rate = timeline.port(ids[0], began).runs();
                     add(&mut series, InfoLabels { names, peer: None, rate }, at);
@@ -320,7 +327,7 @@ impl ExportedFabric {
     ) -> Result<(), ExportError> {
         for (ids, ends, there) in self.cables(filter) {
             let samples = self.sweeps.iter().zip(&self.times).filter_map(|(sweep, time)| {
-                there.iter().find(|cable| cable.is_there(sweep.began))?;
+                there.iter().find(|cable| cable.is_present(sweep.began))?;
                 Some((self.timeline.port(ids[0], sweep.began).up()?.into(), time))
             });
             lines.series(&self.link_labels(ends), samples)?;

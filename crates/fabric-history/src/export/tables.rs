@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use crate::file::reader::Reader;
-use crate::file::rows::between;
-use crate::file::tier::Tier;
+use crate::file::record_kind::RecordKind;
+use crate::file::segment_range::{SegmentRange, SweepRange};
+use crate::file::walk::between;
 use crate::model::Told;
 use crate::source::Wanted;
 
@@ -56,18 +57,20 @@ fn write_readings(
     let failed = |error| ExportError::from(reader.failed()(error));
     let ports = filter.ports_of(reader).map_err(failed)?;
     let mut rows = 0;
-    for (fabric, name) in reader.fabric_ids().map_err(failed)? {
-        let Some(reach) = reader.reach(fabric, filter.window).map_err(failed)? else { continue };
-        let before = reach.first.saturating_sub(1);
-        let stretch = reader.stretch(fabric, before, reach.last, false).map_err(failed)?;
-        for tier in [Tier::Rare, Tier::Busy] {
+    let sql = reader.sql();
+    for (fabric, name) in sql.fabrics().map_err(failed)? {
+        let sweeps = SweepRange::read(sql, fabric, filter.window).map_err(failed)?;
+        let Some(SweepRange { first, last }) = sweeps else { continue };
+        let before = first.saturating_sub(1);
+        let range = SegmentRange::read(sql, fabric, before, last, false).map_err(failed)?;
+        for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
             let mut result = Ok(());
-            let walked = reader.walk(&stretch, tier, None, &mut |span, frame, entry| {
+            let visited = range.visit(sql, kind, None, &mut |span, frame, entry| {
                 let (from, to) = between(span, entry);
                 let Some(port) = ports.get(&entry.port).filter(|_| filter.window.has(to)) else {
                     return;
                 };
-                for (counter, by) in reader.values(frame, entry) {
+                for (counter, by) in reader.numbers().values(frame, entry) {
                     if result.is_err() {
                         return;
                     }
@@ -84,7 +87,7 @@ fn write_readings(
                     rows += 1;
                 }
             });
-            walked.map_err(failed)?;
+            visited.map_err(failed)?;
             result?;
         }
     }

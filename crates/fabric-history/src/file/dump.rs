@@ -21,8 +21,10 @@ use crate::{HistoryError, micros_of};
 
 use super::frame::Frame;
 use super::reader::Reader;
-use super::stretch::Reach;
-use super::tier::{Tier, part_of};
+use super::record_kind::{RecordKind, part_of};
+use super::segment_range::{SweepRange, totals_at};
+use super::sql::marks;
+use super::state_at::{NODES, PORTS};
 use super::{free, schema};
 
 /// What stands in the catalog, which is copied whole: names take little room.
@@ -130,7 +132,7 @@ impl Reader {
         let to = Connection::open(empty);
         opened().map_err(unmade(place))?;
         let mut copy = Copy {
-            from: &self.db,
+            from: self.sql().0,
             source: self.path(),
             to: to.and_then(begun).map_err(unwritten(place))?,
             place: place.into(),
@@ -192,21 +194,27 @@ impl Copy<'_> {
         let events = "id, at, fabric, kind, node, port, link, place, text, detail";
         dumped.events = self.rows("events", events, "WHERE at BETWEEN ?1 AND ?2", &between)?;
         let mut reached = Vec::new();
-        for (fabric, _) in reader.fabric_ids().map_err(reader.failed())? {
-            if let Some(reach) = reader.reach(fabric, window).map_err(reader.failed())? {
-                dumped.sweeps += self.fabric(fabric, reach)?;
-                reached.push((fabric, reach));
+        for (fabric, _) in reader.sql().fabrics().map_err(reader.failed())? {
+            let range = SweepRange::read(reader.sql(), fabric, window).map_err(reader.failed())?;
+            if let Some(range) = range {
+                dumped.sweeps += self.fabric(fabric, range)?;
+                reached.push((fabric, range.last));
             }
         }
-        // Totals get numbers after those of all frames that are copied with their own.
-        for (fabric, reach) in reached {
-            self.totals(reader, fabric, reach)?;
+        // Totals get ids after those of all frames that are copied with their own.
+        for (fabric, last) in reached {
+            self.totals(reader, fabric, last)?;
         }
         Ok(dumped)
     }
 
     /// What a fabric counted, and how it was.
-    fn fabric(&self, fabric: i64, Reach { first, last }: Reach) -> Result<usize, HistoryError> {
+    fn fabric(
+        &self,
+        fabric: i64,
+        SweepRange { first, last }: SweepRange,
+    ) -> Result<usize, HistoryError> {
+        use RecordKind::{ErrorDeltas, FirstTotals, TrafficDeltas};
         let of: [Value; 3] = [fabric, first, last].map(Value::from);
         let sweeps = self.rows(
             "sweeps",
@@ -215,14 +223,17 @@ impl Copy<'_> {
             &of,
         )?;
         let frames = "id, fabric, tier, began, ended, data, part";
-        let counted = "WHERE tier IN (0, 1, 2) AND fabric = ?1 AND began BETWEEN ?2 AND ?3";
-        self.rows("frames", frames, counted, &of)?;
-        // How it was with the first sweep is told from the latest whole account before it.
-        for [whole, changes] in [[5, 4], [7, 6]] {
+        let counted = format!(
+            "WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}) AND fabric = ?1
+             AND began BETWEEN ?2 AND ?3"
+        );
+        self.rows("frames", frames, &counted, &of)?;
+        // The states of the first sweep are computed from the latest complete ones before it.
+        for [complete, changes] in [PORTS, NODES] {
             let states = format!(
-                "WHERE tier IN ({whole}, {changes}) AND fabric = ?1 AND began <= ?3
+                "WHERE tier IN ({complete}, {changes}) AND fabric = ?1 AND began <= ?3
                  AND began >= coalesce((SELECT max(began) FROM frames
-                     WHERE tier = {whole} AND fabric = ?1 AND began <= ?2), ?2)"
+                     WHERE tier = {complete} AND fabric = ?1 AND began <= ?2), ?2)"
             );
             self.rows("frames", frames, &states, &of)?;
         }
@@ -243,15 +254,16 @@ impl Copy<'_> {
     }
 
     /// What all counters had come to, after all else, for totals go on from there.
-    fn totals(&self, reader: &Reader, fabric: i64, reach: Reach) -> Result<(), HistoryError> {
-        let ledger = reader.totals_at(fabric, reach.last).map_err(reader.failed())?;
+    fn totals(&self, reader: &Reader, fabric: i64, last: i64) -> Result<(), HistoryError> {
+        let ledger = totals_at(reader.sql(), reader.numbers(), fabric, last);
+        let ledger = ledger.map_err(reader.failed())?;
         let mut parts: Vec<Frame> = Vec::new();
         for (port, totals) in ledger.of(fabric) {
             let part = part_of(port) as usize;
             if parts.len() <= part {
                 parts.resize_with(part + 1, Frame::default);
             }
-            let values = reader.numbers.in_order();
+            let values = reader.numbers().in_order();
             let values = values.filter_map(|(number, it)| Some((number, totals.get(it)?)));
             if let Some(frame) = parts.get_mut(part) {
                 frame.push(port, Duration::ZERO, values);
@@ -263,7 +275,7 @@ impl Copy<'_> {
                 doing: "pack what is in it",
                 error,
             })?;
-            let values = params![fabric, Tier::All as u8, part as u32, reach.last, packed];
+            let values = params![fabric, RecordKind::AllTotals, part as u32, last, packed];
             self.to
                 .execute(
                     "INSERT INTO frames (id, fabric, tier, part, began, ended, data)
@@ -286,7 +298,7 @@ impl Copy<'_> {
         let select = format!("SELECT {columns} FROM {table} {which}");
         let mut read = self.from.prepare(&select).map_err(self.unread())?;
         let count = read.column_count();
-        let marks = super::reader::marks(count, "?");
+        let marks = marks(count, "?");
         let insert = format!("INSERT INTO {table} ({columns}) VALUES ({marks})");
         let mut write = self.to.prepare_cached(&insert).map_err(self.unwritten())?;
         // Not all that is asked for needs all of the values.

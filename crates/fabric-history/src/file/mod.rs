@@ -1,24 +1,24 @@
 //! The file as a file: whose it is, who may write it, and what becomes of it when it is damaged.
 
-mod counted;
-mod cover;
+pub(crate) mod counter_ids;
+mod coverage;
 pub mod digest;
 pub mod dump;
 pub mod frame;
-pub(crate) mod growth;
-pub(crate) mod ledger;
-pub(crate) mod numbers;
 pub mod packed;
 pub mod reader;
-pub(crate) mod rows;
+pub mod record_kind;
 pub(crate) mod schema;
+pub(crate) mod segment_range;
+mod series;
+pub(crate) mod sql;
 pub(crate) mod state;
-pub(crate) mod stretch;
-mod then;
-pub mod tier;
+mod state_at;
 pub(crate) mod timeline;
+pub(crate) mod totals;
+pub(crate) mod validate;
 mod varint;
-pub(crate) mod whole;
+pub(crate) mod walk;
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -74,8 +74,8 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
 
 /// An error if what is at a path, or at that of its lock, cannot be a file of ours.
 pub fn ensure_place(path: &Path) -> Result<(), HistoryError> {
-    whole::ensure_regular(path)?;
-    whole::ensure_regular(&lock_path(path))
+    validate::ensure_regular(path)?;
+    validate::ensure_regular(&lock_path(path))
 }
 
 /// A lock of its own: SQLite's come and go with each transaction.
@@ -83,7 +83,7 @@ pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> 
     use rustix::fs::{FlockOperation, flock};
     let failed =
         |error| HistoryError::Io { path: path.into(), doing: "make the lock beside it", error };
-    whole::ensure_regular(lock_path)?;
+    validate::ensure_regular(lock_path)?;
     let lock = File::options().create(true).truncate(false).write(true).open(lock_path);
     let lock = lock.map_err(failed)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -115,7 +115,7 @@ pub(crate) fn ensure_ours(
     header: &[u8],
     lock_path: &Path,
 ) -> Result<(), HistoryError> {
-    if whole::is_history(header) || is_marked(lock_path) {
+    if validate::is_history(header) || is_marked(lock_path) {
         Ok(())
     } else {
         Err(HistoryError::Foreign { path: path.into() })
@@ -173,7 +173,7 @@ pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
 /// Gives all that belongs to a file names of its own, or to nothing of it; returns the file's.
 fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, HistoryError> {
     let failed = |error| HistoryError::Io { path: path.into(), doing: "set it aside", error };
-    let count = whole::aside(path).map_err(failed)?;
+    let count = validate::aside(path).map_err(failed)?;
     if count >= MOST_ASIDE {
         return Err(HistoryError::Crowded { path: path.into(), what: what(), count });
     }

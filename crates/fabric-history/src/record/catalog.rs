@@ -12,7 +12,7 @@ use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
 use crate::event::About;
-use crate::file::numbers::{Numbers, guid_bits, numbers};
+use crate::file::counter_ids::{Numbers, guid_bits, numbers};
 use crate::{MOST_PORTS, OutOfNumbers};
 
 use super::course::PresenceIntervals;

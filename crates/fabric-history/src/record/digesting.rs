@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 
 use crate::file::digest::{Digest, Span};
 use crate::file::frame::{Entry, Frame};
-use crate::file::tier::{Tier, part_of};
+use crate::file::record_kind::{RecordKind, part_of};
 
 use super::grown::pack_error;
 use super::retention::LAST_TOTALS;
@@ -99,7 +99,7 @@ fn digest(db: &Connection, fabric: i64, sweeps: &[DueSweep]) -> rusqlite::Result
         .insert(params![fabric, base, began, ended, traffic_began, count, last.id])?;
     let mut insert =
         db.prepare_cached("INSERT INTO digests (span, tier, part, data) VALUES (?1, ?2, ?3, ?4)")?;
-    for (tier, parts) in [(Tier::Rare, errors), (Tier::Busy, traffic)] {
+    for (tier, parts) in [(RecordKind::ErrorDeltas, errors), (RecordKind::TrafficDeltas, traffic)] {
         for (part, digest) in parts {
             let packed = digest.pack(base).map_err(pack_error)?;
             insert.execute(params![span, tier as u8, part, packed])?;
@@ -116,7 +116,7 @@ fn digest_errors(
 ) -> rusqlite::Result<BTreeMap<u32, Digest>> {
     let mut parts: BTreeMap<u32, Digest> = BTreeMap::new();
     let mut read = Vec::new();
-    for_each_frame(db, fabric, Tier::Rare, sweeps, |id, span, frame| {
+    for_each_frame(db, fabric, RecordKind::ErrorDeltas, sweeps, |id, span, frame| {
         read.push(id);
         for entry in frame.entries() {
             let digest = parts.entry(part_of(entry.port)).or_default();
@@ -140,7 +140,7 @@ fn digest_traffic(
     let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
     let mut sums = TrafficSums::default();
     let mut first: Option<Span> = None;
-    for_each_frame(db, fabric, Tier::Busy, sweeps, |_, span, frame| {
+    for_each_frame(db, fabric, RecordKind::TrafficDeltas, sweeps, |_, span, frame| {
         // Sweeps whose traffic was dropped for its size are not part of the sum.
         first.get_or_insert(span);
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
@@ -204,7 +204,7 @@ fn slot<T: Clone + Default>(values: &mut Vec<T>, index: usize) -> &mut T {
 fn for_each_frame(
     db: &Connection,
     fabric: i64,
-    tier: Tier,
+    tier: RecordKind,
     sweeps: &[DueSweep],
     mut visit: impl FnMut(i64, Span, &Frame),
 ) -> rusqlite::Result<()> {

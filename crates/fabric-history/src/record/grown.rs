@@ -3,10 +3,10 @@
 use rusqlite::{Transaction, params};
 
 use crate::OutOfNumbers;
+use crate::file::counter_ids::Numbers;
 use crate::file::frame::Frame;
-use crate::file::ledger::Ledger;
-use crate::file::numbers::Numbers;
-use crate::file::tier::{Tier, part_of};
+use crate::file::record_kind::{RecordKind, part_of};
+use crate::file::totals::Ledger;
 use ib_fabric::Snapshot;
 use ib_mad::Counter;
 
@@ -62,7 +62,9 @@ impl CounterDeltas {
                 };
                 let (values, value) = match totals.get(counter) {
                     Some(last) if last == total => continue,
-                    Some(last) if last < total && Tier::of(counter) == Tier::Rare => {
+                    Some(last)
+                        if last < total && RecordKind::of(counter) == RecordKind::ErrorDeltas =>
+                    {
                         (&mut errors, total - last)
                     }
                     Some(last) if last < total => (&mut traffic, total - last),
@@ -98,7 +100,7 @@ impl CounterDeltas {
         let mut parts = self.first.iter_mut();
         if let Some(full) = parts.find(|frame| frame.entries().len() >= MAX_FIRST_PORTS) {
             let part = full.entries().first().map(|entry| part_of(entry.port));
-            self.is_first_written |= insert_frame(db, sweep, Tier::First, part, full)?;
+            self.is_first_written |= insert_frame(db, sweep, RecordKind::FirstTotals, part, full)?;
             *full = Frame::default();
         }
         Ok(())
@@ -106,10 +108,12 @@ impl CounterDeltas {
 
     /// Writes what is not written yet; returns how many kinds of frames the sweep has.
     pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> rusqlite::Result<u64> {
-        let mut written = u64::from(insert_frame(db, sweep, Tier::Rare, None, &self.errors)?);
-        for (tier, parts, mut any) in
-            [(Tier::First, &self.first, self.is_first_written), (Tier::Busy, &self.traffic, false)]
-        {
+        let mut written =
+            u64::from(insert_frame(db, sweep, RecordKind::ErrorDeltas, None, &self.errors)?);
+        for (tier, parts, mut any) in [
+            (RecordKind::FirstTotals, &self.first, self.is_first_written),
+            (RecordKind::TrafficDeltas, &self.traffic, false),
+        ] {
             for (part, frame) in (0..).zip(parts) {
                 any |= insert_frame(db, sweep, tier, Some(part), frame)?;
             }
@@ -123,7 +127,7 @@ impl CounterDeltas {
 pub fn insert_frame(
     db: &Transaction<'_>,
     SweepKey { fabric, began, ended }: SweepKey,
-    tier: Tier,
+    tier: RecordKind,
     part: Option<u32>,
     frame: &Frame,
 ) -> rusqlite::Result<bool> {

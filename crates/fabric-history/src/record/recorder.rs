@@ -16,8 +16,8 @@ use tokio::sync::watch;
 
 use crate::HistoryError;
 use crate::event::{About, Event, Kind};
-use crate::file::whole;
-use crate::file::whole::Header;
+use crate::file::validate;
+use crate::file::validate::Header;
 use crate::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Board, Observation, Recording};
@@ -334,7 +334,7 @@ impl Recorder {
             return;
         }
         self.counted = Some(Instant::now());
-        if let Ok(count) = whole::aside(&self.settings.file) {
+        if let Ok(count) = validate::aside(&self.settings.file) {
             self.metrics.count_set_aside(count as u64);
         }
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rusqlite::Transaction;
 
 use crate::file::frame::Frame;
+use crate::file::record_kind::RecordKind;
 use crate::file::state::State;
-use crate::file::tier::Tier;
 use ib_fabric::Snapshot;
 use ib_health::Findings;
 
@@ -62,8 +62,11 @@ impl StateDeltas {
         for (index, &node) in snapshot.fabric.node_indexes().zip(&ids.present_nodes) {
             push_change(&mut self.nodes, node, State::of_node(snapshot.is_up(index)), &mut nodes);
         }
-        let [port_tier, node_tier] =
-            if is_all { [Tier::AllPorts, Tier::AllNodes] } else { [Tier::Ports, Tier::Nodes] };
+        let [port_tier, node_tier] = if is_all {
+            [RecordKind::PortStates, RecordKind::NodeStates]
+        } else {
+            [RecordKind::PortChanges, RecordKind::NodeChanges]
+        };
         insert_frame(db, sweep, port_tier, None, &ports)?;
         insert_frame(db, sweep, node_tier, None, &nodes)?;
         Ok(())

@@ -11,14 +11,14 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::event::Event;
+use crate::file::counter_ids::Numbers;
 use crate::file::frame::Frame;
-use crate::file::ledger;
-use crate::file::ledger::Ledger;
-use crate::file::numbers::Numbers;
-use crate::file::tier::{Tier, part_of};
-use crate::file::whole::Header;
+use crate::file::record_kind::{RecordKind, part_of};
+use crate::file::totals;
+use crate::file::totals::Ledger;
+use crate::file::validate::Header;
 use crate::file::{
-    BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, whole,
+    BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, validate,
 };
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
@@ -119,7 +119,7 @@ impl Store {
         is_cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
-        let Some(what) = whole::fault(path, is_cancelled)? else { return Ok(None) };
+        let Some(what) = validate::fault(path, is_cancelled)? else { return Ok(None) };
         let error = HistoryError::Damaged { path: path.into(), what };
         set_aside(path, &error)?;
         Ok(Some(error))
@@ -144,20 +144,20 @@ impl Store {
             doing: "hold its lock",
             error,
         })?;
-        whole::ensure_format(path, header)?;
+        validate::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
         set_checkpoint_on_close(&db, false).map_err(failed)?;
         // Before anything is changed: the file may be another program's.
-        whole::ensure_usable(&db, path)?;
+        validate::ensure_usable(&db, path)?;
         prepare(&mut db).map_err(failed)?;
         schema::create(&mut db).map_err(failed)?;
-        if !whole::is_history(header) {
+        if !validate::is_history(header) {
             // Everything else identifies it as a history: only these bytes are damaged.
             db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
         }
         let catalog = Catalog::read(&db).map_err(failed)?;
-        let ledger = ledger::latest(&db, catalog.counters()).map_err(failed)?;
+        let ledger = totals::latest(&db, catalog.counters()).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
         let latest = latest(&db).map_err(failed)?;
         set_checkpoint_on_close(&db, true).map_err(failed)?;
@@ -314,14 +314,14 @@ fn write_totals(
     let (mut frame, mut part, mut any) = (Frame::default(), 0, false);
     for (port, totals) in ledger.of(sweep.fabric) {
         if part_of(port) != part {
-            any |= insert_frame(db, sweep, Tier::All, Some(part), &frame)?;
+            any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), &frame)?;
             (frame, part) = (Frame::default(), part_of(port));
         }
         let values = counters.in_order();
         let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
         frame.push(port, Duration::ZERO, values);
     }
-    any |= insert_frame(db, sweep, Tier::All, Some(part), &frame)?;
+    any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), &frame)?;
     if any || is_stale {
         db.execute(
             "DELETE FROM frames WHERE tier = 3 AND fabric = ?1 AND id <= ?2",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::event::{About, Kind};
-use crate::file::tier::Tier;
+use crate::file::record_kind::RecordKind;
 use ib_fabric::PortIndex;
 use ib_health::congestion::GRACE;
 use ib_health::evidence;
@@ -139,7 +139,9 @@ impl EventDetector {
 /// fabric: these saturate sooner or later, and nothing can be done about it.
 fn saturated(counting: &Counting) -> u64 {
     Counter::all()
-        .filter(|counter| Tier::of(*counter) == Tier::Rare && !counter.is_benign())
+        .filter(|counter| {
+            RecordKind::of(*counter) == RecordKind::ErrorDeltas && !counter.is_benign()
+        })
         .filter(|counter| counting.was_saturated(*counter))
         .fold(0, |mask, counter| mask | 1 << counter as usize)
 }

@@ -1,14 +1,14 @@
-//! What each port's totals came to when they were last recorded: what the next sweep is told against,
-//! and what totals go on from when the exporter is started again.
+//! The totals of each port when they were last recorded: the next sweep is compared with them, and they
+//! go on from there when the exporter is started again.
 
 use rusqlite::Connection;
 
 use ib_mad::Counter;
 use ib_mad::counter::COUNT;
 
+use super::counter_ids::Numbers;
 use super::frame::Frame;
-use super::numbers::Numbers;
-use super::tier::Tier;
+use super::sql::Sql;
 
 /// The latest totals of a port.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl Totals {
         (self.known >> counter as usize & 1 == 1).then(|| self.values[counter as usize])
     }
 
-    /// Takes down a counter's total.
+    /// Sets a counter's total.
     pub fn set(&mut self, counter: Counter, total: u64) {
         self.values[counter as usize] = total;
         self.known |= 1 << counter as usize;
@@ -124,24 +124,13 @@ impl Ledger {
 
 /// The latest totals, as the file has them.
 pub fn latest(db: &Connection, numbers: &Numbers) -> rusqlite::Result<Ledger> {
-    let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
-    let mut statement = db.prepare(
-        "SELECT fabric, tier, data FROM frames AS it WHERE tier <= 3 AND id >= coalesce(
-             (SELECT min(id) FROM frames WHERE tier = 3 AND fabric = it.fabric), 0)
-         ORDER BY id",
-    )?;
+    let sql = Sql(db);
+    let last = sql.last_port()?;
     let mut ledger = Ledger::default();
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let (fabric, tier): (i64, u8) = (row.get(0)?, row.get(1)?);
-        match Frame::unpack(row.get_ref(2)?.as_blob()?) {
-            Ok(frame) => {
-                let absolute = tier >= Tier::First as u8;
-                ledger.replay(fabric, &frame, absolute, numbers, last);
-            }
-            // What it had is missed by the sums in the file alone: ports still show what they counted.
-            Err(error) => tracing::warn!(%error, "a sweep of the history is passed over"),
-        }
-    }
+    sql.frames_of_totals(&mut |fabric, is_absolute, data| match Frame::unpack(data) {
+        Ok(frame) => ledger.replay(fabric, &frame, is_absolute, numbers, last),
+        // What it had is missing in the sums of the file alone: ports still show what they counted.
+        Err(error) => tracing::warn!(%error, "a sweep of the history is passed over"),
+    })?;
     Ok(ledger)
 }

@@ -1,10 +1,13 @@
-//! How the file numbers things.
+//! The numbers that a file has for counters.
 
 use rusqlite::Connection;
 
 use crate::{MOST_COUNTERS, OutOfNumbers};
-use ib_mad::counter::{COUNT, TABLE};
+use ib_mad::counter::{COUNT, TABLE, scaled};
 use ib_mad::{Counter, Guid};
+
+use super::frame::{Entry, Frame};
+use super::sql::Sql;
 
 // A frame says by one bit a counter which values it has.
 const _: () = assert!(COUNT <= MOST_COUNTERS as usize && MOST_COUNTERS as u32 == u64::BITS);
@@ -40,6 +43,18 @@ impl Numbers {
         self.theirs[counter as usize]
     }
 
+    /// The values of an entry in the counters' units; what a later version counts is passed over.
+    pub fn values<'a>(
+        &'a self,
+        frame: &'a Frame,
+        entry: &Entry,
+    ) -> impl Iterator<Item = (Counter, u64)> + use<'a> {
+        frame.values(entry).filter_map(|(number, by)| {
+            let counter = self.counter(number)?;
+            Some((counter, scaled(by, counter.row().scale)))
+        })
+    }
+
     /// The counters of an entry, as frames want them: the lowest number first.
     pub fn in_order(&self) -> impl Iterator<Item = (u8, Counter)> + '_ {
         (0..MOST_COUNTERS).filter_map(|number| Some((number, self.counter(number)?)))
@@ -49,12 +64,8 @@ impl Numbers {
 /// The counters' numbers, as far as the file has any; an error if one of ours has a number that no frame
 /// has room for.
 pub(crate) fn numbers(db: &Connection) -> rusqlite::Result<Numbers> {
-    let mut statement = db.prepare("SELECT id, name FROM counters")?;
-    let rows =
-        statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
     let mut given = Vec::new();
-    for row in rows {
-        let (number, name) = row?;
+    for (number, name) in Sql(db).counters()? {
         let Some(counter) = of_name(&name) else { continue };
         let fits = u8::try_from(number).ok().filter(|number| *number < MOST_COUNTERS);
         given.push((counter, fits.ok_or_else(|| OutOfNumbers::Counters(number).in_sql())?));

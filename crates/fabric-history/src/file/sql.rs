@@ -1,0 +1,660 @@
+//! The SQL of the reading side: one function a statement, with typed parameters and rows.
+//!
+//! Times are microseconds since 1970. `fabric`, `port` and `node` are ids of rows, not what people call them.
+
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+
+use rusqlite::types::{FromSql, Value};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
+
+use crate::model::{Port, Told};
+use crate::page::Cursor;
+use crate::source::Wanted;
+use crate::{micros_of, time_of};
+use ib_fabric::topology::{End, LinkId};
+use ib_mad::{Guid, PortNumber};
+
+use super::counter_ids::guid_bits;
+use super::record_kind::RecordKind;
+
+/// A history that is read by SQL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sql<'a>(pub &'a Connection);
+
+/// Sweeps that are digested together.
+#[derive(Clone, Debug)]
+pub(crate) struct Hour {
+    pub id: i64,
+    pub fabric: i64,
+    /// When its first sweep was begun, and its last.
+    pub sweeps: RangeInclusive<i64>,
+    pub ended: i64,
+    /// When the first sweep with traffic was begun.
+    pub traffic: Option<i64>,
+    /// How many sweeps.
+    pub count: usize,
+    /// The id of its last sweep.
+    pub last: i64,
+}
+
+impl Hour {
+    /// Whether a sweep is one of it. One that was written later is not, though the clock was set back
+    /// into this hour.
+    pub fn has(&self, frame: &FrameRow<'_>) -> bool {
+        self.fabric == frame.fabric
+            && self.sweeps.contains(&frame.began)
+            && frame.sweep.is_none_or(|sweep| sweep <= self.last)
+    }
+}
+
+/// A row of frames.
+#[derive(Debug)]
+pub(crate) struct FrameRow<'a> {
+    pub fabric: i64,
+    pub began: i64,
+    pub ended: i64,
+    /// When the sweep before was begun, if there was one.
+    pub since: Option<i64>,
+    /// The id of the sweep.
+    pub sweep: Option<i64>,
+    /// The packed frame.
+    pub data: &'a [u8],
+}
+
+/// A port and its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PortRow {
+    pub id: u32,
+    pub port: Port,
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeRow {
+    pub id: u32,
+    pub guid: Guid,
+    /// `switch`, `ca` or `router`.
+    pub kind: String,
+}
+
+/// A cable by the ids of its ports, and when it was there.
+#[derive(Clone, Copy, Debug)]
+pub struct CablePresence {
+    /// The lower end first.
+    pub ends: [u32; 2],
+    pub(super) since: i64,
+    pub(super) until: i64,
+}
+
+/// A cable with what its ends are; their nodes have no names yet.
+#[derive(Clone, Debug)]
+pub(crate) struct CableRow {
+    pub fabric: i64,
+    pub ports: [u32; 2],
+    pub nodes: [i64; 2],
+    pub ends: [Port; 2],
+    pub until: Option<i64>,
+}
+
+/// The order of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    EarliestFirst,
+    LatestFirst,
+}
+
+/// By a CROSS JOIN SQLite goes through the events in the order of their index and joins the rest to each
+/// (sqlite.org/optoverview.html, 9.1): a page does not sort all that is behind it.
+const EVENTS: &str = "
+    SELECT at, fabrics.name, events.kind, nodes.guid, ports.number, place, text, detail,
+        low_node.guid, low.number, high_node.guid, high.number, events.id
+    FROM events CROSS JOIN fabrics ON fabrics.id = events.fabric
+    LEFT JOIN nodes ON nodes.id = events.node
+    LEFT JOIN ports ON ports.id = events.port
+    LEFT JOIN links ON links.id = events.link
+    LEFT JOIN ports AS low ON low.id = links.low LEFT JOIN nodes AS low_node ON low_node.id = low.node
+    LEFT JOIN ports AS high ON high.id = links.high LEFT JOIN nodes AS high_node ON high_node.id = high.node
+    WHERE at BETWEEN ? AND ?";
+
+const PORTS: &str = "
+    SELECT ports.id, fabrics.name, guid, number, coalesce(
+        (SELECT name FROM names WHERE names.node = nodes.id ORDER BY since DESC LIMIT 1), '')
+    FROM ports JOIN nodes ON nodes.id = ports.node JOIN fabrics ON fabrics.id = nodes.fabric";
+
+const CABLES: &str = "
+    SELECT fabrics.id, fabrics.name, cables.until, low.id, low_node.id, low_node.guid, low.number,
+        high.id, high_node.id, high_node.guid, high.number
+    FROM cables JOIN links ON links.id = link
+    JOIN ports AS low ON low.id = links.low JOIN nodes AS low_node ON low_node.id = low.node
+    JOIN ports AS high ON high.id = links.high JOIN nodes AS high_node ON high_node.id = high.node
+    JOIN fabrics ON fabrics.id = low_node.fabric";
+
+type Result<T> = rusqlite::Result<T>;
+
+impl Sql<'_> {
+    /// The first column of the first row; none of no row, and of NULL.
+    fn value<T: FromSql>(self, sql: &str, params: impl Params) -> Result<Option<T>> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        Ok(statement.query_row(params, |row| row.get::<_, Option<T>>(0)).optional()?.flatten())
+    }
+
+    fn rows<T>(
+        self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.0.prepare_cached(sql)?.query_map(params, read)?.collect()
+    }
+
+    /// How many sweeps there are, and how many events.
+    pub fn counts(self) -> Result<(usize, usize)> {
+        let count = |sql| self.value::<u32>(sql, []).map(|count| count.unwrap_or(0) as usize);
+        Ok((count("SELECT count(*) FROM sweeps")?, count("SELECT count(*) FROM events")?))
+    }
+
+    /// The fabrics' ids and names, by name.
+    pub fn fabrics(self) -> Result<Vec<(i64, String)>> {
+        let sql = "SELECT id, name FROM fabrics ORDER BY name";
+        self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    // Sweeps.
+
+    /// When the first sweep was begun and the last one ended, by the order of writing: a clock that was
+    /// wrong for a while does not matter.
+    pub fn first_and_last(self) -> Result<[Option<i64>; 2]> {
+        Ok([
+            self.value("SELECT began FROM sweeps ORDER BY rowid LIMIT 1", [])?,
+            self.value("SELECT ended FROM sweeps ORDER BY rowid DESC LIMIT 1", [])?,
+        ])
+    }
+
+    /// When the latest sweep until a moment was begun.
+    pub fn latest_sweep(self, fabric: i64, at: i64) -> Result<Option<i64>> {
+        let sql = "SELECT max(began) FROM sweeps WHERE fabric = ?1 AND began <= ?2";
+        self.value(sql, [fabric, at])
+    }
+
+    /// When the earliest sweep from a moment on was begun.
+    pub fn earliest_sweep(self, fabric: i64, from: i64) -> Result<Option<i64>> {
+        let sql = "SELECT min(began) FROM sweeps WHERE fabric = ?1 AND began >= ?2";
+        self.value(sql, [fabric, from])
+    }
+
+    /// When the sweep before another was begun; the other itself if there was none.
+    pub fn sweep_before(self, fabric: i64, began: i64) -> Result<i64> {
+        let sql = "SELECT since FROM sweeps WHERE fabric = ?1 AND began = ?2";
+        Ok(self.value(sql, [fabric, began])?.unwrap_or(began))
+    }
+
+    /// When each sweep in a time was begun, the earliest first, with when the one before was.
+    pub fn sweeps(
+        self,
+        fabric: i64,
+        began: RangeInclusive<i64>,
+    ) -> Result<Vec<(i64, Option<i64>)>> {
+        let sql = "SELECT began, since FROM sweeps
+                   WHERE fabric = ?1 AND began BETWEEN ?2 AND ?3 ORDER BY began";
+        let (from, to) = began.into_inner();
+        self.rows(sql, [fabric, from, to], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// The same of the latest ones until a moment, the latest first.
+    pub fn sweeps_until(self, fabric: i64, at: i64, most: u32) -> Result<Vec<(i64, Option<i64>)>> {
+        let sql = "SELECT began, since FROM sweeps WHERE fabric = ?1 AND began <= ?2
+                   ORDER BY began DESC LIMIT ?3";
+        self.rows(sql, params![fabric, at, most], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// When each sweep that ended in a time was begun, and ended.
+    pub fn sweeps_ended(self, fabric: i64, ended: RangeInclusive<i64>) -> Result<Vec<(i64, i64)>> {
+        let sql = "SELECT began, ended FROM sweeps
+                   WHERE fabric = ?1 AND ended BETWEEN ?2 AND ?3 ORDER BY began";
+        let (from, to) = ended.into_inner();
+        self.rows(sql, [fabric, from, to], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// Whether there is a sweep before a moment that is in no hour.
+    pub fn has_undigested_sweep_before(self, fabric: i64, began: i64) -> Result<bool> {
+        let sql = "SELECT 1 FROM sweeps WHERE fabric = ?1 AND began < ?2
+                   AND rowid > (SELECT coalesce(max(last), 0) FROM spans WHERE fabric = ?1) LIMIT 1";
+        self.0.prepare_cached(sql)?.exists([fabric, began])
+    }
+
+    // Hours, and their digests.
+
+    /// The hours that touch a time, the earliest first.
+    pub fn hours(self, (from, to): (i64, i64)) -> Result<Vec<Hour>> {
+        let sql = "SELECT id, fabric, first, began, ended, traffic, sweeps, last FROM spans
+                   WHERE ended >= ?1 AND first <= ?2 ORDER BY id";
+        self.rows(sql, [from, to], |row| {
+            Ok(Hour {
+                id: row.get(0)?,
+                fabric: row.get(1)?,
+                sweeps: row.get(2)?..=row.get(3)?,
+                ended: row.get(4)?,
+                traffic: row.get(5)?,
+                count: row.get::<_, u32>(6)? as usize,
+                last: row.get(7)?,
+            })
+        })
+    }
+
+    /// When the first sweep and the last one of the hours around a moment were begun.
+    pub fn hour_around(self, fabric: i64, at: i64) -> Result<Option<(i64, i64)>> {
+        let sql = "SELECT min(first), max(began) FROM spans
+                   WHERE fabric = ?1 AND ?2 BETWEEN first AND began";
+        let mut statement = self.0.prepare_cached(sql)?;
+        statement.query_row([fabric, at], |row| {
+            Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
+        })
+    }
+
+    /// Whether an hour has any digest of a kind.
+    pub fn has_digest(self, kind: RecordKind, hour: i64) -> Result<bool> {
+        let sql = "SELECT 1 FROM digests WHERE tier = ?1 AND span = ?2 LIMIT 1";
+        self.0.prepare_cached(sql)?.exists(params![kind, hour])
+    }
+
+    /// The packed digests of some hours, with the hours' ids, the earliest first: of one part, or of all.
+    pub fn digests(
+        self,
+        kind: RecordKind,
+        hours: RangeInclusive<i64>,
+        part: Option<u32>,
+        see: &mut dyn FnMut(i64, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let sql = match part {
+            Some(_) => {
+                "SELECT span, data FROM digests
+                 WHERE tier = ?1 AND part = ?4 AND span BETWEEN ?2 AND ?3 ORDER BY span"
+            }
+            None => {
+                "SELECT span, data FROM digests
+                 WHERE tier = ?1 AND ?4 IS NULL AND span BETWEEN ?2 AND ?3 ORDER BY span"
+            }
+        };
+        let mut statement = self.0.prepare_cached(sql)?;
+        let mut rows = statement.query(params![kind, hours.start(), hours.end(), part])?;
+        while let Some(row) = rows.next()? {
+            see(row.get(0)?, row.get_ref(1)?.as_blob()?)?;
+        }
+        Ok(())
+    }
+
+    // Frames.
+
+    /// The frames of the sweeps that were begun in a time, the earliest first: of one fabric or, of a
+    /// part and of kinds without parts, of all; of one part, or of all.
+    pub fn frames(
+        self,
+        kind: RecordKind,
+        fabric: Option<i64>,
+        part: Option<u32>,
+        began: RangeInclusive<i64>,
+        see: &mut dyn FnMut(FrameRow<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let part = part.filter(|_| kind.is_in_parts());
+        // Each is the search of one index: to look for a fabric in the rows of a part is to read them all.
+        let (which, key) = match (part, fabric) {
+            (None, Some(fabric)) => ("fabric = ?2", Some(fabric)),
+            (part, _) => ("part IS ?2", part.map(i64::from)),
+        };
+        let mut statement = self.0.prepare_cached(&format!(
+            "SELECT fabric, began, ended, data, (SELECT since FROM sweeps
+                 WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began),
+                 (SELECT rowid FROM sweeps
+                 WHERE sweeps.fabric = frames.fabric AND sweeps.began = frames.began)
+             FROM frames WHERE tier = ?1 AND {which} AND began BETWEEN ?3 AND ?4 ORDER BY began"
+        ))?;
+        let mut rows = statement.query(params![kind, key, began.start(), began.end()])?;
+        while let Some(row) = rows.next()? {
+            let of = row.get(0)?;
+            if fabric.is_some_and(|fabric| fabric != of) {
+                continue;
+            }
+            see(FrameRow {
+                fabric: of,
+                began: row.get(1)?,
+                ended: row.get(2)?,
+                data: row.get_ref(3)?.as_blob()?,
+                since: row.get(4)?,
+                sweep: row.get(5)?,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is a frame of a kind of a sweep.
+    pub fn has_frame(self, kind: RecordKind, fabric: i64, began: i64) -> Result<bool> {
+        let sql = "SELECT 1 FROM frames WHERE tier = ?1 AND fabric = ?2 AND began = ?3 LIMIT 1";
+        self.0.prepare_cached(sql)?.exists(params![kind, fabric, began])
+    }
+
+    /// When the earliest sweep was begun of which there is a frame of a kind.
+    pub fn first_frame(self, kind: RecordKind, fabric: i64) -> Result<Option<i64>> {
+        let sql = "SELECT min(began) FROM frames WHERE tier = ?1 AND fabric = ?2";
+        self.value(sql, params![kind, fabric])
+    }
+
+    /// When the latest sweep until a moment was begun of which there is a frame of a kind.
+    pub fn latest_frame(self, kind: RecordKind, fabric: i64, at: i64) -> Result<Option<i64>> {
+        let sql = "SELECT max(began) FROM frames WHERE tier = ?1 AND fabric = ?2 AND began <= ?3";
+        self.value(sql, params![kind, fabric, at])
+    }
+
+    /// The packed states of the sweeps that were begun in a time, with their kind, the earliest first: the
+    /// complete ones of a sweep come before its changes.
+    pub fn states(
+        self,
+        [complete, changes]: [RecordKind; 2],
+        fabric: i64,
+        began: RangeInclusive<i64>,
+        see: &mut dyn FnMut(bool, i64, &[u8]),
+    ) -> Result<()> {
+        let sql = "SELECT tier = ?1, began, data FROM frames WHERE tier IN (?1, ?2) AND fabric = ?3
+                   AND began BETWEEN ?4 AND ?5 ORDER BY began, tier = ?1 DESC";
+        let mut statement = self.0.prepare_cached(sql)?;
+        let mut rows =
+            statement.query(params![complete, changes, fabric, began.start(), began.end()])?;
+        while let Some(row) = rows.next()? {
+            see(row.get(0)?, row.get(1)?, row.get_ref(2)?.as_blob()?);
+        }
+        Ok(())
+    }
+
+    /// The packed frames from which the latest totals are computed, in the order of writing, with their
+    /// fabric, and whether they have totals and not growth: from the last time on that all were written.
+    pub fn frames_of_totals(self, see: &mut dyn FnMut(i64, bool, &[u8])) -> Result<()> {
+        use RecordKind::{AllTotals, ErrorDeltas, FirstTotals, TrafficDeltas};
+        let mut statement = self.0.prepare(&format!(
+            "SELECT fabric, tier IN ({FirstTotals}, {AllTotals}), data FROM frames AS it
+             WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}, {AllTotals})
+             AND id >= coalesce(
+                 (SELECT min(id) FROM frames WHERE tier = {AllTotals} AND fabric = it.fabric), 0)
+             ORDER BY id"
+        ))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            see(row.get(0)?, row.get(1)?, row.get_ref(2)?.as_blob()?);
+        }
+        Ok(())
+    }
+
+    // The catalog.
+
+    /// The counters' numbers and names.
+    pub fn counters(self) -> Result<Vec<(i64, String)>> {
+        self.rows("SELECT id, name FROM counters", [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// The highest id of a port.
+    pub fn last_port(self) -> Result<u32> {
+        Ok(self.value("SELECT max(id) FROM ports", [])?.unwrap_or(0))
+    }
+
+    /// The ports that are meant by a node's name or GUID, and by a number on it.
+    pub fn ports_called(
+        self,
+        name: &str,
+        guid: Option<Guid>,
+        number: Option<PortNumber>,
+    ) -> Result<Vec<PortRow>> {
+        // A name that several nodes share means all of them: each has GUID digits behind it.
+        let of_node = " WHERE ports.node IN (SELECT node FROM names WHERE name = ?1
+                OR name > ?1 || '#' AND name < ?1 || '$' AND length(name) - length(?1) BETWEEN 7 AND 17
+                AND substr(name, length(?1) + 2) NOT GLOB '*[^0-9a-f]*'
+            UNION SELECT id FROM nodes WHERE guid = ?2) AND ports.number = coalesce(?3, ports.number)";
+        let guid = guid.map(guid_bits);
+        self.ports(of_node, [Value::from(name.to_owned()), guid.into(), number.into()])
+    }
+
+    /// Some ports, as far as the file has them.
+    pub fn ports_at(self, ends: &[End]) -> Result<Vec<PortRow>> {
+        let which = format!(" WHERE (guid, number) IN (VALUES {})", marks(ends.len(), "(?, ?)"));
+        let of = |(guid, number): &End| [Value::from(guid_bits(*guid)), Value::from(*number)];
+        if ends.is_empty() { Ok(Vec::new()) } else { self.ports(&which, ends.iter().flat_map(of)) }
+    }
+
+    /// The ports with these ids.
+    pub fn ports_by_id(self, ids: impl IntoIterator<Item = u32>) -> Result<Vec<PortRow>> {
+        let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
+        let mut ports = Vec::new();
+        // A statement has a length that it may have; that of so many ids is a tenth of it.
+        for ids in ids.chunks(10_000) {
+            ports.extend(self.ports(&format!(" WHERE ports.id IN ({})", ids.join(",")), [])?);
+        }
+        Ok(ports)
+    }
+
+    /// All ports.
+    pub fn all_ports(self) -> Result<Vec<PortRow>> {
+        self.ports("", [])
+    }
+
+    fn ports(self, which: &str, values: impl IntoIterator<Item = Value>) -> Result<Vec<PortRow>> {
+        let mut statement = self.0.prepare(&format!("{PORTS}{which} ORDER BY guid, number"))?;
+        let read = |row: &Row<'_>| {
+            let mut port = port(row, 1, 2)?;
+            port.node = row.get(4)?;
+            Ok(PortRow { id: row.get(0)?, port })
+        };
+        statement.query_map(params_from_iter(values), read)?.collect()
+    }
+
+    /// The ids of a fabric's ports, with their nodes' and their numbers on them.
+    pub fn port_ids(self, fabric: i64) -> Result<Vec<(u32, u32, PortNumber)>> {
+        let sql = "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node
+                   WHERE fabric = ?1";
+        self.rows(sql, [fabric], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    }
+
+    /// The nodes of a fabric.
+    pub fn nodes(self, fabric: i64) -> Result<Vec<NodeRow>> {
+        self.rows("SELECT id, guid, kind FROM nodes WHERE fabric = ?1", [fabric], |row| {
+            let guid = guid(row, 1)?.unwrap_or_default();
+            Ok(NodeRow { id: row.get(0)?, guid, kind: row.get(2)? })
+        })
+    }
+
+    /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest
+    /// first.
+    pub fn names(self, fabric: i64) -> Result<Vec<(i64, i64, String)>> {
+        let sql = "SELECT node, since, name FROM names JOIN nodes ON nodes.id = node
+                   WHERE fabric = ?1 ORDER BY node, since";
+        self.rows(sql, [fabric], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    }
+
+    /// From when to when nodes of a fabric were there that were there in a time.
+    pub fn presences(self, fabric: i64, (from, to): (i64, i64)) -> Result<Vec<(u32, i64, i64)>> {
+        let sql =
+            "SELECT node, since, coalesce(until, ?4) FROM presences JOIN nodes ON nodes.id = node
+                   WHERE fabric = ?1 AND since <= ?3 AND (until IS NULL OR until > ?2)";
+        self.rows(sql, [fabric, from, to, i64::MAX], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+    }
+
+    /// The cables of all fabrics that were there in a time.
+    pub fn cable_presences(self, (from, to): (i64, i64)) -> Result<Vec<CablePresence>> {
+        let sql =
+            "SELECT low, high, since, coalesce(until, ?3) FROM cables JOIN links ON links.id = link
+                   WHERE since <= ?2 AND (until IS NULL OR until > ?1)";
+        self.rows(sql, [from, to, i64::MAX], |row| {
+            let ends = [row.get(0)?, row.get(1)?];
+            Ok(CablePresence { ends, since: row.get(2)?, until: row.get(3)? })
+        })
+    }
+
+    /// The cables of some ports that were there in a time, the earliest first.
+    pub fn cables_at(self, ports: &[u32], (from, to): (i64, i64)) -> Result<Vec<CableRow>> {
+        let which = marks(ports.len(), "?");
+        let sql = format!(
+            "{CABLES} WHERE link IN (SELECT id FROM links WHERE low IN ({which})
+                 UNION SELECT id FROM links WHERE high IN ({which}))
+             AND since <= ? AND (until IS NULL OR until > ?) ORDER BY since, cables.id"
+        );
+        let values = ports.iter().chain(ports).map(|port| Value::from(*port));
+        let values = values.chain([Value::from(to), Value::from(from)]);
+        self.0.prepare(&sql)?.query_map(params_from_iter(values), cable)?.collect()
+    }
+
+    /// The cables of a fabric that were there in a sweep.
+    pub fn cables_in(self, fabric: i64, began: i64) -> Result<Vec<CableRow>> {
+        let sql = format!(
+            "{CABLES} WHERE low_node.fabric = ?1 AND since <= ?2 AND (until IS NULL OR until > ?2)"
+        );
+        self.rows(&sql, [fabric, began], cable)
+    }
+
+    // Events.
+
+    /// The events that are wanted after another one, with their places, until it is told to end.
+    pub fn events(
+        self,
+        wanted: &Wanted,
+        order: Order,
+        after: Option<Cursor>,
+        see: &mut dyn FnMut(Cursor, Told) -> bool,
+    ) -> Result<()> {
+        let (sql, values) = select_events(wanted, order, after);
+        let mut statement = self.0.prepare(&sql)?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        while let Some(row) = rows.next()? {
+            if !see(Cursor { at: row.get(0)?, id: row.get(12)? }, event(row)?) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn select_events(wanted: &Wanted, order: Order, after: Option<Cursor>) -> (String, Vec<Value>) {
+    let mut sql = EVENTS.to_owned();
+    let [mut from, mut to] = [wanted.window.from, wanted.window.to].map(micros_of);
+    // The index is searched from the other event on: a late page costs no more than an early one.
+    match (after, order) {
+        (None, _) => {}
+        (Some(Cursor { at, .. }), Order::EarliestFirst) => from = from.max(at),
+        (Some(Cursor { at, .. }), Order::LatestFirst) => to = to.min(at),
+    }
+    let mut values: Vec<Value> = vec![from.into(), to.into()];
+    if let Some(Cursor { at, id }) = after {
+        let beyond = if order == Order::EarliestFirst { '>' } else { '<' };
+        // Writing to a string cannot fail.
+        let _ = write!(sql, " AND (at {beyond} ? OR events.id {beyond} ?)");
+        values.extend([at, id].map(Value::from));
+    }
+    if !wanted.kinds.is_empty() {
+        let _ = write!(sql, " AND events.kind IN ({})", marks(wanted.kinds.len(), "?"));
+        values.extend(wanted.kinds.iter().map(|kind| Value::from(kind.label().to_owned())));
+    }
+    if !wanted.nodes.is_empty() {
+        let nodes = marks(wanted.nodes.len(), "?");
+        let _ = write!(
+            sql,
+            " AND (nodes.guid IN ({nodes}) OR low_node.guid IN ({nodes}) OR high_node.guid IN ({nodes}))"
+        );
+        let guids = (0..3).flat_map(|_| &wanted.nodes);
+        values.extend(guids.map(|guid| Value::from(guid_bits(*guid))));
+    }
+    if !wanted.ports.is_empty() {
+        let ports = marks(wanted.ports.len(), "(?, ?)");
+        let nodes = marks(wanted.ports.len(), "?");
+        // What happens to a node happens to its ports.
+        let _ = write!(
+            sql,
+            " AND ((nodes.guid, ports.number) IN (VALUES {ports})
+              OR (low_node.guid, low.number) IN (VALUES {ports})
+              OR (high_node.guid, high.number) IN (VALUES {ports})
+              OR events.port IS NULL AND nodes.guid IN ({nodes}))"
+        );
+        for (guid, number) in (0..3).flat_map(|_| &wanted.ports) {
+            values.extend([Value::from(guid_bits(*guid)), Value::from(*number)]);
+        }
+        values.extend(wanted.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
+    }
+    sql += match order {
+        Order::EarliestFirst => " ORDER BY at, events.id",
+        Order::LatestFirst => " ORDER BY at DESC, events.id DESC",
+    };
+    (sql, values)
+}
+
+/// So many marks for values.
+pub(super) fn marks(count: usize, mark: &str) -> String {
+    vec![mark; count].join(", ")
+}
+
+fn guid(row: &Row<'_>, column: usize) -> Result<Option<Guid>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(|bits| Guid(bits.cast_unsigned())))
+}
+
+/// A port whose GUID and number are in columns one after the other; its node has no name.
+fn port(row: &Row<'_>, fabric: usize, column: usize) -> Result<Port> {
+    let guid = guid(row, column)?.unwrap_or_default();
+    Ok(Port { fabric: row.get(fabric)?, guid, port: row.get(column + 1)?, node: String::new() })
+}
+
+fn cable(row: &Row<'_>) -> Result<CableRow> {
+    Ok(CableRow {
+        fabric: row.get(0)?,
+        until: row.get(2)?,
+        ports: [row.get(3)?, row.get(7)?],
+        nodes: [row.get(4)?, row.get(8)?],
+        ends: [port(row, 1, 5)?, port(row, 1, 9)?],
+    })
+}
+
+fn event(row: &Row<'_>) -> Result<Told> {
+    let end = |column: usize| -> Result<_> {
+        Ok(guid(row, column)?.zip(row.get::<_, Option<PortNumber>>(column + 1)?))
+    };
+    let detail: Option<String> = row.get(7)?;
+    Ok(Told {
+        at: time_of(row.get(0)?),
+        fabric: row.get(1)?,
+        kind: row.get(2)?,
+        node: guid(row, 3)?,
+        port: row.get(4)?,
+        link: end(8)?.zip(end(10)?).map(|(low, high)| LinkId(low, high)),
+        place: row.get(5)?,
+        text: row.get(6)?,
+        detail: detail.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use crate::file::schema;
+    use crate::model::Window;
+
+    /// A page that had to sort what is behind it would hold all of it.
+    #[test]
+    fn events_are_found_in_their_order() {
+        let mut db = Connection::open_in_memory().unwrap();
+        schema::create(&mut db).unwrap();
+        let window = Window { from: time_of(0), to: time_of(1 << 50) };
+        let all = Wanted::all(window);
+        let after = Some(Cursor { at: 5, id: 7 });
+        for wanted in [
+            Wanted { kinds: vec![Kind::Flap, Kind::LinkUp], ..all.clone() },
+            Wanted { nodes: vec![Guid(1), Guid(2)], ..all.clone() },
+            Wanted { ports: vec![(Guid(1), 2)], ..all.clone() },
+            all,
+        ] {
+            for order in [Order::EarliestFirst, Order::LatestFirst] {
+                let (sql, values) = select_events(&wanted, order, after);
+                let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+                let steps = plan.query_map(params_from_iter(values), |row| row.get(3)).unwrap();
+                let steps: Vec<String> = steps.map(Result::unwrap).collect();
+                assert!(steps[0].contains("events USING INDEX events_by_time"), "{steps:#?}");
+                assert!(!steps.iter().any(|step| step.contains("TEMP")), "{steps:#?}");
+            }
+        }
+    }
+}

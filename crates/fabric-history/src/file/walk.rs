@@ -1,0 +1,133 @@
+//! Walks through readings: what counters grew by from one sweep to the next, in the digests of hours and
+//! in the frames of sweeps.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, SystemTime};
+
+use crate::time_of;
+
+use super::digest::{Digest, Span};
+use super::frame::{Entry, Frame};
+use super::record_kind::{RecordKind, part_of};
+use super::sql::{Hour, Sql};
+
+/// Is given each reading: the sweep, and the frame that has the entry's values.
+pub(crate) type See<'a> = dyn FnMut(Span, &Frame, &Entry) + 'a;
+
+/// When a port was read before, and when it was: to the millisecond, as JSON has it.
+pub(crate) fn between(span: Span, entry: &Entry) -> (SystemTime, SystemTime) {
+    let after = Duration::from_millis(entry.after.into());
+    let read = |micros: i64| time_of(micros - micros.rem_euclid(1000)) + after;
+    (read(span.since), read(span.began))
+}
+
+/// Some ports, by the parts that they are in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PortSet {
+    parts: BTreeMap<u32, Vec<u32>>,
+}
+
+impl FromIterator<u32> for PortSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(ports: I) -> Self {
+        let mut parts: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for port in ports {
+            parts.entry(part_of(port)).or_default().push(port);
+        }
+        parts.values_mut().for_each(|ports| ports.sort_unstable());
+        PortSet { parts }
+    }
+}
+
+impl PortSet {
+    fn has(&self, port: u32) -> bool {
+        self.parts.get(&part_of(port)).is_some_and(|ports| ports.binary_search(&port).is_ok())
+    }
+}
+
+/// Which readings are visited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Walk<'a> {
+    pub kind: RecordKind,
+    /// Of one fabric; of some ports, and of kinds without parts, also of all.
+    pub fabric: Option<i64>,
+    /// Of these ports, or of all.
+    pub ports: Option<&'a PortSet>,
+    /// When the sweeps were begun whose frames are visited,
+    pub began: (i64, i64),
+    /// and when they ended at the earliest.
+    pub ended: i64,
+}
+
+impl Walk<'_> {
+    /// Visits the digests of some hours, and the frames of all sweeps that are in none of them. What is
+    /// damaged is passed over: an hour whose digests cannot be read is visited by its frames, if they are
+    /// still there.
+    pub fn visit(&self, sql: Sql<'_>, hours: &[Hour], see: &mut See<'_>) -> rusqlite::Result<()> {
+        let parts: Vec<Option<u32>> = match self.ports {
+            None => vec![None],
+            Some(ports) => ports.parts.keys().copied().map(Some).collect(),
+        };
+        let mut digested = Vec::new();
+        for part in parts {
+            self.visit_digests(sql, hours, part, &mut digested, see)?;
+            if self.kind.is_in_parts() {
+                self.visit_frames(sql, part, &std::mem::take(&mut digested), see)?;
+            }
+        }
+        if self.kind.is_in_parts() { Ok(()) } else { self.visit_frames(sql, None, &digested, see) }
+    }
+
+    /// Visits the digests of some hours; adds the hours that had any that can be read.
+    fn visit_digests<'h>(
+        &self,
+        sql: Sql<'_>,
+        hours: &'h [Hour],
+        part: Option<u32>,
+        digested: &mut Vec<&'h Hour>,
+        see: &mut See<'_>,
+    ) -> rusqlite::Result<()> {
+        let (Some(first), Some(last)) = (hours.first(), hours.last()) else { return Ok(()) };
+        let by_id: HashMap<i64, &Hour> = hours.iter().map(|hour| (hour.id, hour)).collect();
+        sql.digests(self.kind, first.id..=last.id, part, &mut |id, data| {
+            let Some(hour) = by_id.get(&id) else { return Ok(()) };
+            let Ok(digest) = Digest::unpack(data, *hour.sweeps.start()) else { return Ok(()) };
+            if digested.last().is_none_or(|last| last.id != id) {
+                digested.push(hour);
+            }
+            let mut see = |port| {
+                for (span, entry) in digest.readings(port) {
+                    see(span, digest.frame(), entry);
+                }
+            };
+            match (self.ports, part) {
+                (Some(ports), Some(part)) => {
+                    ports.parts.get(&part).into_iter().flatten().for_each(|port| see(Some(*port)));
+                }
+                _ => see(None),
+            }
+            Ok(())
+        })
+    }
+
+    fn visit_frames(
+        &self,
+        sql: Sql<'_>,
+        part: Option<u32>,
+        digested: &[&Hour],
+        see: &mut See<'_>,
+    ) -> rusqlite::Result<()> {
+        let is_wanted = |port: u32| self.ports.is_none_or(|ports| ports.has(port));
+        let began = self.began.0..=self.began.1;
+        sql.frames(self.kind, self.fabric, part, began, &mut |row| {
+            if row.ended < self.ended || digested.iter().any(|hour| hour.has(&row)) {
+                return Ok(());
+            }
+            let Ok(frame) = Frame::unpack_of(row.data, is_wanted) else { return Ok(()) };
+            let span = Span { since: row.since.unwrap_or(row.began), began: row.began };
+            for entry in frame.entries() {
+                see(span, &frame, entry);
+            }
+            Ok(())
+        })
+    }
+}
