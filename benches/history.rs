@@ -19,13 +19,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::report::{Report, html};
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Reader, Recorder, Source};
-use fabric_observation::{Observation, Recording};
+use fabric_observation::{Observation, RecorderMetrics};
 use ib_fabric::Snapshot;
 use ib_mad::counter::Kind;
 use ib_mad::{Counter, Moment};
@@ -137,7 +137,7 @@ struct Costs {
 
 fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
     let mut costs = Costs::default();
-    let account = Arc::new(Recording::default());
+    let account = Arc::new(RecorderMetrics::default());
     let before = HEAP.current_usage();
     HEAP.reset_peak_usage();
     let mut recorder = Recorder::new(settings.clone(), Arc::clone(&account));
@@ -150,7 +150,7 @@ fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
         let snapshot = seen.snapshot.as_ref().unwrap();
         let now = snapshot.anchor.wall_of(snapshot.ended);
         let busy = cpu();
-        let wall = took(|| recorder.take(seen, now)).1;
+        let wall = took(|| recorder.record(seen, now)).1;
         if sweep == 0 {
             costs.first = wall;
             continue;
@@ -218,7 +218,7 @@ fn beside(settings: &HistorySettings) -> [f64; 2] {
         pin(1);
         let mut recorder = Recorder::new(settings, Arc::default());
         for seen in taken {
-            recorder.take(&seen, SystemTime::now());
+            recorder.record(&seen, SystemTime::now());
         }
     });
     let mut times = [Vec::new(), Vec::new()];
@@ -311,7 +311,7 @@ fn main() {
     link(&reader, before(3600), "a link over an hour, each sweep's traffic", "");
     report(&reader, before(3600));
     drop(reader);
-    let (ports, seconds) = took(|| Recorder::new(settings, Arc::default()).memory("default").len());
+    let (ports, seconds) = took(|| Recorder::new(settings, Arc::default()).totals("default").len());
     row(&format!("the totals of {ports} ports, at a start"), &ms(seconds), "");
 }
 
@@ -345,9 +345,9 @@ fn report(reader: &Reader, window: Window) {
     let all = events_took + moved_took + then_took + cover_took + series_took;
     let (page, whole) = took(|| {
         let tell = |at: SystemTime| humantime::format_rfc3339_seconds(at).to_string();
-        let report = Report::of(reader, window, window.to, &tell).unwrap();
+        let report = Report::compute(reader, window, window.to, &tell).unwrap();
         assert_eq!(report.suspects.len() + report.more_suspects, SUSPECTS);
-        html::write(&report, &Clock::now())
+        html::write(&report, &LocalClock::now())
     });
     let what = format!("an hour's report: {SUSPECTS} suspects, {} kB of HTML", page.len() / 1000);
     row(&what, &ms(whole), "under 3 s");

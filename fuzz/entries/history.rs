@@ -6,16 +6,16 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use fabric_history::clock::Clock;
-use fabric_history::diff::between;
+use fabric_history::diff::diff_links;
 use fabric_history::export::{ExportFilter, openmetrics};
 use fabric_history::file::record_kind::RecordKind;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::report::{Report, html, markdown};
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::{Detail, Wanted};
 use fabric_history::{Reader, Recorder, Source};
-use fabric_observation::Recording;
+use fabric_observation::RecorderMetrics;
 use ib_mad::Counter;
 
 use super::fabric::watch;
@@ -52,7 +52,7 @@ pub fn recorded() -> &'static [u8] {
             }
             let now = snapshot.anchor.wall_of(snapshot.ended);
             seen.tally.sweeps += 1;
-            recorder.take(&seen, now);
+            recorder.record(&seen, now);
         }
         drop(recorder);
         let (sweeps, events) = Reader::open(&file).unwrap().counts().unwrap();
@@ -63,13 +63,13 @@ pub fn recorded() -> &'static [u8] {
 
 fn recorder(file: &Path) -> Recorder {
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(file.into()) };
-    Recorder::new(settings, Arc::<Recording>::default())
+    Recorder::new(settings, Arc::<RecorderMetrics>::default())
 }
 
 fn record(file: &Path) {
     let mut recorder = recorder(file);
-    let _ = recorder.memory("default");
-    recorder.end(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_001_000));
+    let _ = recorder.totals("default");
+    recorder.finish(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_001_000));
 }
 
 /// All time that the file tells of, and some more.
@@ -125,13 +125,13 @@ pub fn ask(source: &dyn Source) {
         // A kind that is not known here may come from a later version.
         let _ = serde_json::to_string(told).unwrap();
     }
-    if let Ok(links) = between(source, window) {
+    if let Ok(links) = diff_links(source, window) {
         for link in links {
             let _ = (link.label(), link.sum(), link.changes());
         }
     }
-    let clock = Clock::now();
-    if let Ok(report) = Report::of(source, window, window.to, &|at| clock.tell(at)) {
+    let clock = LocalClock::now();
+    if let Ok(report) = Report::compute(source, window, window.to, &|at| clock.format(at)) {
         let _ = (report.gist(), markdown::write(&report, &clock));
         let page = html::write(&report, &clock);
         assert!(!page.contains("<script>alert"), "what is told is text, and no page");

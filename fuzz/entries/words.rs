@@ -2,7 +2,7 @@
 
 use fabric_exporter::metrics::negotiate;
 use fabric_history::Kind;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::question;
 use fabric_history::question::Question;
 use ib_fabric::topology::LinkId;
@@ -18,9 +18,9 @@ const QUESTIONS: [&str; 9] =
 
 pub fn run(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    let clock = Clock::now();
-    match clock.read(text) {
-        Ok(at) => assert!(!clock.tell(at).is_empty() && !clock.tell_time(at).is_empty()),
+    let clock = LocalClock::now();
+    match clock.parse(text) {
+        Ok(at) => assert!(!clock.format(at).is_empty() && !clock.format_time(at).is_empty()),
         Err(error) => one_line(&error),
     }
     if let Ok(guid) = text.parse::<Guid>() {

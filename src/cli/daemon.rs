@@ -30,7 +30,7 @@ use exporter_web::serving::Server;
 use fabric_history::question::DUMP;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
-use fabric_observation::{Board, Observation, Recording};
+use fabric_observation::{Board, Observation, RecorderMetrics};
 use ib_mad::clock::Clock;
 use ib_umad::capture::Capture;
 use ib_umad::pulse::Pulse;
@@ -88,7 +88,7 @@ impl<'a> Daemon<'a> {
         };
         let host = settings.host.as_ref().map(|_| Arc::default());
         let fabrics = settings.fabrics.iter().map(blank).collect();
-        let recording = settings.history.as_ref().map(|_| Arc::<Recording>::default());
+        let recording = settings.history.as_ref().map(|_| Arc::<RecorderMetrics>::default());
         let recorder = settings.history.clone().zip(recording.clone());
         // Before the monitors: what it has recorded is what their totals go on from.
         let recorder = recorder.map(|(history, recording)| Recorder::new(history, recording));
@@ -122,7 +122,7 @@ impl<'a> Daemon<'a> {
         let fabric = &self.settings.fabrics[slot];
         let mut monitor = capturing_monitor(fabric, board, slot, stop)?;
         if let Some(recorder) = &mut self.recorder {
-            monitor.remember(recorder.memory(&fabric.name));
+            monitor.remember(recorder.totals(&fabric.name));
         }
         self.pulses.push(monitor.pulse());
         Ok(monitor)
@@ -152,7 +152,7 @@ impl<'a> Daemon<'a> {
             monitor.tell(judge);
         }
         if let Some(recorder) = &mut self.recorder {
-            monitor.remember(recorder.memory(HOST_FABRIC));
+            monitor.remember(recorder.totals(HOST_FABRIC));
         }
         let tell = monitor.teller();
         Watcher {

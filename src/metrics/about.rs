@@ -7,7 +7,7 @@ use std::time::Duration;
 use exporter_web::reload::Reload;
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Board, Collector, Observation, Recording, Trouble};
+use fabric_observation::{Board, Collector, Observation, RecorderErrorKind, RecorderMetrics};
 use ib_fabric::change;
 use ib_mad::Class;
 use ib_umad::stats::{Outcome, ROUND_TRIP_BOUNDS};
@@ -264,7 +264,7 @@ families! {
         => |about, out| about.recording(|it| out.put(&[], it.events()));
     "fabric_exporter_history_errors" Counter ["kind"]
         "Times that something could not be written to the history, by kind; the log says what."
-        => |about, out| about.recording(|it| for trouble in Trouble::ALL {
+        => |about, out| about.recording(|it| for trouble in RecorderErrorKind::ALL {
             out.put(&[("kind", trouble.label())], it.errors_by(trouble));
         });
     "fabric_exporter_history_set_aside_files" Gauge []
@@ -275,7 +275,7 @@ families! {
         => |about, out| about.recording(|it| out.put(&[], it.missed()));
     "fabric_exporter_history_write_duration_seconds" Gauge []
         "How long it took to write the latest sweep to the history."
-        => |about, out| about.recording(|it| out.put(&[], it.took().as_secs_f64()));
+        => |about, out| about.recording(|it| out.put(&[], it.write_duration().as_secs_f64()));
     "fabric_exporter_web_config_last_reload_successful" Gauge []
         "Whether the web config file could be read when it was read last. If not, what was before still counts, and an old certificate ends some day."
         => |about, out| about.web_config(|it| out.put(&[], it.went_well()));
@@ -334,7 +334,7 @@ impl About {
         }
     }
 
-    fn recording(&self, tell: impl FnOnce(&Recording)) {
+    fn recording(&self, tell: impl FnOnce(&RecorderMetrics)) {
         if let Some(recording) = &self.board.recording {
             tell(recording);
         }

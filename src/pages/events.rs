@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use crate::api::archive::Said;
 use fabric_history::Kind;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Told, Window};
 use fabric_history::source::Wanted;
 use ib_fabric::topology::LinkId;
@@ -115,7 +115,7 @@ pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
         Ok(Found { events, more })
     })
     .await;
-    let clock = Clock::now();
+    let clock = LocalClock::now();
     let mut fabrics = words::recorded(desk.exposition().board());
     // The history may know more.
     fabrics.extend(ask.fabric.clone().filter(|asked| !fabrics.contains(asked)));
@@ -170,7 +170,7 @@ fn form(ask: &Ask, fabrics: &[String]) -> Markup {
     }
 }
 
-fn listed(ask: &Ask, found: &Found, clock: &Clock, of_several: bool) -> Markup {
+fn listed(ask: &Ask, found: &Found, clock: &LocalClock, of_several: bool) -> Markup {
     html! {
         @if found.events.is_empty() {
             p { @if ask.page > 1 { "That is all: there is no page " (ask.page) "." } @else { "Nothing of that kind happened, as far as is recorded." } }

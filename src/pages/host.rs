@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::api::model::overview::{Device, DevicePort, Host};
 use crate::api::overview::overview;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 
 use super::ask::written;
 use super::page::Page;
@@ -30,7 +30,7 @@ fn page(host: &Host) -> Markup {
     html! {
         @match &host.read_at {
             None => p { "They were not read yet." },
-            Some(at) => p .quiet { (several(host.devices.len(), "device", "devices")) ", read " (words::ago(&Clock::now(), at)) },
+            Some(at) => p .quiet { (several(host.devices.len(), "device", "devices")) ", read " (words::ago(&LocalClock::now(), at)) },
         }
         @if host.read_at.is_some() && host.devices.is_empty() {
             p { "There is no RDMA device on this host, or its driver is not loaded." }

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use crate::api::archive::Said;
 use crate::api::model::Link;
 use crate::api::ranking::{Ranked, Wanted, ranked};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_observation::Board;
 use ib_health::Verdict;
 
@@ -140,7 +140,7 @@ fn form(ask: &Ask, names: &[&str]) -> Markup {
     } }
 }
 
-fn table(links: &[Link], with_fabric: bool, clock: &Clock) -> Markup {
+fn table(links: &[Link], with_fabric: bool, clock: &LocalClock) -> Markup {
     html! { table .stack .links {
         thead { tr {
             th scope="col" { "Verdict" } th scope="col" { "Cable" }

@@ -10,7 +10,7 @@ use crate::api;
 use crate::api::model::Verdicts;
 use crate::api::model::overview::{Fabric, Region, Sweep};
 use crate::api::overview::overview;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Told;
 use fabric_history::source::Wanted;
 use fabric_observation::{Board, Tally};
@@ -80,7 +80,7 @@ pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Mark
 }
 
 /// All fabrics in a few lines.
-fn summary(fabrics: &[Fabric], clock: &Clock) -> Markup {
+fn summary(fabrics: &[Fabric], clock: &LocalClock) -> Markup {
     let columns = ["bad", "watch", "unknown", "ok"];
     html! { div .wide tabindex="0" role="group" aria-label="All fabrics" { table {
         thead { tr {
@@ -126,7 +126,7 @@ fn section(
     it: &Fabric,
     tally: &Tally,
     is_one_of_several: bool,
-    clock: &Clock,
+    clock: &LocalClock,
 ) -> Markup {
     let id = format!("fabric-{place}");
     html! { section .fabric aria-labelledby=(id) {
@@ -194,7 +194,7 @@ fn bar(parts: &[(&str, usize)]) -> Markup {
     } }
 }
 
-fn nodes(it: &Fabric, clock: &Clock) -> Markup {
+fn nodes(it: &Fabric, clock: &LocalClock) -> Markup {
     let down: usize = it.nodes.iter().map(|of| of.not_up).sum();
     let kind = |word: &str, number| match word {
         "switch" => several(number, "switch", "switches"),
@@ -228,7 +228,7 @@ fn nodes(it: &Fabric, clock: &Clock) -> Markup {
     } }
 }
 
-fn swept(it: &Fabric, sweep: &Sweep, clock: &Clock) -> Markup {
+fn swept(it: &Fabric, sweep: &Sweep, clock: &LocalClock) -> Markup {
     let bad = |number: usize| html! { @if number > 0 { strong { (number) } } @else { "0" } };
     let lost = sweep.mads_timed_out as f64 / sweep.mads_sent.max(1) as f64;
     html! { div .card {
@@ -254,7 +254,7 @@ fn seconds(seconds: f64) -> String {
     }
 }
 
-fn worst(it: &Fabric, clock: &Clock) -> Markup {
+fn worst(it: &Fabric, clock: &LocalClock) -> Markup {
     let all = it.verdicts.bad + it.verdicts.watch;
     html! {
         h3 { "The worst cables" }
@@ -279,7 +279,7 @@ fn worst(it: &Fabric, clock: &Clock) -> Markup {
     }
 }
 
-fn congestion(it: &Fabric, clock: &Clock) -> Markup {
+fn congestion(it: &Fabric, clock: &LocalClock) -> Markup {
     html! {
         h3 { "Congestion" }
         ul .regions { @for region in &it.congestion { li { (waits(&it.fabric, region, clock)) } } }
@@ -299,7 +299,7 @@ fn waited_for(fabric: &str, region: &Region) -> Markup {
     }
 }
 
-fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
+fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
     let cause = match &*region.cause {
         "slow_receiver" => "whose receiver takes in too little",
         "full_link" => "whose link is full",
@@ -314,7 +314,7 @@ fn waits(fabric: &str, region: &Region, clock: &Clock) -> Markup {
     }
 }
 
-fn latest(past: &Past<Vec<Told>>, clock: &Clock, of_several: bool) -> Markup {
+fn latest(past: &Past<Vec<Told>>, clock: &LocalClock, of_several: bool) -> Markup {
     html! { @match past.told() {
         Ok(events) if events.is_empty() => p { "Nothing happened in the last " (LATELY.name) ", as far as is recorded." },
         Ok(events) => {

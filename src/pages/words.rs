@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::api::model::port::{Congestion, Port, PortName};
 use crate::api::model::{Link, Verdicts};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Told;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_observation::Board;
@@ -83,14 +83,14 @@ pub fn length(time: Duration) -> String {
 }
 
 /// A time of day in the exporter's zone, as programs can read it, too.
-pub fn at(clock: &Clock, time: SystemTime) -> Markup {
+pub fn at(clock: &LocalClock, time: SystemTime) -> Markup {
     html! {
-        time datetime=(humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH))) { (clock.tell(time)) }
+        time datetime=(humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH))) { (clock.format(time)) }
     }
 }
 
 /// A time that a model has as text, and how long that was before another such time.
-pub fn since(clock: &Clock, time: &str, now: Option<&str>) -> Markup {
+pub fn since(clock: &LocalClock, time: &str, now: Option<&str>) -> Markup {
     let read = |text: &str| humantime::parse_rfc3339(text).ok();
     let Some(moment) = read(time) else { return html! { (time) } };
     let rest = now.and_then(read).and_then(|now| now.duration_since(moment).ok());
@@ -102,29 +102,29 @@ pub fn since(clock: &Clock, time: &str, now: Option<&str>) -> Markup {
 
 /// How long ago a time is that a model has as text, with the time itself for who wants to know. What lies
 /// ahead, by a simulated clock, is now.
-pub fn ago(clock: &Clock, time: &str) -> Markup {
+pub fn ago(clock: &LocalClock, time: &str) -> Markup {
     told_by_age(clock, time, |rest| {
         if rest.as_secs() < 2 { "just now".into() } else { format!("{} ago", length(rest)) }
     })
 }
 
 /// How long something has been as it is, in the same way.
-pub fn lasting(clock: &Clock, time: &str) -> Markup {
+pub fn lasting(clock: &LocalClock, time: &str) -> Markup {
     told_by_age(clock, time, |rest| format!("for {}", length(rest)))
 }
 
 /// Now, not behind the latest sweep: a simulated clock may be ahead of ours.
-pub fn now(board: &Board) -> Clock {
+pub fn now(board: &Board) -> LocalClock {
     let swept = board.fabrics.iter().filter_map(|observation| observation.snapshot.as_ref());
     let latest = swept.map(|snapshot| snapshot.anchor.wall_of(snapshot.ended)).max();
-    Clock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
+    LocalClock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
-fn told_by_age(clock: &Clock, time: &str, tell: impl Fn(Duration) -> String) -> Markup {
+fn told_by_age(clock: &LocalClock, time: &str, tell: impl Fn(Duration) -> String) -> Markup {
     let Ok(moment) = humantime::parse_rfc3339(time) else { return html! { (time) } };
     let rest =
         Duration::from_secs(clock.time().duration_since(moment).unwrap_or_default().as_secs());
-    html! { time datetime=(time) title=(clock.tell(moment)) { (tell(rest)) } }
+    html! { time datetime=(time) title=(clock.format(moment)) { (tell(rest)) } }
 }
 
 /// A cable by its ends, and the way to its page. An end stays in one line, if it can.
@@ -227,7 +227,7 @@ pub fn sign(verdict: &str) -> &'static str {
 }
 
 /// A table of events; with the fabric of each, where they may be of several.
-pub fn events(clock: &Clock, events: &[Told], of_several: bool) -> Markup {
+pub fn events(clock: &LocalClock, events: &[Told], of_several: bool) -> Markup {
     html! {
         table .stack.events {
             thead { tr {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     fn events_of(told: &[Told], several: bool) -> String {
-        events(&Clock::now(), told, several).into_string()
+        events(&LocalClock::now(), told, several).into_string()
     }
 
     #[test]

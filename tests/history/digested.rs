@@ -209,7 +209,7 @@ fn what_a_slow_sweep_counted_is_told_until_the_end_of_its_hour() {
                 reading.set(counter, steady::total(counter, number.min(5)));
             }
         }
-        tape.recorder.take(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
+        tape.recorder.record(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
     }
     assert_eq!(tape.account.errors(), 0);
     let db = rusqlite::Connection::open(&settings.file).unwrap();

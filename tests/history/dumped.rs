@@ -118,11 +118,11 @@ fn a_copy_can_be_recorded_in() {
     let before = Wanted::all(Window { from: wall(Duration::ZERO), to: wall(minutes(20)) });
     let copy = beside(&file, "copy.db");
     Reader::open(&file).unwrap().dump(before.window, &copy, Existing::Keep, 0).unwrap();
-    let memory = taped.recorder.memory("default");
+    let memory = taped.recorder.totals("default");
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(copy.clone()) };
     taped.recorder = fabric_history::Recorder::new(settings, taped.account.clone());
-    assert_eq!(taped.recorder.memory("default").len(), memory.len());
-    for (end, port) in taped.recorder.memory("default") {
+    assert_eq!(taped.recorder.totals("default").len(), memory.len());
+    for (end, port) in taped.recorder.totals("default") {
         assert_eq!(format!("{port:?}"), format!("{:?}", memory[&end]), "{end:?}");
     }
     taped.run_to(minutes(40));

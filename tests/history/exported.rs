@@ -352,7 +352,7 @@ fn names_from_the_fabric_harm_nothing() {
     let mut taped = Taped::new(STORY, &file);
     taped.run_to(minutes(5));
     let hostile = "=1,\"a\"\\\n; DROP\u{1F980}\r\n\tTABLE'x";
-    taped.recorder.end(wall(minutes(6)));
+    taped.recorder.finish(wall(minutes(6)));
     drop(taped);
     let db = rusqlite::Connection::open(&file).unwrap();
     db.execute("UPDATE names SET name = ?1 || node", [hostile]).unwrap();

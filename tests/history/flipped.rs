@@ -64,7 +64,7 @@ fn survives(
     damage(folder.path());
     let torn = read(&file);
     let mut tape = Tape::at(steady, settings(&file), SWEEPS + 1);
-    let memory = tape.recorder.memory(steady.fabric());
+    let memory = tape.recorder.totals(steady.fabric());
     let aside = set_aside(folder.path());
     if aside > 0 {
         assert!(memory.is_empty());
@@ -93,7 +93,7 @@ fn survives(
     drop(tape);
     // What is damaged where only some questions lead may be found only now.
     let mut recorder = Recorder::new(settings(&file), Arc::default());
-    let memory = recorder.memory(steady.fabric());
+    let memory = recorder.totals(steady.fabric());
     // A port whose name is damaged may be another one by now.
     steady.compare(&memory, SWEEPS + 25, |counter, told, wanted| {
         assert!(told <= wanted, "{counter:?}: {told:?}, and not {wanted:?}");

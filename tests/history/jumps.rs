@@ -33,7 +33,7 @@ impl Clocks {
             let (number, tape) = (self.tape.next, &mut self.tape);
             let moment = Moment::default() + SWEEP * u32::try_from(number).unwrap();
             let seen = tape.steady.sweep_at(number, tape.first, moment, self.wall);
-            tape.recorder.take(&seen, self.wall);
+            tape.recorder.record(&seen, self.wall);
             tape.next += 1;
             self.wall += SWEEP;
         }

@@ -37,7 +37,7 @@ fn what_is_too_old_goes_though_no_port_ever_told_its_counters() {
     let mut tape = Tape::new(&std::sync::Arc::new(Steady::new()), settings);
     for number in 1..=1_000 {
         let seen = without_counters(&tape.steady, number);
-        tape.recorder.take(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
+        tape.recorder.record(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
     }
     assert_eq!(tape.account.errors(), 0);
     let sweeps = number(&file, "SELECT count(*) FROM sweeps");
@@ -56,11 +56,11 @@ fn what_one_fabric_has_no_room_for_costs_another_nothing() {
     let mut tape = Tape::at(&std::sync::Arc::new(Steady::new()), usual.clone(), 1);
     for number in 1..=600 {
         let at = SWEEP * u32::try_from(number).unwrap();
-        tape.recorder.take(&steady.sweep(number, 1), wall(at));
+        tape.recorder.record(&steady.sweep(number, 1), wall(at));
         if number.is_multiple_of(20) {
             let mut slow = steady.sweep_at(number / 20, 1, Moment::default() + at, wall(at));
             slow.fabric = "slow".into();
-            tape.recorder.take(&slow, wall(at));
+            tape.recorder.record(&slow, wall(at));
         }
     }
     assert_eq!(tape.account.errors(), 0);

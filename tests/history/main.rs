@@ -37,7 +37,7 @@ use fabric_history::model::{Told, Window};
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::Wanted;
 use fabric_history::{Reader, Recorder, Source};
-use fabric_observation::Recording;
+use fabric_observation::RecorderMetrics;
 
 use rig::simulated::BEGAN;
 use rig::{Metrics, Simulated};
@@ -49,7 +49,7 @@ const SWEEP: Duration = Duration::from_secs(15);
 struct Taped {
     simulated: Simulated,
     recorder: Recorder,
-    account: Arc<Recording>,
+    account: Arc<RecorderMetrics>,
     at: Duration,
 }
 
@@ -68,7 +68,7 @@ impl Taped {
     }
 
     fn watching(simulated: Simulated, settings: HistorySettings) -> Self {
-        let account = Arc::new(Recording::default());
+        let account = Arc::new(RecorderMetrics::default());
         let recorder = Recorder::new(settings, Arc::clone(&account));
         let at = Duration::from_secs(5);
         Self { simulated, recorder, account, at }
@@ -78,7 +78,7 @@ impl Taped {
     fn run_to(&mut self, end: Duration) {
         while self.at <= end {
             self.simulated.run_to(self.at);
-            self.recorder.take(&self.simulated.observation(), wall(self.at));
+            self.recorder.record(&self.simulated.observation(), wall(self.at));
             self.at += SWEEP;
         }
     }

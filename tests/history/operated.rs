@@ -279,9 +279,9 @@ impl World {
         let fabric = self.steady.fabric().to_owned();
         let mut tape = Tape::at(&self.steady, self.settings(), 1);
         assert_eq!(tape.account.errors(), 0);
-        let memory = tape.recorder.memory(&fabric);
+        let memory = tape.recorder.totals(&fabric);
         let number = self.steady.number_of(&memory);
-        let herd = tape.recorder.memory(herd::NAME);
+        let herd = tape.recorder.totals(herd::NAME);
         assert_eq!(tape.account.errors(), 0);
         let is_found = |model: &&Model| model.last == number && has_herd(&herd, model);
         let found = models.iter().find(is_found);
@@ -405,7 +405,7 @@ impl World {
         let seen = self.herd.sweep(&nodes, number, first);
         let tape = self.tape.as_mut().unwrap();
         let (before, errors) = (tape.account.events(), tape.account.errors());
-        tape.recorder.take(&seen, wall(SWEEP * number as u32));
+        tape.recorder.record(&seen, wall(SWEEP * number as u32));
         assert_eq!(tape.account.errors(), errors);
         let events = tape.account.events() - before;
         let mut model = self.model.clone();
@@ -454,7 +454,7 @@ impl World {
     fn end(&mut self) {
         let now = wall(SWEEP * self.tape().next as u32);
         let before = self.tape().account.events();
-        self.tape().recorder.end(now);
+        self.tape().recorder.finish(now);
         let events = self.tape().account.events() - before;
         self.tally.events += events;
         let last = self.tape().next;

@@ -216,7 +216,7 @@ fn holds(name: &str) {
     let mut taped = Taped::of(Simulated::of(&scenario), &file);
     let end = story.steps.iter().map(|step| step.at).max().unwrap() + AFTER;
     taped.run_to(end);
-    taped.recorder.end(wall(end));
+    taped.recorder.finish(wall(end));
     let read = Read::of(&file, end);
     let net = &story.net;
     let listed = || serde_json::to_string_pretty(&read.report["events"]).unwrap();

@@ -10,7 +10,7 @@ use fabric_history::file::dump::Existing;
 use fabric_history::record::store::Store;
 use fabric_history::settings::HistorySettings;
 use fabric_history::{Reader, Recorder};
-use fabric_observation::Recording;
+use fabric_observation::RecorderMetrics;
 use ib_mad::Counter;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -187,12 +187,12 @@ fn nodes_that_nothing_refers_to_any_more_leave_the_catalog() {
         least_free: 0,
         ..HistorySettings::new(file.clone())
     };
-    let (mut herd, account) = (Herd::default(), Arc::new(Recording::default()));
+    let (mut herd, account) = (Herd::default(), Arc::new(RecorderMetrics::default()));
     let mut recorder = Recorder::new(kept.clone(), Arc::clone(&account));
     // Five hours, and other functions each five minutes.
     for sweep in 1..=1_200 {
         let seen = herd.sweep(&passing(sweep / 20), sweep, 1);
-        recorder.take(&seen, wall(SWEEP * u32::try_from(sweep).unwrap()));
+        recorder.record(&seen, wall(SWEEP * u32::try_from(sweep).unwrap()));
     }
     assert_eq!(account.errors(), 0);
     let rows = |table: &str| number(&file, &format!("SELECT count(*) FROM {table}"));
@@ -204,7 +204,7 @@ fn nodes_that_nothing_refers_to_any_more_leave_the_catalog() {
     drop(recorder);
     // Numbers are given again, and no port gets the totals of another one.
     let mut recorder = Recorder::new(kept, Arc::default());
-    let memory = recorder.memory(herd::NAME);
+    let memory = recorder.totals(herd::NAME);
     for node in passing(60) {
         let told = memory.get(&herd::end(node)).and_then(|it| it.total(Counter::SymbolErrors));
         assert_eq!(told, Some(herd::total(node, 1_200)), "node {node}");
@@ -220,9 +220,9 @@ fn nodes_that_nothing_refers_to_any_more_leave_the_catalog() {
 fn a_catalog_without_numbers_left_is_an_error_and_no_damage() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let (mut herd, account) = (Herd::default(), Arc::new(Recording::default()));
+    let (mut herd, account) = (Herd::default(), Arc::new(RecorderMetrics::default()));
     let mut recorder = Recorder::new(settings(&file), Arc::clone(&account));
-    recorder.take(&herd.sweep(&STAYS, 1, 1), wall(SWEEP));
+    recorder.record(&herd.sweep(&STAYS, 1, 1), wall(SWEEP));
     drop(recorder);
     // The last number, of a node that is there.
     operate(
@@ -232,7 +232,7 @@ fn a_catalog_without_numbers_left_is_an_error_and_no_damage() {
     );
     let mut recorder = Recorder::new(settings(&file), Arc::clone(&account));
     for sweep in 2..5 {
-        recorder.take(&herd.sweep(&passing(0), sweep, 2), wall(SWEEP * sweep as u32));
+        recorder.record(&herd.sweep(&passing(0), sweep, 2), wall(SWEEP * sweep as u32));
     }
     assert_eq!(account.errors(), 3);
     assert_eq!(set_aside(folder.path()), 0);
@@ -269,7 +269,7 @@ fn the_end_writes_what_waited_for_a_file_that_can_be_written_again() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert!(!tape.record());
     other.execute_batch("END").unwrap();
-    tape.recorder.end(wall(SWEEP * 10));
+    tape.recorder.finish(wall(SWEEP * 10));
     drop(tape);
     let told = events(&file);
     let of = |kind: &str| told.iter().filter(|event| event.kind == kind).count();
@@ -286,7 +286,7 @@ fn the_end_of_one_fabric_that_fails_costs_no_other_its_own() {
     let mut herd = Herd::default();
     for number in 3..6 {
         assert!(tape.record());
-        tape.recorder.take(&herd.sweep(&STAYS, number, 3), wall(SWEEP * number as u32));
+        tape.recorder.record(&herd.sweep(&STAYS, number, 3), wall(SWEEP * number as u32));
     }
     operate(
         &file,
@@ -294,7 +294,7 @@ fn the_end_of_one_fabric_that_fails_costs_no_other_its_own() {
          WHEN new.fabric = (SELECT id FROM fabrics WHERE name = 'default')
          BEGIN SELECT RAISE(ABORT, 'audited tables are closed'); END",
     );
-    tape.recorder.end(wall(SWEEP * 7));
+    tape.recorder.finish(wall(SWEEP * 7));
     assert_eq!(tape.account.errors(), 1);
     drop(tape);
     operate(&file, "DROP TRIGGER audit");
@@ -317,14 +317,14 @@ fn a_copy_of_two_fabrics_has_both() {
     let mut herd = Herd::default();
     for number in 1..6 {
         assert!(tape.record());
-        tape.recorder.take(&herd.sweep(&STAYS, number, 1), wall(SWEEP * number as u32));
+        tape.recorder.record(&herd.sweep(&STAYS, number, 1), wall(SWEEP * number as u32));
     }
     drop(tape);
     let copy = folder.path().join("copy.db");
     Reader::open(&file).unwrap().dump(always(), &copy, Existing::Keep, 0).unwrap();
     assert_eq!(check(&steady, &copy, 0, &[]), 5);
     let mut recorder = Recorder::new(settings(&copy), Arc::default());
-    let memory = recorder.memory(herd::NAME);
+    let memory = recorder.totals(herd::NAME);
     for node in STAYS {
         let told = memory[&herd::end(node)].total(Counter::SymbolErrors);
         assert_eq!(told, Some(herd::total(node, 5)));

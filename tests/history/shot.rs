@@ -66,7 +66,7 @@ fn a_recorder_that_says_what_it_does() {
             let well = tape.record();
             println!("\ntape: {} {}", if well { "done" } else { "failed" }, tape.next - 1);
         }
-        tape.recorder.end(SystemTime::now());
+        tape.recorder.finish(SystemTime::now());
         number += u64::from(way == Way::Anew);
     }
 }

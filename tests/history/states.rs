@@ -112,7 +112,7 @@ fn a_restart_leaves_no_hole() {
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);
     taped.run_to(minutes(16));
-    taped.recorder.end(wall(minutes(16)));
+    taped.recorder.finish(wall(minutes(16)));
     let Taped { simulated, recorder, account, at } = taped;
     drop(recorder);
     let settings = fabric_history::settings::HistorySettings::new(file.clone());

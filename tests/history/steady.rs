@@ -13,7 +13,7 @@ use fabric_history::record::store::Store;
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::Detail;
 use fabric_history::{Reader, Recorder, Source};
-use fabric_observation::{Observation, Recording};
+use fabric_observation::{Observation, RecorderMetrics};
 use ib_health::totals::Memory;
 use ib_mad::moment::Anchor;
 use ib_mad::{Counter, Moment};
@@ -127,7 +127,7 @@ pub fn settings(file: &Path) -> HistorySettings {
 pub struct Tape {
     pub steady: Arc<Steady>,
     pub recorder: Recorder,
-    pub account: Arc<Recording>,
+    pub account: Arc<RecorderMetrics>,
     /// The first sweep that it records, and the next.
     pub first: u64,
     pub next: u64,
@@ -137,14 +137,14 @@ impl Tape {
     /// Goes on after the last sweep that is in the file.
     pub fn new(steady: &Arc<Steady>, settings: HistorySettings) -> Self {
         let mut tape = Self::at(steady, settings, 1);
-        tape.first = steady.number_of(&tape.recorder.memory(steady.fabric())) + 1;
+        tape.first = steady.number_of(&tape.recorder.totals(steady.fabric())) + 1;
         tape.next = tape.first;
         tape
     }
 
     /// Goes on with a sweep, whatever is in the file.
     pub fn at(steady: &Arc<Steady>, settings: HistorySettings, first: u64) -> Self {
-        let account = Arc::new(Recording::default());
+        let account = Arc::new(RecorderMetrics::default());
         let recorder = Recorder::new(settings, Arc::clone(&account));
         Self { steady: Arc::clone(steady), recorder, account, first, next: first }
     }
@@ -153,7 +153,7 @@ impl Tape {
     pub fn record(&mut self) -> bool {
         let seen = self.steady.sweep(self.next, self.first);
         let errors = self.account.errors();
-        self.recorder.take(&seen, wall(SWEEP * u32::try_from(self.next).unwrap()));
+        self.recorder.record(&seen, wall(SWEEP * u32::try_from(self.next).unwrap()));
         self.next += 1;
         self.account.errors() == errors
     }

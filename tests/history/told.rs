@@ -96,7 +96,7 @@ fn each_fault_is_told_with_its_time_and_nothing_else_is() {
     let mut taped = Taped::new(&format!("timeline:\n- {}", entries.join("\n- ")), &file);
     taped.run_to(minutes(90));
     let sweeps = taped.simulated.observation().tally.sweeps;
-    taped.recorder.end(wall(minutes(90)));
+    taped.recorder.finish(wall(minutes(90)));
     let events = events(&file);
     let listed = || {
         events

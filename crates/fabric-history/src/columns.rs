@@ -6,7 +6,7 @@ use super::model::{Step, Window};
 
 /// The sum of steps in each of `count` columns of a window. A step is spread evenly over the time between its
 /// two readings; the part before the window is left out.
-pub fn spread<'a>(
+pub fn resample<'a>(
     steps: impl IntoIterator<Item = &'a Step>,
     window: Window,
     count: usize,
@@ -70,7 +70,7 @@ mod tests {
         let at = |minutes: u64| at(60 * minutes);
         let window = Window { from: at(60), to: at(70) };
         let step = Step { from: at(1), to: at(61), by: 600 };
-        assert_eq!(spread([&step], window, 10)[..2], [10.0, 0.0]);
+        assert_eq!(resample([&step], window, 10)[..2], [10.0, 0.0]);
     }
 
     fn at(second: u64) -> SystemTime {
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn steps_are_drawn_as_bars() {
         let window = Window { from: at(0), to: at(60) };
-        let columns = spread(&[step(0, 15, 1), step(45, 60, 8)], window, 4);
+        let columns = resample(&[step(0, 15, 1), step(45, 60, 8)], window, 4);
         assert_eq!(columns, [1.0, 0.0, 0.0, 8.0]);
         assert_eq!(bars(&columns), "▁··█");
     }
@@ -92,8 +92,8 @@ mod tests {
     #[test]
     fn step_without_length_is_in_one_column() {
         let window = Window { from: at(0), to: at(60) };
-        assert_eq!(spread(&[step(60, 60, 5)], window, 3), [0.0, 0.0, 5.0]);
-        assert_eq!(spread(&[step(60, 60, 5)], Window { from: at(9), to: at(9) }, 2), [0.0, 0.0]);
+        assert_eq!(resample(&[step(60, 60, 5)], window, 3), [0.0, 0.0, 5.0]);
+        assert_eq!(resample(&[step(60, 60, 5)], Window { from: at(9), to: at(9) }, 2), [0.0, 0.0]);
         assert_eq!(bars(&[0.0, 0.0]), "··");
     }
 
@@ -106,7 +106,7 @@ mod tests {
             let steps: Vec<Step> =
                 steps.into_iter().map(|(from, long, by)| step(from, from + long, by)).collect();
             let window = Window { from: at(0), to: at(1100) };
-            let sum: f64 = spread(&steps, window, count).iter().sum();
+            let sum: f64 = resample(&steps, window, count).iter().sum();
             let all: u64 = steps.iter().map(|step| step.by).sum();
             prop_assert!((sum - all as f64).abs() < 1e-3 * all as f64 + 1e-6, "{sum} of {all}");
         }

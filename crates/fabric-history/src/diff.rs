@@ -81,7 +81,7 @@ impl LinkDiff {
 }
 
 /// The cables on which anything changed in a window, the worst first.
-pub fn between(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, AskError> {
+pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, AskError> {
     let events = source.events(&Wanted::all(window))?;
     let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
     let mut links: BTreeMap<Key, LinkDiff> = BTreeMap::new();
@@ -177,7 +177,7 @@ mod tests {
             source.moved.push(Canned::counted(&b, Some(&a), 10 * by));
         }
         let window = Window { from: SystemTime::UNIX_EPOCH, to: SystemTime::UNIX_EPOCH };
-        let diffs = between(&source, window).unwrap();
+        let diffs = diff_links(&source, window).unwrap();
         assert_eq!(diffs.len(), 2, "{diffs:?}");
         for (diff, fabric, by) in [(&diffs[0], "two", 5), (&diffs[1], "one", 3)] {
             assert!(diff.ends.iter().all(|end| end.fabric == fabric), "{diff:?}");

@@ -7,9 +7,9 @@ use maud::{Markup, html};
 use ib_mad::label::shortened;
 
 use super::Kind;
-use super::clock::Clock;
 use super::columns;
-use super::course::Course;
+use super::link_timeline::LinkTimeline;
+use super::local_clock::LocalClock;
 use super::model::{Told, Window};
 
 /// Width of the time axis, in the picture's units.
@@ -40,20 +40,20 @@ struct Row {
 }
 
 /// The plot; `None` if there is nothing to draw.
-pub fn of(course: Course<'_>, window: Window, clock: &Clock) -> Option<Markup> {
-    let rows = rows(course, window);
-    if window.length().is_zero() || rows.is_empty() && course.events.is_empty() {
+pub fn draw(timeline: LinkTimeline<'_>, window: Window, clock: &LocalClock) -> Option<Markup> {
+    let rows = rows(timeline, window);
+    if window.length().is_zero() || rows.is_empty() && timeline.events.is_empty() {
         return None;
     }
     let bottom = ROW_GAP * 2.0 + rows.len() as f64 * (ROW_HEIGHT + ROW_GAP);
     let about = format!(
         "The course of {}: link errors, discards, traffic and events over time",
-        course.place
+        timeline.place
     );
     let right = LABEL_WIDTH + WIDTH;
     Some(html! {
         svg .plot viewBox={ "0 0 " (right + 10.0) " " (bottom + 24.0) } role="img" aria-label=(about) {
-            @for event in course.events { (event_mark(event, window, bottom, clock)) }
+            @for event in timeline.events { (event_mark(event, window, bottom, clock)) }
             @for (index, row) in rows.iter().enumerate() {
                 (bars(row, ROW_GAP * 2.0 + index as f64 * (ROW_HEIGHT + ROW_GAP)))
             }
@@ -63,9 +63,9 @@ pub fn of(course: Course<'_>, window: Window, clock: &Clock) -> Option<Markup> {
     })
 }
 
-fn rows(course: Course<'_>, window: Window) -> Vec<Row> {
+fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    for end in course.lanes(window, COLUMNS) {
+    for end in timeline.end_errors(window, COLUMNS) {
         let sums = [("link errors", "bad", end.link_errors), ("discards", "watch", end.discards)];
         for (what, class, columns) in sums {
             let max = columns.iter().copied().fold(0.0, f64::max);
@@ -76,10 +76,10 @@ fn rows(course: Course<'_>, window: Window) -> Vec<Row> {
         }
     }
     let column_seconds = window.length().as_secs_f64() / COLUMNS as f64;
-    if let Some((port, directions)) = course.traffic() {
+    if let Some((port, directions)) = timeline.traffic() {
         for (series, direction) in directions.into_iter().zip(["sent", "received"]) {
             let Some(series) = series else { continue };
-            let mut columns = columns::spread(&series.steps, window, COLUMNS);
+            let mut columns = columns::resample(&series.steps, window, COLUMNS);
             columns.iter_mut().for_each(|bytes| *bytes /= column_seconds * 1e9);
             let max = columns.iter().copied().fold(0.0, f64::max);
             let title = format!("{} {direction}", port.label());
@@ -111,20 +111,20 @@ fn bars(row: &Row, top: f64) -> Markup {
     }
 }
 
-fn event_mark(event: &Told, window: Window, bottom: f64, clock: &Clock) -> Markup {
+fn event_mark(event: &Told, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
     let x = rounded(x_of(event.at, window));
     let is_good = [Kind::LinkUp, Kind::ExpectedLoss].iter().any(|kind| kind.label() == event.kind);
     let class = if is_good { "mark good" } else { "mark" };
     html! {
         g class=(class) {
-            title { (clock.tell(event.at)) ": " (event.kind) ": " (event.text) }
+            title { (clock.format(event.at)) ": " (event.kind) ": " (event.text) }
             line x1=(x) y1="8" x2=(x) y2=(bottom) {}
             circle cx=(x) cy="8" r="4" {}
         }
     }
 }
 
-fn tick(index: u32, window: Window, bottom: f64, clock: &Clock) -> Markup {
+fn tick(index: u32, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
     let at = window.from + window.length() * index / TICKS;
     let anchor = match index {
         0 => "start",
@@ -132,7 +132,7 @@ fn tick(index: u32, window: Window, bottom: f64, clock: &Clock) -> Markup {
         _ => "middle",
     };
     let is_long = window.length() > Duration::from_secs(86_400);
-    let label = if is_long { clock.tell(at) } else { clock.tell_time(at) };
+    let label = if is_long { clock.format(at) } else { clock.format_time(at) };
     html! {
         text .unit x=(rounded(x_of(at, window))) y=(bottom + 16.0) text-anchor=(anchor) { (label) }
     }

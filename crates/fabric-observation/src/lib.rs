@@ -4,10 +4,10 @@ pub mod families;
 pub mod host;
 mod mastership;
 mod observation;
-mod recording;
+mod recorder_metrics;
 mod site_file;
 
 pub use mastership::Mastership;
 pub use observation::{Board, Collector, Observation, Tally};
-pub use recording::{Recording, Trouble};
+pub use recorder_metrics::{RecorderErrorKind, RecorderMetrics};
 pub use site_file::SiteFileKind;

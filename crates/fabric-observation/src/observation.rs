@@ -12,7 +12,7 @@ use ib_umad::stats::Stats;
 
 use super::host::HostObservation;
 use super::mastership::Mastership;
-use super::recording::Recording;
+use super::recorder_metrics::RecorderMetrics;
 
 /// What each monitor said last.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub struct Board {
     /// The host's own, if that is watched.
     pub host: Option<Arc<HostObservation>>,
     /// How what is seen is recorded, if it is: the numbers change while the board stays.
-    pub recording: Option<Arc<Recording>>,
+    pub recording: Option<Arc<RecorderMetrics>>,
 }
 
 impl From<Vec<Arc<Observation>>> for Board {

@@ -5,8 +5,8 @@ use std::io::Write;
 use clap::Args;
 
 use fabric_history::Source;
-use fabric_history::clock::Clock;
-use fabric_history::diff::{LinkDiff, between};
+use fabric_history::diff::{LinkDiff, diff_links};
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Sum, Window};
 use fabric_history::source::until_known;
 use ib_mad::Counter;
@@ -38,7 +38,7 @@ pub struct DiffArgs {
 pub(super) fn write(
     args: &DiffArgs,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Written, Fatal> {
     let from = parse_time(clock, "T1", &args.from)?;
@@ -51,14 +51,14 @@ pub(super) fn write(
     }
     let window = Window { from, to };
     let window = until_known(source, window, clock.time()).map_err(unreadable)?;
-    let all = between(source, window).map_err(unreadable)?;
+    let all = diff_links(source, window).map_err(unreadable)?;
     let diffs = &all[..all.len().min(args.limit)];
     let written = if args.json { write_json(&diffs, out) } else { write_table(diffs, out) };
     let summary = format!(
         "{} on which anything moved from {} to {}{}; times are of {}",
         count(all.len(), "link"),
-        clock.tell(window.from),
-        clock.tell(window.to),
+        clock.format(window.from),
+        clock.format(window.to),
         if diffs.len() < all.len() {
             format!(", the worst {} are told", diffs.len())
         } else {

@@ -6,8 +6,8 @@ use clap::Args;
 use tempfile::NamedTempFile;
 
 use fabric_history::Reader;
-use fabric_history::clock::Clock;
 use fabric_history::file::dump::{Existing, temporary_beside};
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Window;
 
 use super::origin::{Origin, OriginArgs};
@@ -28,7 +28,11 @@ pub struct DumpArgs {
 }
 
 /// Copies the window; returns the summary.
-pub(super) fn run(args: &DumpArgs, origin: OriginArgs, clock: &Clock) -> Result<String, Fatal> {
+pub(super) fn run(
+    args: &DumpArgs,
+    origin: OriginArgs,
+    clock: &LocalClock,
+) -> Result<String, Fatal> {
     let file = &*args.output;
     args.ensure_free()?;
     let origin = origin.open()?;
@@ -50,8 +54,8 @@ pub(super) fn run(args: &DumpArgs, origin: OriginArgs, clock: &Clock) -> Result<
     Ok(format!(
         "{}: {sweeps} sweeps and {events} events from {} to {}, {:.1} MB; times are of {}",
         file.display(),
-        clock.tell(window.from),
-        clock.tell(window.to.min(clock.time())),
+        clock.format(window.from),
+        clock.format(window.to.min(clock.time())),
         bytes as f64 / 1e6,
         clock.zone()
     ))

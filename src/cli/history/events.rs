@@ -12,7 +12,7 @@ use ib_mad::label::count;
 
 use super::window::WindowArgs;
 use super::{Fatal, Written, ports, tame, unreadable, write_json};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 
 /// The arguments of `history events`.
 #[derive(Args, Debug)]
@@ -41,7 +41,7 @@ fn kind(label: &str) -> Result<Kind, String> {
 pub(super) fn write(
     args: &EventsArgs,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Written, Fatal> {
     let window = args.window.window(clock, source)?;
@@ -61,20 +61,20 @@ pub(super) fn write(
     let summary = format!(
         "{} since {}; times are of {}",
         count(events.len(), "event"),
-        clock.tell(window.from),
+        clock.format(window.from),
         clock.zone()
     );
     Ok(written.map(|()| summary))
 }
 
-fn write_table(events: &[Event], clock: &Clock, out: &mut impl Write) -> std::io::Result<()> {
+fn write_table(events: &[Event], clock: &LocalClock, out: &mut impl Write) -> std::io::Result<()> {
     let width = |text: fn(&Event) -> &str| {
         events.iter().map(|event| text(event).chars().count()).max().unwrap_or(0)
     };
     let (kinds, places) = (width(|event| &event.kind), width(|event| &event.place));
     for event in events {
         let (kind, place) = (tame(&event.kind), tame(&event.place));
-        let (at, text) = (clock.tell(event.at), tame(&event.text));
+        let (at, text) = (clock.format(event.at), tame(&event.text));
         writeln!(out, "{at}  {kind:kinds$}  {place:places$}  {text}")?;
     }
     Ok(())

@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
 
-use fabric_history::clock::Clock;
 use fabric_history::export;
 use fabric_history::export::{ExportError, ExportFilter, TableFormat};
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::{Reader, Source};
 
@@ -63,7 +63,11 @@ enum Format {
 }
 
 /// Exports the window; returns the summary.
-pub(super) fn run(args: &ExportArgs, origin: OriginArgs, clock: &Clock) -> Result<String, Fatal> {
+pub(super) fn run(
+    args: &ExportArgs,
+    origin: OriginArgs,
+    clock: &LocalClock,
+) -> Result<String, Fatal> {
     let format = args.format()?;
     let origin = origin.open()?;
     let window = args.window.window(clock, origin.source())?;

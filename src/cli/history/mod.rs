@@ -19,7 +19,7 @@ use fabric_history::model;
 use fabric_history::source::AskError;
 
 use super::{Exit, Fatal};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use origin::OriginArgs;
 
 /// The arguments of `history`.
@@ -51,7 +51,7 @@ enum HistoryCommand {
 
 /// Runs the command.
 pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
-    let clock = Clock::now();
+    let clock = LocalClock::now();
     // Export and dump need the file, and write it themselves.
     let written = match &args.command {
         HistoryCommand::Export(export) => Some(export::run(export, args.origin.clone(), &clock)?),

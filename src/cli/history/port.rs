@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use clap::Args;
 use serde_json::json;
 
-use fabric_history::clock::Clock;
 use fabric_history::file::record_kind::RecordKind;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::time::millis;
 use fabric_history::model::{Port, Series, Told as Event, Window};
 use fabric_history::source::{Detail, Wanted, until_known};
@@ -59,7 +59,7 @@ struct TimelineOptions {
 pub(super) fn write_port(
     args: &PortArgs,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Written, Fatal> {
     let ports = super::ports(source, "PORT", &args.port)?;
@@ -69,7 +69,7 @@ pub(super) fn write_port(
 pub(super) fn write_link(
     args: &LinkArgs,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Written, Fatal> {
     let mut ports = super::ports(source, "LINK", &args.link)?;
@@ -97,7 +97,7 @@ fn write_timeline(
     options: &TimelineOptions,
     ports: Vec<Port>,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Written, Fatal> {
     let window = options.window.window(clock, source)?;
@@ -110,8 +110,8 @@ fn write_timeline(
     let summary = format!(
         "{} from {} to {}; times are of {}",
         count(timeline.events.len(), "event"),
-        clock.tell(window.from),
-        clock.tell(window.to),
+        clock.format(window.from),
+        clock.format(window.to),
         clock.zone()
     );
     let written = if options.json {
@@ -132,7 +132,7 @@ impl Timeline {
     fn write_text(
         &self,
         readings: bool,
-        clock: &Clock,
+        clock: &LocalClock,
         out: &mut impl Write,
     ) -> std::io::Result<()> {
         for port in &self.ports {
@@ -148,7 +148,7 @@ impl Timeline {
         lines.sort_by_key(|(at, ..)| millis(*at));
         let places = lines.iter().map(|(_, place, _)| place.chars().count()).max().unwrap_or(0);
         for (at, place, text) in lines {
-            writeln!(out, "{}  {:places$}  {}", clock.tell(at), tame(&place), tame(&text))?;
+            writeln!(out, "{}  {:places$}  {}", clock.format(at), tame(&place), tame(&text))?;
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Timeline {
         let width = all.iter().map(|series| name(series).len()).max().unwrap_or(0);
         for series in all {
             let sum: u64 = series.steps.iter().fold(0, |sum, step| sum.saturating_add(step.by));
-            let bars = columns::bars(&columns::spread(&series.steps, self.window, COLUMNS));
+            let bars = columns::bars(&columns::resample(&series.steps, self.window, COLUMNS));
             writeln!(out, "  {:width$}  {bars}  {sum}", name(series))?;
         }
         Ok(())
@@ -207,7 +207,7 @@ mod tests {
         let mut ends = [renamed(&new), renamed(&old)];
         ends.sort_by_key(Port::end);
         let (up, verdict, rate) = (Some(true), Verdict::Ok, None);
-        let clock = Clock::now();
+        let clock = LocalClock::now();
         let (to, from) = (clock.time(), clock.ago(Duration::from_secs(60)));
         let series = |port: &Port| Series {
             port: port.clone(),

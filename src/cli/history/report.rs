@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use fabric_history::Source;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::report::{Report, html, markdown};
 use ib_mad::label::count;
 
@@ -39,7 +39,7 @@ enum Format {
 pub(super) fn write(
     args: &ReportArgs,
     source: &dyn Source,
-    clock: &Clock,
+    clock: &LocalClock,
     out: &mut impl Write,
 ) -> Result<Written, Fatal> {
     let window = args.window.window(clock, source)?;
@@ -56,8 +56,8 @@ pub(super) fn write(
             }
         },
     };
-    let report =
-        Report::of(source, window, clock.time(), &|at| clock.tell(at)).map_err(unreadable)?;
+    let report = Report::compute(source, window, clock.time(), &|at| clock.format(at))
+        .map_err(unreadable)?;
     let text = match format {
         Format::Html => html::write(&report, clock),
         Format::Markdown => markdown::write(&report, clock),
@@ -70,8 +70,8 @@ pub(super) fn write(
         "{}, {} from {} to {}; times are of {}",
         count(report.suspects.len() + report.more_suspects, "suspect"),
         count(report.events.len() + report.more_events, "event"),
-        clock.tell(report.window.from),
-        clock.tell(report.window.to),
+        clock.format(report.window.from),
+        clock.format(report.window.to),
         clock.zone()
     );
     let Some(file) = &args.output else {

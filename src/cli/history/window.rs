@@ -8,7 +8,7 @@ use fabric_history::Source;
 use fabric_history::model::Window;
 
 use super::{Exit, Fatal, unreadable};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 
 /// The window's extent before and after `--at`.
 const AROUND: Duration = Duration::from_secs(10 * 60);
@@ -38,7 +38,7 @@ pub struct WindowArgs {
 
 impl WindowArgs {
     /// The window that the arguments name.
-    pub fn window(&self, clock: &Clock, source: &dyn Source) -> Result<Window, Fatal> {
+    pub fn window(&self, clock: &LocalClock, source: &dyn Source) -> Result<Window, Fatal> {
         if let Some(at) = &self.at {
             let at = parse_time(clock, "--at", at)?;
             let from = at.checked_sub(AROUND).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -70,11 +70,11 @@ impl WindowArgs {
 }
 
 /// The end of a window without `--until`: a simulated clock may be ahead of the host's.
-pub(super) fn open_end(clock: &Clock) -> SystemTime {
+pub(super) fn open_end(clock: &LocalClock) -> SystemTime {
     clock.time() + Duration::from_secs(365 * 24 * 3600)
 }
 
 /// Parses the time of a flag.
-pub(super) fn parse_time(clock: &Clock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {
-    clock.read(text).map_err(|error| Fatal::new(Exit::Usage, format!("{flag}: {error}")))
+pub(super) fn parse_time(clock: &LocalClock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {
+    clock.parse(text).map_err(|error| Fatal::new(Exit::Usage, format!("{flag}: {error}")))
 }

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 
 use crate::api::model::port::{LinkDetail, Port};
 use crate::pages::words;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use ib_mad::counter::{Kind, Row, TABLE};
 
 /// Errors at both ends, and bit errors against their limits.
-pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
+pub(super) fn section(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let ports = &detail.ports;
     let counted: Vec<&Row> = TABLE
         .iter()
@@ -74,7 +74,7 @@ fn cell(port: &Port, row: &Row) -> Markup {
     }
 }
 
-fn bits(ports: &[Port; 2], clock: &Clock, swept_at: Option<&str>) -> Markup {
+fn bits(ports: &[Port; 2], clock: &LocalClock, swept_at: Option<&str>) -> Markup {
     html! {
         h2 { "Wrong bits" }
         @if ports.iter().all(|port| port.bit_errors.windows.is_empty()) {

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use crate::pages::past;
 use crate::pages::past::{Choice, Past};
 use crate::pages::{address, words};
-use fabric_history::clock::Clock;
-use fabric_history::course::Course;
+use fabric_history::link_timeline::LinkTimeline;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Cable, Port, Series, Told, Window};
 use fabric_history::source::{AskError, Detail, Wanted};
 use fabric_history::{Reader, Source, plot};
@@ -65,7 +65,7 @@ pub(super) fn section(
     id: LinkId,
     fabric: Option<&str>,
     window: Choice,
-    clock: &Clock,
+    clock: &LocalClock,
 ) -> Markup {
     let path = format!("/link/{id}");
     let fabric = fabric.unwrap_or_default();
@@ -91,15 +91,16 @@ pub(super) fn section(
     }
 }
 
-fn drawn(trend: &Trend, id: LinkId, clock: &Clock) -> Markup {
+fn drawn(trend: &Trend, id: LinkId, clock: &LocalClock) -> Markup {
     let earliest_first: Vec<Told> = trend.events.iter().rev().cloned().collect();
     let place = trend.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
-    let course = Course { link: id, place: &place, series: &trend.series, events: &earliest_first };
+    let course =
+        LinkTimeline { link: id, place: &place, series: &trend.series, events: &earliest_first };
     html! {
-        @match plot::of(course, trend.window, clock) {
+        @match plot::draw(course, trend.window, clock) {
             Some(picture) => {
                 div .wide tabindex="0" role="group" aria-label="Course" { (picture) }
-                p .quiet { "Times are of " (clock.zone()) "." @if course.lanes(trend.window, 1).is_empty() { " Neither end counted link errors or discards in this window." } }
+                p .quiet { "Times are of " (clock.zone()) "." @if course.end_errors(trend.window, 1).is_empty() { " Neither end counted link errors or discards in this window." } }
             }
             None => p .quiet { "Nothing is recorded of it in this window." },
         }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::api::model::port::{LinkDetail, Port};
 use crate::pages::words;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use ib_health::evidence;
 use ib_health::outage::Downtime;
 use ib_mad::Counter;
@@ -82,7 +82,7 @@ const LINES: [Line; 12] = [
 ];
 
 /// Both ends, and what the link went through.
-pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
+pub(super) fn section(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let (ports, fabric) = (&detail.ports, &*detail.link.fabric);
     html! {
         h2 { "Both ends" }
@@ -103,7 +103,7 @@ pub(super) fn section(detail: &LinkDetail, clock: &Clock) -> Markup {
     }
 }
 
-fn outages(detail: &LinkDetail, clock: &Clock) -> Markup {
+fn outages(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let link = &detail.link;
     let down = |least: f64, most: f64| {
         let [least, most] =

@@ -14,7 +14,7 @@ use crate::api::archive::Said;
 use crate::api::detail::in_fabrics;
 use crate::api::model::port::LinkDetail;
 use crate::api::ports;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use ib_fabric::topology::LinkId;
 
 use super::ask::{self, Asked};
@@ -50,7 +50,7 @@ pub(super) async fn get(State(desk): State<Desk>, Path(id): Path<String>, said: 
         course::Trend::read(reader, id, of.as_deref(), window)
     })
     .await;
-    let clock = Clock::now();
+    let clock = LocalClock::now();
     let history = course::section(&past, id, fabric.as_deref(), window, &clock);
     let Some(link) = now else {
         let known = gone::known(fabrics, asked.fabric(), id);
@@ -70,7 +70,7 @@ pub(super) async fn get(State(desk): State<Desk>, Path(id): Path<String>, said: 
 }
 
 /// What it comes to, in two lines.
-fn gist(detail: &LinkDetail, clock: &Clock) -> Markup {
+fn gist(detail: &LinkDetail, clock: &LocalClock) -> Markup {
     let link = &detail.link;
     let now = detail.swept_at.as_deref();
     let carries = match link.up {

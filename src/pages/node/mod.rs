@@ -12,7 +12,7 @@ use crate::api::archive::Said;
 use crate::api::detail::in_fabrics;
 use crate::api::model::node::NodeDetail;
 use crate::api::nodes;
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Told;
 use fabric_history::source::Wanted;
 use ib_fabric::topology::LinkId;
@@ -47,7 +47,7 @@ pub(super) async fn get(
         Ok(reader.latest(&wanted, &means, 0, MOST_EVENTS)?)
     })
     .await;
-    let clock = Clock::now();
+    let clock = LocalClock::now();
     let main = html! {
         (gist(&detail))
         (plate::section(&detail))
@@ -142,7 +142,7 @@ fn gist(detail: &NodeDetail) -> Markup {
     }
 }
 
-fn facts(detail: &NodeDetail, clock: &Clock) -> Markup {
+fn facts(detail: &NodeDetail, clock: &LocalClock) -> Markup {
     let node = &detail.node;
     let now = detail.swept_at.as_deref();
     html! {

@@ -13,7 +13,7 @@ use crate::api;
 use crate::api::archive::Said;
 use crate::api::model::Verdicts;
 use crate::api::model::topology::{Apart, Suspect, Switch, Topology};
-use fabric_history::clock::Clock;
+use fabric_history::local_clock::LocalClock;
 use ib_health::Verdict;
 
 use super::ask::{self, Asked};
@@ -89,7 +89,7 @@ fn gist(topology: &Topology) -> Markup {
             @if between.count() > 0 { " · between them " (picture::tally(&between)) }
             @if to_hosts.count() > 0 { " · to hosts " (picture::tally(&to_hosts)) }
         }
-        @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (words::since(&Clock::now(), swept, None)) "." } }
+        @if let Some(swept) = &topology.swept_at { p .quiet { "As of " (words::since(&LocalClock::now(), swept, None)) "." } }
     }
 }
 

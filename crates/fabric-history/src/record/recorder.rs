@@ -20,7 +20,7 @@ use crate::file::validate;
 use crate::file::validate::Header;
 use crate::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Board, Observation, Recording};
+use fabric_observation::{Board, Observation, RecorderMetrics};
 use ib_fabric::Snapshot;
 use ib_health::Findings;
 use ib_health::totals::Memory;
@@ -71,7 +71,7 @@ impl RecordedFabric {
 #[derive(Debug)]
 pub struct Recorder {
     settings: HistorySettings,
-    metrics: Arc<Recording>,
+    metrics: Arc<RecorderMetrics>,
     store: Option<Store>,
     /// Closed after the store.
     header: Header,
@@ -91,7 +91,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// Opens or creates the file. If that fails, it is tried again with each sweep.
-    pub fn new(settings: HistorySettings, metrics: Arc<Recording>) -> Self {
+    pub fn new(settings: HistorySettings, metrics: Arc<RecorderMetrics>) -> Self {
         metrics.set_floor(settings.least_free);
         let mut recorder = Recorder {
             settings,
@@ -123,7 +123,7 @@ impl Recorder {
     }
 
     /// The recorded totals of a fabric's ports.
-    pub fn memory(&mut self, fabric: &str) -> Memory {
+    pub fn totals(&mut self, fabric: &str) -> Memory {
         match self.store.as_ref().map(|store| store.totals(fabric)) {
             None => Memory::new(),
             Some(Ok(totals)) => totals,
@@ -146,23 +146,23 @@ impl Recorder {
             };
             for (index, observation) in fabrics.iter().enumerate() {
                 if last.get(index).is_none_or(|last| !Arc::ptr_eq(last, observation)) {
-                    self.take(observation, SystemTime::now());
+                    self.record(observation, SystemTime::now());
                 }
             }
             if let Some(host) = host.filter(|host| host.looks != last_look) {
                 last_look = host.looks;
-                self.take_host(&host, &fabrics, SystemTime::now());
+                self.record_host(&host, &fabrics, SystemTime::now());
             }
             last = fabrics;
             if runtime.block_on(receiver.changed()).is_err() {
                 break;
             }
         }
-        self.end(SystemTime::now());
+        self.finish(SystemTime::now());
     }
 
     /// Records the host's devices, except those that a fabric contains. `now` is the time of day.
-    pub fn take_host(
+    pub fn record_host(
         &mut self,
         host: &HostObservation,
         fabrics: &[Arc<Observation>],
@@ -174,11 +174,11 @@ impl Recorder {
             .or_insert_with(|| RecordedFabric::new(HOST_FABRIC, EventDetector::of_host(), now))
             .events
             .extend(events);
-        self.take(&observation, now);
+        self.record(&observation, now);
     }
 
     /// Records an observation. `now` is the time of day.
-    pub fn take(&mut self, observation: &Observation, now: SystemTime) {
+    pub fn record(&mut self, observation: &Observation, now: SystemTime) {
         let name = &observation.fabric;
         let mut fabric = (self.fabrics.remove(name))
             .unwrap_or_else(|| RecordedFabric::new(name, EventDetector::default(), now));
@@ -206,7 +206,7 @@ impl Recorder {
             match self.write(name, &fabric.events, sweep, fabric.clock.trusted_time()) {
                 Ok(()) => {
                     fabric.events.clear();
-                    self.metrics.set_took(began.elapsed());
+                    self.metrics.set_write_duration(began.elapsed());
                 }
                 Err(error) => {
                     self.handle_error(&error);
@@ -256,7 +256,7 @@ impl Recorder {
     }
 
     /// Writes pending events, and one event per fabric that the exporter stopped.
-    pub fn end(&mut self, now: SystemTime) {
+    pub fn finish(&mut self, now: SystemTime) {
         for (name, mut fabric) in std::mem::take(&mut self.fabrics) {
             let at = fabric.last_ended.map_or(now, |last| last.max(now));
             let text = "it was told to end".into();
@@ -273,7 +273,7 @@ impl Recorder {
 
     /// Counts an error and logs it, unless the same one was logged lately.
     fn report(&mut self, error: &HistoryError) {
-        self.metrics.add_error(error.trouble());
+        self.metrics.add_error(error.metric_kind());
         // Only numbers differ between two occurrences of one problem.
         let kind: String =
             error.to_string().chars().filter(|char| !char.is_ascii_digit()).collect();

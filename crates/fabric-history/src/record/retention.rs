@@ -22,7 +22,7 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use crate::file::{free, with_suffix};
 use crate::settings::HistorySettings;
 use crate::{HistoryError, micros_of};
-use fabric_observation::Recording;
+use fabric_observation::RecorderMetrics;
 
 use super::store::Store;
 use super::unused::oldest;
@@ -281,7 +281,11 @@ impl Store {
     }
 
     /// An error if less than `least` bytes of the disk are free. Sets the metric of free bytes.
-    pub fn ensure_free_space(&self, least: u64, metrics: &Recording) -> Result<(), HistoryError> {
+    pub fn ensure_free_space(
+        &self,
+        least: u64,
+        metrics: &RecorderMetrics,
+    ) -> Result<(), HistoryError> {
         let free = free(&self.path)?;
         metrics.set_free(free);
         if free < least {

@@ -3,7 +3,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::clock::Clock;
+use crate::local_clock::LocalClock;
 use crate::plot;
 
 use super::suspects::list_errors;
@@ -36,8 +36,8 @@ svg .mark.good line { stroke: var(--good); } svg .mark.good circle { fill: var(-
 ";
 
 /// Writes the report.
-pub fn write(report: &Report, clock: &Clock) -> String {
-    let (from, to) = (clock.tell(report.window.from), clock.tell(report.window.to));
+pub fn write(report: &Report, clock: &LocalClock) -> String {
+    let (from, to) = (clock.format(report.window.from), clock.format(report.window.to));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -67,7 +67,7 @@ pub fn write(report: &Report, clock: &Clock) -> String {
     page.into_string()
 }
 
-fn suspects(report: &Report, clock: &Clock) -> Markup {
+fn suspects(report: &Report, clock: &LocalClock) -> Markup {
     html! {
         h2 { "Suspects" }
         @if report.suspects.is_empty() { p { "None." } }
@@ -76,24 +76,24 @@ fn suspects(report: &Report, clock: &Clock) -> Markup {
     }
 }
 
-fn suspect_article(suspect: &Suspect, report: &Report, clock: &Clock) -> Markup {
+fn suspect_article(suspect: &Suspect, report: &Report, clock: &LocalClock) -> Markup {
     html! {
         article class=(suspect.worst) {
             h3 { (suspect.place) ": " span class={ "verdict " (suspect.worst) } { (suspect.worst) } }
             p .quiet {
-                code { (suspect.link) } ", conspicuous from " (clock.tell(suspect.since))
+                code { (suspect.link) } ", conspicuous from " (clock.format(suspect.since))
                 ", at the end " span class={ "verdict " (suspect.last) } { (suspect.last) } "."
             }
             ul {
                 @for line in &suspect.evidence { li { (line) } }
                 @if let Some(repair) = suspect.repair { li { strong { "To try first: " (repair) } } }
             }
-            @if let Some(plot) = plot::of(suspect.course(), report.window, clock) { (plot) }
+            @if let Some(plot) = plot::draw(suspect.timeline(), report.window, clock) { (plot) }
         }
     }
 }
 
-fn events(report: &Report, clock: &Clock) -> Markup {
+fn events(report: &Report, clock: &LocalClock) -> Markup {
     html! {
         h2 { "What happened" }
         @if report.events.is_empty() {
@@ -102,7 +102,7 @@ fn events(report: &Report, clock: &Clock) -> Markup {
             div .wide { table {
                 thead { tr { th { "when" } th { "what" } th { "where" } th { "in words" } } }
                 tbody { @for event in &report.events { tr {
-                    td .when { (clock.tell(event.at)) }
+                    td .when { (clock.format(event.at)) }
                     td .what { (event.kind) }
                     td { (event.place) }
                     td { (event.text) }
@@ -113,7 +113,7 @@ fn events(report: &Report, clock: &Clock) -> Markup {
     }
 }
 
-fn others(report: &Report, clock: &Clock) -> Markup {
+fn others(report: &Report, clock: &LocalClock) -> Markup {
     html! {
         @if !report.others.is_empty() {
             h2 { "Counters of ports that are not suspect" }
@@ -121,7 +121,7 @@ fn others(report: &Report, clock: &Clock) -> Markup {
                 thead { tr { th { "port" } th { "counted" } } }
                 tbody { @for moved in &report.others { tr {
                     td { (moved.port.label()) }
-                    td { (list_errors(moved, &|at| clock.tell(at))) }
+                    td { (list_errors(moved, &|at| clock.format(at))) }
                 } } }
             } }
             @if report.more_others > 0 { p { (report.more_others) " more ports had fewer." } }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::clock::Clock;
 use crate::columns;
+use crate::local_clock::LocalClock;
 
 use super::suspects::list_errors;
 use super::{Report, Suspect};
@@ -12,15 +12,15 @@ use super::{Report, Suspect};
 const COLUMNS: usize = 60;
 
 /// Writes the report.
-pub fn write(report: &Report, clock: &Clock) -> String {
+pub fn write(report: &Report, clock: &LocalClock) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = write_report(&mut out, report, clock);
     out
 }
 
-fn write_report(out: &mut String, report: &Report, clock: &Clock) -> std::fmt::Result {
-    let (from, to) = (clock.tell(report.window.from), clock.tell(report.window.to));
+fn write_report(out: &mut String, report: &Report, clock: &LocalClock) -> std::fmt::Result {
+    let (from, to) = (clock.format(report.window.from), clock.format(report.window.to));
     writeln!(out, "# The fabric from {from} to {to}\n")?;
     writeln!(out, "Told from {}. Times are of {}.\n", escaped(&report.source), clock.zone())?;
     writeln!(out, "**{}**\n", report.gist())?;
@@ -40,7 +40,7 @@ fn write_report(out: &mut String, report: &Report, clock: &Clock) -> std::fmt::R
     } else {
         writeln!(out, "| when | what | where | in words |\n|---|---|---|---|")?;
         for event in &report.events {
-            let (at, kind) = (clock.tell(event.at), escaped(&event.kind));
+            let (at, kind) = (clock.format(event.at), escaped(&event.kind));
             writeln!(
                 out,
                 "| {at} | {kind} | {} | {} |",
@@ -59,7 +59,7 @@ fn write_report(out: &mut String, report: &Report, clock: &Clock) -> std::fmt::R
             "## Counters of ports that are not suspect\n\n| port | counted |\n|---|---|"
         )?;
         for moved in &report.others {
-            let counted = list_errors(moved, &|at| clock.tell(at));
+            let counted = list_errors(moved, &|at| clock.format(at));
             writeln!(out, "| {} | {} |", escaped(&moved.port.label()), escaped(&counted))?;
         }
         writeln!(out)?;
@@ -93,14 +93,14 @@ fn write_suspect(
     out: &mut String,
     suspect: &Suspect,
     report: &Report,
-    clock: &Clock,
+    clock: &LocalClock,
 ) -> std::fmt::Result {
     let Suspect { place, worst, last, link, .. } = suspect;
     writeln!(out, "### {}: {worst}\n", escaped(place))?;
     writeln!(
         out,
         "`{link}`, conspicuous from {}, at the end {last}.\n",
-        clock.tell(suspect.since)
+        clock.format(suspect.since)
     )?;
     for line in &suspect.evidence {
         writeln!(out, "- {}", escaped(line))?;
@@ -109,7 +109,7 @@ fn write_suspect(
         writeln!(out, "- To try first: {repair}")?;
     }
     writeln!(out)?;
-    for end in suspect.course().lanes(report.window, COLUMNS) {
+    for end in suspect.timeline().end_errors(report.window, COLUMNS) {
         for (what, columns) in [("link errors", end.link_errors), ("discards", end.discards)] {
             if columns.iter().any(|value| *value > 0.0) {
                 let place = escaped(&end.port.label());

@@ -57,7 +57,7 @@ pub struct Report {
 impl Report {
     /// Computes the report from a source. The window ends at `now` at the latest, unless the source's own
     /// clock is ahead of it; `format_time` formats times for readers.
-    pub fn of(
+    pub fn compute(
         source: &dyn Source,
         window: Window,
         now: SystemTime,
@@ -152,7 +152,7 @@ mod tests {
     fn report(source: &Canned) -> Report {
         let from = SystemTime::UNIX_EPOCH;
         let window = Window { from, to: from + Duration::from_secs(3600) };
-        Report::of(source, window, window.to, &|_| "then".into()).unwrap()
+        Report::compute(source, window, window.to, &|_| "then".into()).unwrap()
     }
 
     fn evidence(suspect: &Suspect) -> String {
@@ -211,7 +211,7 @@ mod tests {
             series: vec![Series { port: a, counter, steps }],
             ..Canned::default()
         };
-        let page = markdown::write(&report(&source), &crate::clock::Clock::now());
+        let page = markdown::write(&report(&source), &crate::local_clock::LocalClock::now());
         assert!(page.contains("errors at a b \\[2J port 1\n"), "{page}");
         assert!(!page.contains('\u{1b}'), "{page}");
     }

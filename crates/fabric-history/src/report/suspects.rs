@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 
 use crate::Kind;
-use crate::course::Course;
 use crate::event::lengths_in;
+use crate::link_timeline::LinkTimeline;
 use crate::model::{Cable, Moved, Series, Then, Told, Window};
 use crate::source::{AskError, Detail, Source};
 use ib_fabric::topology::LinkId;
@@ -347,7 +347,12 @@ pub(super) fn read_series(
 
 impl Suspect {
     /// Its counters and events.
-    pub(super) fn course(&self) -> Course<'_> {
-        Course { link: self.link, place: &self.place, series: &self.series, events: &self.events }
+    pub(super) fn timeline(&self) -> LinkTimeline<'_> {
+        LinkTimeline {
+            link: self.link,
+            place: &self.place,
+            series: &self.series,
+            events: &self.events,
+        }
     }
 }

@@ -11,14 +11,14 @@ const MAX_DAYS: usize = 4;
 
 /// The current time, and the time zone in which times are parsed and formatted.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub struct LocalClock {
     now: Zoned,
 }
 
-impl Clock {
+impl LocalClock {
     /// The host's time and zone.
     pub fn now() -> Self {
-        Clock { now: Zoned::now() }
+        LocalClock { now: Zoned::now() }
     }
 
     /// The time that is this long ago.
@@ -35,7 +35,7 @@ impl Clock {
     #[must_use]
     pub fn not_before(self, time: SystemTime) -> Self {
         let later = Timestamp::try_from(time).ok().filter(|time| *time > self.now.timestamp());
-        later.map_or_else(|| self.clone(), |time| Clock { now: time.to_zoned(self.zone_of()) })
+        later.map_or_else(|| self.clone(), |time| LocalClock { now: time.to_zoned(self.zone_of()) })
     }
 
     /// The zone's name and offset, for readers.
@@ -48,14 +48,14 @@ impl Clock {
     }
 
     /// Formats a time in this zone, to the second.
-    pub fn tell(&self, time: SystemTime) -> String {
+    pub fn format(&self, time: SystemTime) -> String {
         let stamp = Timestamp::try_from(time).unwrap_or(Timestamp::MAX);
         stamp.to_zoned(self.zone_of()).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
     /// Formats the time of day in this zone, to the second.
-    pub fn tell_time(&self, time: SystemTime) -> String {
-        self.tell(time).split_off("2026-11-21 ".len())
+    pub fn format_time(&self, time: SystemTime) -> String {
+        self.format(time).split_off("2026-11-21 ".len())
     }
 
     /// The latest moment with this time of day. At changes between summer and winter time it is missing on one
@@ -74,7 +74,7 @@ impl Clock {
     }
 
     /// Parses `2h` (ago), `03:12` (the latest one), `2026-11-21 03:12`, and RFC 3339, which names its zone.
-    pub fn read(&self, text: &str) -> Result<SystemTime, String> {
+    pub fn parse(&self, text: &str) -> Result<SystemTime, String> {
         if let Ok(age) = humantime::parse_duration(text) {
             return Ok(self.ago(age));
         }
@@ -100,8 +100,8 @@ impl Clock {
 mod tests {
     use super::*;
 
-    fn clock() -> Clock {
-        Clock { now: "2026-11-21T02:30:00+01:00[+01:00]".parse().unwrap() }
+    fn clock() -> LocalClock {
+        LocalClock { now: "2026-11-21T02:30:00+01:00[+01:00]".parse().unwrap() }
     }
 
     #[test]
@@ -120,10 +120,10 @@ mod tests {
             ("2026-11-01T03:12:00-05:00", "2026-11-01T08:12:00Z"),
         ] {
             let wanted: SystemTime = means.parse::<Timestamp>().unwrap().into();
-            assert_eq!(clock().read(text), Ok(wanted), "{text}");
+            assert_eq!(clock().parse(text), Ok(wanted), "{text}");
         }
         for text in ["", "yesterday", "25:00", "2026-13-01 00:00"] {
-            assert!(clock().read(text).unwrap_err().contains("+01:00"), "{text}");
+            assert!(clock().parse(text).unwrap_err().contains("+01:00"), "{text}");
         }
     }
 
@@ -138,16 +138,16 @@ mod tests {
             ("2026-03-29T03:40:00+02:00[Europe/Berlin]", "02:30", "2026-03-28T01:30:00Z"),
             ("2026-03-30T01:00:00+02:00[Europe/Berlin]", "02:30", "2026-03-28T01:30:00Z"),
         ] {
-            let clock = Clock { now: now.parse().unwrap() };
+            let clock = LocalClock { now: now.parse().unwrap() };
             let wanted: SystemTime = means.parse::<Timestamp>().unwrap().into();
-            assert_eq!(clock.read(text), Ok(wanted), "{text} at {now}");
+            assert_eq!(clock.parse(text), Ok(wanted), "{text} at {now}");
         }
     }
 
     #[test]
     fn times_are_formatted_in_the_local_zone() {
-        let time = clock().read("2026-11-01T03:12:00Z").unwrap();
-        assert_eq!(clock().tell(time), "2026-11-01 04:12:00");
+        let time = clock().parse("2026-11-01T03:12:00Z").unwrap();
+        assert_eq!(clock().format(time), "2026-11-01 04:12:00");
         assert_eq!(clock().zone(), "+01:00");
     }
 }

@@ -9,7 +9,7 @@ use super::model::{Port, Series, Told, Window};
 
 /// A cable's counters and events.
 #[derive(Clone, Copy, Debug)]
-pub struct Course<'a> {
+pub struct LinkTimeline<'a> {
     /// The cable.
     pub link: LinkId,
     /// Its label.
@@ -22,7 +22,7 @@ pub struct Course<'a> {
 
 /// The errors and discards of one end of a cable, in columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Lane<'a> {
+pub struct EndErrors<'a> {
     /// The end.
     pub port: &'a Port,
     /// Link errors, as [`link_errors`](ib_mad::counter::link_errors) adds them up.
@@ -31,15 +31,15 @@ pub struct Lane<'a> {
     pub discards: Vec<f64>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> LinkTimeline<'a> {
     /// The ends that counted link errors or discards in a window.
-    pub fn lanes(self, window: Window, count: usize) -> Vec<Lane<'a>> {
+    pub fn end_errors(self, window: Window, count: usize) -> Vec<EndErrors<'a>> {
         let ends = self.link.ends().into_iter();
         let lanes = ends.filter_map(|end| {
             let of_end = || self.series.iter().filter(move |series| series.port.end() == end);
             let columns = |is_wanted: &dyn Fn(Counter) -> bool| {
                 let steps = of_end().filter(|series| is_wanted(series.counter));
-                columns::spread(steps.flat_map(|series| &series.steps), window, count)
+                columns::resample(steps.flat_map(|series| &series.steps), window, count)
             };
             let mut link_errors = columns(&|counter| LINK_ERRORS.contains(&counter));
             let received = columns(&|counter| counter == Counter::RcvErrors);
@@ -55,7 +55,7 @@ impl<'a> Course<'a> {
             let counted = |columns: &[f64]| sum(columns) > 0.5;
             let has_any = counted(&link_errors) || counted(&discards);
             let port = &of_end().next().filter(|_| has_any)?.port;
-            Some(Lane { port, link_errors, discards })
+            Some(EndErrors { port, link_errors, discards })
         });
         lanes.collect()
     }
