@@ -23,7 +23,7 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::report::{Report, html};
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::{Detail, Wanted};
+use fabric_history::source::{SeriesDetail, EventFilter};
 use fabric_history::{Reader, Recorder, Source};
 use fabric_observation::{Observation, RecorderMetrics};
 use ib_fabric::Snapshot;
@@ -321,9 +321,9 @@ fn link(reader: &Reader, window: Window, what: &str, wanted: &str) {
             let port = reader.ports("leaf-0-1[30]").unwrap().remove(0);
             let cables = reader.cables(&[port.end()], window).unwrap();
             let ends: Vec<_> = cables.iter().flat_map(|cable| &cable.ends).map(Port::end).collect();
-            let all = Wanted { ports: ends.clone(), ..Wanted::all(window) };
+            let all = EventFilter { ports: ends.clone(), ..EventFilter::all(window) };
             reader.events(&all).unwrap();
-            let series = reader.series(&ends, Detail::All, window).unwrap();
+            let series = reader.series(&ends, SeriesDetail::All, window).unwrap();
             series.iter().map(|of| of.steps.len()).sum::<usize>()
         };
         took(asked)
@@ -335,13 +335,13 @@ fn link(reader: &Reader, window: Window, what: &str, wanted: &str) {
 }
 
 fn report(reader: &Reader, window: Window) {
-    let (events, events_took) = took(|| reader.events(&Wanted::all(window)).unwrap());
-    let (moved, moved_took) = took(|| reader.moved(window).unwrap());
+    let (events, events_took) = took(|| reader.events(&EventFilter::all(window)).unwrap());
+    let (moved, moved_took) = took(|| reader.error_deltas(window).unwrap());
     let fabrics = |at: SystemTime| reader.fabrics(at).unwrap();
     let (then, then_took) = took(|| (fabrics(window.from), fabrics(window.to)));
-    let (cover, cover_took) = took(|| reader.cover(window).unwrap());
+    let (cover, cover_took) = took(|| reader.coverage(window).unwrap());
     let ends: Vec<_> = moved.iter().step_by(30).take(20).map(|moved| moved.port.end()).collect();
-    let (series, series_took) = took(|| reader.series(&ends, Detail::All, window).unwrap());
+    let (series, series_took) = took(|| reader.series(&ends, SeriesDetail::All, window).unwrap());
     let all = events_took + moved_took + then_took + cover_took + series_took;
     let (page, whole) = took(|| {
         let tell = |at: SystemTime| humantime::format_rfc3339_seconds(at).to_string();

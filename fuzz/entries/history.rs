@@ -13,7 +13,7 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::report::{Report, html, markdown};
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::{Detail, Wanted};
+use fabric_history::source::{SeriesDetail, EventFilter};
 use fabric_history::{Reader, Recorder, Source};
 use fabric_observation::RecorderMetrics;
 use ib_mad::Counter;
@@ -115,12 +115,12 @@ pub fn run(bytes: &[u8]) {
 pub fn ask(source: &dyn Source) {
     let window = always();
     let _ = source.span();
-    let events = source.events(&Wanted::all(window)).unwrap_or_default();
+    let events = source.events(&EventFilter::all(window)).unwrap_or_default();
     let ports = source.ports("leaf-0-0").unwrap_or_default();
     let ends: Vec<_> = ports.iter().map(Port::end).collect();
-    let _ = source.events(&Wanted { ports: ends.clone(), ..Wanted::all(window) });
-    let _ = (source.series(&ends, Detail::All, window), source.cables(&ends, window));
-    let _ = (source.moved(window), source.fabrics(window.to), source.cover(window));
+    let _ = source.events(&EventFilter { ports: ends.clone(), ..EventFilter::all(window) });
+    let _ = (source.series(&ends, SeriesDetail::All, window), source.cables(&ends, window));
+    let _ = (source.error_deltas(window), source.fabrics(window.to), source.coverage(window));
     for told in &events {
         // A kind that is not known here may come from a later version.
         let _ = serde_json::to_string(told).unwrap();

@@ -1,10 +1,10 @@
 //! Words that people and addresses say: times, ports, links, and questions to the history.
 
 use fabric_exporter::metrics::negotiate;
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::local_clock::LocalClock;
-use fabric_history::question;
-use fabric_history::question::Question;
+use fabric_history::history_query;
+use fabric_history::history_query::HistoryQuery;
 use ib_fabric::topology::LinkId;
 use ib_health::settings::NodeRef;
 use ib_mad::Guid;
@@ -30,7 +30,7 @@ pub fn run(bytes: &[u8]) {
         assert_eq!(link.to_string().parse::<LinkId>().ok(), Some(link));
     }
     let _ = NodeRef::new(text);
-    if let Some(kind) = Kind::from_label(text) {
+    if let Some(kind) = EventKind::from_label(text) {
         assert_eq!(kind.label(), text);
     }
     let _ = (negotiate::format(Some(text)), negotiate::takes_gzip(Some(text)));
@@ -43,14 +43,14 @@ pub fn run(bytes: &[u8]) {
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
     for name in QUESTIONS {
-        let Ok(read) = Question::read(name, &pairs) else { continue };
+        let Ok(read) = HistoryQuery::read(name, &pairs) else { continue };
         // As it is asked on, of another exporter: to the millisecond, and from then on the same.
-        let asked = Question::read(name, &said(&read)).expect("what is written can be read");
-        assert_eq!(Question::read(name, &said(&asked)), Ok(asked));
+        let asked = HistoryQuery::read(name, &said(&read)).expect("what is written can be read");
+        assert_eq!(HistoryQuery::read(name, &said(&asked)), Ok(asked));
     }
     let _ = question::read_window(&pairs);
 }
 
-fn said(question: &Question) -> Vec<(String, String)> {
+fn said(question: &HistoryQuery) -> Vec<(String, String)> {
     question.pairs().into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

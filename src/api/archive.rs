@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinError};
 
 use fabric_history::query::Pairs;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use fabric_history::{HistoryError, Reader};
 
 use exporter_web::refusal::{refused, wrong};
@@ -74,8 +74,8 @@ impl Archive {
 /// as its seat, is free again soon after.
 pub async fn answer<T: Send + 'static>(
     file: Arc<Path>,
-    question: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
-) -> Result<Result<T, AskError>, JoinError> {
+    question: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
+) -> Result<Result<T, SourceError>, JoinError> {
     let reading = Arc::new(OnceLock::new());
     let weak = Arc::downgrade(&reading);
     let thread = tokio::task::spawn_blocking(move || {
@@ -119,10 +119,10 @@ impl Drop for Interrupted {
 
 /// A damaged file stays so, and who asks for too much may ask for less; what else keeps the file from being
 /// read may be over soon.
-pub fn status_of(error: &AskError) -> StatusCode {
+pub fn status_of(error: &SourceError) -> StatusCode {
     match error {
-        AskError::File(HistoryError::TooMuch { .. }) => StatusCode::BAD_REQUEST,
-        AskError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
+        SourceError::File(HistoryError::TooMuch { .. }) => StatusCode::BAD_REQUEST,
+        SourceError::File(error) if error.is_damage() => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

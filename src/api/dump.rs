@@ -17,7 +17,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
-use fabric_history::question::read_window;
+use fabric_history::history_query::read_window;
 use fabric_history::settings::LEAST_FREE;
 
 use crate::api::archive;

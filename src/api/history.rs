@@ -12,7 +12,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use fabric_history::question::{DUMP, NoQuestion, PATH, Question};
+use fabric_history::history_query::{DUMP, InvalidQuery, PATH, HistoryQuery};
 
 use super::dump;
 use crate::api::archive;
@@ -35,10 +35,10 @@ async fn ask(State(archive): State<Archive>, Name(name): Name<String>, pairs: Sa
         Ok(asked) => asked,
         Err(refusal) => return refusal,
     };
-    let question = match Question::read(&name, &pairs) {
+    let question = match HistoryQuery::read(&name, &pairs) {
         Ok(question) => question,
-        Err(NoQuestion::Name(problem)) => return refused(StatusCode::NOT_FOUND, &problem),
-        Err(NoQuestion::Words(problem)) => return wrong(&problem),
+        Err(InvalidQuery::Name(problem)) => return refused(StatusCode::NOT_FOUND, &problem),
+        Err(InvalidQuery::Words(problem)) => return wrong(&problem),
     };
     let seat = tokio::time::timeout(PATIENCE, archive.seats.acquire_owned()).await;
     let Ok(Ok(seat)) = seat else {

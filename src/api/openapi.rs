@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 
 use crate::api::archive::Archive;
 use crate::metrics::Exposition;
-use fabric_history::Kind;
-use fabric_history::model::{Cable, Cover, Moved, Port, Series, Span, Then};
+use fabric_history::EventKind;
+use fabric_history::model::{Cable, Coverage, ErrorDelta, Port, Series, Span, FabricState};
 use fabric_history::page;
 use fabric_history::page::Events;
-use fabric_history::question::{DUMP, NAMES, PATH};
+use fabric_history::history_query::{DUMP, NAMES, PATH};
 use fabric_observation::Board;
 use ib_mad::node::NodeKind;
 
@@ -34,7 +34,7 @@ fn parameter(key: &str, place: &str) -> Value {
     let text = json!({"type": "string"});
     let time = json!({"type": "string", "format": "date-time"});
     let many = |it: Value| json!({"type": "array", "items": it});
-    let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.label()).collect();
+    let kinds: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.label()).collect();
     let (about, schema, required) = match key {
         FABRIC => ("Of this fabric alone.", text, false),
         "suspect" => ("Those alone that are worth a look.", json!({"type": "boolean"}), false),
@@ -138,10 +138,10 @@ fn paths(make: &mut SchemaGenerator) -> Map<String, Value> {
             "ports" => ("The ports that are called so", of::<Vec<Port>>(make)),
             "events" => ("What happened, the earliest first, page by page", of::<Events>(make)),
             "cables" => ("The cables that led to ports", of::<Vec<Cable>>(make)),
-            "moved" => ("What ports counted of errors", of::<Vec<Moved>>(make)),
+            "moved" => ("What ports counted of errors", of::<Vec<ErrorDelta>>(make)),
             "series" => ("The course of ports' counters", of::<Vec<Series>>(make)),
-            "fabrics" => ("The fabrics as they were at a moment", of::<Vec<Then>>(make)),
-            "cover" => ("What is known of a window", of::<Cover>(make)),
+            "fabrics" => ("The fabrics as they were at a moment", of::<Vec<FabricState>>(make)),
+            "cover" => ("What is known of a window", of::<Coverage>(make)),
             other => panic!("nothing is known of {other}"),
         };
         paths.extend([route(&format!("{PATH}/{name}"), about, keys, &content)]);

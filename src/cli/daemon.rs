@@ -27,7 +27,7 @@ use exporter_web::limits::Limits;
 use exporter_web::listen;
 use exporter_web::security::Security;
 use exporter_web::serving::Server;
-use fabric_history::question::DUMP;
+use fabric_history::history_query::DUMP;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_history::{HistoryError, Recorder, ensure_place};
 use fabric_observation::{Board, Observation, RecorderMetrics};

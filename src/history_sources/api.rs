@@ -10,11 +10,11 @@ use ib_fabric::topology::End;
 
 use super::http::{Address, line};
 use fabric_history::HistoryError;
-use fabric_history::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
+use fabric_history::model::{Cable, Coverage, ErrorDelta, Port, Series, Span, FabricState, Event, Window};
 use fabric_history::page::{Cursor, Events, Page};
-use fabric_history::question;
-use fabric_history::question::{DUMP, PATH, Question};
-use fabric_history::source::{AskError, Detail, Paged, Source, Wanted};
+use fabric_history::history_query;
+use fabric_history::history_query::{DUMP, PATH, HistoryQuery};
+use fabric_history::source::{SourceError, SeriesDetail, PagedSource, Source, EventFilter};
 
 /// What to check where nothing better is known.
 const ADVICE: &str = "is it an exporter that records (--history.file)?";
@@ -34,7 +34,7 @@ impl Api {
         Ok(Api { address: Address::new(url, access)? })
     }
 
-    fn ask<T: DeserializeOwned>(&self, question: &Question) -> Result<T, AskError> {
+    fn ask<T: DeserializeOwned>(&self, question: &HistoryQuery) -> Result<T, SourceError> {
         let path = format!("{PATH}/{}", question.name());
         let (status, body) = self.address.get(&path, &question.pairs())?;
         match status {
@@ -47,7 +47,7 @@ impl Api {
     }
 
     /// The error for an answer whose status is not 200.
-    fn refusal(&self, status: u16, body: &[u8]) -> AskError {
+    fn refusal(&self, status: u16, body: &[u8]) -> SourceError {
         self.address.problem(match status {
             401 => "wants a login: https://USER@HOST with --source.password-file".into(),
             // Prometheus, Thanos and Mimir answer 404 to a path that they do not have, VictoriaMetrics 400.
@@ -74,7 +74,7 @@ impl Api {
 
 impl Api {
     /// All events that are wanted, page after page.
-    fn pages(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
+    fn pages(&self, wanted: &EventFilter) -> Result<Vec<Event>, SourceError> {
         let (mut told, mut after) = (Vec::new(), None::<Cursor>);
         loop {
             let Events { events, next } = self.page(wanted, Page::largest(after))?;
@@ -92,7 +92,7 @@ impl Api {
     }
 
     /// Has a copy of a window made there, and writes it into a file here.
-    pub fn dump(&self, window: Window, file: &Path) -> Result<(), AskError> {
+    pub fn dump(&self, window: Window, file: &Path) -> Result<(), SourceError> {
         let failed = |error| HistoryError::Io { path: file.into(), doing: "write it", error };
         let mut out = std::fs::File::create(file).map_err(failed)?;
         let status = self.address.save(DUMP, &question::window(window), &mut out)?;
@@ -108,9 +108,9 @@ fn is_ours(body: &[u8]) -> bool {
     !text.is_empty() && text.lines().count() == 1 && !text.starts_with(['<', '{'])
 }
 
-impl Paged for Api {
-    fn page(&self, wanted: &Wanted, page: Page) -> Result<Events, AskError> {
-        self.ask(&Question::Events(wanted.clone(), page))
+impl PagedSource for Api {
+    fn page(&self, wanted: &EventFilter, page: Page) -> Result<Events, SourceError> {
+        self.ask(&HistoryQuery::Events(wanted.clone(), page))
     }
 }
 
@@ -119,24 +119,24 @@ impl Source for Api {
         self.address.name()
     }
 
-    fn span(&self) -> Result<Span, AskError> {
-        self.ask(&Question::Span)
+    fn span(&self) -> Result<Span, SourceError> {
+        self.ask(&HistoryQuery::Span)
     }
 
-    fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {
-        self.ask(&Question::Ports(called.to_owned()))
+    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
+        self.ask(&HistoryQuery::Ports(called.to_owned()))
     }
 
-    fn events(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
+    fn events(&self, wanted: &EventFilter) -> Result<Vec<Event>, SourceError> {
         if wanted.ports.len() + wanted.nodes.len() <= AT_ONCE {
             return self.pages(wanted);
         }
-        let mut told: Vec<Told> = Vec::new();
-        let blank = Wanted { nodes: Vec::new(), ports: Vec::new(), ..wanted.clone() };
+        let mut told: Vec<Event> = Vec::new();
+        let blank = EventFilter { nodes: Vec::new(), ports: Vec::new(), ..wanted.clone() };
         let nodes = wanted.nodes.chunks(AT_ONCE);
-        let nodes = nodes.map(|some| Wanted { nodes: some.to_vec(), ..blank.clone() });
+        let nodes = nodes.map(|some| EventFilter { nodes: some.to_vec(), ..blank.clone() });
         let ports = wanted.ports.chunks(AT_ONCE);
-        let ports = ports.map(|some| Wanted { ports: some.to_vec(), ..blank.clone() });
+        let ports = ports.map(|some| EventFilter { ports: some.to_vec(), ..blank.clone() });
         // The file wants both where both are said.
         let both = !wanted.nodes.is_empty() && !wanted.ports.is_empty();
         if both {
@@ -149,7 +149,7 @@ impl Source for Api {
         }
         // What is about two of the ports was told twice.
         told.sort_by_key(|event| event.at);
-        let mut once: Vec<Told> = Vec::with_capacity(told.len());
+        let mut once: Vec<Event> = Vec::with_capacity(told.len());
         for event in told {
             let mut same = once.iter().rev().take_while(|before| before.at == event.at);
             if !same.any(|before| *before == event) {
@@ -159,39 +159,39 @@ impl Source for Api {
         Ok(once)
     }
 
-    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, AskError> {
+    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError> {
         let mut cables: Vec<Cable> = Vec::new();
         for some in ports.chunks(AT_ONCE) {
-            cables.extend(self.ask::<Vec<Cable>>(&Question::Cables(some.to_vec(), window))?);
+            cables.extend(self.ask::<Vec<Cable>>(&HistoryQuery::Cables(some.to_vec(), window))?);
         }
         let mut seen = std::collections::BTreeSet::new();
         cables.retain(|cable| seen.insert(cable.link()));
         Ok(cables)
     }
 
-    fn moved(&self, window: Window) -> Result<Vec<Moved>, AskError> {
-        self.ask(&Question::Moved(window))
+    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError> {
+        self.ask(&HistoryQuery::ErrorDeltas(window))
     }
 
     fn series(
         &self,
         ports: &[End],
-        detail: Detail,
+        detail: SeriesDetail,
         window: Window,
-    ) -> Result<Vec<Series>, AskError> {
+    ) -> Result<Vec<Series>, SourceError> {
         let mut series = Vec::new();
         for some in ports.chunks(AT_ONCE) {
-            let question = Question::Series(some.to_vec(), detail, window);
+            let question = HistoryQuery::Series(some.to_vec(), detail, window);
             series.extend(self.ask::<Vec<Series>>(&question)?);
         }
         Ok(series)
     }
 
-    fn fabrics(&self, at: SystemTime) -> Result<Vec<Then>, AskError> {
-        self.ask(&Question::Fabrics(at))
+    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
+        self.ask(&HistoryQuery::Fabrics(at))
     }
 
-    fn cover(&self, window: Window) -> Result<Cover, AskError> {
-        self.ask(&Question::Cover(window))
+    fn coverage(&self, window: Window) -> Result<Coverage, SourceError> {
+        self.ask(&HistoryQuery::Coverage(window))
     }
 }

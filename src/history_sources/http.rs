@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::remote::{Access, Remote};
 
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 
 /// How long it may take until somebody is there at all.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ impl Address {
         &self,
         path: &str,
         pairs: &[(&str, String)],
-    ) -> Result<(u16, Vec<u8>), AskError> {
+    ) -> Result<(u16, Vec<u8>), SourceError> {
         let mut request = self.remote.get(path);
         for (key, value) in pairs {
             request = request.query(*key, value);
@@ -55,7 +55,7 @@ impl Address {
         path: &str,
         pairs: &[(&str, String)],
         out: &mut dyn std::io::Write,
-    ) -> Result<Result<(), (u16, Vec<u8>)>, AskError> {
+    ) -> Result<Result<(), (u16, Vec<u8>)>, SourceError> {
         let mut request = self.remote.get(path);
         for (key, value) in pairs {
             request = request.query(*key, value);
@@ -81,7 +81,7 @@ impl Address {
     fn taken(
         &self,
         answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    ) -> Result<(u16, Vec<u8>), AskError> {
+    ) -> Result<(u16, Vec<u8>), SourceError> {
         let read = |mut answer: ureq::http::Response<ureq::Body>| {
             let body = answer.body_mut().with_config().limit(MOST).read_to_vec()?;
             Ok((answer.status().as_u16(), body))
@@ -95,8 +95,8 @@ impl Address {
     }
 
     /// An error that has to do with it.
-    pub(super) fn problem(&self, problem: impl Into<String>) -> AskError {
-        AskError::Address { address: self.name(), problem: problem.into() }
+    pub(super) fn problem(&self, problem: impl Into<String>) -> SourceError {
+        SourceError::Address { address: self.name(), problem: problem.into() }
     }
 }
 

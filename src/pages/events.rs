@@ -6,10 +6,10 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::api::archive::Said;
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::{Told, Window};
-use fabric_history::source::Wanted;
+use fabric_history::model::{Event, Window};
+use fabric_history::source::EventFilter;
 use ib_fabric::topology::LinkId;
 use ib_mad::Guid;
 
@@ -33,7 +33,7 @@ const MOST_PAGES: usize = 500;
 #[derive(Clone, Debug)]
 struct Ask {
     fabric: Option<String>,
-    kind: Option<Kind>,
+    kind: Option<EventKind>,
     sought: String,
     window: Choice,
     page: usize,
@@ -42,7 +42,7 @@ struct Ask {
 /// A page of events.
 #[derive(Debug)]
 struct Found {
-    events: Vec<Told>,
+    events: Vec<Event>,
     more: bool,
 }
 
@@ -50,8 +50,8 @@ impl Ask {
     fn read(asked: &Asked) -> Result<Self, String> {
         let kind = asked.read("kind", |kind| {
             let labels =
-                || Kind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
-            Kind::from_label(kind).ok_or_else(|| format!("must be one of: {}", labels()))
+                || EventKind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
+            EventKind::from_label(kind).ok_or_else(|| format!("must be one of: {}", labels()))
         })?;
         let page = asked.read("page", |page| {
             let page = page.parse().ok().filter(|page| (1..=MOST_PAGES).contains(page));
@@ -67,8 +67,8 @@ impl Ask {
     }
 
     /// The same for the history. A GUID and a cable's id mean what happened there, whatever is written of it.
-    fn wanted(&self, window: Window) -> (Wanted, bool) {
-        let mut wanted = Wanted::all(window);
+    fn wanted(&self, window: Window) -> (EventFilter, bool) {
+        let mut wanted = EventFilter::all(window);
         wanted.kinds.extend(self.kind);
         if let Ok(link) = self.sought.parse::<LinkId>() {
             wanted.ports.extend(link.ends());
@@ -86,7 +86,7 @@ impl Ask {
         let page = page.to_string();
         let pairs = [
             ("fabric", self.fabric.as_deref().unwrap_or_default()),
-            ("kind", self.kind.map_or("", Kind::label)),
+            ("kind", self.kind.map_or("", EventKind::label)),
             ("q", &self.sought),
             ("window", self.window.name),
             ("page", &page),
@@ -105,7 +105,7 @@ pub(super) async fn get(State(desk): State<Desk>, said: Said) -> Response {
         let window = of.window.until_now(reader)?;
         let (wanted, by_text) = of.wanted(window);
         let sought = of.sought.to_lowercase();
-        let means = |told: &Told| {
+        let means = |told: &Event| {
             let of_fabric = of.fabric.as_ref().is_none_or(|fabric| *fabric == told.fabric);
             let has = |text: &str| text.to_lowercase().contains(&sought);
             of_fabric && (!by_text || has(&told.place) || has(&told.text))
@@ -138,7 +138,7 @@ fn form(ask: &Ask, fabrics: &[String]) -> Markup {
                 label for="kind" { "What" }
                 select #kind name="kind" {
                     option value="" { "everything" }
-                    @for kind in Kind::ALL {
+                    @for kind in EventKind::ALL {
                         option value=(kind.label()) selected[ask.kind == Some(*kind)] { (words::plain(kind.label())) }
                     }
                 }

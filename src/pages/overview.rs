@@ -11,8 +11,8 @@ use crate::api::model::Verdicts;
 use crate::api::model::overview::{Fabric, Region, Sweep};
 use crate::api::overview::overview;
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::Told;
-use fabric_history::source::Wanted;
+use fabric_history::model::Event;
+use fabric_history::source::EventFilter;
 use fabric_observation::{Board, Tally};
 
 use super::ask::{self, written};
@@ -39,7 +39,7 @@ const ALERTS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/aler
 pub(super) async fn get(State(desk): State<Desk>) -> Response {
     let past = past::soon(PATIENCE, desk.archive(), |reader| {
         let window = LATELY.until_now(reader)?;
-        Ok(reader.latest(&Wanted::all(window), &|_| true, 0, EVENTS)?.0)
+        Ok(reader.latest(&EventFilter::all(window), &|_| true, 0, EVENTS)?.0)
     })
     .await;
     written(move || {
@@ -50,7 +50,7 @@ pub(super) async fn get(State(desk): State<Desk>) -> Response {
 }
 
 /// The page from what is known.
-pub fn page(board: &Board, past: &Past<Vec<Told>>, telemetry_path: &str) -> Markup {
+pub fn page(board: &Board, past: &Past<Vec<Event>>, telemetry_path: &str) -> Markup {
     let (told, clock) = (overview(board), words::now(board));
     let clock = &clock;
     let are_several = told.fabrics.len() > 1;
@@ -314,7 +314,7 @@ fn waits(fabric: &str, region: &Region, clock: &LocalClock) -> Markup {
     }
 }
 
-fn latest(past: &Past<Vec<Told>>, clock: &LocalClock, of_several: bool) -> Markup {
+fn latest(past: &Past<Vec<Event>>, clock: &LocalClock, of_several: bool) -> Markup {
     html! { @match past.told() {
         Ok(events) if events.is_empty() => p { "Nothing happened in the last " (LATELY.name) ", as far as is recorded." },
         Ok(events) => {
@@ -344,7 +344,7 @@ mod tests {
         Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })
     }
 
-    fn written(fabrics: Vec<Arc<Observation>>, past: &Past<Vec<Told>>) -> String {
+    fn written(fabrics: Vec<Arc<Observation>>, past: &Past<Vec<Event>>) -> String {
         page(&fabrics.into(), past, "/m\"").into_string()
     }
 

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use crate::api::archive;
 use crate::api::archive::Archive;
 use fabric_history::model::Window;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 use fabric_history::{Reader, Source};
 
 use super::address;
@@ -48,7 +48,7 @@ impl Choice {
     }
 
     /// The window until now. A simulated clock may be ahead of ours.
-    pub fn until_now(self, source: &dyn Source) -> Result<Window, AskError> {
+    pub fn until_now(self, source: &dyn Source) -> Result<Window, SourceError> {
         let now = SystemTime::now();
         let to = source.span()?.last.map_or(now, |last| last.max(now));
         Ok(Window { from: to.checked_sub(self.length).unwrap_or(SystemTime::UNIX_EPOCH), to })
@@ -69,7 +69,7 @@ pub enum Past<T> {
 /// Asks the history.
 pub async fn ask<T: Send + 'static>(
     archive: &Archive,
-    question: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
+    question: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
 ) -> Past<T> {
     let Some(file) = archive.file().cloned() else { return Past::Unrecorded };
     let seat = tokio::time::timeout(PATIENCE, archive.seats.clone().acquire_owned()).await;
@@ -93,7 +93,7 @@ pub async fn ask<T: Send + 'static>(
 pub async fn soon<T: Send + 'static>(
     limit: Duration,
     archive: &Archive,
-    question: impl FnOnce(&Reader) -> Result<T, AskError> + Send + 'static,
+    question: impl FnOnce(&Reader) -> Result<T, SourceError> + Send + 'static,
 ) -> Past<T> {
     let busy = |_| Past::Silent("The recorder is busy: it is left alone for now.".into());
     tokio::time::timeout(limit, ask(archive, question)).await.unwrap_or_else(busy)

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use crate::api::model::port::{Congestion, Port, PortName};
 use crate::api::model::{Link, Verdicts};
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::Told;
+use fabric_history::model::Event;
 use fabric_history::settings::HOST_FABRIC;
 use fabric_observation::Board;
 pub use ib_health::evidence::grouped as count;
@@ -227,7 +227,7 @@ pub fn sign(verdict: &str) -> &'static str {
 }
 
 /// A table of events; with the fabric of each, where they may be of several.
-pub fn events(clock: &LocalClock, events: &[Told], of_several: bool) -> Markup {
+pub fn events(clock: &LocalClock, events: &[Event], of_several: bool) -> Markup {
     html! {
         table .stack.events {
             thead { tr {
@@ -253,7 +253,7 @@ pub fn recorded(board: &Board) -> Vec<String> {
 }
 
 /// Where something happened, and the way there.
-fn place(event: &Told) -> Markup {
+fn place(event: &Event) -> Markup {
     let to = match (event.link, event.node) {
         // Its devices may be nodes of a fabric; that of these events is none.
         (None, Some(_)) if event.fabric == HOST_FABRIC => address::HOST.to_owned(),
@@ -296,7 +296,7 @@ mod tests {
     /// An event of this host is no fabric's, so no node's page has it.
     #[test]
     fn where_something_happened_is_a_page_that_is_there() {
-        let told = |fabric: &str, link: Option<&str>, port| Told {
+        let told = |fabric: &str, link: Option<&str>, port| Event {
             at: SystemTime::UNIX_EPOCH,
             fabric: fabric.into(),
             kind: "link_down".into(),
@@ -327,7 +327,7 @@ mod tests {
         assert!(of_several(true).contains("a&lt;b") && !of_several(false).contains("a&lt;b"));
     }
 
-    fn events_of(told: &[Told], several: bool) -> String {
+    fn events_of(told: &[Event], several: bool) -> String {
         events(&LocalClock::now(), told, several).into_string()
     }
 

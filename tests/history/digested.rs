@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::{Series, Window};
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::Detail;
+use fabric_history::source::SeriesDetail;
 use fabric_history::{Reader, Source};
 use fabric_observation::Observation;
 use ib_fabric::topology::End;
@@ -72,8 +72,8 @@ fn assert_sums(
     tiers: &[RecordKind],
 ) -> u64 {
     let (ends, window) = (ends(after), between(before, after));
-    let series = reader.series(&ends, Detail::All, window).unwrap();
-    let moved = reader.moved(window).unwrap();
+    let series = reader.series(&ends, SeriesDetail::All, window).unwrap();
+    let moved = reader.error_deltas(window).unwrap();
     let mut all = 0;
     for end in ends {
         for counter in Counter::all().filter(|counter| tiers.contains(&RecordKind::of(*counter))) {
@@ -121,7 +121,7 @@ fn what_is_digested_comes_to_what_was_counted() {
         );
     }
     assert!(all > 0);
-    let cover = reader.cover(between(&seen[0], &seen[100])).unwrap();
+    let cover = reader.coverage(between(&seen[0], &seen[100])).unwrap();
     let known = &cover.fabrics["default"];
     assert_eq!((known.sweeps, &*known.gaps, cover.damaged), (100, &[][..], 0));
     assert!((known.interval - 15.0).abs() < 0.1, "{known:?}");
@@ -136,7 +136,7 @@ fn traffic_is_told_hour_by_hour_where_its_sweeps_are_gone_and_never_twice() {
     let (_taped, seen) = taped(&file, &settings, minutes(150));
     let reader = Reader::open(&file).unwrap();
     let last = seen.last().unwrap();
-    let series = reader.series(&ends(last), Detail::All, always()).unwrap();
+    let series = reader.series(&ends(last), SeriesDetail::All, always()).unwrap();
     let data = series.iter().filter(|of| of.counter == Counter::XmitData);
     let steps: Vec<_> = data.flat_map(|of| &of.steps).collect();
     let is_hour = |from: SystemTime, to: SystemTime| to.duration_since(from).unwrap() > minutes(5);
@@ -148,7 +148,7 @@ fn traffic_is_told_hour_by_hour_where_its_sweeps_are_gone_and_never_twice() {
             assert!(overlap < Duration::from_secs(5), "twice: {:?} and {:?}", pair[0], pair[1]);
         }
     }
-    let known = &reader.cover(always()).unwrap().fabrics["default"];
+    let known = &reader.coverage(always()).unwrap().fabrics["default"];
     let from = known.traffic_from.unwrap();
     assert!(from > wall(minutes(125)) && from < wall(minutes(142)), "{from:?}");
     let full = seen.iter().position(|seen| ended(seen) > from + Duration::from_secs(5)).unwrap();
@@ -165,7 +165,7 @@ fn a_long_window_is_told_from_hours_and_comes_to_the_same() {
     let last = seen.last().unwrap();
     assert_sums(&reader, &seen[0], last, &[RecordKind::ErrorDeltas, RecordKind::TrafficDeltas]);
     let window = between(&seen[0], last);
-    let series = reader.series(&ends(last), Detail::All, window).unwrap();
+    let series = reader.series(&ends(last), SeriesDetail::All, window).unwrap();
     let most = series.iter().map(|of| of.steps.len()).max().unwrap();
     assert!(most > 100, "errors are told reading by reading");
     let data = series.iter().filter(|of| of.counter == Counter::XmitData);

@@ -8,10 +8,10 @@ use fabric_history::export::ExportFilter;
 use fabric_history::file::dump::Existing;
 use fabric_history::model::{Port, Window};
 use fabric_history::page::Page;
-use fabric_history::question::{DUMP, Question, window as said};
+use fabric_history::history_query::{DUMP, HistoryQuery, window as said};
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::{Detail, Wanted};
-use fabric_history::{Kind, Reader, Source};
+use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::{EventKind, Reader, Source};
 
 use crate::exported::openmetrics;
 use crate::{SWEEP, Taped, minutes, wall};
@@ -30,28 +30,28 @@ fn beside(file: &Path, name: &str) -> PathBuf {
 }
 
 /// All that can be asked about a window.
-fn questions(reader: &Reader, window: Window) -> Vec<Question> {
+fn questions(reader: &Reader, window: Window) -> Vec<HistoryQuery> {
     let port = reader.ports("leaf-0-0[9]").unwrap().remove(0);
     let ends: Vec<_> =
         reader.ports("leaf-0-1").unwrap().iter().map(Port::end).chain([port.end()]).collect();
-    let all = Wanted::all(window);
-    let events = |wanted| Question::Events(wanted, Page::largest(None));
+    let all = EventFilter::all(window);
+    let events = |wanted| HistoryQuery::Events(wanted, Page::largest(None));
     vec![
-        Question::Ports("leaf-0-0[9]".into()),
-        Question::Ports("host-3".into()),
-        Question::Ports("nobody".into()),
+        HistoryQuery::Ports("leaf-0-0[9]".into()),
+        HistoryQuery::Ports("host-3".into()),
+        HistoryQuery::Ports("nobody".into()),
         events(all.clone()),
-        events(Wanted { kinds: vec![Kind::LinkDown], ..all.clone() }),
-        events(Wanted { nodes: vec![port.guid], ..all.clone() }),
-        events(Wanted { ports: ends.clone(), ..all }),
-        Question::Cables(ends.clone(), window),
-        Question::Moved(window),
-        Question::Series(ends.clone(), Detail::All, window),
-        Question::Series(ends, Detail::Errors, window),
-        Question::Fabrics(window.from),
-        Question::Fabrics(window.from + window.length() / 2),
-        Question::Fabrics(window.to),
-        Question::Cover(window),
+        events(EventFilter { kinds: vec![EventKind::LinkDown], ..all.clone() }),
+        events(EventFilter { nodes: vec![port.guid], ..all.clone() }),
+        events(EventFilter { ports: ends.clone(), ..all }),
+        HistoryQuery::Cables(ends.clone(), window),
+        HistoryQuery::ErrorDeltas(window),
+        HistoryQuery::Series(ends.clone(), SeriesDetail::All, window),
+        HistoryQuery::Series(ends, SeriesDetail::Errors, window),
+        HistoryQuery::Fabrics(window.from),
+        HistoryQuery::Fabrics(window.from + window.length() / 2),
+        HistoryQuery::Fabrics(window.to),
+        HistoryQuery::Coverage(window),
     ]
 }
 
@@ -115,7 +115,7 @@ fn a_copy_can_be_recorded_in() {
     let file = folder.path().join("history.db");
     let mut taped = Taped::new(STORY, &file);
     taped.run_to(minutes(20));
-    let before = Wanted::all(Window { from: wall(Duration::ZERO), to: wall(minutes(20)) });
+    let before = EventFilter::all(Window { from: wall(Duration::ZERO), to: wall(minutes(20)) });
     let copy = beside(&file, "copy.db");
     Reader::open(&file).unwrap().dump(before.window, &copy, Existing::Keep, 0).unwrap();
     let memory = taped.recorder.totals("default");
@@ -190,7 +190,7 @@ fn copies_are_made_while_an_exporter_records() {
     let reader = Reader::open(&file).unwrap();
     let later = Window { from: window.to, to: window.to + minutes(60) };
     wait_until(Duration::from_secs(30), "sweeps after the window", || {
-        let cover = reader.cover(later).unwrap();
+        let cover = reader.coverage(later).unwrap();
         (cover.fabrics["default"].sweeps >= 2).then_some(())
     });
     let url = format!("http://{}", exporter.address());

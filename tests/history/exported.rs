@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use fabric_history::export;
 use fabric_history::export::{ExportFilter, TableFormat};
-use fabric_history::model::{Told, Window};
-use fabric_history::source::{Detail, Wanted};
+use fabric_history::model::{Event, Window};
+use fabric_history::source::{SeriesDetail, EventFilter};
 use fabric_history::{Reader, Source};
 use ib_mad::Counter;
 use serde_json::Value;
@@ -298,7 +298,7 @@ fn rows_sum_up_and_say_the_same_in_all_forms() {
         assert!(text("from") < text("to") && row["fabric"] == "default");
     }
     let port = reader.ports("leaf-0-1[9]").unwrap().remove(0);
-    let series = reader.series(&[port.end()], Detail::All, always()).unwrap();
+    let series = reader.series(&[port.end()], SeriesDetail::All, always()).unwrap();
     let mut grown = 0;
     for of in series {
         let by: u64 = of.steps.iter().map(|step| step.by).sum();
@@ -311,9 +311,9 @@ fn rows_sum_up_and_say_the_same_in_all_forms() {
     for form in TABLES {
         assert!(rows(&reader, form, false) == told, "{form:?}");
     }
-    let events = reader.events(&Wanted::all(always())).unwrap();
+    let events = reader.events(&EventFilter::all(always())).unwrap();
     let events: Vec<Value> =
-        events.iter().map(|it: &Told| serde_json::to_value(it).unwrap()).collect();
+        events.iter().map(|it: &Event| serde_json::to_value(it).unwrap()).collect();
     for form in [TableFormat::JsonLines].into_iter().chain(TABLES) {
         assert_eq!(rows(&reader, form, true), events, "{form:?}");
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Port;
-use fabric_history::source::{Detail, Wanted};
+use fabric_history::source::{SeriesDetail, EventFilter};
 use fabric_history::{Reader, Recorder, Source};
 use ib_sim::chance::Chance;
 
@@ -33,10 +33,10 @@ struct Found {
 /// Asks everything that a reader can be asked; tells how many frames are damaged, if that can be told.
 fn read(file: &Path) -> Option<usize> {
     let reader = Reader::open(file).ok()?;
-    let _ = reader.events(&Wanted::all(always()));
+    let _ = reader.events(&EventFilter::all(always()));
     let ports = reader.ports("leaf-0-0").unwrap_or_default();
     let ports: Vec<_> = ports.iter().map(Port::end).collect();
-    let _ = reader.series(&ports, Detail::All, always());
+    let _ = reader.series(&ports, SeriesDetail::All, always());
     let tiers = [
         RecordKind::ErrorDeltas,
         RecordKind::TrafficDeltas,

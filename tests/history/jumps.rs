@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::{Port, Window};
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::{Detail, Wanted};
-use fabric_history::{Kind, Reader, Source};
+use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::{EventKind, Reader, Source};
 use ib_mad::{Counter, Moment};
 
 use crate::steady::{BUSY, Steady, Tape, settings};
@@ -60,7 +60,7 @@ fn busy(settings: &HistorySettings) -> usize {
 
 fn jumps(settings: &HistorySettings) -> Vec<(SystemTime, String)> {
     let list = events(&settings.file).into_iter();
-    list.filter(|it| it.kind == Kind::ClockJump.label()).map(|it| (it.at, it.text)).collect()
+    list.filter(|it| it.kind == EventKind::ClockJump.label()).map(|it| (it.at, it.text)).collect()
 }
 
 #[test]
@@ -77,10 +77,10 @@ fn what_comes_after_a_clock_was_set_back_is_recorded_and_found() {
     // The time between is that of the second forty alone.
     let reader = Reader::open(&settings.file).unwrap();
     let window = Window { from: back, to: back + SWEEP * 40 };
-    let links = reader.events(&Wanted::all(window)).unwrap();
+    let links = reader.events(&EventFilter::all(window)).unwrap();
     assert_eq!(links.iter().filter(|it| it.kind.starts_with("link_")).count(), 40);
     let ports: Vec<_> = reader.ports("leaf-0-0[9]").unwrap().iter().map(Port::end).collect();
-    let series = reader.series(&ports, Detail::Errors, window).unwrap();
+    let series = reader.series(&ports, SeriesDetail::Errors, window).unwrap();
     assert_eq!(series.iter().map(|of| of.steps.len()).sum::<usize>(), 40);
     drop(reader);
     clocks.restart(settings.clone());
@@ -163,7 +163,7 @@ fn what_was_written_by_a_wrong_clock_goes_in_its_turn() {
 pub fn sent(settings: &HistorySettings, window: Window) -> u64 {
     let reader = Reader::open(&settings.file).unwrap();
     let ports: Vec<_> = reader.ports("leaf-0-0[9]").unwrap().iter().map(Port::end).collect();
-    let series = reader.series(&ports, Detail::All, window).unwrap();
+    let series = reader.series(&ports, SeriesDetail::All, window).unwrap();
     let sent = series.iter().filter(|of| of.counter == Counter::XmitData);
     let sent: u64 = sent.flat_map(|of| &of.steps).map(|step| step.by).sum();
     sent / Counter::XmitData.row().scale

@@ -33,9 +33,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fabric_history::model::{Told, Window};
+use fabric_history::model::{Event, Window};
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::Wanted;
+use fabric_history::source::EventFilter;
 use fabric_history::{Reader, Recorder, Source};
 use fabric_observation::RecorderMetrics;
 
@@ -105,8 +105,8 @@ fn always() -> Window {
     Window { from: SystemTime::UNIX_EPOCH, to: wall(Duration::from_secs(1 << 30)) }
 }
 
-fn events(file: &Path) -> Vec<Told> {
-    Reader::open(file).unwrap().events(&Wanted::all(always())).unwrap()
+fn events(file: &Path) -> Vec<Event> {
+    Reader::open(file).unwrap().events(&EventFilter::all(always())).unwrap()
 }
 
 const fn minutes(minutes: u64) -> Duration {

@@ -20,7 +20,7 @@ use std::time::Duration;
 use fabric_history::file::dump::Existing;
 use fabric_history::model::{Port, Window};
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::{Detail, Wanted};
+use fabric_history::source::{SeriesDetail, EventFilter};
 use fabric_history::{Reader, Source};
 use ib_health::totals::Memory;
 use ib_mad::Counter;
@@ -318,7 +318,7 @@ impl World {
         }
         let since = last.saturating_sub(LATEST).max(self.first);
         let window = Window { from: wall(SWEEP * since as u32) - SWEEP / 2, ..always() };
-        let told = reader.events(&Wanted::all(window)).unwrap().len() as u64;
+        let told = reader.events(&EventFilter::all(window)).unwrap().len() as u64;
         let wanted: u64 = self.model.events.range(since..).map(|(_, events)| events).sum();
         assert_eq!(told, wanted, "events since sweep {since}");
     }
@@ -332,7 +332,7 @@ impl World {
         let reader = Reader::open(&self.file()).unwrap();
         let ports: Vec<_> = reader.ports("leaf-0-0").unwrap().iter().map(Port::end).collect();
         let from = wall(SWEEP * (self.model.last - 1) as u32) + SWEEP / 2;
-        let series = reader.series(&ports, Detail::Errors, Window { from, ..always() }).unwrap();
+        let series = reader.series(&ports, SeriesDetail::Errors, Window { from, ..always() }).unwrap();
         assert!(!series.is_empty());
         for of in series.iter().filter(|of| of.counter == Counter::SymbolErrors) {
             assert_eq!(of.steps.iter().map(|step| step.by).sum::<u64>(), RARE, "{of:?}");
@@ -474,7 +474,7 @@ impl World {
         let nodes = number("SELECT count(*) FROM nodes WHERE guid < 1000000");
         match self.keeps {
             Keeps::All => {
-                let moved = Reader::open(&self.file()).unwrap().moved(always()).unwrap();
+                let moved = Reader::open(&self.file()).unwrap().error_deltas(always()).unwrap();
                 let grown = RARE * (self.model.last - self.first);
                 let of = moved.iter().filter(|moved| moved.port.fabric == self.steady.fabric());
                 let sums = of.flat_map(|moved| &moved.sums);

@@ -17,8 +17,8 @@ use fabric_exporter::metrics::process::Process;
 use fabric_exporter::remote::Access;
 use fabric_exporter::server::Site;
 use fabric_history::model::Window;
-use fabric_history::question::{DUMP, PATH, window as said};
-use fabric_history::source::{Detail, Wanted};
+use fabric_history::history_query::{DUMP, PATH, window as said};
+use fabric_history::source::{SeriesDetail, EventFilter};
 use fabric_history::{Reader, Source};
 use fabric_observation::Board;
 use serde_json::Value;
@@ -145,7 +145,7 @@ fn events_are_served_page_by_page() {
     let (_folder, file) = recorded();
     let window = fill(&file);
     let reader = Reader::open(&file).unwrap();
-    let all = reader.events(&Wanted::all(window)).unwrap();
+    let all = reader.events(&EventFilter::all(window)).unwrap();
     assert_eq!(all.len() as u64, MANY);
     let served = Served::new(&file, Limits::default());
     let path = format!("{PATH}/events");
@@ -175,7 +175,7 @@ fn events_are_served_page_by_page() {
     }
     // A client that wants all of them follows the pages.
     let api = Api::new(&format!("http://{}", served.address), &Access::default()).unwrap();
-    assert!(api.events(&Wanted::all(window)).unwrap() == all);
+    assert!(api.events(&EventFilter::all(window)).unwrap() == all);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_course_has_so_many_readings_at_most() {
     let port = Reader::open(&file).unwrap().ports("leaf-0-0[9]").unwrap().remove(0).end();
     let series = |most| {
         let reader = Reader::open(&file).unwrap().limited(most);
-        reader.series(&[port], Detail::All, always())
+        reader.series(&[port], SeriesDetail::All, always())
     };
     let steps = series(usize::MAX).unwrap().iter().map(|it| it.steps.len()).sum::<usize>();
     assert!(steps > 5, "{steps}");

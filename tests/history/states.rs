@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fabric_history::model::{Cable, Node, Then, Window};
+use fabric_history::model::{Cable, Node, FabricState, Window};
 use fabric_history::{Reader, Source};
 use ib_health::Verdict;
 
@@ -14,7 +14,7 @@ const STORY: &str = "timeline:\n\
     - degrade: {at: 25m, link: \"leaf-0-0[10]\", width: 1x}\n\
     - move-cable: {at: 35m, from: \"leaf-0-1[2]\", to: \"leaf-0-1[5]\"}";
 
-fn then(reader: &Reader, at: Duration) -> Then {
+fn then(reader: &Reader, at: Duration) -> FabricState {
     let mut fabrics = reader.fabrics(wall(at)).unwrap();
     assert_eq!(fabrics.len(), 1);
     let then = fabrics.remove(0);
@@ -22,11 +22,11 @@ fn then(reader: &Reader, at: Duration) -> Then {
     then
 }
 
-fn node<'a>(then: &'a Then, name: &str) -> &'a Node {
+fn node<'a>(then: &'a FabricState, name: &str) -> &'a Node {
     then.nodes.iter().find(|node| node.name == name).unwrap()
 }
 
-fn cables<'a>(then: &'a Then, name: &str, port: u8) -> Vec<&'a Cable> {
+fn cables<'a>(then: &'a FabricState, name: &str, port: u8) -> Vec<&'a Cable> {
     let is_end = |cable: &&Cable| cable.ends.iter().any(|end| end.node == name && end.port == port);
     then.cables.iter().filter(is_end).collect()
 }
@@ -126,7 +126,7 @@ fn a_restart_leaves_no_hole() {
     let after = then(&reader, minutes(23));
     assert_eq!(cables(&after, "leaf-0-0", 9)[0].up, Some(true));
     let window = Window { from: wall(minutes(10)), to: wall(minutes(24)) };
-    let known = &reader.cover(window).unwrap().fabrics["default"];
+    let known = &reader.coverage(window).unwrap().fabrics["default"];
     assert_eq!(known.gaps.len(), 1, "{known:?}");
     assert!(known.gaps[0].length() >= minutes(5), "{known:?}");
 }

@@ -11,7 +11,7 @@ use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::{Port, Step, Window};
 use fabric_history::record::store::Store;
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::Detail;
+use fabric_history::source::SeriesDetail;
 use fabric_history::{Reader, Recorder, Source};
 use fabric_observation::{Observation, RecorderMetrics};
 use ib_health::totals::Memory;
@@ -167,7 +167,7 @@ fn steps(reader: &Reader, began: SystemTime, last: u64) -> Vec<(Counter, Step)> 
     while from < end {
         // Half a sweep stands between windows, in which nothing was read.
         let window = Window { from, to: from + SWEEP * 400 - Duration::from_millis(1) };
-        for of in reader.series(&ports, Detail::All, window).unwrap() {
+        for of in reader.series(&ports, SeriesDetail::All, window).unwrap() {
             steps.extend(of.steps.iter().map(|step| (of.counter, *step)));
         }
         from += SWEEP * 400;

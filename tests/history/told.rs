@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use fabric_history::file::record_kind::RecordKind;
-use fabric_history::model::Told;
-use fabric_history::source::Detail;
+use fabric_history::model::Event;
+use fabric_history::source::SeriesDetail;
 use fabric_history::{Reader, Source};
 use ib_mad::Counter;
 
@@ -83,7 +83,7 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-fn is_told(event: &Told, fault: &Fault) -> bool {
+fn is_told(event: &Event, fault: &Fault) -> bool {
     let is_there = |place: &&str| event.place.contains(*place);
     fault.places.iter().any(is_there) && event.at >= wall(fault.from)
 }
@@ -116,7 +116,7 @@ fn each_fault_is_told_with_its_time_and_nothing_else_is() {
     for fault in FAULTS {
         for (kind, part, at, late) in fault.tells {
             let from = wall(*at) - Duration::from_millis(1);
-            let is_it = |event: &&Told| {
+            let is_it = |event: &&Event| {
                 event.kind == *kind
                     && (event.place.contains(part) || event.text.contains(part))
                     && event.at >= from
@@ -163,7 +163,7 @@ fn what_counters_grew_by_adds_up() {
     for port in after.fabric.port_indexes() {
         let (guid, number) = after.fabric.end(port);
         let Some(reading) = after.reading(port) else { continue };
-        let series = reader.series(&[(guid, number)], Detail::All, always()).unwrap();
+        let series = reader.series(&[(guid, number)], SeriesDetail::All, always()).unwrap();
         let old = after.fabric.end(port);
         let old = before.reading(before.fabric.find(old).unwrap()).unwrap();
         for counter in Counter::all() {

@@ -8,9 +8,9 @@ use fabric_exporter::history_sources::Api;
 use fabric_exporter::remote::Access;
 use fabric_history::model::Window;
 use fabric_history::page::Page;
-use fabric_history::question::{PATH, Question};
-use fabric_history::source::{Detail, Wanted};
-use fabric_history::{Kind, Reader, Source};
+use fabric_history::history_query::{PATH, HistoryQuery};
+use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::{EventKind, Reader, Source};
 
 use test_rig::child::Running;
 use test_rig::program;
@@ -27,7 +27,7 @@ fn told(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn path(question: &Question) -> String {
+fn path(question: &HistoryQuery) -> String {
     let pairs = question.pairs().into_iter();
     // Nothing in these needs to be escaped but a plus, which is not there.
     let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
@@ -51,25 +51,25 @@ fn an_exporter_answers_what_its_file_says() {
     // What is later is written after all that is in the window, and is told of in no answer.
     let later = Window { from: window.to, to: window.to + Duration::from_secs(3600) };
     wait_until(Duration::from_secs(30), "a sweep after the window", || {
-        let series = reader.series(&[port.end()], Detail::All, later).unwrap();
+        let series = reader.series(&[port.end()], SeriesDetail::All, later).unwrap();
         series.iter().flat_map(|it| &it.steps).any(|step| step.from > window.to).then_some(())
     });
-    let all = Wanted::all(window);
-    let events = |wanted| Question::Events(wanted, Page::default());
+    let all = EventFilter::all(window);
+    let events = |wanted| HistoryQuery::Events(wanted, Page::default());
     let questions = [
-        Question::Ports("leaf-0-0[9]".into()),
-        Question::Ports("host-3".into()),
-        Question::Ports("nobody".into()),
+        HistoryQuery::Ports("leaf-0-0[9]".into()),
+        HistoryQuery::Ports("host-3".into()),
+        HistoryQuery::Ports("nobody".into()),
         events(all.clone()),
-        events(Wanted { kinds: vec![Kind::LinkDown, Kind::Rate], ..all.clone() }),
-        events(Wanted { nodes: vec![port.guid], ..all.clone() }),
-        events(Wanted { ports: vec![port.end()], ..all.clone() }),
-        Question::Cables(vec![port.end()], window),
-        Question::Moved(window),
-        Question::Series(vec![port.end()], Detail::All, window),
-        Question::Series(vec![port.end()], Detail::Errors, window),
-        Question::Fabrics(window.to),
-        Question::Cover(window),
+        events(EventFilter { kinds: vec![EventKind::LinkDown, EventKind::Rate], ..all.clone() }),
+        events(EventFilter { nodes: vec![port.guid], ..all.clone() }),
+        events(EventFilter { ports: vec![port.end()], ..all.clone() }),
+        HistoryQuery::Cables(vec![port.end()], window),
+        HistoryQuery::ErrorDeltas(window),
+        HistoryQuery::Series(vec![port.end()], SeriesDetail::All, window),
+        HistoryQuery::Series(vec![port.end()], SeriesDetail::Errors, window),
+        HistoryQuery::Fabrics(window.to),
+        HistoryQuery::Coverage(window),
     ];
     for question in &questions {
         let answer = exporter.get(&path(question), &[]);
@@ -86,11 +86,11 @@ fn an_exporter_answers_what_its_file_says() {
         let (api, file) = (question.answer(&api), question.answer(&reader));
         assert_eq!(api.unwrap().unwrap(), file.unwrap().unwrap(), "{question:?}");
     }
-    assert!(!api.events(&all).unwrap().is_empty() && !api.moved(window).unwrap().is_empty());
+    assert!(!api.events(&all).unwrap().is_empty() && !api.error_deltas(window).unwrap().is_empty());
     // So many that they do not fit in one address.
     let many: Vec<_> = (0..2500).map(|guid| (ib_mad::Guid(guid), 1)).collect();
-    let wanted = Wanted { ports: [vec![port.end()], many].concat(), ..all };
-    let few = reader.events(&Wanted { ports: vec![port.end()], ..wanted.clone() }).unwrap();
+    let wanted = EventFilter { ports: [vec![port.end()], many].concat(), ..all };
+    let few = reader.events(&EventFilter { ports: vec![port.end()], ..wanted.clone() }).unwrap();
     assert_eq!(api.events(&wanted).unwrap().len(), few.len());
 
     // As the command line does.

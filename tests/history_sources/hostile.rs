@@ -10,7 +10,7 @@ use fabric_exporter::history_sources::Api;
 use fabric_exporter::remote::Access;
 use fabric_history::Source;
 use fabric_history::model::Window;
-use fabric_history::source::{Detail, Wanted};
+use fabric_history::source::{SeriesDetail, EventFilter};
 
 use test_rig::program;
 
@@ -53,12 +53,12 @@ fn ask_all(source: &dyn Source) -> Vec<String> {
     let ends = [(ib_mad::Guid(1), 1)];
     let answers = [
         source.ports("x").err(),
-        source.events(&Wanted::all(window)).err(),
+        source.events(&EventFilter::all(window)).err(),
         source.cables(&ends, window).err(),
-        source.moved(window).err(),
-        source.series(&ends, Detail::All, window).err(),
+        source.error_deltas(window).err(),
+        source.series(&ends, SeriesDetail::All, window).err(),
         source.fabrics(now).err(),
-        source.cover(window).err(),
+        source.coverage(window).err(),
     ];
     answers.into_iter().flatten().map(|error| error.to_string()).collect()
 }

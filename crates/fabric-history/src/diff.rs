@@ -7,8 +7,8 @@ use serde::Serialize;
 use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
 
-use super::model::{Cable, Moved, Port, Sum, Then, Window};
-use super::source::{AskError, Source, Wanted};
+use super::model::{Cable, ErrorDelta, Port, Sum, FabricState, Window};
+use super::source::{SourceError, Source, EventFilter};
 
 /// What changed on a cable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -81,12 +81,12 @@ impl LinkDiff {
 }
 
 /// The cables on which anything changed in a window, the worst first.
-pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, AskError> {
-    let events = source.events(&Wanted::all(window))?;
+pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, SourceError> {
+    let events = source.events(&EventFilter::all(window))?;
     let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
     let mut links: BTreeMap<Key, LinkDiff> = BTreeMap::new();
     let mut loose: Vec<LinkDiff> = Vec::new();
-    for Moved { port, peer, sums } in source.moved(window)? {
+    for ErrorDelta { port, peer, sums } in source.error_deltas(window)? {
         let Some(peer) = peer else {
             let (cable, known, events) = ([None, None], [false; 2], BTreeMap::new());
             loose.push(LinkDiff { ends: vec![port], cable, known, events, errors: vec![sums] });
@@ -107,7 +107,7 @@ pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, 
         *entry(&mut links, ends).events.entry(event.kind.clone()).or_default() += 1;
     }
     // A fabric that was not known at one of the times says nothing about which cables came and went.
-    let knows = |fabrics: &[Then], name: &str| fabrics.iter().any(|then| then.fabric == name);
+    let knows = |fabrics: &[FabricState], name: &str| fabrics.iter().any(|then| then.fabric == name);
     let ids: BTreeSet<Key> = cables.iter().flat_map(BTreeMap::keys).cloned().collect();
     for id in ids {
         let [was, is] = cables.each_mut().map(|cables| cables.remove(&id));
@@ -142,7 +142,7 @@ fn entry(links: &mut BTreeMap<Key, LinkDiff>, mut ends: [Port; 2]) -> &mut LinkD
     })
 }
 
-fn by_link(fabrics: &[Then]) -> BTreeMap<Key, Cable> {
+fn by_link(fabrics: &[FabricState]) -> BTreeMap<Key, Cable> {
     let cables = fabrics.iter().flat_map(|then| &then.cables);
     cables.map(|cable| ((cable.ends[0].fabric.clone(), cable.link()), cable.clone())).collect()
 }
@@ -162,7 +162,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::Kind;
+    use crate::EventKind;
     use crate::source::Canned;
 
     /// A subnet that is monitored by two devices has each of its cables in two fabrics.
@@ -172,7 +172,7 @@ mod tests {
         for (fabric, by) in [("one", 3), ("two", 5)] {
             let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port(fabric, node, 1));
             let id = LinkId::between(a.end(), b.end());
-            source.events.push(Canned::event(Kind::Flap, Some(id), &a));
+            source.events.push(Canned::event(EventKind::Flap, Some(id), &a));
             source.moved.push(Canned::counted(&a, Some(&b), by));
             source.moved.push(Canned::counted(&b, Some(&a), 10 * by));
         }

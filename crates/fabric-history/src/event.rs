@@ -13,20 +13,20 @@ macro_rules! kinds {
     ($($kind:ident $label:literal $help:literal;)+) => {
         /// What kind of thing happened.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Kind { $(#[doc = $help] $kind),+ }
+        pub enum EventKind { $(#[doc = $help] $kind),+ }
 
-        impl Kind {
+        impl EventKind {
             /// All of them.
-            pub const ALL: &[Kind] = &[$(Kind::$kind),+];
+            pub const ALL: &[EventKind] = &[$(EventKind::$kind),+];
 
             /// As the file, JSON and the command line write it.
             pub fn label(self) -> &'static str {
-                match self { $(Kind::$kind => $label),+ }
+                match self { $(EventKind::$kind => $label),+ }
             }
 
             /// In a sentence.
             pub fn help(self) -> &'static str {
-                match self { $(Kind::$kind => $help),+ }
+                match self { $(EventKind::$kind => $help),+ }
             }
         }
     };
@@ -59,10 +59,10 @@ kinds! {
     CongestionEnded "congestion_ended" "No ports wait for this one any more.";
 }
 
-impl Kind {
+impl EventKind {
     /// The kind with this label.
-    pub fn from_label(label: &str) -> Option<Kind> {
-        Kind::ALL.iter().copied().find(|kind| kind.label() == label)
+    pub fn from_label(label: &str) -> Option<EventKind> {
+        EventKind::ALL.iter().copied().find(|kind| kind.label() == label)
     }
 }
 
@@ -87,11 +87,11 @@ impl From<End> for About {
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct NewEvent {
     /// When, as far as that is known: otherwise when it was seen.
     pub at: SystemTime,
     /// What.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// What it is about.
     pub about: About,
     /// The same as people call it.

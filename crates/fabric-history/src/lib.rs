@@ -16,7 +16,7 @@ pub mod model;
 pub mod page;
 pub mod plot;
 pub mod query;
-pub mod question;
+pub mod history_query;
 pub mod record;
 pub mod report;
 pub mod settings;
@@ -29,7 +29,7 @@ use thiserror::Error;
 
 use fabric_observation::RecorderErrorKind;
 
-pub use event::{Event, Kind};
+pub use event::{NewEvent, EventKind};
 pub use file::ensure_place;
 pub use file::reader::Reader;
 pub use record::Recorder;

@@ -5,7 +5,7 @@ use ib_mad::Counter;
 use ib_mad::counter::LINK_ERRORS;
 
 use super::columns;
-use super::model::{Port, Series, Told, Window};
+use super::model::{Port, Series, Event, Window};
 
 /// A cable's counters and events.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub struct LinkTimeline<'a> {
     /// Its ends' counters.
     pub series: &'a [Series],
     /// Its events, the earliest first.
-    pub events: &'a [Told],
+    pub events: &'a [Event],
 }
 
 /// The errors and discards of one end of a cable, in columns of equal length.

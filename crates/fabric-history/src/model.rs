@@ -98,14 +98,14 @@ impl Port {
 /// Something that happened, as it is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Told {
+pub struct Event {
     /// When.
     #[serde(with = "time")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub at: SystemTime,
     /// In which fabric.
     pub fabric: String,
-    /// Its kind's label ([`super::Kind`]): a newer version may know more kinds.
+    /// Its kind's label ([`super::EventKind`]): a newer version may know more kinds.
     pub kind: String,
     /// The node that it is about.
     #[serde(with = "text::option")]
@@ -128,7 +128,7 @@ pub struct Told {
 /// What a port's errors came to in a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Moved {
+pub struct ErrorDelta {
     /// The port.
     pub port: Port,
     /// The other end of its cable then, if that is known.
@@ -137,7 +137,7 @@ pub struct Moved {
     pub sums: Vec<Sum>,
 }
 
-impl Moved {
+impl ErrorDelta {
     /// The link errors among it.
     pub fn link_errors(&self) -> u64 {
         link_errors(|counter| {
@@ -209,7 +209,7 @@ impl From<Step> for (u64, u64, u64) {
 /// A fabric as it was at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Then {
+pub struct FabricState {
     /// Its name.
     pub fabric: String,
     /// The sweep that it is told from: the latest before the moment.
@@ -271,9 +271,9 @@ impl Cable {
 /// What a source knows of a window, and what it does not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cover {
+pub struct Coverage {
     /// Fabric by fabric.
-    pub fabrics: BTreeMap<String, Known>,
+    pub fabrics: BTreeMap<String, FabricCoverage>,
     /// How many sweeps' counters cannot be read because they are damaged.
     pub damaged: usize,
 }
@@ -281,7 +281,7 @@ pub struct Cover {
 /// What a source knows of a fabric in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Known {
+pub struct FabricCoverage {
     /// How many sweeps (or scrapes).
     pub sweeps: usize,
     /// How long it is from one to the next, in seconds; the median.
@@ -294,7 +294,7 @@ pub struct Known {
     pub traffic_from: Option<SystemTime>,
 }
 
-impl Known {
+impl FabricCoverage {
     /// Whether there were sweeps in a window before a moment: it did not begin with a gap until then.
     pub fn is_swept_before(&self, at: SystemTime, window: Window) -> bool {
         let begins = self.gaps.first().filter(|gap| gap.from <= window.from).map(|gap| gap.to);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Told;
+use super::model::Event;
 
 /// How many events a page has that does not say so: about 0.5 MB of JSON.
 pub const USUAL: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
@@ -41,7 +41,7 @@ impl Default for Page {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Events {
     /// The events, the earliest first.
-    pub events: Vec<Told>,
+    pub events: Vec<Event>,
     /// What `after` is set to for the next page; null on the last one.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub next: Option<Cursor>,

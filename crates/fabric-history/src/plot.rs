@@ -6,11 +6,11 @@ use maud::{Markup, html};
 
 use ib_mad::label::shortened;
 
-use super::Kind;
+use super::EventKind;
 use super::columns;
 use super::link_timeline::LinkTimeline;
 use super::local_clock::LocalClock;
-use super::model::{Told, Window};
+use super::model::{Event, Window};
 
 /// Width of the time axis, in the picture's units.
 const WIDTH: f64 = 640.0;
@@ -111,9 +111,9 @@ fn bars(row: &Row, top: f64) -> Markup {
     }
 }
 
-fn event_mark(event: &Told, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
+fn event_mark(event: &Event, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
     let x = rounded(x_of(event.at, window));
-    let is_good = [Kind::LinkUp, Kind::ExpectedLoss].iter().any(|kind| kind.label() == event.kind);
+    let is_good = [EventKind::LinkUp, EventKind::ExpectedLoss].iter().any(|kind| kind.label() == event.kind);
     let class = if is_good { "mark good" } else { "mark" };
     html! {
         g class=(class) {

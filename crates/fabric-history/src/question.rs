@@ -9,10 +9,10 @@ use crate::query::Query;
 use ib_fabric::topology::End;
 use ib_mad::Guid;
 
-use super::Kind;
+use super::EventKind;
 use super::model::{Window, time};
 use super::page::{self, Page};
-use super::source::{AskError, Detail, Paged, Wanted};
+use super::source::{SourceError, SeriesDetail, PagedSource, EventFilter};
 
 /// Below which path an exporter answers them.
 pub const PATH: &str = "/api/v1/history";
@@ -36,23 +36,23 @@ const MOST_PORTS: usize = 256;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum HistoryQuery {
     /// [`Source::span`](super::Source::span).
     Span,
     /// [`Source::ports`](super::Source::ports).
     Ports(String),
-    /// [`Paged::page`].
-    Events(Wanted, Page),
+    /// [`PagedSource::page`].
+    Events(EventFilter, Page),
     /// [`Source::cables`](super::Source::cables).
     Cables(Vec<End>, Window),
     /// [`Source::moved`](super::Source::moved).
-    Moved(Window),
+    ErrorDelta(Window),
     /// [`Source::series`](super::Source::series).
-    Series(Vec<End>, Detail, Window),
+    Series(Vec<End>, SeriesDetail, Window),
     /// [`Source::fabrics`](super::Source::fabrics).
     Fabrics(SystemTime),
     /// [`Source::cover`](super::Source::cover).
-    Cover(Window),
+    Coverage(Window),
 }
 
 /// The questions' names, and the keys that each may have.
@@ -69,25 +69,25 @@ pub const NAMES: [(&str, &[&str]); 8] = [
 
 /// Why an address is no question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoQuestion {
+pub enum InvalidQuery {
     /// No question has this name.
     Name(String),
     /// What it says cannot be meant so.
     Words(String),
 }
 
-impl Question {
+impl HistoryQuery {
     /// Its name, with which its path ends.
     pub fn name(&self) -> &'static str {
         match self {
-            Question::Span => "span",
-            Question::Ports(_) => "ports",
-            Question::Events(..) => "events",
-            Question::Cables(..) => "cables",
-            Question::Moved(_) => "moved",
-            Question::Series(..) => "series",
-            Question::Fabrics(_) => "fabrics",
-            Question::Cover(_) => "cover",
+            HistoryQuery::Span => "span",
+            HistoryQuery::Ports(_) => "ports",
+            HistoryQuery::Events(..) => "events",
+            HistoryQuery::Cables(..) => "cables",
+            HistoryQuery::ErrorDeltas(_) => "moved",
+            HistoryQuery::Series(..) => "series",
+            HistoryQuery::Fabrics(_) => "fabrics",
+            HistoryQuery::Coverage(_) => "cover",
         }
     }
 
@@ -98,9 +98,9 @@ impl Question {
             pairs.extend(self::window(*window));
         };
         match self {
-            Question::Span => {}
-            Question::Ports(called) => pairs.push(("called", called.clone())),
-            Question::Events(wanted, page) => {
+            HistoryQuery::Span => {}
+            HistoryQuery::Ports(called) => pairs.push(("called", called.clone())),
+            HistoryQuery::Events(wanted, page) => {
                 span(&wanted.window);
                 pairs.extend(wanted.kinds.iter().map(|kind| ("kind", kind.label().to_owned())));
                 pairs.extend(wanted.nodes.iter().map(|guid| ("node", guid.to_string())));
@@ -108,46 +108,46 @@ impl Question {
                 pairs.push(("limit", page.limit.to_string()));
                 pairs.extend(page.after.map(|after| ("after", after.to_string())));
             }
-            Question::Cables(ports, window) => {
+            HistoryQuery::Cables(ports, window) => {
                 span(window);
                 pairs.extend(ports.iter().map(written));
             }
-            Question::Series(ports, detail, window) => {
+            HistoryQuery::Series(ports, detail, window) => {
                 span(window);
                 pairs.extend(ports.iter().map(written));
                 pairs.push(("detail", detail_label(*detail).to_owned()));
             }
-            Question::Moved(window) | Question::Cover(window) => span(window),
-            Question::Fabrics(at) => pairs.push(("at", rfc3339(*at))),
+            HistoryQuery::ErrorDeltas(window) | HistoryQuery::Coverage(window) => span(window),
+            HistoryQuery::Fabrics(at) => pairs.push(("at", rfc3339(*at))),
         }
         pairs
     }
 
-    /// Reads what [`Question::name`] and [`Question::pairs`] have written.
-    pub fn read(name: &str, pairs: &[(String, String)]) -> Result<Question, NoQuestion> {
+    /// Reads what [`HistoryQuery::name`] and [`HistoryQuery::pairs`] have written.
+    pub fn read(name: &str, pairs: &[(String, String)]) -> Result<HistoryQuery, InvalidQuery> {
         let Some((_, keys)) = NAMES.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
             let problem =
                 format!("no question is called {name:?}; there are: {}", known.join(", "));
-            return Err(NoQuestion::Name(problem));
+            return Err(InvalidQuery::Name(problem));
         };
         let said = Query::new(pairs, keys).map(|query| Said { query });
-        said.and_then(|said| said.question(name)).map_err(NoQuestion::Words)
+        said.and_then(|said| said.question(name)).map_err(InvalidQuery::Words)
     }
 
     /// What a source says to it, as JSON; of what cannot be written, why not.
-    pub fn answer(&self, source: &dyn Paged) -> Result<serde_json::Result<Vec<u8>>, AskError> {
+    pub fn answer(&self, source: &dyn PagedSource) -> Result<serde_json::Result<Vec<u8>>, SourceError> {
         Ok(match self {
-            Question::Span => serde_json::to_vec(&source.span()?),
-            Question::Ports(called) => serde_json::to_vec(&source.ports(called)?),
-            Question::Events(wanted, page) => serde_json::to_vec(&source.page(wanted, *page)?),
-            Question::Cables(ports, window) => serde_json::to_vec(&source.cables(ports, *window)?),
-            Question::Moved(window) => serde_json::to_vec(&source.moved(*window)?),
-            Question::Series(ports, detail, window) => {
+            HistoryQuery::Span => serde_json::to_vec(&source.span()?),
+            HistoryQuery::Ports(called) => serde_json::to_vec(&source.ports(called)?),
+            HistoryQuery::Events(wanted, page) => serde_json::to_vec(&source.page(wanted, *page)?),
+            HistoryQuery::Cables(ports, window) => serde_json::to_vec(&source.cables(ports, *window)?),
+            HistoryQuery::ErrorDeltas(window) => serde_json::to_vec(&source.error_deltas(*window)?),
+            HistoryQuery::Series(ports, detail, window) => {
                 serde_json::to_vec(&source.series(ports, *detail, *window)?)
             }
-            Question::Fabrics(at) => serde_json::to_vec(&source.fabrics(*at)?),
-            Question::Cover(window) => serde_json::to_vec(&source.cover(*window)?),
+            HistoryQuery::Fabrics(at) => serde_json::to_vec(&source.fabrics(*at)?),
+            HistoryQuery::Coverage(window) => serde_json::to_vec(&source.coverage(*window)?),
         })
     }
 }
@@ -158,13 +158,13 @@ struct Said<'a> {
 }
 
 impl Said<'_> {
-    fn question(&self, name: &str) -> Result<Question, String> {
+    fn question(&self, name: &str) -> Result<HistoryQuery, String> {
         let query = &self.query;
         Ok(match name {
-            "span" => Question::Span,
-            "ports" => Question::Ports(query.required("called")?.to_owned()),
+            "span" => HistoryQuery::Span,
+            "ports" => HistoryQuery::Ports(query.required("called")?.to_owned()),
             "events" => {
-                let wanted = Wanted {
+                let wanted = EventFilter {
                     window: self.window()?,
                     kinds: query.read_all("kind", kind)?,
                     nodes: query.read_all("node", |text| {
@@ -173,13 +173,13 @@ impl Said<'_> {
                     })?,
                     ports: self.ports()?,
                 };
-                Question::Events(wanted, self.page()?)
+                HistoryQuery::Events(wanted, self.page()?)
             }
-            "cables" => Question::Cables(self.ports()?, self.window()?),
-            "moved" => Question::Moved(self.window()?),
-            "series" => Question::Series(self.ports()?, self.detail()?, self.window()?),
-            "fabrics" => Question::Fabrics(self.time("at")?),
-            _ => Question::Cover(self.window()?),
+            "cables" => HistoryQuery::Cables(self.ports()?, self.window()?),
+            "moved" => HistoryQuery::ErrorDeltas(self.window()?),
+            "series" => HistoryQuery::Series(self.ports()?, self.detail()?, self.window()?),
+            "fabrics" => HistoryQuery::Fabrics(self.time("at")?),
+            _ => HistoryQuery::Coverage(self.window()?),
         })
     }
 
@@ -204,11 +204,11 @@ impl Said<'_> {
         Ok(Page { limit: limit.unwrap_or(page::USUAL), after })
     }
 
-    fn detail(&self) -> Result<Detail, String> {
+    fn detail(&self) -> Result<SeriesDetail, String> {
         let name = "detail";
         match self.query.required(name)? {
-            "errors" => Ok(Detail::Errors),
-            "all" => Ok(Detail::All),
+            "errors" => Ok(SeriesDetail::Errors),
+            "all" => Ok(SeriesDetail::All),
             other => Err(format!("{name}: {other:?}: must be errors or all")),
         }
     }
@@ -225,9 +225,9 @@ impl Said<'_> {
     }
 }
 
-fn kind(label: &str) -> Result<Kind, String> {
-    Kind::from_label(label).ok_or_else(|| {
-        let labels: Vec<&str> = Kind::ALL.iter().map(|kind| kind.label()).collect();
+fn kind(label: &str) -> Result<EventKind, String> {
+    EventKind::from_label(label).ok_or_else(|| {
+        let labels: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.label()).collect();
         format!("must be one of: {}", labels.join(", "))
     })
 }
@@ -236,10 +236,10 @@ fn written((guid, number): &End) -> (&'static str, String) {
     ("port", format!("{guid}:{number}"))
 }
 
-fn detail_label(detail: Detail) -> &'static str {
+fn detail_label(detail: SeriesDetail) -> &'static str {
     match detail {
-        Detail::Errors => "errors",
-        Detail::All => "all",
+        SeriesDetail::Errors => "errors",
+        SeriesDetail::All => "all",
     }
 }
 
@@ -265,30 +265,30 @@ mod tests {
         let from = SystemTime::UNIX_EPOCH + Duration::from_micros(1_700_000_000_123_456);
         let window = Window { from, to: from + Duration::from_secs(3600) };
         let ports = vec![(Guid(1), 5), (Guid(u64::MAX), 255)];
-        let wanted = Wanted {
-            kinds: vec![Kind::Flap, Kind::Verdict],
+        let wanted = EventFilter {
+            kinds: vec![EventKind::Flap, EventKind::Verdict],
             nodes: vec![Guid(7)],
             ports: ports.clone(),
-            ..Wanted::all(window)
+            ..EventFilter::all(window)
         };
         for question in [
-            Question::Span,
-            Question::Ports("leaf & Söhne[3]".into()),
-            Question::Events(Wanted::all(window), Page::default()),
-            Question::Events(wanted, Page::largest("5f-2a".parse().ok())),
-            Question::Cables(ports.clone(), window),
-            Question::Cables(Vec::new(), window),
-            Question::Moved(window),
-            Question::Series(ports.clone(), Detail::Errors, window),
-            Question::Series(ports, Detail::All, window),
-            Question::Fabrics(from),
-            Question::Cover(window),
+            HistoryQuery::Span,
+            HistoryQuery::Ports("leaf & Söhne[3]".into()),
+            HistoryQuery::Events(EventFilter::all(window), Page::default()),
+            HistoryQuery::Events(wanted, Page::largest("5f-2a".parse().ok())),
+            HistoryQuery::Cables(ports.clone(), window),
+            HistoryQuery::Cables(Vec::new(), window),
+            HistoryQuery::ErrorDeltas(window),
+            HistoryQuery::Series(ports.clone(), SeriesDetail::Errors, window),
+            HistoryQuery::Series(ports, SeriesDetail::All, window),
+            HistoryQuery::Fabrics(from),
+            HistoryQuery::Coverage(window),
         ] {
             let pairs = owned(&question.pairs());
-            assert_eq!(Question::read(question.name(), &pairs), Ok(question));
+            assert_eq!(HistoryQuery::read(question.name(), &pairs), Ok(question));
         }
-        let far = Question::Fabrics(SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40));
-        assert!(Question::read("fabrics", &owned(&far.pairs())).is_ok());
+        let far = HistoryQuery::Fabrics(SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40));
+        assert!(HistoryQuery::read("fabrics", &owned(&far.pairs())).is_ok());
     }
 
     /// What ports counted is held in memory until it is told: of a whole fabric's it would be gigabytes.
@@ -298,8 +298,8 @@ mod tests {
         let window = Window { from, to: from };
         for (many, is_read) in [(256, true), (257, false)] {
             let ports: Vec<End> = (0..many).map(|guid| (Guid(guid), 1)).collect();
-            let question = Question::Series(ports, Detail::All, window);
-            let read = Question::read("series", &owned(&question.pairs()));
+            let question = HistoryQuery::Series(ports, SeriesDetail::All, window);
+            let read = HistoryQuery::read("series", &owned(&question.pairs()));
             assert_eq!(read.is_ok(), is_read, "{many}");
         }
     }
@@ -356,8 +356,8 @@ mod tests {
             ),
             ("cover", vec![from, ("to", "2020-01-01T00:00:00Z".into())], "to: is before from"),
         ] {
-            let (NoQuestion::Name(said) | NoQuestion::Words(said)) =
-                Question::read(name, &owned(&pairs)).unwrap_err();
+            let (InvalidQuery::Name(said) | InvalidQuery::Words(said)) =
+                HistoryQuery::read(name, &owned(&pairs)).unwrap_err();
             assert!(said.contains(says) && said.lines().count() == 1, "{says}: {said}");
         }
     }

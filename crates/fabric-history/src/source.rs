@@ -7,13 +7,13 @@ use thiserror::Error;
 use ib_fabric::topology::End;
 use ib_mad::Guid;
 
-use super::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
+use super::model::{Cable, Coverage, ErrorDelta, Port, Series, Span, FabricState, Event, Window};
 use super::page::{Events, Page};
-use super::{HistoryError, Kind};
+use super::{HistoryError, EventKind};
 
 /// Why a source does not answer.
 #[derive(Debug, Error)]
-pub enum AskError {
+pub enum SourceError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] HistoryError),
@@ -29,27 +29,27 @@ pub enum AskError {
 
 /// Which events are wanted. Lists that are empty want all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct EventFilter {
     /// When they happened.
     pub window: Window,
     /// Of which kinds.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<EventKind>,
     /// Of which nodes, with their ports and links; or
     pub nodes: Vec<Guid>,
     /// of which ports, with their links and nodes.
     pub ports: Vec<End>,
 }
 
-impl Wanted {
+impl EventFilter {
     /// All that happened in a window.
     pub fn all(window: Window) -> Self {
-        Wanted { window, kinds: Vec::new(), nodes: Vec::new(), ports: Vec::new() }
+        EventFilter { window, kinds: Vec::new(), nodes: Vec::new(), ports: Vec::new() }
     }
 }
 
 /// Which counters a series is wanted of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
+pub enum SeriesDetail {
     /// Of errors, and what links went through.
     Errors,
     /// Of traffic and waits, too.
@@ -62,43 +62,43 @@ pub trait Source {
     fn name(&self) -> String;
 
     /// The time of which anything is known at all.
-    fn span(&self) -> Result<Span, AskError>;
+    fn span(&self) -> Result<Span, SourceError>;
 
     /// The ports that are meant by a link's id, by `NODE[PORT]`, by `GUID[PORT]`, or by a node's name or
     /// GUID alone: all of its ports. None if nothing of that name is known.
-    fn ports(&self, called: &str) -> Result<Vec<Port>, AskError>;
+    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError>;
 
     /// The events that are wanted, the earliest first.
-    fn events(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError>;
+    fn events(&self, wanted: &EventFilter) -> Result<Vec<Event>, SourceError>;
 
     /// The cables that led to any of these ports in a window, as they were at its end, or when
     /// they were last seen in it.
-    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, AskError>;
+    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError>;
 
     /// The errors of all ports in a window.
-    fn moved(&self, window: Window) -> Result<Vec<Moved>, AskError>;
+    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError>;
 
     /// The course of some ports' counters. Traffic may be coarser than errors, the more so the
     /// longer the window is, and the longer ago.
     fn series(
         &self,
         ports: &[End],
-        detail: Detail,
+        detail: SeriesDetail,
         window: Window,
-    ) -> Result<Vec<Series>, AskError>;
+    ) -> Result<Vec<Series>, SourceError>;
 
     /// The fabrics as they were at a moment; those of which nothing was known yet are left out.
-    fn fabrics(&self, at: SystemTime) -> Result<Vec<Then>, AskError>;
+    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError>;
 
     /// What is known of a window.
-    fn cover(&self, window: Window) -> Result<Cover, AskError>;
+    fn coverage(&self, window: Window) -> Result<Coverage, SourceError>;
 }
 
 /// A source that tells events page by page, too: however many there are, no more are in memory than a page
 /// has.
-pub trait Paged: Source {
+pub trait PagedSource: Source {
     /// A page of the events that are wanted, the earliest first.
-    fn page(&self, wanted: &Wanted, page: Page) -> Result<Events, AskError>;
+    fn page(&self, wanted: &EventFilter, page: Page) -> Result<Events, SourceError>;
 }
 
 /// The window without what lies in the future.
@@ -106,7 +106,7 @@ pub fn until_known(
     source: &dyn Source,
     window: Window,
     now: SystemTime,
-) -> Result<Window, AskError> {
+) -> Result<Window, SourceError> {
     let mut window = window;
     if window.to > now {
         // A simulated clock may be ahead of ours.
@@ -122,11 +122,11 @@ pub fn until_known(
 #[allow(missing_docs)]
 pub struct Canned {
     pub ports: Vec<Port>,
-    pub events: Vec<Told>,
+    pub events: Vec<Event>,
     pub cables: Vec<Cable>,
-    pub moved: Vec<Moved>,
+    pub moved: Vec<ErrorDelta>,
     pub series: Vec<Series>,
-    pub fabrics: Vec<Then>,
+    pub fabrics: Vec<FabricState>,
 }
 
 #[cfg(any(test, feature = "testing"))]
@@ -138,16 +138,16 @@ impl Canned {
     }
 
     /// What a port counted of symbol errors.
-    pub fn counted(port: &Port, peer: Option<&Port>, by: u64) -> Moved {
+    pub fn counted(port: &Port, peer: Option<&Port>, by: u64) -> ErrorDelta {
         let at = SystemTime::UNIX_EPOCH;
         let counter = ib_mad::Counter::SymbolErrors;
         let sums = vec![super::model::Sum { counter, by, first: at, last: at }];
-        Moved { port: port.clone(), peer: peer.cloned(), sums }
+        ErrorDelta { port: port.clone(), peer: peer.cloned(), sums }
     }
 
     /// What happened to a cable.
-    pub fn event(kind: Kind, link: Option<ib_fabric::topology::LinkId>, port: &Port) -> Told {
-        Told {
+    pub fn event(kind: EventKind, link: Option<ib_fabric::topology::LinkId>, port: &Port) -> Event {
+        Event {
             at: SystemTime::UNIX_EPOCH,
             fabric: port.fabric.clone(),
             kind: kind.label().into(),
@@ -167,35 +167,35 @@ impl Source for Canned {
         "canned".into()
     }
 
-    fn span(&self) -> Result<Span, AskError> {
+    fn span(&self) -> Result<Span, SourceError> {
         Ok(Span::default())
     }
 
-    fn ports(&self, _: &str) -> Result<Vec<Port>, AskError> {
+    fn ports(&self, _: &str) -> Result<Vec<Port>, SourceError> {
         Ok(self.ports.clone())
     }
 
-    fn events(&self, _: &Wanted) -> Result<Vec<Told>, AskError> {
+    fn events(&self, _: &EventFilter) -> Result<Vec<Event>, SourceError> {
         Ok(self.events.clone())
     }
 
-    fn cables(&self, _: &[End], _: Window) -> Result<Vec<Cable>, AskError> {
+    fn cables(&self, _: &[End], _: Window) -> Result<Vec<Cable>, SourceError> {
         Ok(self.cables.clone())
     }
 
-    fn moved(&self, _: Window) -> Result<Vec<Moved>, AskError> {
+    fn error_deltas(&self, _: Window) -> Result<Vec<ErrorDelta>, SourceError> {
         Ok(self.moved.clone())
     }
 
-    fn series(&self, _: &[End], _: Detail, _: Window) -> Result<Vec<Series>, AskError> {
+    fn series(&self, _: &[End], _: SeriesDetail, _: Window) -> Result<Vec<Series>, SourceError> {
         Ok(self.series.clone())
     }
 
-    fn fabrics(&self, _: SystemTime) -> Result<Vec<Then>, AskError> {
+    fn fabrics(&self, _: SystemTime) -> Result<Vec<FabricState>, SourceError> {
         Ok(self.fabrics.clone())
     }
 
-    fn cover(&self, _: Window) -> Result<Cover, AskError> {
-        Ok(Cover::default())
+    fn coverage(&self, _: Window) -> Result<Coverage, SourceError> {
+        Ok(Coverage::default())
     }
 }

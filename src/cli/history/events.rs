@@ -4,9 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
-use fabric_history::model::{Port, Told as Event};
-use fabric_history::source::Wanted;
-use fabric_history::{Kind, Source};
+use fabric_history::model::{Port, Event};
+use fabric_history::source::EventFilter;
+use fabric_history::{EventKind, Source};
 use ib_mad::Guid;
 use ib_mad::label::count;
 
@@ -27,15 +27,15 @@ pub struct EventsArgs {
     link: Option<String>,
     /// Only of this kind; may be repeated
     #[arg(long, value_name = "KIND", value_parser = kind)]
-    kind: Vec<Kind>,
+    kind: Vec<EventKind>,
     /// Write JSON
     #[arg(long)]
     json: bool,
 }
 
-fn kind(label: &str) -> Result<Kind, String> {
-    let known = || Kind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
-    Kind::from_label(label).ok_or_else(|| format!("none of {}", known()))
+fn kind(label: &str) -> Result<EventKind, String> {
+    let known = || EventKind::ALL.iter().map(|kind| kind.label()).collect::<Vec<_>>().join(", ");
+    EventKind::from_label(label).ok_or_else(|| format!("none of {}", known()))
 }
 
 pub(super) fn write(
@@ -45,7 +45,7 @@ pub(super) fn write(
     out: &mut impl Write,
 ) -> Result<Written, Fatal> {
     let window = args.window.window(clock, source)?;
-    let mut wanted = Wanted { kinds: args.kind.clone(), ..Wanted::all(window) };
+    let mut wanted = EventFilter { kinds: args.kind.clone(), ..EventFilter::all(window) };
     if let Some(node) = &args.node {
         let ports = ports(source, "--node", node)?;
         let guids: std::collections::BTreeSet<Guid> = ports.iter().map(|port| port.guid).collect();

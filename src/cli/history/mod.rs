@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use fabric_history::Source;
 use fabric_history::model;
-use fabric_history::source::AskError;
+use fabric_history::source::SourceError;
 
 use super::{Exit, Fatal};
 use fabric_history::local_clock::LocalClock;
@@ -95,7 +95,7 @@ fn print_summary(summary: &str) {
 /// The outcome of writing a result: the summary that is printed after it.
 type Written = std::io::Result<String>;
 
-fn unreadable(error: AskError) -> Fatal {
+fn unreadable(error: SourceError) -> Fatal {
     Fatal::new(Exit::Failed, error)
 }
 

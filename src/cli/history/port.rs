@@ -10,8 +10,8 @@ use serde_json::json;
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::time::millis;
-use fabric_history::model::{Port, Series, Told as Event, Window};
-use fabric_history::source::{Detail, Wanted, until_known};
+use fabric_history::model::{Port, Series, Event, Window};
+use fabric_history::source::{SeriesDetail, EventFilter, until_known};
 use fabric_history::{Source, columns};
 use ib_fabric::topology::End;
 use ib_mad::Counter;
@@ -103,8 +103,8 @@ fn write_timeline(
     let window = options.window.window(clock, source)?;
     let window = until_known(source, window, clock.time()).map_err(unreadable)?;
     let ends: Vec<End> = ports.iter().map(Port::end).collect();
-    let series = source.series(&ends, Detail::All, window).map_err(unreadable)?;
-    let wanted = Wanted { ports: ends, ..Wanted::all(window) };
+    let series = source.series(&ends, SeriesDetail::All, window).map_err(unreadable)?;
+    let wanted = EventFilter { ports: ends, ..EventFilter::all(window) };
     let events = source.events(&wanted).map_err(unreadable)?;
     let timeline = Timeline { window, ports, series, events };
     let summary = format!(

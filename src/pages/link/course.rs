@@ -7,8 +7,8 @@ use crate::pages::past::{Choice, Past};
 use crate::pages::{address, words};
 use fabric_history::link_timeline::LinkTimeline;
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::{Cable, Port, Series, Told, Window};
-use fabric_history::source::{AskError, Detail, Wanted};
+use fabric_history::model::{Cable, Port, Series, Event, Window};
+use fabric_history::source::{SourceError, SeriesDetail, EventFilter};
 use fabric_history::{Reader, Source, plot};
 use ib_fabric::topology::LinkId;
 
@@ -27,7 +27,7 @@ pub(super) struct Trend {
     window: Window,
     series: Vec<Series>,
     /// The latest first.
-    events: Vec<Told>,
+    events: Vec<Event>,
     more: bool,
     /// The cable as it was when it was last seen in the window.
     last: Option<Cable>,
@@ -40,7 +40,7 @@ impl Trend {
         id: LinkId,
         fabric: Option<&str>,
         window: Choice,
-    ) -> Result<Self, AskError> {
+    ) -> Result<Self, SourceError> {
         let window = window.until_now(reader)?;
         let cables = reader.cables(&id.ends(), window)?;
         let is_meant = |end: &Port| fabric.is_none_or(|fabric| fabric == end.fabric);
@@ -49,11 +49,11 @@ impl Trend {
         // Several fabrics may have had such a cable: what is told is of one.
         let fabric = fabric.or(last.as_ref().map(|cable| &*cable.ends[0].fabric));
         let is_its = |other: &str| fabric.is_none_or(|fabric| fabric == other);
-        let wanted = Wanted { ports: id.ends().to_vec(), ..Wanted::all(window) };
+        let wanted = EventFilter { ports: id.ends().to_vec(), ..EventFilter::all(window) };
         // What befell another cable at one of these ports is that cable's.
-        let means = |told: &Told| is_its(&told.fabric) && told.link.is_none_or(|link| link == id);
+        let means = |told: &Event| is_its(&told.fabric) && told.link.is_none_or(|link| link == id);
         let (events, more) = reader.latest(&wanted, &means, 0, MOST_EVENTS)?;
-        let mut series = reader.series(&id.ends(), Detail::All, window)?;
+        let mut series = reader.series(&id.ends(), SeriesDetail::All, window)?;
         series.retain(|series| is_its(&series.port.fabric));
         Ok(Trend { window, series, events, more, last })
     }
@@ -92,7 +92,7 @@ pub(super) fn section(
 }
 
 fn drawn(trend: &Trend, id: LinkId, clock: &LocalClock) -> Markup {
-    let earliest_first: Vec<Told> = trend.events.iter().rev().cloned().collect();
+    let earliest_first: Vec<Event> = trend.events.iter().rev().cloned().collect();
     let place = trend.last.as_ref().map_or_else(|| id.to_string(), Cable::label);
     let course =
         LinkTimeline { link: id, place: &place, series: &trend.series, events: &earliest_first };

@@ -13,8 +13,8 @@ use crate::api::detail::in_fabrics;
 use crate::api::model::node::NodeDetail;
 use crate::api::nodes;
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::Told;
-use fabric_history::source::Wanted;
+use fabric_history::model::Event;
+use fabric_history::source::EventFilter;
 use ib_fabric::topology::LinkId;
 use ib_mad::{Guid, PortNumber};
 
@@ -42,8 +42,8 @@ pub(super) async fn get(
     let fabric = detail.fabric.clone();
     let past = past::ask(desk.archive(), move |reader| {
         let window = LATELY.until_now(reader)?;
-        let wanted = Wanted { nodes: vec![guid], ..Wanted::all(window) };
-        let means = |told: &Told| told.fabric == fabric;
+        let wanted = EventFilter { nodes: vec![guid], ..EventFilter::all(window) };
+        let means = |told: &Event| told.fabric == fabric;
         Ok(reader.latest(&wanted, &means, 0, MOST_EVENTS)?)
     })
     .await;

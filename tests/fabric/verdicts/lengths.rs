@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::options::{FabricOptions, Options};
-use fabric_history::Kind;
+use fabric_history::EventKind;
 use fabric_history::record::story::EventDetector;
 use ib_sim::scenario::{Overrides, Scenario};
 
@@ -91,7 +91,7 @@ fn each_flap_has_a_time_of_its_own() {
         while now < Duration::from_secs(300) {
             simulated.run_to(now);
             for event in story.update(&simulated.observation(), SystemTime::now()) {
-                if event.kind == Kind::Flap {
+                if event.kind == EventKind::Flap {
                     let since = event.at.duration_since(SystemTime::UNIX_EPOCH).unwrap();
                     let at = since.saturating_sub(test_rig::simulated::BEGAN).as_secs();
                     losses += event.detail["losses"].as_u64().unwrap();

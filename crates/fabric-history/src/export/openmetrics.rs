@@ -12,7 +12,7 @@ use crate::file::record_kind::part_of;
 use crate::file::segment_range::{CounterGrowth, SegmentRange, SweepRange, SweepTimes, totals_at};
 use crate::file::sql::CablePresence;
 use crate::file::timeline::Timeline;
-use crate::file::totals::Ledger;
+use crate::file::totals::TotalsTable;
 use exposition::Format;
 use exposition::family::{Head, push_label};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_head};
@@ -49,7 +49,7 @@ struct ExportedFabric {
     range: SegmentRange,
     timeline: Timeline,
     /// The totals at the end.
-    ledger: Ledger,
+    ledger: TotalsTable,
 }
 
 /// Writes samples.

@@ -6,8 +6,8 @@ use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
 use crate::file::segment_range::{SegmentRange, SweepRange};
 use crate::file::walk::between;
-use crate::model::Told;
-use crate::source::Wanted;
+use crate::model::Event;
+use crate::source::EventFilter;
 
 use super::table::ColumnType::{Json, Number, Text, Time};
 use super::table::{Cell, Column, RowWriter};
@@ -102,10 +102,10 @@ pub fn events(
     out: Box<dyn Write + Send + '_>,
 ) -> Result<u64, ExportError> {
     let mut table = row_writer(format, EVENTS, out)?;
-    let wanted = Wanted {
+    let wanted = EventFilter {
         nodes: filter.nodes.iter().flatten().copied().collect(),
         ports: filter.ports.iter().flatten().copied().collect(),
-        ..Wanted::all(filter.window)
+        ..EventFilter::all(filter.window)
     };
     let mut rows = 0;
     reader.tell(&wanted, &mut |told| {
@@ -116,7 +116,7 @@ pub fn events(
     Ok(rows)
 }
 
-fn write_event(told: &Told, table: &mut dyn RowWriter) -> Result<(), ExportError> {
+fn write_event(told: &Event, table: &mut dyn RowWriter) -> Result<(), ExportError> {
     let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
     table.row(&[
         Cell::Time(told.at),

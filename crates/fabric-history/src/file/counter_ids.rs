@@ -15,15 +15,15 @@ const _: () = assert!(COUNT <= MOST_COUNTERS as usize && MOST_COUNTERS as u32 ==
 /// What the numbers of counters in a file mean: they are given once and stay, whatever becomes of our
 /// own table.
 #[derive(Clone, Debug)]
-pub struct Numbers {
+pub struct CounterIds {
     ours: [Option<Counter>; MOST_COUNTERS as usize],
     theirs: [Option<u8>; COUNT],
 }
 
-impl Numbers {
+impl CounterIds {
     /// From each counter's number in the file.
     pub fn new(numbers: impl IntoIterator<Item = (Counter, u8)>) -> Self {
-        let mut all = Numbers { ours: [None; MOST_COUNTERS as usize], theirs: [None; COUNT] };
+        let mut all = CounterIds { ours: [None; MOST_COUNTERS as usize], theirs: [None; COUNT] };
         for (counter, number) in numbers {
             if let Some(place) = all.ours.get_mut(usize::from(number)) {
                 *place = Some(counter);
@@ -63,14 +63,14 @@ impl Numbers {
 
 /// The counters' numbers, as far as the file has any; an error if one of ours has a number that no frame
 /// has room for.
-pub(crate) fn numbers(db: &Connection) -> rusqlite::Result<Numbers> {
+pub(crate) fn numbers(db: &Connection) -> rusqlite::Result<CounterIds> {
     let mut given = Vec::new();
     for (number, name) in Sql(db).counters()? {
         let Some(counter) = of_name(&name) else { continue };
         let fits = u8::try_from(number).ok().filter(|number| *number < MOST_COUNTERS);
         given.push((counter, fits.ok_or_else(|| OutOfNumbers::Counters(number).in_sql())?));
     }
-    Ok(Numbers::new(given))
+    Ok(CounterIds::new(given))
 }
 
 fn of_name(name: &str) -> Option<Counter> {

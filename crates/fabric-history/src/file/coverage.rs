@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
-use crate::model::{Cover, Known, Window};
+use crate::model::{Coverage, FabricCoverage, Window};
 use crate::time_of;
 
 use super::digest::Digest;
@@ -19,15 +19,15 @@ const GAP: f64 = 2.5;
 const BEFORE: u32 = 20;
 
 /// What is known of a window.
-pub(super) fn coverage(sql: Sql<'_>, window: Window) -> rusqlite::Result<Cover> {
+pub(super) fn coverage(sql: Sql<'_>, window: Window) -> rusqlite::Result<Coverage> {
     let mut fabrics = BTreeMap::new();
     for (fabric, name) in sql.fabrics()? {
         fabrics.insert(name, of_fabric(sql, fabric, window)?);
     }
-    Ok(Cover { fabrics, damaged: damaged(sql, window)? })
+    Ok(Coverage { fabrics, damaged: damaged(sql, window)? })
 }
 
-fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> rusqlite::Result<Known> {
+fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> rusqlite::Result<FabricCoverage> {
     let (from, to) = window.micros();
     let sweeps = sql.sweeps(fabric, from..=to)?;
     let length = |(began, since): &(i64, Option<i64>)| Some(began - (*since)?);
@@ -53,7 +53,7 @@ fn of_fabric(sql: Sql<'_>, fabric: i64, window: Window) -> rusqlite::Result<Know
         Some(first) => Some(time_of(sql.sweep_before(fabric, first)?).max(window.from)),
         None => None,
     };
-    Ok(Known { sweeps: sweeps.len(), interval, gaps, traffic_from })
+    Ok(FabricCoverage { sweeps: sweeps.len(), interval, gaps, traffic_from })
 }
 
 /// How many sweeps' errors cannot be read. (Traffic is not checked for this: it is hundreds of times as

@@ -5,14 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
 
-use crate::model::{Cable, Cover, Moved, Port, Series, Span, Then, Told, Window};
+use crate::model::{Cable, Coverage, ErrorDelta, Port, Series, Span, FabricState, Event, Window};
 use crate::page::{Events, Page};
-use crate::source::{AskError, Detail, Paged, Source, Wanted};
+use crate::source::{SourceError, SeriesDetail, PagedSource, Source, EventFilter};
 use crate::{HistoryError, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
 
-use super::counter_ids::{Numbers, numbers};
+use super::counter_ids::{CounterIds, numbers};
 use super::record_kind::RecordKind;
 use super::sql::{Order, PortRow, Sql};
 use super::{coverage, is_marked, lock_path, schema, series, state_at, validate, with_suffix};
@@ -22,7 +22,7 @@ use super::{coverage, is_marked, lock_path, schema, series, state_at, validate, 
 pub struct Reader {
     db: Connection,
     path: PathBuf,
-    pub(super) numbers: Numbers,
+    pub(super) numbers: CounterIds,
     /// How many readings an answer may have.
     pub(super) most_steps: usize,
 }
@@ -99,7 +99,7 @@ impl Reader {
     }
 
     /// The counters' numbers in it.
-    pub(crate) fn numbers(&self) -> &Numbers {
+    pub(crate) fn numbers(&self) -> &CounterIds {
         &self.numbers
     }
 
@@ -115,8 +115,8 @@ impl Reader {
     /// Visits events one at a time, the earliest first.
     pub(crate) fn tell<E: From<HistoryError>>(
         &self,
-        wanted: &Wanted,
-        see: &mut dyn FnMut(Told) -> Result<(), E>,
+        wanted: &EventFilter,
+        see: &mut dyn FnMut(Event) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut result = Ok(());
         let visited = self.sql().events(wanted, Order::EarliestFirst, None, &mut |_, event| {
@@ -131,11 +131,11 @@ impl Reader {
     /// there are more. Only those that are returned are held in memory.
     pub fn latest(
         &self,
-        wanted: &Wanted,
-        means: &dyn Fn(&Told) -> bool,
+        wanted: &EventFilter,
+        means: &dyn Fn(&Event) -> bool,
         skip: usize,
         most: usize,
-    ) -> Result<(Vec<Told>, bool), HistoryError> {
+    ) -> Result<(Vec<Event>, bool), HistoryError> {
         let (mut events, mut passed, mut is_more) = (Vec::new(), 0, false);
         self.ask(|| {
             self.sql().events(wanted, Order::LatestFirst, None, &mut |_, event| {
@@ -174,8 +174,8 @@ impl Reader {
     }
 }
 
-impl Paged for Reader {
-    fn page(&self, wanted: &Wanted, page: Page) -> Result<Events, AskError> {
+impl PagedSource for Reader {
+    fn page(&self, wanted: &EventFilter, page: Page) -> Result<Events, SourceError> {
         let mut found = Events::default();
         let mut last = None;
         self.ask(|| {
@@ -198,49 +198,49 @@ impl Source for Reader {
         self.path.display().to_string()
     }
 
-    fn span(&self) -> Result<Span, AskError> {
+    fn span(&self) -> Result<Span, SourceError> {
         let [first, last] = self.sql().first_and_last().map_err(self.failed())?;
         Ok(Span { first: first.map(time_of), last: last.map(time_of) })
     }
 
-    fn ports(&self, called: &str) -> Result<Vec<Port>, AskError> {
+    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
         let ports = self.ask(|| self.ports_called(called))?;
         Ok(ports.into_iter().map(|row| row.port).collect())
     }
 
-    fn events(&self, wanted: &Wanted) -> Result<Vec<Told>, AskError> {
+    fn events(&self, wanted: &EventFilter) -> Result<Vec<Event>, SourceError> {
         self.at_once(|| {
             let mut events = Vec::new();
             self.tell(wanted, &mut |event| {
                 events.push(event);
-                Ok::<_, AskError>(())
+                Ok::<_, SourceError>(())
             })?;
             Ok(events)
         })
     }
 
-    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, AskError> {
+    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError> {
         Ok(self.ask(|| state_at::cables(self.sql(), ports, window))?)
     }
 
-    fn moved(&self, window: Window) -> Result<Vec<Moved>, AskError> {
-        Ok(self.ask(|| series::moved(self, window))?)
+    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError> {
+        Ok(self.ask(|| series::error_deltas(self, window))?)
     }
 
     fn series(
         &self,
         ports: &[End],
-        detail: Detail,
+        detail: SeriesDetail,
         window: Window,
-    ) -> Result<Vec<Series>, AskError> {
+    ) -> Result<Vec<Series>, SourceError> {
         Ok(self.at_once(|| series::series(self, ports, detail, window))?)
     }
 
-    fn fabrics(&self, at: SystemTime) -> Result<Vec<Then>, AskError> {
+    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
         Ok(self.ask(|| state_at::fabrics(self.sql(), at))?)
     }
 
-    fn cover(&self, window: Window) -> Result<Cover, AskError> {
+    fn coverage(&self, window: Window) -> Result<Coverage, SourceError> {
         Ok(self.ask(|| coverage::coverage(self.sql(), window))?)
     }
 }

@@ -6,10 +6,10 @@ use std::ops::Range;
 use crate::model::Window;
 use ib_mad::Counter;
 
-use super::counter_ids::Numbers;
+use super::counter_ids::CounterIds;
 use super::record_kind::RecordKind;
 use super::sql::{Hour, Sql};
-use super::totals::{self, Ledger};
+use super::totals::{self, TotalsTable};
 use super::walk::{PortSet, See, Walk};
 
 /// From which sweep to which a window is answered: hours that are digested are answered whole.
@@ -119,10 +119,10 @@ impl SegmentRange {
 /// have no total.
 pub(crate) fn totals_at(
     sql: Sql<'_>,
-    numbers: &Numbers,
+    numbers: &CounterIds,
     fabric: i64,
     at: i64,
-) -> rusqlite::Result<Ledger> {
+) -> rusqlite::Result<TotalsTable> {
     let mut ledger = totals::latest(sql.0, numbers)?;
     let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
     for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
@@ -194,7 +194,7 @@ impl CounterGrowth {
     /// What a counter of some ports grew by between sweeps.
     pub(crate) fn read(
         sql: Sql<'_>,
-        numbers: &Numbers,
+        numbers: &CounterIds,
         range: &SegmentRange,
         counter: Counter,
         ports: Range<u32>,

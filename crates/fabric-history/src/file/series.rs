@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use crate::HistoryError;
-use crate::model::{Moved, Series, Step, Sum, Window};
-use crate::source::Detail;
+use crate::model::{ErrorDelta, Series, Step, Sum, Window};
+use crate::source::SeriesDetail;
 use ib_fabric::topology::End;
 use ib_mad::Counter;
 
-use super::counter_ids::Numbers;
+use super::counter_ids::CounterIds;
 use super::digest::Span;
 use super::frame::{Entry, Frame};
 use super::reader::Reader;
@@ -26,7 +26,7 @@ const LONGEST_SWEEP: i64 = 3_600_000_000;
 
 /// The steps of some ports' counters.
 struct Steps<'a> {
-    numbers: &'a Numbers,
+    numbers: &'a CounterIds,
     window: Window,
     most: usize,
     by: BTreeMap<(u32, Counter), Vec<Step>>,
@@ -57,7 +57,7 @@ fn walk(kind: RecordKind, ports: Option<&PortSet>, window: Window) -> Walk<'_> {
 pub(super) fn series(
     reader: &Reader,
     ends: &[End],
-    detail: Detail,
+    detail: SeriesDetail,
     window: Window,
 ) -> Result<Vec<Series>, HistoryError> {
     let most = reader.most_steps;
@@ -78,7 +78,7 @@ pub(super) fn series(
 fn read_steps(
     sql: Sql<'_>,
     ends: &[End],
-    detail: Detail,
+    detail: SeriesDetail,
     steps: &mut Steps<'_>,
 ) -> rusqlite::Result<Vec<PortRow>> {
     let window = steps.window;
@@ -90,7 +90,7 @@ fn read_steps(
     let mut add = |span, frame: &Frame, entry: &Entry| steps.add(span, frame, entry);
     let hours = sql.hours(window.micros())?;
     walk(RecordKind::ErrorDeltas, Some(&set), window).visit(sql, &hours, &mut add)?;
-    if detail == Detail::All {
+    if detail == SeriesDetail::All {
         let summed = summed(sql, &hours, window)?;
         walk(RecordKind::TrafficDeltas, Some(&set), window).visit(sql, &summed, &mut add)?;
     }
@@ -118,7 +118,7 @@ fn summed(sql: Sql<'_>, hours: &[Hour], window: Window) -> rusqlite::Result<Vec<
 }
 
 /// The errors of all ports.
-pub(super) fn moved(reader: &Reader, window: Window) -> rusqlite::Result<Vec<Moved>> {
+pub(super) fn moved(reader: &Reader, window: Window) -> rusqlite::Result<Vec<ErrorDelta>> {
     let sql = reader.sql();
     let mut sums: BTreeMap<u32, BTreeMap<Counter, Sum>> = BTreeMap::new();
     let hours = sql.hours(window.micros())?;
@@ -143,7 +143,7 @@ pub(super) fn moved(reader: &Reader, window: Window) -> rusqlite::Result<Vec<Mov
     let moved = sums.into_iter().filter_map(|(port, sums)| {
         let peer = other(&port).and_then(|peer| ports.get(&peer).cloned());
         let sums = sums.into_values().collect();
-        Some(Moved { port: ports.get(&port)?.clone(), peer, sums })
+        Some(ErrorDelta { port: ports.get(&port)?.clone(), peer, sums })
     });
     Ok(moved.collect())
 }

@@ -8,9 +8,9 @@ use std::ops::RangeInclusive;
 use rusqlite::types::{FromSql, Value};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
 
-use crate::model::{Port, Told};
+use crate::model::{Port, Event};
 use crate::page::Cursor;
-use crate::source::Wanted;
+use crate::source::EventFilter;
 use crate::{micros_of, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::{Guid, PortNumber};
@@ -514,10 +514,10 @@ impl Sql<'_> {
     /// The events that are wanted after another one, with their places, until it is told to end.
     pub fn events(
         self,
-        wanted: &Wanted,
+        wanted: &EventFilter,
         order: Order,
         after: Option<Cursor>,
-        see: &mut dyn FnMut(Cursor, Told) -> bool,
+        see: &mut dyn FnMut(Cursor, Event) -> bool,
     ) -> Result<()> {
         let (sql, values) = select_events(wanted, order, after);
         let mut statement = self.0.prepare(&sql)?;
@@ -531,7 +531,7 @@ impl Sql<'_> {
     }
 }
 
-fn select_events(wanted: &Wanted, order: Order, after: Option<Cursor>) -> (String, Vec<Value>) {
+fn select_events(wanted: &EventFilter, order: Order, after: Option<Cursor>) -> (String, Vec<Value>) {
     let mut sql = EVENTS.to_owned();
     let [mut from, mut to] = [wanted.window.from, wanted.window.to].map(micros_of);
     // The index is searched from the other event on: a late page costs no more than an early one.
@@ -608,12 +608,12 @@ fn cable(row: &Row<'_>) -> Result<CableRow> {
     })
 }
 
-fn event(row: &Row<'_>) -> Result<Told> {
+fn event(row: &Row<'_>) -> Result<Event> {
     let end = |column: usize| -> Result<_> {
         Ok(guid(row, column)?.zip(row.get::<_, Option<PortNumber>>(column + 1)?))
     };
     let detail: Option<String> = row.get(7)?;
-    Ok(Told {
+    Ok(Event {
         at: time_of(row.get(0)?),
         fabric: row.get(1)?,
         kind: row.get(2)?,
@@ -629,7 +629,7 @@ fn event(row: &Row<'_>) -> Result<Told> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
+    use crate::EventKind;
     use crate::file::schema;
     use crate::model::Window;
 
@@ -639,12 +639,12 @@ mod tests {
         let mut db = Connection::open_in_memory().unwrap();
         schema::create(&mut db).unwrap();
         let window = Window { from: time_of(0), to: time_of(1 << 50) };
-        let all = Wanted::all(window);
+        let all = EventFilter::all(window);
         let after = Some(Cursor { at: 5, id: 7 });
         for wanted in [
-            Wanted { kinds: vec![Kind::Flap, Kind::LinkUp], ..all.clone() },
-            Wanted { nodes: vec![Guid(1), Guid(2)], ..all.clone() },
-            Wanted { ports: vec![(Guid(1), 2)], ..all.clone() },
+            EventFilter { kinds: vec![EventKind::Flap, EventKind::LinkUp], ..all.clone() },
+            EventFilter { nodes: vec![Guid(1), Guid(2)], ..all.clone() },
+            EventFilter { ports: vec![(Guid(1), 2)], ..all.clone() },
             all,
         ] {
             for order in [Order::EarliestFirst, Order::LatestFirst] {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::SystemTime;
 
-use crate::model::{Cable, Node, Port, Then, Window};
+use crate::model::{Cable, Node, Port, FabricState, Window};
 use crate::{micros_of, time_of};
 use ib_fabric::topology::End;
 
@@ -44,7 +44,7 @@ pub(super) fn cables(sql: Sql<'_>, ends: &[End], window: Window) -> rusqlite::Re
 }
 
 /// The fabrics as they were at a moment.
-pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> rusqlite::Result<Vec<Then>> {
+pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> rusqlite::Result<Vec<FabricState>> {
     let at = micros_of(at);
     let mut fabrics = Vec::new();
     for (fabric, name) in sql.fabrics()? {
@@ -53,7 +53,7 @@ pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> rusqlite::Result<Vec<Then
     Ok(fabrics)
 }
 
-fn fabric_at(sql: Sql<'_>, fabric: i64, name: String, at: i64) -> rusqlite::Result<Option<Then>> {
+fn fabric_at(sql: Sql<'_>, fabric: i64, name: String, at: i64) -> rusqlite::Result<Option<FabricState>> {
     let Some(sweep) = sql.latest_sweep(fabric, at)? else { return Ok(None) };
     let Some(ports) = states(sql, PORTS, fabric, sweep)? else { return Ok(None) };
     let up = states(sql, NODES, fabric, sweep)?.unwrap_or_default();
@@ -73,7 +73,7 @@ fn fabric_at(sql: Sql<'_>, fabric: i64, name: String, at: i64) -> rusqlite::Resu
     let cables = sql.cables_in(fabric, sweep)?.into_iter();
     let mut cables: Vec<Cable> = cables.map(|row| cable(row, &names, &ports)).collect();
     cables.sort_by_key(Cable::link);
-    Ok(Some(Then { fabric: name, at: time_of(sweep), nodes, cables }))
+    Ok(Some(FabricState { fabric: name, at: time_of(sweep), nodes, cables }))
 }
 
 /// A cable with its ends' names and states.

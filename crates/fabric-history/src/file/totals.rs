@@ -6,22 +6,22 @@ use rusqlite::Connection;
 use ib_mad::Counter;
 use ib_mad::counter::COUNT;
 
-use super::counter_ids::Numbers;
+use super::counter_ids::CounterIds;
 use super::frame::Frame;
 use super::sql::Sql;
 
 /// The latest totals of a port.
 #[derive(Clone, Debug)]
-pub struct Totals {
+pub struct PortTotals {
     /// The fabric that the port is in, as the file counts them.
     pub fabric: i64,
     known: u64,
     values: [u64; COUNT],
 }
 
-impl Totals {
+impl PortTotals {
     fn new(fabric: i64) -> Self {
-        Totals { fabric, known: 0, values: [0; COUNT] }
+        PortTotals { fabric, known: 0, values: [0; COUNT] }
     }
 
     /// A counter's total, if it is known.
@@ -54,27 +54,27 @@ impl Totals {
 
 /// The latest totals of all ports, by the port's number in the file.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
-    ports: Vec<Option<Box<Totals>>>,
+pub struct TotalsTable {
+    ports: Vec<Option<Box<PortTotals>>>,
 }
 
-impl Ledger {
+impl TotalsTable {
     /// A port's totals, begun if there are none.
-    pub fn port(&mut self, fabric: i64, port: u32) -> &mut Totals {
+    pub fn port(&mut self, fabric: i64, port: u32) -> &mut PortTotals {
         let index = port as usize;
         if self.ports.len() <= index {
             self.ports.resize_with(index + 1, || None);
         }
-        self.ports[index].get_or_insert_with(|| Box::new(Totals::new(fabric)))
+        self.ports[index].get_or_insert_with(|| Box::new(PortTotals::new(fabric)))
     }
 
     /// A port's totals, if there are any.
-    pub fn find(&self, port: u32) -> Option<&Totals> {
+    pub fn find(&self, port: u32) -> Option<&PortTotals> {
         self.ports.get(port as usize)?.as_deref()
     }
 
     /// The same, to be changed.
-    pub fn find_mut(&mut self, port: u32) -> Option<&mut Totals> {
+    pub fn find_mut(&mut self, port: u32) -> Option<&mut PortTotals> {
         self.ports.get_mut(port as usize)?.as_deref_mut()
     }
 
@@ -91,7 +91,7 @@ impl Ledger {
     }
 
     /// All ports of a fabric with totals.
-    pub fn of(&self, fabric: i64) -> impl Iterator<Item = (u32, &Totals)> {
+    pub fn of(&self, fabric: i64) -> impl Iterator<Item = (u32, &PortTotals)> {
         let ports = self.ports.iter().zip(0u32..);
         ports
             .filter_map(|(totals, port)| Some((port, &**totals.as_ref()?)))
@@ -105,7 +105,7 @@ impl Ledger {
         fabric: i64,
         frame: &Frame,
         absolute: bool,
-        numbers: &Numbers,
+        numbers: &CounterIds,
         last: u32,
     ) {
         for entry in frame.entries().iter().filter(|entry| entry.port <= last) {
@@ -123,10 +123,10 @@ impl Ledger {
 }
 
 /// The latest totals, as the file has them.
-pub fn latest(db: &Connection, numbers: &Numbers) -> rusqlite::Result<Ledger> {
+pub fn latest(db: &Connection, numbers: &CounterIds) -> rusqlite::Result<TotalsTable> {
     let sql = Sql(db);
     let last = sql.last_port()?;
-    let mut ledger = Ledger::default();
+    let mut ledger = TotalsTable::default();
     sql.frames_of_totals(&mut |fabric, is_absolute, data| match Frame::unpack(data) {
         Ok(frame) => ledger.replay(fabric, &frame, is_absolute, numbers, last),
         // What it had is missing in the sums of the file alone: ports still show what they counted.

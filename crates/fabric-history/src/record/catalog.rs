@@ -12,7 +12,7 @@ use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
 use crate::event::About;
-use crate::file::counter_ids::{Numbers, guid_bits, numbers};
+use crate::file::counter_ids::{CounterIds, guid_bits, numbers};
 use crate::{MOST_PORTS, OutOfNumbers};
 
 use super::course::PresenceIntervals;
@@ -44,7 +44,7 @@ pub struct FabricIds {
 #[derive(Debug)]
 pub struct Catalog {
     fabrics: HashMap<String, FabricIds>,
-    counters: Numbers,
+    counters: CounterIds,
 }
 
 impl Catalog {
@@ -57,7 +57,7 @@ impl Catalog {
     }
 
     /// The counters' ids.
-    pub fn counters(&self) -> &Numbers {
+    pub fn counters(&self) -> &CounterIds {
         &self.counters
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use crate::event::{About, Event, Kind};
+use crate::event::{About, NewEvent, EventKind};
 use ib_fabric::Snapshot;
 use ib_mad::Moment;
 use ib_mad::moment::Anchor;
@@ -27,7 +27,7 @@ pub(super) struct ClockMonitor {
 
 impl ClockMonitor {
     /// Adds a sweep; returns an event if the time of day was set since the sweep before.
-    pub(super) fn update(&mut self, fabric: &str, sweep: &Snapshot) -> Option<Event> {
+    pub(super) fn update(&mut self, fabric: &str, sweep: &Snapshot) -> Option<NewEvent> {
         let now = sweep.anchor;
         let Some(last) = self.last.replace(now) else {
             self.continuous_since = now.moment;
@@ -44,9 +44,9 @@ impl ClockMonitor {
         self.continuous_since = now.moment;
         let seconds = by.as_secs_f64() * if direction == "back" { -1.0 } else { 1.0 };
         let by = humantime::format_duration(Duration::from_secs(by.as_secs()));
-        Some(Event {
+        Some(NewEvent {
             at: now.wall_of(sweep.began),
-            kind: Kind::ClockJump,
+            kind: EventKind::ClockJump,
             about: About::All,
             place: fabric.into(),
             text: format!("the clock was set {direction} by {by}"),
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(update(25, 15.0), None);
         assert_eq!(update(40, 31.9), None, "slewed");
         let back = update(55, 31.9 + 15.0 - 3600.0).unwrap();
-        assert_eq!((back.kind, &*back.text), (Kind::ClockJump, "the clock was set back by 1h"));
+        assert_eq!((back.kind, &*back.text), (EventKind::ClockJump, "the clock was set back by 1h"));
         assert!((back.detail["seconds"].as_f64().unwrap() + 3600.0).abs() < 1e-6);
         assert_eq!(back.at, wall(31.9 + 15.0 - 3600.0));
         let forward = update(70, 31.9 + 30.0 - 3597.9).unwrap();

@@ -3,10 +3,10 @@
 use rusqlite::{Transaction, params};
 
 use crate::OutOfNumbers;
-use crate::file::counter_ids::Numbers;
+use crate::file::counter_ids::CounterIds;
 use crate::file::frame::Frame;
 use crate::file::record_kind::{RecordKind, part_of};
-use crate::file::totals::Ledger;
+use crate::file::totals::TotalsTable;
 use ib_fabric::Snapshot;
 use ib_mad::Counter;
 
@@ -45,10 +45,10 @@ impl CounterDeltas {
     pub fn compute(
         db: &Transaction<'_>,
         sweep: SweepKey,
-        ledger: &mut Ledger,
+        ledger: &mut TotalsTable,
         ids: &FabricIds,
         snapshot: &Snapshot,
-        counters: &Numbers,
+        counters: &CounterIds,
     ) -> rusqlite::Result<Self> {
         let mut deltas = CounterDeltas::default();
         let mut last_part = 0;

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::HistoryError;
-use crate::event::{About, Event, Kind};
+use crate::event::{About, NewEvent, EventKind};
 use crate::file::validate;
 use crate::file::validate::Header;
 use crate::settings::{HOST_FABRIC, HistorySettings};
@@ -55,14 +55,14 @@ struct RecordedFabric {
     /// When the last recorded sweep ended.
     last_ended: Option<SystemTime>,
     /// Events that are not written yet.
-    events: Vec<Event>,
+    events: Vec<NewEvent>,
 }
 
 impl RecordedFabric {
     /// Begins with an event that says that nothing is known of the time before.
     fn new(fabric: &str, detector: EventDetector, now: SystemTime) -> Self {
         let text = format!("fabric-exporter {}", env!("CARGO_PKG_VERSION"));
-        let start = exporter_event(Kind::ExporterStart, fabric, text, now);
+        let start = exporter_event(EventKind::ExporterStart, fabric, text, now);
         RecordedFabric { detector, events: vec![start], ..RecordedFabric::default() }
     }
 }
@@ -225,7 +225,7 @@ impl Recorder {
     fn write(
         &mut self,
         fabric: &str,
-        events: &[Event],
+        events: &[NewEvent],
         sweep: Option<(&Snapshot, &Findings)>,
         trusted_time: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
@@ -260,7 +260,7 @@ impl Recorder {
         for (name, mut fabric) in std::mem::take(&mut self.fabrics) {
             let at = fabric.last_ended.map_or(now, |last| last.max(now));
             let text = "it was told to end".into();
-            fabric.events.push(exporter_event(Kind::ExporterStop, &name, text, at));
+            fabric.events.push(exporter_event(EventKind::ExporterStop, &name, text, at));
             // After an error the file is opened anew for the next fabric.
             let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
                 .and_then(|store| store.write(&name, &fabric.events, None));
@@ -352,10 +352,10 @@ fn open_store<'a>(
     }
 }
 
-fn exporter_event(kind: Kind, fabric: &str, text: String, at: SystemTime) -> Event {
+fn exporter_event(kind: EventKind, fabric: &str, text: String, at: SystemTime) -> NewEvent {
     let detail = match kind {
-        Kind::ExporterStart => json!({"version": env!("CARGO_PKG_VERSION")}),
+        EventKind::ExporterStart => json!({"version": env!("CARGO_PKG_VERSION")}),
         _ => Value::Null,
     };
-    Event { at, kind, about: About::All, place: fabric.into(), text, detail }
+    NewEvent { at, kind, about: About::All, place: fabric.into(), text, detail }
 }

@@ -10,12 +10,12 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use crate::event::Event;
-use crate::file::counter_ids::Numbers;
+use crate::event::NewEvent;
+use crate::file::counter_ids::CounterIds;
 use crate::file::frame::Frame;
 use crate::file::record_kind::{RecordKind, part_of};
 use crate::file::totals;
-use crate::file::totals::Ledger;
+use crate::file::totals::TotalsTable;
 use crate::file::validate::Header;
 use crate::file::{
     BUSY, ensure_ours, lock, lock_path, mark, prepare, schema, set_aside, set_log_aside, validate,
@@ -48,7 +48,7 @@ pub struct Store {
     pub(super) path: PathBuf,
     catalog: Catalog,
     /// The totals that were written last.
-    ledger: Ledger,
+    ledger: TotalsTable,
     /// What counters had counted before they were last reset, by port id.
     befores: HashMap<u32, Arc<Before>>,
     /// By fabric id.
@@ -220,7 +220,7 @@ impl Store {
     pub fn write(
         &mut self,
         fabric: &str,
-        events: &[Event],
+        events: &[NewEvent],
         sweep: Option<(&Snapshot, &Findings)>,
     ) -> Result<WriteCounts, HistoryError> {
         let failed = self.failed("write to it");
@@ -230,7 +230,7 @@ impl Store {
     fn write_all(
         &mut self,
         fabric: &str,
-        events: &[Event],
+        events: &[NewEvent],
         sweep: Option<(&Snapshot, &Findings)>,
     ) -> rusqlite::Result<WriteCounts> {
         let Store { db, catalog, ledger, befores, written, latest, pruned_unused, .. } = self;
@@ -304,8 +304,8 @@ fn insert_sweep(
 fn write_totals(
     db: &Transaction<'_>,
     sweep: SweepKey,
-    ledger: &Ledger,
-    counters: &Numbers,
+    ledger: &TotalsTable,
+    counters: &CounterIds,
     is_stale: bool,
 ) -> rusqlite::Result<bool> {
     let mut last = db
@@ -331,7 +331,7 @@ fn write_totals(
     Ok(any)
 }
 
-fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &Event) -> rusqlite::Result<()> {
+fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &NewEvent) -> rusqlite::Result<()> {
     let (node, port, link) = ids.subject(db, event.about)?;
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());
@@ -350,7 +350,7 @@ fn write_befores(
     befores: &mut HashMap<u32, Arc<Before>>,
     ids: &FabricIds,
     findings: &Findings,
-    counters: &Numbers,
+    counters: &CounterIds,
 ) -> rusqlite::Result<()> {
     for (&port, found) in ids.ports.iter().zip(&findings.ports) {
         let Some(before) = &found.before else { continue };

@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use super::model::{Moved, Then, Told, Window};
-use super::source::{AskError, Source, Wanted, until_known};
+use super::model::{ErrorDelta, FabricState, Event, Window};
+use super::source::{SourceError, Source, EventFilter, until_known};
 
 pub use shape::Shape;
 pub use suspects::Suspect;
@@ -43,11 +43,11 @@ pub struct Report {
     /// How many more there are.
     pub more_suspects: usize,
     /// Events, the earliest first.
-    pub events: Vec<Told>,
+    pub events: Vec<Event>,
     /// How many more events there were.
     pub more_events: usize,
     /// Errors of ports whose cables are not suspect, those with the most errors first.
-    pub others: Vec<Moved>,
+    pub others: Vec<ErrorDelta>,
     /// How many more of those ports there are.
     pub more_others: usize,
     /// What is not known, in sentences.
@@ -62,11 +62,11 @@ impl Report {
         window: Window,
         now: SystemTime,
         format_time: &dyn Fn(SystemTime) -> String,
-    ) -> Result<Self, AskError> {
+    ) -> Result<Self, SourceError> {
         let window = until_known(source, window, now)?;
-        let cover = source.cover(window)?;
-        let mut events = source.events(&Wanted::all(window))?;
-        let moved = source.moved(window)?;
+        let cover = source.coverage(window)?;
+        let mut events = source.events(&EventFilter::all(window))?;
+        let moved = source.error_deltas(window)?;
         let (before, after) = (at_beginning(source, window)?, source.fabrics(window.to)?);
         let unknown = unknown::sentences(&cover, window, &events, &after, format_time);
         let mut suspects = suspects::find(&events, &moved, [&before, &after], window, format_time);
@@ -109,14 +109,14 @@ fn truncate<T>(list: &mut Vec<T>, max: usize) -> usize {
 }
 
 /// The fabrics at a window's beginning, or at the first sweep, if that came later.
-fn at_beginning(source: &dyn Source, window: Window) -> Result<Vec<Then>, AskError> {
+fn at_beginning(source: &dyn Source, window: Window) -> Result<Vec<FabricState>, SourceError> {
     let then = source.fabrics(window.from)?;
     let first = source.span()?.first.filter(|first| then.is_empty() && window.has(*first));
     // Over HTTP times have milliseconds.
     first.map_or(Ok(then), |first| source.fabrics(first + Duration::from_millis(1)))
 }
 
-fn shapes(before: &[Then], after: &[Then]) -> BTreeMap<String, [Option<Shape>; 2]> {
+fn shapes(before: &[FabricState], after: &[FabricState]) -> BTreeMap<String, [Option<Shape>; 2]> {
     let mut shapes: BTreeMap<String, [Option<Shape>; 2]> = BTreeMap::new();
     for (index, fabrics) in [before, after].into_iter().enumerate() {
         for then in fabrics {
@@ -128,15 +128,15 @@ fn shapes(before: &[Then], after: &[Then]) -> BTreeMap<String, [Option<Shape>; 2
 
 /// The ports that counted errors and are at no suspect's cable, ordered by link errors, and then by all errors,
 /// the most first.
-fn others(moved: Vec<Moved>, suspects: &[Suspect]) -> Vec<Moved> {
-    let is_suspect = |moved: &Moved| {
+fn others(moved: Vec<ErrorDelta>, suspects: &[Suspect]) -> Vec<ErrorDelta> {
+    let is_suspect = |moved: &ErrorDelta| {
         suspects.iter().any(|suspect| {
             suspect.fabric == moved.port.fabric && suspect.link.ends().contains(&moved.port.end())
         })
     };
-    let mut others: Vec<Moved> = moved.into_iter().filter(|moved| !is_suspect(moved)).collect();
-    let sum = |moved: &Moved| moved.sums.iter().map(|sum| u128::from(sum.by)).sum::<u128>();
-    let rank = |moved: &Moved| std::cmp::Reverse((moved.link_errors(), sum(moved)));
+    let mut others: Vec<ErrorDelta> = moved.into_iter().filter(|moved| !is_suspect(moved)).collect();
+    let sum = |moved: &ErrorDelta| moved.sums.iter().map(|sum| u128::from(sum.by)).sum::<u128>();
+    let rank = |moved: &ErrorDelta| std::cmp::Reverse((moved.link_errors(), sum(moved)));
     others.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.port.cmp(&b.port)));
     others
 }
@@ -144,7 +144,7 @@ fn others(moved: Vec<Moved>, suspects: &[Suspect]) -> Vec<Moved> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
+    use crate::EventKind;
     use crate::model::{Series, Step};
     use crate::source::Canned;
     use ib_fabric::topology::LinkId;
@@ -165,7 +165,7 @@ mod tests {
         let [port, was, is] = ["leaf", "host", "next"].map(|node| Canned::port("fab", node, 1));
         let id = LinkId::between(port.end(), was.end());
         let source = Canned {
-            events: vec![Canned::event(Kind::Flap, Some(id), &port)],
+            events: vec![Canned::event(EventKind::Flap, Some(id), &port)],
             moved: vec![Canned::counted(&port, Some(&is), 4_711)],
             ..Canned::default()
         };
@@ -182,7 +182,7 @@ mod tests {
         for fabric in ["one", "two"] {
             let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port(fabric, node, 1));
             let id = LinkId::between(a.end(), b.end());
-            source.events.push(Canned::event(Kind::Flap, Some(id), &a));
+            source.events.push(Canned::event(EventKind::Flap, Some(id), &a));
             source.moved.push(Canned::counted(&a, Some(&b), 3));
             let (from, counter) = (SystemTime::UNIX_EPOCH, ib_mad::Counter::SymbolErrors);
             let steps = vec![Step { from, to: from, by: 3 }];
@@ -207,7 +207,7 @@ mod tests {
         let (from, counter) = (SystemTime::UNIX_EPOCH, ib_mad::Counter::SymbolErrors);
         let steps = vec![Step { from, to: from, by: 3 }];
         let source = Canned {
-            events: vec![Canned::event(Kind::Flap, Some(id), &a)],
+            events: vec![Canned::event(EventKind::Flap, Some(id), &a)],
             series: vec![Series { port: a, counter, steps }],
             ..Canned::default()
         };
@@ -220,7 +220,7 @@ mod tests {
     fn evidence_of_a_thousand_flaps_stays_short() {
         let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port("fab", node, 1));
         let id = LinkId::between(a.end(), b.end());
-        let kinds = [Kind::Flap, Kind::LinkDown, Kind::LinkUp, Kind::Rate];
+        let kinds = [EventKind::Flap, EventKind::LinkDown, EventKind::LinkUp, EventKind::Rate];
         let events = (0..1_000).flat_map(|_| kinds).map(|kind| Canned::event(kind, Some(id), &a));
         let source = Canned { events: events.collect(), ..Canned::default() };
         let report = report(&source);

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::model::Then;
+use crate::model::FabricState;
 
 /// The nodes and cables of a fabric at a time, counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,7 +25,7 @@ pub struct Shape {
 
 impl Shape {
     /// Counts a fabric.
-    pub fn of(then: &Then) -> Self {
+    pub fn of(then: &FabricState) -> Self {
         let mut nodes: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         for node in &then.nodes {
             let (all, up) = nodes.entry(node.kind.clone()).or_default();

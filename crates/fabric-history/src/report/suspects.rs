@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use crate::Kind;
+use crate::EventKind;
 use crate::event::lengths_in;
 use crate::link_timeline::LinkTimeline;
-use crate::model::{Cable, Moved, Series, Then, Told, Window};
-use crate::source::{AskError, Detail, Source};
+use crate::model::{Cable, ErrorDelta, Series, FabricState, Event, Window};
+use crate::source::{SourceError, SeriesDetail, Source};
 use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
 use ib_health::verdict::Repair;
@@ -40,7 +40,7 @@ pub struct Suspect {
     /// What to try first.
     pub repair: Option<&'static str>,
     /// Its events.
-    pub events: Vec<Told>,
+    pub events: Vec<Event>,
     /// The counters of both ends.
     pub series: Vec<Series>,
 }
@@ -52,20 +52,20 @@ fn serialize_link<S: serde::Serializer>(link: &LinkId, to: S) -> Result<S::Ok, S
 /// What is known of a cable that may be suspect.
 #[derive(Default)]
 struct Case<'a> {
-    events: Vec<&'a Told>,
+    events: Vec<&'a Event>,
     /// The cable at the window's beginning, if its verdict was bad then.
     before: Option<&'a Cable>,
     /// The cable at the window's end.
     after: Option<&'a Cable>,
-    moved: Vec<&'a Moved>,
+    moved: Vec<&'a ErrorDelta>,
 }
 
 /// The suspects of a window, the worst first. A cable is suspect if its verdict was `watch` or worse, also at
 /// the window's beginning, or if the link was lost unexpectedly.
 pub(super) fn find(
-    events: &[Told],
-    moved: &[Moved],
-    [before, after]: [&[Then]; 2],
+    events: &[Event],
+    moved: &[ErrorDelta],
+    [before, after]: [&[FabricState]; 2],
     window: Window,
     format_time: &dyn Fn(SystemTime) -> String,
 ) -> Vec<Suspect> {
@@ -98,7 +98,7 @@ pub(super) fn find(
     }
     let replugged: Vec<_> = events
         .iter()
-        .filter(|event| event.kind == Kind::PortMoved.label())
+        .filter(|event| event.kind == EventKind::PortMoved.label())
         .filter_map(|event| Some((event.node?, event.port?)))
         .collect();
     let knows_after = !after.is_empty();
@@ -122,23 +122,23 @@ pub(super) fn find(
 type Rank = (Verdict, usize, u64);
 
 impl Case<'_> {
-    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &&Told> {
+    fn of_kind(&self, kind: EventKind) -> impl Iterator<Item = &&Event> {
         self.events.iter().filter(move |event| event.kind == kind.label())
     }
 
     /// The worst verdict on it; an unexpected loss counts as `watch`.
     fn worst(&self) -> Verdict {
         let verdicts = self
-            .of_kind(Kind::Verdict)
+            .of_kind(EventKind::Verdict)
             .flat_map(|event| ["from", "to"].map(|key| verdict(event, key)));
         let before = self.before.map(|cable| cable.verdict);
-        let lost = self.of_kind(Kind::Flap).next().map(|_| Verdict::Watch);
+        let lost = self.of_kind(EventKind::Flap).next().map(|_| Verdict::Watch);
         verdicts.chain([before, lost]).flatten().max().unwrap_or(Verdict::Ok)
     }
 
     fn rank(&self) -> Rank {
         let errors = self.moved.iter().map(|moved| moved.link_errors());
-        (self.worst(), self.of_kind(Kind::Flap).count(), errors.fold(0, u64::saturating_add))
+        (self.worst(), self.of_kind(EventKind::Flap).count(), errors.fold(0, u64::saturating_add))
     }
 
     fn suspect(
@@ -153,7 +153,7 @@ impl Case<'_> {
             Some(cable) => cable.verdict.label(),
             None if knows_after => "gone",
             None => {
-                let verdicts = self.of_kind(Kind::Verdict);
+                let verdicts = self.of_kind(EventKind::Verdict);
                 verdicts
                     .filter_map(|event| verdict(event, "to"))
                     .last()
@@ -182,8 +182,8 @@ impl Case<'_> {
     }
 
     /// The event of the worst verdict; the latest of several.
-    fn decisive_verdict(&self) -> Option<&Told> {
-        self.of_kind(Kind::Verdict)
+    fn decisive_verdict(&self) -> Option<&Event> {
+        self.of_kind(EventKind::Verdict)
             .filter(|event| verdict(event, "to") >= Some(Verdict::Watch))
             .max_by_key(|event| (verdict(event, "to"), event.at))
             .copied()
@@ -191,7 +191,7 @@ impl Case<'_> {
 
     fn evidence(
         &self,
-        decisive: Option<&Told>,
+        decisive: Option<&Event>,
         window: Window,
         format_time: &dyn Fn(SystemTime) -> String,
     ) -> Vec<String> {
@@ -209,7 +209,7 @@ impl Case<'_> {
             let at = format_time(event.at);
             sentences.push(format!("Judged {verdict} at {at}: {}.", reasons.join("; ")));
         }
-        let flaps: Vec<_> = self.of_kind(Kind::Flap).collect();
+        let flaps: Vec<_> = self.of_kind(EventKind::Flap).collect();
         if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {
             let losses = flaps.iter().map(|event| event.detail["losses"].as_u64().unwrap_or(1));
             let when = match losses.sum() {
@@ -243,14 +243,14 @@ impl Case<'_> {
             });
         }
         push_more(&mut sentences, outages.len(), "It was seen down");
-        for event in self.of_kind(Kind::Rate).take(MAX_OF_A_KIND) {
+        for event in self.of_kind(EventKind::Rate).take(MAX_OF_A_KIND) {
             sentences.push(format!(
                 "It ran at another rate from {} on: {}.",
                 format_time(event.at),
                 event.text
             ));
         }
-        push_more(&mut sentences, self.of_kind(Kind::Rate).count(), "It ran at another rate");
+        push_more(&mut sentences, self.of_kind(EventKind::Rate).count(), "It ran at another rate");
         for moved in &self.moved {
             sentences.push(format!(
                 "{} counted {}.",
@@ -263,7 +263,7 @@ impl Case<'_> {
 
     /// The length of the outage that began at this time, if its loss was counted.
     fn downtime(&self, from: SystemTime) -> Option<Downtime> {
-        let kinds = [Kind::Flap, Kind::ExpectedLoss].map(Kind::label);
+        let kinds = [EventKind::Flap, EventKind::ExpectedLoss].map(EventKind::label);
         // The clocks of two sweeps may disagree by some microseconds.
         let apart = |at: SystemTime| at.max(from).duration_since(at.min(from)).unwrap_or_default();
         let mut losses = (self.events.iter())
@@ -276,9 +276,9 @@ impl Case<'_> {
     fn outages(&self) -> Vec<(SystemTime, Option<SystemTime>)> {
         let mut outages: Vec<(SystemTime, Option<SystemTime>)> = Vec::new();
         for event in &self.events {
-            if event.kind == Kind::LinkDown.label() {
+            if event.kind == EventKind::LinkDown.label() {
                 outages.push((event.at, None));
-            } else if event.kind == Kind::LinkUp.label()
+            } else if event.kind == EventKind::LinkUp.label()
                 && let Some((_, end @ None)) = outages.last_mut()
             {
                 *end = Some(event.at);
@@ -298,7 +298,7 @@ fn push_more(sentences: &mut Vec<String>, count: usize, what: &str) {
 }
 
 /// A port's errors in words, the most first.
-pub(super) fn list_errors(moved: &Moved, format_time: &dyn Fn(SystemTime) -> String) -> String {
+pub(super) fn list_errors(moved: &ErrorDelta, format_time: &dyn Fn(SystemTime) -> String) -> String {
     let mut sums: Vec<_> = moved.sums.iter().collect();
     sums.sort_by_key(|sum| (std::cmp::Reverse(sum.by), sum.counter));
     let counts: Vec<String> =
@@ -316,7 +316,7 @@ pub(super) fn list_errors(moved: &Moved, format_time: &dyn Fn(SystemTime) -> Str
 }
 
 /// The verdict under a key of an event's detail.
-fn verdict(event: &Told, key: &str) -> Option<Verdict> {
+fn verdict(event: &Event, key: &str) -> Option<Verdict> {
     let label = event.detail.get(key)?.as_str()?;
     Verdict::ALL.into_iter().find(|verdict| verdict.label() == label)
 }
@@ -326,12 +326,12 @@ pub(super) fn read_series(
     source: &dyn Source,
     suspects: &mut [Suspect],
     window: Window,
-) -> Result<(), AskError> {
+) -> Result<(), SourceError> {
     let ends: Vec<_> = suspects.iter().flat_map(|suspect| suspect.link.ends()).collect();
     if ends.is_empty() {
         return Ok(());
     }
-    let series = source.series(&ends, Detail::All, window)?;
+    let series = source.series(&ends, SeriesDetail::All, window)?;
     let mut by_end: HashMap<_, Vec<Series>> = HashMap::new();
     for series in series {
         by_end.entry((series.port.fabric.clone(), series.port.end())).or_default().push(series);

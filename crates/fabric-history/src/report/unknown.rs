@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use crate::Kind;
-use crate::model::{Cover, Then, Told, Window};
+use crate::EventKind;
+use crate::model::{Coverage, FabricState, Event, Window};
 use ib_health::Verdict;
 
 /// Sentences of one kind; further ones are only counted.
@@ -12,10 +12,10 @@ const MAX_OF_A_KIND: usize = 10;
 
 /// All sentences.
 pub(super) fn sentences(
-    cover: &Cover,
+    cover: &Coverage,
     window: Window,
-    events: &[Told],
-    after: &[Then],
+    events: &[Event],
+    after: &[FabricState],
     format_time: &dyn Fn(SystemTime) -> String,
 ) -> Vec<String> {
     let mut sentences = Vec::new();
@@ -50,13 +50,13 @@ pub(super) fn sentences(
         ));
     }
     for (kind, meaning) in [
-        (Kind::ExporterStart, "The exporter was started: what was down or suspect is judged anew."),
-        (Kind::SweepFailed, "The fabric could not be asked from here on."),
+        (EventKind::ExporterStart, "The exporter was started: what was down or suspect is judged anew."),
+        (EventKind::SweepFailed, "The fabric could not be asked from here on."),
         (
-            Kind::CounterReset,
+            EventKind::CounterReset,
             "Counters fell: what was counted since the reading before is not known.",
         ),
-        (Kind::Saturation, "A counter is full: the true number is higher."),
+        (EventKind::Saturation, "A counter is full: the true number is higher."),
     ] {
         let matching = events.iter().filter(|event| event.kind == kind.label());
         let lines =
@@ -83,16 +83,16 @@ pub(super) fn sentences(
 }
 
 /// The times in which nodes did not respond.
-fn silent_nodes(events: &[Told], format_time: &dyn Fn(SystemTime) -> String) -> Vec<String> {
+fn silent_nodes(events: &[Event], format_time: &dyn Fn(SystemTime) -> String) -> Vec<String> {
     let mut silent: BTreeMap<_, SystemTime> = BTreeMap::new();
     let mut sentences = Vec::new();
     let consequence =
         "its ports' counters are not known of that time, but what they show after it.";
     for event in events {
         let Some(node) = event.node else { continue };
-        if event.kind == Kind::NodeGone.label() {
+        if event.kind == EventKind::NodeGone.label() {
             silent.insert((node, event.place.clone()), event.at);
-        } else if event.kind == Kind::NodeBack.label()
+        } else if event.kind == EventKind::NodeBack.label()
             && let Some(since) = silent.remove(&(node, event.place.clone()))
         {
             let (from, to) = (format_time(since), format_time(event.at));

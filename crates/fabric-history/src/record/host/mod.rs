@@ -9,7 +9,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::event::Event;
+use crate::event::NewEvent;
 use crate::settings::HOST_FABRIC;
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Collector, Observation};
@@ -39,7 +39,7 @@ impl HostFabric {
         &mut self,
         host: &HostObservation,
         fabrics: &[Arc<Observation>],
-    ) -> Option<(Observation, Vec<Event>)> {
+    ) -> Option<(Observation, Vec<NewEvent>)> {
         let look = host.snapshot.as_ref()?;
         // Whether a fabric contains a device is only known when all fabrics were swept.
         let swept: Option<Vec<&Snapshot>> =

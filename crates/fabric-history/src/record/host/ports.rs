@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, Event, Kind};
+use crate::event::{About, NewEvent, EventKind};
 use fabric_observation::host::{Place, PortTally, Tally};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::evidence;
@@ -38,7 +38,7 @@ impl HostPortEvents {
         tally: &Tally,
         look: &HostSnapshot,
         snapshot: &Snapshot,
-    ) -> Vec<Event> {
+    ) -> Vec<NewEvent> {
         let ids = by_name(snapshot);
         let mut events = Vec::new();
         let mut states = BTreeMap::new();
@@ -92,13 +92,13 @@ struct EventsOf<'a> {
     look: &'a HostSnapshot,
     about: About,
     place: String,
-    events: &'a mut Vec<Event>,
+    events: &'a mut Vec<NewEvent>,
 }
 
 impl EventsOf<'_> {
-    fn push(&mut self, kind: Kind, text: String, at: SystemTime) {
+    fn push(&mut self, kind: EventKind, text: String, at: SystemTime) {
         let (about, place) = (self.about, self.place.clone());
-        self.events.push(Event { at, kind, about, place, text, detail: Value::Null });
+        self.events.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
     }
 
     fn push_port(&mut self, was: &LastState, is: &LastState, tally: &PortTally) {
@@ -110,23 +110,23 @@ impl EventsOf<'_> {
         let back = wall(reported.filter(|at| *at > tally.lost()).unwrap_or(self.look.began));
         let seen = wall(self.look.began);
         if (was.up, is.up) == (Some(true), Some(false)) {
-            self.push(Kind::LinkDown, "it is not Active any more".into(), lost);
+            self.push(EventKind::LinkDown, "it is not Active any more".into(), lost);
         }
         let losses = is.losses.saturating_sub(was.losses);
         if losses > 0 {
             let times = evidence::times(u32::try_from(losses).unwrap_or(u32::MAX));
-            self.push(Kind::Flap, format!("lost {times}; {} in all", is.losses), lost);
+            self.push(EventKind::Flap, format!("lost {times}; {} in all", is.losses), lost);
         }
         if (was.up, is.up) == (Some(false), Some(true)) {
-            self.push(Kind::LinkUp, "it is Active again".into(), back);
+            self.push(EventKind::LinkUp, "it is Active again".into(), back);
         }
         if let Some((was, is)) = was.rate.zip(is.rate).filter(|(was, is)| was != is) {
-            self.push(Kind::Rate, rate_change(was, is), seen);
+            self.push(EventKind::Rate, rate_change(was, is), seen);
         }
     }
 
     fn push_fatal(&mut self, tally: &PortTally) {
         let at = tally.of(EventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
-        self.push(Kind::DeviceFatal, "the device or its driver goes away".into(), at);
+        self.push(EventKind::DeviceFatal, "the device or its driver goes away".into(), at);
     }
 }

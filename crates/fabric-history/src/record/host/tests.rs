@@ -10,7 +10,7 @@ use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::rate::Width;
-use rdma_host::model::event::{Event as Told, EventKind};
+use rdma_host::model::event::{NewEvent as Told, EventKind};
 use rdma_host::testing::{port, snapshot};
 
 fn moment(millis: u64) -> Moment {
@@ -29,7 +29,7 @@ struct Simulation {
     millis: u64,
     /// The devices of the next snapshot.
     next: Vec<Device>,
-    events: Vec<Event>,
+    events: Vec<NewEvent>,
 }
 
 impl Simulation {
@@ -53,7 +53,7 @@ impl Simulation {
         self.seen.tally.hear(&Told { at, device: "mlx5_0".into(), port, kind });
     }
 
-    fn observe(&mut self, fabrics: &[Arc<Observation>]) -> Option<(Observation, Vec<Event>)> {
+    fn observe(&mut self, fabrics: &[Arc<Observation>]) -> Option<(Observation, Vec<NewEvent>)> {
         self.millis += 15_000;
         let now = moment(self.millis);
         for port in self.next.iter_mut().flat_map(|device| &mut device.ports) {
@@ -84,7 +84,7 @@ impl Simulation {
         let (observation, events) = self.observe(&[]).unwrap();
         self.events = self.detector.update(&observation, wall(self.millis));
         self.events.extend(events);
-        let tell = |event: &Event| {
+        let tell = |event: &NewEvent| {
             let at = event.at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
             format!("{at} {}: {}: {}", event.kind.label(), event.place, event.text)
         };

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::event::{About, Event, Kind, for_how_long, lengths};
+use crate::event::{About, NewEvent, EventKind, for_how_long, lengths};
 use crate::model::time;
 use ib_fabric::topology::{Link, LinkId};
 use ib_health::outage::Loss;
@@ -61,10 +61,10 @@ impl Sweep<'_> {
         if let Some(up) = found.up {
             match last.up.replace(up) {
                 Some(true) if !up => {
-                    push(Kind::LinkDown, "it carries nothing any more".into(), at, Value::Null);
+                    push(EventKind::LinkDown, "it carries nothing any more".into(), at, Value::Null);
                 }
                 Some(false) if up => {
-                    push(Kind::LinkUp, "it carries traffic again".into(), at, Value::Null);
+                    push(EventKind::LinkUp, "it carries traffic again".into(), at, Value::Null);
                 }
                 _ => {}
             }
@@ -87,7 +87,7 @@ impl Sweep<'_> {
         if let Some(now) = rate
             && let Some(was) = last.rate.replace(now).filter(|was| *was != now)
         {
-            push(Kind::Rate, rate_change(was, now), snapshot.began, Value::Null);
+            push(EventKind::Rate, rate_change(was, now), snapshot.began, Value::Null);
         }
         let was = std::mem::replace(&mut last.verdict, found.verdict);
         // A change between unknown and ok is no event.
@@ -103,7 +103,7 @@ impl Sweep<'_> {
         place: String,
         was: Verdict,
         found: &LinkFindings,
-    ) -> Event {
+    ) -> NewEvent {
         let mut text = format!("{} -> {}", was.label(), found.verdict.label());
         let mut reasons = Vec::new();
         for (reason, weight) in found.reasons.iter().filter(|(_, weight)| *weight >= Verdict::Watch)
@@ -114,9 +114,9 @@ impl Sweep<'_> {
             let _ = write!(text, "; {label}: {evidence}");
             reasons.push(json!({"reason": label, "verdict": weight, "evidence": evidence}));
         }
-        Event {
+        NewEvent {
             at: self.snapshot.anchor.wall_of(self.snapshot.ended),
-            kind: Kind::Verdict,
+            kind: EventKind::Verdict,
             about: About::Link(id),
             place,
             text,
@@ -128,14 +128,14 @@ impl Sweep<'_> {
     }
 }
 
-/// The text of a [`Kind::Rate`] event.
+/// The text of a [`EventKind::Rate`] event.
 pub(crate) fn rate_change(was: (Width, Speed), now: (Width, Speed)) -> String {
     let name = |(width, speed): (Width, Speed)| format!("{} {}", width.label(), speed.label());
     format!("{} -> {}", name(was), name(now))
 }
 
 /// The kind, text and detail of a loss's event.
-fn describe_loss(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (Kind, String, Value) {
+fn describe_loss(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (EventKind, String, Value) {
     let mut detail = lengths(loss.down);
     detail["losses"] = loss.times.into();
     if let Some(until) = loss.until {
@@ -145,11 +145,11 @@ fn describe_loss(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (Kind, Str
     let (kind, text) = match loss.expected {
         None => {
             detail["in_all"] = loss.flaps.into();
-            (Kind::Flap, format!("lost {times}, by its own fault; {} in all", loss.flaps))
+            (EventKind::Flap, format!("lost {times}, by its own fault; {} in all", loss.flaps))
         }
         Some(why) => {
             detail["cause"] = why.label().into();
-            (Kind::ExpectedLoss, format!("lost {times}: {}", why.label()))
+            (EventKind::ExpectedLoss, format!("lost {times}: {}", why.label()))
         }
     };
     (kind, text + &for_how_long(loss.down), detail)

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, Event, Kind};
+use crate::event::{About, NewEvent, EventKind};
 use fabric_observation::Observation;
 use ib_fabric::change;
 use ib_fabric::change::Change;
@@ -51,7 +51,7 @@ impl EventDetector {
 
     /// The events since the observation before. The first observation is the reference and has none.
     /// `now` is the time of day.
-    pub fn update(&mut self, observation: &Observation, now: SystemTime) -> Vec<Event> {
+    pub fn update(&mut self, observation: &Observation, now: SystemTime) -> Vec<NewEvent> {
         let Some(snapshot) = &observation.snapshot else { return Vec::new() };
         let events = self.fabric_wide.update(observation, snapshot, now);
         // While no request succeeds nothing is known to have changed.
@@ -105,7 +105,7 @@ impl EventDetector {
                 let kind = if self.is_of_host { "device" } else { node.identity.kind.label() };
                 let text = format!("a {kind} that was not there before");
                 let about = About::Node(guid);
-                sweep.push(Kind::NodeNew, about, node.name.clone(), text, sweep.snapshot.began);
+                sweep.push(EventKind::NodeNew, about, node.name.clone(), text, sweep.snapshot.began);
             }
             self.nodes.push(last.copied().unwrap_or_else(|| sweep.snapshot.is_up(index)));
         }
@@ -121,12 +121,12 @@ impl EventDetector {
             }
             let node = fabric.node(index);
             let (kind, text) = match (is_up, node.present()) {
-                (true, _) => (Kind::NodeBack, "it answers again"),
-                (false, true) => (Kind::NodeGone, "it does not answer"),
+                (true, _) => (EventKind::NodeBack, "it answers again"),
+                (false, true) => (EventKind::NodeGone, "it does not answer"),
                 (false, false) if self.is_of_host => {
-                    (Kind::NodeGone, "the kernel does not know it any more")
+                    (EventKind::NodeGone, "the kernel does not know it any more")
                 }
-                (false, false) => (Kind::NodeGone, "no cable leads to it any more"),
+                (false, false) => (EventKind::NodeGone, "no cable leads to it any more"),
             };
             let about = About::Node(node.identity.guid);
             sweep.push(kind, about, node.name.clone(), text.into(), sweep.snapshot.began);
@@ -138,17 +138,17 @@ impl EventDetector {
 struct Sweep<'a> {
     snapshot: &'a Snapshot,
     findings: &'a Findings,
-    events: Vec<Event>,
+    events: Vec<NewEvent>,
 }
 
 impl Sweep<'_> {
-    fn push(&mut self, kind: Kind, about: About, place: String, text: String, at: Moment) {
+    fn push(&mut self, kind: EventKind, about: About, place: String, text: String, at: Moment) {
         self.push_with(kind, about, place, text, at, Value::Null);
     }
 
     fn push_with(
         &mut self,
-        kind: Kind,
+        kind: EventKind,
         about: About,
         place: String,
         text: String,
@@ -156,7 +156,7 @@ impl Sweep<'_> {
         detail: Value,
     ) {
         let at = self.snapshot.anchor.wall_of(at);
-        self.events.push(Event { at, kind, about, place, text, detail });
+        self.events.push(NewEvent { at, kind, about, place, text, detail });
     }
 
     /// Adds an event for each cable that was moved, and for each new link that was not known before.
@@ -168,7 +168,7 @@ impl Sweep<'_> {
                     let text = format!("its cable led to {from}, and leads to {to}");
                     let place = format!("{} port {}", port.node, port.port);
                     let about = About::Port(port.guid, port.port);
-                    self.push(Kind::PortMoved, about, place, text, began);
+                    self.push(EventKind::PortMoved, about, place, text, began);
                 }
                 Change::LinkCame(a, b) => {
                     let id = new.find((a.guid, a.port)).and_then(|port| new.link_id(port));
@@ -176,7 +176,7 @@ impl Sweep<'_> {
                         let place =
                             format!("{} port {} – {} port {}", a.node, a.port, b.node, b.port);
                         let text = "it was not there before".into();
-                        self.push(Kind::LinkNew, About::Link(id), place, text, began);
+                        self.push(EventKind::LinkNew, About::Link(id), place, text, began);
                     }
                 }
                 _ => {}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::{About, Kind};
+use crate::event::{About, EventKind};
 use crate::file::record_kind::RecordKind;
 use ib_fabric::PortIndex;
 use ib_health::congestion::GRACE;
@@ -61,7 +61,7 @@ impl EventDetector {
             for counter in Counter::all().filter(|counter| new >> *counter as usize & 1 == 1) {
                 let text = format!("{} is full, and counts no further", counter.row().metric);
                 let place = evidence::port_label(sweep.snapshot, port);
-                sweep.push(Kind::Saturation, fabric.end(port).into(), place, text, ended);
+                sweep.push(EventKind::Saturation, fabric.end(port).into(), place, text, ended);
             }
         }
         for (guid, ports) in reset {
@@ -76,7 +76,7 @@ impl EventDetector {
                     (About::Node(guid), fabric.node_of(first).name.clone(), text)
                 }
             };
-            sweep.push(Kind::CounterReset, about, place, text, ended);
+            sweep.push(EventKind::CounterReset, about, place, text, ended);
         }
     }
 
@@ -120,7 +120,7 @@ impl EventDetector {
                 region.ports,
                 region.level.label()
             );
-            sweep.push(Kind::CongestionBegan, end.into(), place.clone(), text, at);
+            sweep.push(EventKind::CongestionBegan, end.into(), place.clone(), text, at);
             self.congestions.insert(end, OpenCongestion { place, last_seen: at });
         }
         self.congestions.retain(|end, congestion| {
@@ -128,7 +128,7 @@ impl EventDetector {
             if is_over {
                 let text = "no ports wait for it any more".into();
                 let place = congestion.place.clone();
-                sweep.push(Kind::CongestionEnded, (*end).into(), place, text, congestion.last_seen);
+                sweep.push(EventKind::CongestionEnded, (*end).into(), place, text, congestion.last_seen);
             }
             !is_over
         });

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, Event, Kind};
+use crate::event::{About, NewEvent, EventKind};
 use fabric_observation::{Collector, Observation};
 use ib_fabric::Snapshot;
 use ib_health::congestion::GRACE;
@@ -36,12 +36,12 @@ impl FabricWide {
         observation: &Observation,
         snapshot: &Snapshot,
         now: SystemTime,
-    ) -> Vec<Event> {
+    ) -> Vec<NewEvent> {
         self.name.clone_from(&observation.fabric);
         let mut events = Vec::new();
         let mut push = |kind, text: String, at| {
             let (about, place) = (About::All, observation.fabric.clone());
-            events.push(Event { at, kind, about, place, text, detail: Value::Null });
+            events.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
         };
         let tally = &observation.tally;
         let fails = Collector::ALL.iter().all(|collector| !tally.success(*collector));
@@ -49,9 +49,9 @@ impl FabricWide {
         match (std::mem::replace(&mut self.is_failing, fails), fails) {
             (false, true) => {
                 let text = "nobody can be asked any more: what happens is not seen";
-                push(Kind::SweepFailed, text.into(), now);
+                push(EventKind::SweepFailed, text.into(), now);
             }
-            (true, false) => push(Kind::SweepBack, "the fabric can be asked again".into(), began),
+            (true, false) => push(EventKind::SweepBack, "the fabric can be asked again".into(), began),
             _ => {}
         }
         let changes = tally.mastership.changes();
@@ -60,7 +60,7 @@ impl FabricWide {
             let name =
                 port.map_or("nobody knows whose", |port| &*snapshot.fabric.node_of(port).name);
             let text = format!("another subnet manager is the master: {name}");
-            push(Kind::MasterChanged, text, began);
+            push(EventKind::MasterChanged, text, began);
         }
         events
     }
@@ -72,12 +72,12 @@ impl FabricWide {
         let mut push = |kind, text, at| sweep.push(kind, About::All, self.name.clone(), text, at);
         match self.unread {
             None if is_unread => {
-                push(Kind::ReadsFailed, text, at);
+                push(EventKind::ReadsFailed, text, at);
                 self.unread = Some(at);
             }
             Some(_) if is_unread => self.unread = Some(at),
             Some(last) if at.since(last) > GRACE => {
-                push(Kind::ReadsBack, "all ports tell their counters again".into(), last);
+                push(EventKind::ReadsBack, "all ports tell their counters again".into(), last);
                 self.unread = None;
             }
             _ => {}
