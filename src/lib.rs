@@ -4,7 +4,7 @@ pub mod api;
 pub mod cli;
 pub mod config;
 pub mod doctor;
-pub mod history_sources;
+pub mod history_client;
 pub mod metrics;
 pub mod monitor;
 pub mod pages;

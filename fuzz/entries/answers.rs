@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use fabric_exporter::history_sources::Api;
+use fabric_exporter::history_client::HistoryClient;
 use fabric_exporter::remote::Access;
 
 use super::history::ask;
@@ -23,7 +23,7 @@ struct Answers {
 static ANSWERS: Mutex<Answers> = Mutex::new(Answers { status: 200, bodies: Vec::new(), next: 0 });
 
 pub fn run(bytes: &[u8]) {
-    static API: OnceLock<Api> = OnceLock::new();
+    static API: OnceLock<HistoryClient> = OnceLock::new();
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let (&flags, rest) = bytes.split_first().unwrap_or((&0, &[]));
@@ -32,7 +32,7 @@ pub fn run(bytes: &[u8]) {
         bodies: rest.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect(),
         next: 0,
     };
-    ask(API.get_or_init(|| Api::new(&serve(), &Access::default()).unwrap()));
+    ask(API.get_or_init(|| HistoryClient::new(&serve(), &Access::default()).unwrap()));
 }
 
 /// A server for as long as the process lives; its address.

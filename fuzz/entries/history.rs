@@ -13,7 +13,7 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
 use fabric_history::report::{Report, html, markdown};
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{Reader, Recorder, Source};
 use fabric_observation::RecorderMetrics;
 use ib_mad::Counter;

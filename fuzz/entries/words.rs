@@ -2,9 +2,9 @@
 
 use fabric_exporter::metrics::negotiate;
 use fabric_history::EventKind;
-use fabric_history::local_clock::LocalClock;
 use fabric_history::history_query;
 use fabric_history::history_query::HistoryQuery;
+use fabric_history::local_clock::LocalClock;
 use ib_fabric::topology::LinkId;
 use ib_health::settings::NodeRef;
 use ib_mad::Guid;
@@ -48,7 +48,7 @@ pub fn run(bytes: &[u8]) {
         let asked = HistoryQuery::read(name, &said(&read)).expect("what is written can be read");
         assert_eq!(HistoryQuery::read(name, &said(&asked)), Ok(asked));
     }
-    let _ = question::read_window(&pairs);
+    let _ = history_query::read_window(&pairs);
 }
 
 fn said(question: &HistoryQuery) -> Vec<(String, String)> {

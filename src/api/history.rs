@@ -12,7 +12,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use fabric_history::history_query::{DUMP, InvalidQuery, PATH, HistoryQuery};
+use fabric_history::history_query::{DUMP, HistoryQuery, InvalidQuery, PATH};
 
 use super::dump;
 use crate::api::archive;

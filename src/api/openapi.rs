@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use crate::api::archive::Archive;
 use crate::metrics::Exposition;
 use fabric_history::EventKind;
-use fabric_history::model::{Cable, Coverage, ErrorDelta, Port, Series, Span, FabricState};
+use fabric_history::history_query::{DUMP, NAMES, PATH};
+use fabric_history::model::{Cable, Coverage, ErrorDelta, FabricState, Port, Series, Span};
 use fabric_history::page;
 use fabric_history::page::Events;
-use fabric_history::history_query::{DUMP, NAMES, PATH};
 use fabric_observation::Board;
 use ib_mad::node::NodeKind;
 

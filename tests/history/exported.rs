@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use fabric_history::export;
 use fabric_history::export::{ExportFilter, TableFormat};
 use fabric_history::model::{Event, Window};
-use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{Reader, Source};
 use ib_mad::Counter;
 use serde_json::Value;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Port;
-use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{Reader, Recorder, Source};
 use ib_sim::chance::Chance;
 

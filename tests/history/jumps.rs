@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::{Port, Window};
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{EventKind, Reader, Source};
 use ib_mad::{Counter, Moment};
 

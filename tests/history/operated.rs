@@ -20,7 +20,7 @@ use std::time::Duration;
 use fabric_history::file::dump::Existing;
 use fabric_history::model::{Port, Window};
 use fabric_history::settings::HistorySettings;
-use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{Reader, Source};
 use ib_health::totals::Memory;
 use ib_mad::Counter;
@@ -332,7 +332,8 @@ impl World {
         let reader = Reader::open(&self.file()).unwrap();
         let ports: Vec<_> = reader.ports("leaf-0-0").unwrap().iter().map(Port::end).collect();
         let from = wall(SWEEP * (self.model.last - 1) as u32) + SWEEP / 2;
-        let series = reader.series(&ports, SeriesDetail::Errors, Window { from, ..always() }).unwrap();
+        let series =
+            reader.series(&ports, SeriesDetail::Errors, Window { from, ..always() }).unwrap();
         assert!(!series.is_empty());
         for of in series.iter().filter(|of| of.counter == Counter::SymbolErrors) {
             assert_eq!(of.steps.iter().map(|step| step.by).sum::<u64>(), RARE, "{of:?}");

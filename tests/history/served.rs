@@ -11,14 +11,14 @@ use std::time::Duration;
 use exporter_web::limits::Limits;
 use exporter_web::security::Security;
 use exporter_web::serving::Server;
-use fabric_exporter::history_sources::Api;
+use fabric_exporter::history_client::HistoryClient;
 use fabric_exporter::metrics::Exposition;
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::remote::Access;
 use fabric_exporter::server::Site;
-use fabric_history::model::Window;
 use fabric_history::history_query::{DUMP, PATH, window as said};
-use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::model::Window;
+use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{Reader, Source};
 use fabric_observation::Board;
 use serde_json::Value;
@@ -174,7 +174,8 @@ fn events_are_served_page_by_page() {
         assert_eq!((answer.status, answer.text().trim_end()), (400, says));
     }
     // A client that wants all of them follows the pages.
-    let api = Api::new(&format!("http://{}", served.address), &Access::default()).unwrap();
+    let api =
+        HistoryClient::new(&format!("http://{}", served.address), &Access::default()).unwrap();
     assert!(api.events(&EventFilter::all(window)).unwrap() == all);
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fabric_history::model::{Cable, Node, FabricState, Window};
+use fabric_history::model::{Cable, FabricState, Node, Window};
 use fabric_history::{Reader, Source};
 use ib_health::Verdict;
 

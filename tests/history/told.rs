@@ -186,7 +186,7 @@ fn nothing_happens_on_a_quiet_fabric() {
     taped.run_to(minutes(180));
     let events = Reader::open(&file)
         .unwrap()
-        .events(&fabric_history::source::Wanted::all(always()))
+        .events(&fabric_history::source::EventFilter::all(always()))
         .unwrap();
     let kinds: Vec<&str> = events.iter().map(|event| &*event.kind).collect();
     assert_eq!(kinds, ["exporter_start"], "{events:?}");

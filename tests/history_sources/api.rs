@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::history_sources::Api;
+use fabric_exporter::history_client::HistoryClient;
 use fabric_exporter::remote::Access;
+use fabric_history::history_query::{HistoryQuery, PATH};
 use fabric_history::model::Window;
 use fabric_history::page::Page;
-use fabric_history::history_query::{PATH, HistoryQuery};
-use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{EventKind, Reader, Source};
 
 use test_rig::child::Running;
@@ -81,7 +81,7 @@ fn an_exporter_answers_what_its_file_says() {
 
     // Whoever asks for it in the program gets the same values. In JSON they have milliseconds.
     let url = format!("http://{}/", exporter.address());
-    let api = Api::new(&url, &Access::default()).unwrap();
+    let api = HistoryClient::new(&url, &Access::default()).unwrap();
     for question in &questions {
         let (api, file) = (question.answer(&api), question.answer(&reader));
         assert_eq!(api.unwrap().unwrap(), file.unwrap().unwrap(), "{question:?}");
@@ -130,7 +130,8 @@ fn without_a_history_it_says_so() {
     assert_eq!((answer.status, answer.text().lines().count()), (404, 1));
     assert!(answer.text().contains("--history.file"));
     let url = format!("http://{}", exporter.address());
-    let error = Api::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
+    let error =
+        HistoryClient::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
     assert!(error.contains("nothing is recorded here"), "{error}");
     assert!(exporter.stop().success());
 }
@@ -165,7 +166,8 @@ fn a_file_that_cannot_be_read_is_told_of() {
     let answer = exporter.get(&format!("{PATH}/ports?called=x"), &[]);
     assert_eq!((answer.status, answer.text().lines().count()), (503, 1), "{}", answer.text());
     let url = format!("http://{}", exporter.address());
-    let error = Api::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
+    let error =
+        HistoryClient::new(&url, &Access::default()).unwrap().ports("x").unwrap_err().to_string();
     assert!(error.starts_with(&url) && error.contains("cannot find it"), "{error}");
     std::fs::rename(gone, &file).unwrap();
     assert!(exporter.stop().success());

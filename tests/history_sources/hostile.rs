@@ -6,11 +6,11 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
-use fabric_exporter::history_sources::Api;
+use fabric_exporter::history_client::HistoryClient;
 use fabric_exporter::remote::Access;
 use fabric_history::Source;
 use fabric_history::model::Window;
-use fabric_history::source::{SeriesDetail, EventFilter};
+use fabric_history::source::{EventFilter, SeriesDetail};
 
 use test_rig::program;
 
@@ -76,7 +76,7 @@ fn unusable_answers_are_errors_of_one_line() {
         ("200 OK", format!("[{{{row}}}]")),
     ] {
         let url = answering(status, &body);
-        let errors = ask_all(&Api::new(&url, &Access::default()).unwrap());
+        let errors = ask_all(&HistoryClient::new(&url, &Access::default()).unwrap());
         assert_eq!(errors.len(), 7, "{body}: {errors:?}");
         for error in errors {
             assert!(error.starts_with(&url) && error.lines().count() == 1, "{error}");
@@ -141,7 +141,7 @@ fn a_prometheus_is_refused_with_advice() {
 #[test]
 fn a_path_in_the_address_precedes_the_query() {
     let (url, told) = listening("200 OK", "[]");
-    let api = Api::new(&format!("{url}/rack/7/"), &Access::default()).unwrap();
+    let api = HistoryClient::new(&format!("{url}/rack/7/"), &Access::default()).unwrap();
     assert!(api.ports("leaf 1[3]").unwrap().is_empty());
     let said = told.recv().unwrap();
     let asked = "GET /rack/7/api/v1/history/ports?called=leaf%201%5B3%5D HTTP/1.1";

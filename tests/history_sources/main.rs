@@ -4,5 +4,3 @@
 
 mod api;
 mod hostile;
-
-use test_rig as rig;

@@ -27,7 +27,8 @@ fn the_metrics_page_is_made_from_the_tables() {
 /// The table of kinds of events stands between two lines that say so.
 #[test]
 fn the_kinds_of_events_are_made_from_the_table() {
-    let rows = EventKind::ALL.iter().map(|kind| format!("| `{}` | {} |\n", kind.label(), kind.help()));
+    let rows =
+        EventKind::ALL.iter().map(|kind| format!("| `{}` | {} |\n", kind.label(), kind.help()));
     let table = format!("| kind | what it says |\n|---|---|\n{}", rows.collect::<String>());
     let page = document("docs/history.md");
     let [begin, end] = ["<!-- kinds -->\n", "<!-- /kinds -->\n"];

@@ -7,8 +7,8 @@ use serde::Serialize;
 use ib_fabric::topology::LinkId;
 use ib_health::Verdict;
 
-use super::model::{Cable, ErrorDelta, Port, Sum, FabricState, Window};
-use super::source::{SourceError, Source, EventFilter};
+use super::model::{Cable, ErrorDelta, FabricState, Port, Sum, Window};
+use super::source::{EventFilter, Source, SourceError};
 
 /// What changed on a cable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -107,7 +107,8 @@ pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, 
         *entry(&mut links, ends).events.entry(event.kind.clone()).or_default() += 1;
     }
     // A fabric that was not known at one of the times says nothing about which cables came and went.
-    let knows = |fabrics: &[FabricState], name: &str| fabrics.iter().any(|then| then.fabric == name);
+    let knows =
+        |fabrics: &[FabricState], name: &str| fabrics.iter().any(|then| then.fabric == name);
     let ids: BTreeSet<Key> = cables.iter().flat_map(BTreeMap::keys).cloned().collect();
     for id in ids {
         let [was, is] = cables.each_mut().map(|cables| cables.remove(&id));

@@ -10,13 +10,13 @@ pub mod diff;
 pub mod event;
 pub mod export;
 pub mod file;
+pub mod history_query;
 pub mod link_timeline;
 pub mod local_clock;
 pub mod model;
 pub mod page;
 pub mod plot;
 pub mod query;
-pub mod history_query;
 pub mod record;
 pub mod report;
 pub mod settings;
@@ -29,7 +29,7 @@ use thiserror::Error;
 
 use fabric_observation::RecorderErrorKind;
 
-pub use event::{NewEvent, EventKind};
+pub use event::{EventKind, NewEvent};
 pub use file::ensure_place;
 pub use file::reader::Reader;
 pub use record::Recorder;

@@ -5,7 +5,7 @@ use ib_mad::Counter;
 use ib_mad::counter::LINK_ERRORS;
 
 use super::columns;
-use super::model::{Port, Series, Event, Window};
+use super::model::{Event, Port, Series, Window};
 
 /// A cable's counters and events.
 #[derive(Clone, Copy, Debug)]

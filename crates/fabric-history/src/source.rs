@@ -7,9 +7,9 @@ use thiserror::Error;
 use ib_fabric::topology::End;
 use ib_mad::Guid;
 
-use super::model::{Cable, Coverage, ErrorDelta, Port, Series, Span, FabricState, Event, Window};
+use super::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window};
 use super::page::{Events, Page};
-use super::{HistoryError, EventKind};
+use super::{EventKind, HistoryError};
 
 /// Why a source does not answer.
 #[derive(Debug, Error)]

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use fabric_history::model::{Port, Event};
+use fabric_history::model::{Event, Port};
 use fabric_history::source::EventFilter;
 use fabric_history::{EventKind, Source};
 use ib_mad::Guid;

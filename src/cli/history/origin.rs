@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::history_sources::Api;
+use crate::history_client::HistoryClient;
 use fabric_history::{Reader, Source};
 
 use crate::cli::access::AccessArgs;
@@ -29,7 +29,7 @@ pub(super) enum Origin {
     /// A file on this host.
     File(Reader),
     /// A running exporter; it also makes copies of its file.
-    Exporter(Api),
+    Exporter(HistoryClient),
 }
 
 impl Origin {
@@ -52,7 +52,7 @@ impl OriginArgs {
                 Ok(Origin::File(reader))
             }
             (None, Some(url)) => {
-                let api = Api::new(&url, &self.access.into());
+                let api = HistoryClient::new(&url, &self.access.into());
                 Ok(Origin::Exporter(api.map_err(|error| usage(format!("--url: {error}")))?))
             }
             (None, None) => {

@@ -7,8 +7,8 @@ use crate::pages::past::{Choice, Past};
 use crate::pages::{address, words};
 use fabric_history::link_timeline::LinkTimeline;
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::{Cable, Port, Series, Event, Window};
-use fabric_history::source::{SourceError, SeriesDetail, EventFilter};
+use fabric_history::model::{Cable, Event, Port, Series, Window};
+use fabric_history::source::{EventFilter, SeriesDetail, SourceError};
 use fabric_history::{Reader, Source, plot};
 use ib_fabric::topology::LinkId;
 

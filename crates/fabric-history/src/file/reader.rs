@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
 
-use crate::model::{Cable, Coverage, ErrorDelta, Port, Series, Span, FabricState, Event, Window};
+use crate::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window};
 use crate::page::{Events, Page};
-use crate::source::{SourceError, SeriesDetail, PagedSource, Source, EventFilter};
+use crate::source::{EventFilter, PagedSource, SeriesDetail, Source, SourceError};
 use crate::{HistoryError, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;

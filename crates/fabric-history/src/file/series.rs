@@ -118,7 +118,7 @@ fn summed(sql: Sql<'_>, hours: &[Hour], window: Window) -> rusqlite::Result<Vec<
 }
 
 /// The errors of all ports.
-pub(super) fn moved(reader: &Reader, window: Window) -> rusqlite::Result<Vec<ErrorDelta>> {
+pub(super) fn error_deltas(reader: &Reader, window: Window) -> rusqlite::Result<Vec<ErrorDelta>> {
     let sql = reader.sql();
     let mut sums: BTreeMap<u32, BTreeMap<Counter, Sum>> = BTreeMap::new();
     let hours = sql.hours(window.micros())?;

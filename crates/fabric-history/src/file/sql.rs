@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use rusqlite::types::{FromSql, Value};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
 
-use crate::model::{Port, Event};
+use crate::model::{Event, Port};
 use crate::page::Cursor;
 use crate::source::EventFilter;
 use crate::{micros_of, time_of};
@@ -531,7 +531,11 @@ impl Sql<'_> {
     }
 }
 
-fn select_events(wanted: &EventFilter, order: Order, after: Option<Cursor>) -> (String, Vec<Value>) {
+fn select_events(
+    wanted: &EventFilter,
+    order: Order,
+    after: Option<Cursor>,
+) -> (String, Vec<Value>) {
     let mut sql = EVENTS.to_owned();
     let [mut from, mut to] = [wanted.window.from, wanted.window.to].map(micros_of);
     // The index is searched from the other event on: a late page costs no more than an early one.

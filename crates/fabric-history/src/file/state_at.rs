@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::SystemTime;
 
-use crate::model::{Cable, Node, Port, FabricState, Window};
+use crate::model::{Cable, FabricState, Node, Port, Window};
 use crate::{micros_of, time_of};
 use ib_fabric::topology::End;
 
@@ -53,7 +53,12 @@ pub(super) fn fabrics(sql: Sql<'_>, at: SystemTime) -> rusqlite::Result<Vec<Fabr
     Ok(fabrics)
 }
 
-fn fabric_at(sql: Sql<'_>, fabric: i64, name: String, at: i64) -> rusqlite::Result<Option<FabricState>> {
+fn fabric_at(
+    sql: Sql<'_>,
+    fabric: i64,
+    name: String,
+    at: i64,
+) -> rusqlite::Result<Option<FabricState>> {
     let Some(sweep) = sql.latest_sweep(fabric, at)? else { return Ok(None) };
     let Some(ports) = states(sql, PORTS, fabric, sweep)? else { return Ok(None) };
     let up = states(sql, NODES, fabric, sweep)?.unwrap_or_default();

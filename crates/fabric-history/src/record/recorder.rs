@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::HistoryError;
-use crate::event::{About, NewEvent, EventKind};
+use crate::event::{About, EventKind, NewEvent};
 use crate::file::validate;
 use crate::file::validate::Header;
 use crate::settings::{HOST_FABRIC, HistorySettings};

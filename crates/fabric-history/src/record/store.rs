@@ -331,7 +331,11 @@ fn write_totals(
     Ok(any)
 }
 
-fn insert_event(db: &Transaction<'_>, ids: &mut FabricIds, event: &NewEvent) -> rusqlite::Result<()> {
+fn insert_event(
+    db: &Transaction<'_>,
+    ids: &mut FabricIds,
+    event: &NewEvent,
+) -> rusqlite::Result<()> {
     let (node, port, link) = ids.subject(db, event.about)?;
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());

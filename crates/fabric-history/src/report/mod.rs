@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use super::model::{ErrorDelta, FabricState, Event, Window};
-use super::source::{SourceError, Source, EventFilter, until_known};
+use super::model::{ErrorDelta, Event, FabricState, Window};
+use super::source::{EventFilter, Source, SourceError, until_known};
 
 pub use shape::Shape;
 pub use suspects::Suspect;
@@ -134,7 +134,8 @@ fn others(moved: Vec<ErrorDelta>, suspects: &[Suspect]) -> Vec<ErrorDelta> {
             suspect.fabric == moved.port.fabric && suspect.link.ends().contains(&moved.port.end())
         })
     };
-    let mut others: Vec<ErrorDelta> = moved.into_iter().filter(|moved| !is_suspect(moved)).collect();
+    let mut others: Vec<ErrorDelta> =
+        moved.into_iter().filter(|moved| !is_suspect(moved)).collect();
     let sum = |moved: &ErrorDelta| moved.sums.iter().map(|sum| u128::from(sum.by)).sum::<u128>();
     let rank = |moved: &ErrorDelta| std::cmp::Reverse((moved.link_errors(), sum(moved)));
     others.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.port.cmp(&b.port)));

@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::EventKind;
 use crate::event::lengths_in;
 use crate::link_timeline::LinkTimeline;
-use crate::model::{Cable, ErrorDelta, Series, FabricState, Event, Window};
-use crate::source::{SourceError, SeriesDetail, Source};
+use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
+use crate::source::{SeriesDetail, Source, SourceError};
 use ib_fabric::topology::LinkId;
 use ib_health::outage::Downtime;
 use ib_health::verdict::Repair;
@@ -298,7 +298,10 @@ fn push_more(sentences: &mut Vec<String>, count: usize, what: &str) {
 }
 
 /// A port's errors in words, the most first.
-pub(super) fn list_errors(moved: &ErrorDelta, format_time: &dyn Fn(SystemTime) -> String) -> String {
+pub(super) fn list_errors(
+    moved: &ErrorDelta,
+    format_time: &dyn Fn(SystemTime) -> String,
+) -> String {
     let mut sums: Vec<_> = moved.sums.iter().collect();
     sums.sort_by_key(|sum| (std::cmp::Reverse(sum.by), sum.counter));
     let counts: Vec<String> =

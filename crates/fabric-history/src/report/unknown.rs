@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use crate::EventKind;
-use crate::model::{Coverage, FabricState, Event, Window};
+use crate::model::{Coverage, Event, FabricState, Window};
 use ib_health::Verdict;
 
 /// Sentences of one kind; further ones are only counted.
@@ -50,7 +50,10 @@ pub(super) fn sentences(
         ));
     }
     for (kind, meaning) in [
-        (EventKind::ExporterStart, "The exporter was started: what was down or suspect is judged anew."),
+        (
+            EventKind::ExporterStart,
+            "The exporter was started: what was down or suspect is judged anew.",
+        ),
         (EventKind::SweepFailed, "The fabric could not be asked from here on."),
         (
             EventKind::CounterReset,

@@ -5,14 +5,14 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, NewEvent, EventKind};
+use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::host::{Place, PortTally, Tally};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::evidence;
 use ib_mad::Guid;
 use ib_mad::rate::{Speed, Width};
 use rdma_host::model::HostSnapshot;
-use rdma_host::model::event::EventKind;
+use rdma_host::model::event::EventKind as PortEventKind;
 
 use super::super::story::rate_change;
 
@@ -48,7 +48,7 @@ impl HostPortEvents {
             let mut state = LastState {
                 up: now.is_up(),
                 losses: now.losses,
-                fatals: now.of(EventKind::DeviceFatal).0,
+                fatals: now.of(PortEventKind::DeviceFatal).0,
                 rate: port.and_then(|port| rate(snapshot, port)),
             };
             if let Some(last) = self.last.get(place) {
@@ -106,7 +106,7 @@ impl EventsOf<'_> {
         let lost = wall(tally.lost());
         // The kernel may have reported when the port became Active; otherwise only this snapshot's time is
         // known.
-        let reported = tally.of(EventKind::PortActive).1.map(|reported| reported.moment);
+        let reported = tally.of(PortEventKind::PortActive).1.map(|reported| reported.moment);
         let back = wall(reported.filter(|at| *at > tally.lost()).unwrap_or(self.look.began));
         let seen = wall(self.look.began);
         if (was.up, is.up) == (Some(true), Some(false)) {
@@ -126,7 +126,7 @@ impl EventsOf<'_> {
     }
 
     fn push_fatal(&mut self, tally: &PortTally) {
-        let at = tally.of(EventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
+        let at = tally.of(PortEventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
         self.push(EventKind::DeviceFatal, "the device or its driver goes away".into(), at);
     }
 }

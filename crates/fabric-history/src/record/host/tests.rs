@@ -10,7 +10,7 @@ use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::rate::Width;
-use rdma_host::model::event::{NewEvent as Told, EventKind};
+use rdma_host::model::event::{Event as PortEvent, EventKind as PortEventKind};
 use rdma_host::testing::{port, snapshot};
 
 fn moment(millis: u64) -> Moment {
@@ -46,11 +46,11 @@ impl Simulation {
         sim
     }
 
-    fn hear(&mut self, after: u64, kind: EventKind) {
+    fn hear(&mut self, after: u64, kind: PortEventKind) {
         let millis = self.millis + after;
         let at = Anchor { moment: moment(millis), wall: wall(millis) };
-        let port = (kind != EventKind::DeviceFatal).then_some(1);
-        self.seen.tally.hear(&Told { at, device: "mlx5_0".into(), port, kind });
+        let port = (kind != PortEventKind::DeviceFatal).then_some(1);
+        self.seen.tally.hear(&PortEvent { at, device: "mlx5_0".into(), port, kind });
     }
 
     fn observe(&mut self, fabrics: &[Arc<Observation>]) -> Option<(Observation, Vec<NewEvent>)> {
@@ -101,7 +101,7 @@ const NONE: [&str; 0] = [];
 #[test]
 fn reported_port_error_sets_the_event_time() {
     let mut sim = Simulation::new();
-    sim.hear(500, EventKind::PortError);
+    sim.hear(500, PortEventKind::PortError);
     sim.port().state = Some(state::DOWN);
     assert_eq!(
         sim.look(),
@@ -112,13 +112,13 @@ fn reported_port_error_sets_the_event_time() {
     );
     assert_eq!(sim.events[0].about, About::Port(Guid(0xabc), 1));
     assert_eq!(sim.look(), NONE);
-    sim.hear(2_250, EventKind::PortActive);
+    sim.hear(2_250, PortEventKind::PortActive);
     sim.port().state = Some(state::ACTIVE);
     assert_eq!(sim.look(), ["47.25 link_up: mlx5_0 port 1: it is Active again"]);
     // Lost and back between two looks, twice.
     for millis in [1_000, 2_000] {
-        sim.hear(millis, EventKind::PortError);
-        sim.hear(millis + 500, EventKind::PortActive);
+        sim.hear(millis, PortEventKind::PortError);
+        sim.hear(millis + 500, PortEventKind::PortActive);
     }
     assert_eq!(sim.look(), ["62 flap: mlx5_0 port 1: lost twice; 3 in all"]);
 }
@@ -150,7 +150,7 @@ fn device_events_for_hang_removal_and_return() {
     assert_eq!(sim.look(), ["30 node_gone: mlx5_0: it does not answer"]);
     sim.next[0] = device.clone();
     assert_eq!(sim.look(), ["45 node_back: mlx5_0: it answers again"]);
-    sim.hear(1_000, EventKind::DeviceFatal);
+    sim.hear(1_000, PortEventKind::DeviceFatal);
     sim.next.clear();
     let events = sim.look();
     assert!(

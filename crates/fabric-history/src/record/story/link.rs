@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::event::{About, NewEvent, EventKind, for_how_long, lengths};
+use crate::event::{About, EventKind, NewEvent, for_how_long, lengths};
 use crate::model::time;
 use ib_fabric::topology::{Link, LinkId};
 use ib_health::outage::Loss;
@@ -61,7 +61,12 @@ impl Sweep<'_> {
         if let Some(up) = found.up {
             match last.up.replace(up) {
                 Some(true) if !up => {
-                    push(EventKind::LinkDown, "it carries nothing any more".into(), at, Value::Null);
+                    push(
+                        EventKind::LinkDown,
+                        "it carries nothing any more".into(),
+                        at,
+                        Value::Null,
+                    );
                 }
                 Some(false) if up => {
                     push(EventKind::LinkUp, "it carries traffic again".into(), at, Value::Null);

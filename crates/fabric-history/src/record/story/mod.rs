@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, NewEvent, EventKind};
+use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::Observation;
 use ib_fabric::change;
 use ib_fabric::change::Change;
@@ -105,7 +105,13 @@ impl EventDetector {
                 let kind = if self.is_of_host { "device" } else { node.identity.kind.label() };
                 let text = format!("a {kind} that was not there before");
                 let about = About::Node(guid);
-                sweep.push(EventKind::NodeNew, about, node.name.clone(), text, sweep.snapshot.began);
+                sweep.push(
+                    EventKind::NodeNew,
+                    about,
+                    node.name.clone(),
+                    text,
+                    sweep.snapshot.began,
+                );
             }
             self.nodes.push(last.copied().unwrap_or_else(|| sweep.snapshot.is_up(index)));
         }

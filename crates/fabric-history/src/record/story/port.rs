@@ -128,7 +128,13 @@ impl EventDetector {
             if is_over {
                 let text = "no ports wait for it any more".into();
                 let place = congestion.place.clone();
-                sweep.push(EventKind::CongestionEnded, (*end).into(), place, text, congestion.last_seen);
+                sweep.push(
+                    EventKind::CongestionEnded,
+                    (*end).into(),
+                    place,
+                    text,
+                    congestion.last_seen,
+                );
             }
             !is_over
         });

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::event::{About, NewEvent, EventKind};
+use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::{Collector, Observation};
 use ib_fabric::Snapshot;
 use ib_health::congestion::GRACE;
@@ -51,7 +51,9 @@ impl FabricWide {
                 let text = "nobody can be asked any more: what happens is not seen";
                 push(EventKind::SweepFailed, text.into(), now);
             }
-            (true, false) => push(EventKind::SweepBack, "the fabric can be asked again".into(), began),
+            (true, false) => {
+                push(EventKind::SweepBack, "the fabric can be asked again".into(), began)
+            }
             _ => {}
         }
         let changes = tally.mastership.changes();

@@ -12,7 +12,7 @@ use ib_mad::Guid;
 use super::EventKind;
 use super::model::{Window, time};
 use super::page::{self, Page};
-use super::source::{SourceError, SeriesDetail, PagedSource, EventFilter};
+use super::source::{EventFilter, PagedSource, SeriesDetail, SourceError};
 
 /// Below which path an exporter answers them.
 pub const PATH: &str = "/api/v1/history";
@@ -45,13 +45,13 @@ pub enum HistoryQuery {
     Events(EventFilter, Page),
     /// [`Source::cables`](super::Source::cables).
     Cables(Vec<End>, Window),
-    /// [`Source::moved`](super::Source::moved).
-    ErrorDelta(Window),
+    /// [`Source::error_deltas`](super::Source::error_deltas).
+    ErrorDeltas(Window),
     /// [`Source::series`](super::Source::series).
     Series(Vec<End>, SeriesDetail, Window),
     /// [`Source::fabrics`](super::Source::fabrics).
     Fabrics(SystemTime),
-    /// [`Source::cover`](super::Source::cover).
+    /// [`Source::coverage`](super::Source::coverage).
     Coverage(Window),
 }
 
@@ -136,12 +136,17 @@ impl HistoryQuery {
     }
 
     /// What a source says to it, as JSON; of what cannot be written, why not.
-    pub fn answer(&self, source: &dyn PagedSource) -> Result<serde_json::Result<Vec<u8>>, SourceError> {
+    pub fn answer(
+        &self,
+        source: &dyn PagedSource,
+    ) -> Result<serde_json::Result<Vec<u8>>, SourceError> {
         Ok(match self {
             HistoryQuery::Span => serde_json::to_vec(&source.span()?),
             HistoryQuery::Ports(called) => serde_json::to_vec(&source.ports(called)?),
             HistoryQuery::Events(wanted, page) => serde_json::to_vec(&source.page(wanted, *page)?),
-            HistoryQuery::Cables(ports, window) => serde_json::to_vec(&source.cables(ports, *window)?),
+            HistoryQuery::Cables(ports, window) => {
+                serde_json::to_vec(&source.cables(ports, *window)?)
+            }
             HistoryQuery::ErrorDeltas(window) => serde_json::to_vec(&source.error_deltas(*window)?),
             HistoryQuery::Series(ports, detail, window) => {
                 serde_json::to_vec(&source.series(ports, *detail, *window)?)

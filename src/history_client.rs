@@ -1,0 +1,269 @@
+//! The history of a running exporter, over HTTP: its API has the same queries as the file.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use fabric_history::HistoryError;
+use fabric_history::history_query::{self, DUMP, HistoryQuery, PATH};
+use fabric_history::model::{
+    Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series, Span, Window,
+};
+use fabric_history::page::{Cursor, Events, Page};
+use fabric_history::source::{EventFilter, PagedSource, SeriesDetail, Source, SourceError};
+use ib_fabric::topology::End;
+use serde::de::DeserializeOwned;
+
+use crate::remote::{Access, Remote};
+
+/// How long it may take until a connection is made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a response may take.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(150);
+
+/// How long it may take until a copy is made: one of 1 GB takes some ten seconds.
+const COPY_TIMEOUT: Duration = Duration::from_secs(1_800);
+
+/// The largest response that is read.
+const MAX_RESPONSE: u64 = 256 << 20;
+
+/// How many ports a request may have: proxies take addresses of 8 KiB.
+const MAX_PORTS: usize = 200;
+
+/// What to check where nothing better is known.
+const ADVICE: &str = "is it an exporter that records (--history.file)?";
+
+/// The key and value pairs of a request's query.
+type Pairs<'a> = [(&'a str, String)];
+
+/// An exporter at an address.
+#[derive(Clone, Debug)]
+pub struct HistoryClient {
+    remote: Remote,
+}
+
+impl HistoryClient {
+    /// The exporter at `http://host:10315`, or behind a path; the error says what is wrong with it.
+    pub fn new(url: &str, access: &Access) -> Result<Self, String> {
+        Ok(HistoryClient { remote: Remote::new(url, access, CONNECT_TIMEOUT, RESPONSE_TIMEOUT)? })
+    }
+
+    fn query<T: DeserializeOwned>(&self, query: &HistoryQuery) -> Result<T, SourceError> {
+        let path = format!("{PATH}/{}", query.name());
+        let (status, body) = self.get(&path, &query.pairs())?;
+        match status {
+            200 => serde_json::from_slice(&body).map_err(|error| {
+                self.problem(format!("what it answers is no history ({error}): {ADVICE}"))
+            }),
+            status => Err(self.refusal(status, &body)),
+        }
+    }
+
+    /// Has a copy of a window made there, and writes it into a file here.
+    pub fn dump(&self, window: Window, file: &Path) -> Result<(), SourceError> {
+        let failed = |error| HistoryError::Io { path: file.into(), doing: "write it", error };
+        let mut out = std::fs::File::create(file).map_err(failed)?;
+        let status = self.save(DUMP, &history_query::window(window), &mut out)?;
+        out.sync_all().map_err(failed)?;
+        status.map_err(|(status, body)| self.refusal(status, &body))
+    }
+
+    /// All events that a filter selects, page after page.
+    fn pages(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError> {
+        let (mut all, mut after) = (Vec::new(), None::<Cursor>);
+        loop {
+            let Events { events, next } = self.page(filter, Page::largest(after))?;
+            all.extend(events);
+            if next.is_none() {
+                return Ok(all);
+            }
+            if next <= after {
+                return Err(self.problem("returns the same page of events again and again"));
+            }
+            after = next;
+        }
+    }
+
+    fn request(
+        &self,
+        path: &str,
+        pairs: &Pairs<'_>,
+    ) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
+        let request = self.remote.get(path);
+        pairs.iter().fold(request, |request, (key, value)| request.query(*key, value))
+    }
+
+    /// The status and the body of a response.
+    fn get(&self, path: &str, pairs: &Pairs<'_>) -> Result<(u16, Vec<u8>), SourceError> {
+        self.read(self.request(path, pairs).call())
+    }
+
+    /// Writes the body of a response as it comes, for as long as it comes. A response of another status than
+    /// 200 is returned instead.
+    fn save(
+        &self,
+        path: &str,
+        pairs: &Pairs<'_>,
+        out: &mut dyn Write,
+    ) -> Result<Result<(), (u16, Vec<u8>)>, SourceError> {
+        let config = self.request(path, pairs).config();
+        let request = config.timeout_global(None).timeout_recv_response(Some(COPY_TIMEOUT)).build();
+        let mut response = match request.call() {
+            Ok(response) if response.status().as_u16() == 200 => response,
+            other => return self.read(other).map(Err),
+        };
+        let length = response.body().content_length();
+        let copied = std::io::copy(&mut response.body_mut().as_reader(), out)
+            .map_err(|error| self.problem(format!("cannot be fetched: {error}")))?;
+        match length {
+            Some(length) if length != copied => {
+                Err(self.problem(format!("ends after {copied} of {length} bytes")))
+            }
+            _ => Ok(Ok(())),
+        }
+    }
+
+    fn read(
+        &self,
+        response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<(u16, Vec<u8>), SourceError> {
+        let read = |mut response: ureq::http::Response<ureq::Body>| {
+            let body = response.body_mut().with_config().limit(MAX_RESPONSE).read_to_vec()?;
+            Ok((response.status().as_u16(), body))
+        };
+        response.and_then(read).map_err(|error: ureq::Error| match error {
+            ureq::Error::BodyExceedsLimit(_) => {
+                self.problem(format!("says more than {} MiB: ask for less", MAX_RESPONSE >> 20))
+            }
+            error => self.problem(format!("does not answer: {}", one_line(&error.to_string()))),
+        })
+    }
+
+    /// The error for a response whose status is not 200.
+    fn refusal(&self, status: u16, body: &[u8]) -> SourceError {
+        self.problem(match status {
+            401 => "wants a login: https://USER@HOST with --source.password-file".into(),
+            // Prometheus, Thanos and Mimir answer 404 to a path that they do not have, VictoriaMetrics 400.
+            400 | 404 if self.is_prometheus() => {
+                "is a Prometheus, not an exporter: name the address of an exporter that records, such as \
+                 http://127.0.0.1:10315, or its file (--file)"
+                    .into()
+            }
+            // One line that says what is the matter is the exporter's own.
+            400..600 if is_ours(body) => one_line(&String::from_utf8_lossy(body)),
+            status => format!("answers {status}: {ADVICE}"),
+        })
+    }
+
+    /// Whether a Prometheus, or a server with the same API, answers at the address.
+    fn is_prometheus(&self) -> bool {
+        let Ok((200, body)) = self.get("/api/v1/status/buildinfo", &[]) else {
+            return false;
+        };
+        let answer = serde_json::from_slice::<serde_json::Value>(&body);
+        answer.is_ok_and(|answer| answer["status"] == "success")
+    }
+
+    fn problem(&self, problem: impl Into<String>) -> SourceError {
+        SourceError::Address { address: self.remote.name().to_owned(), problem: problem.into() }
+    }
+}
+
+/// As much of a text from outside as fits in a message, without what would move a terminal's cursor.
+fn one_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().filter(|char| !char.is_control()).take(300).collect()
+}
+
+/// Whether an error is in one line, as the exporter writes them, and no page of somebody else's.
+fn is_ours(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim_end();
+    !text.is_empty() && text.lines().count() == 1 && !text.starts_with(['<', '{'])
+}
+
+impl PagedSource for HistoryClient {
+    fn page(&self, filter: &EventFilter, page: Page) -> Result<Events, SourceError> {
+        self.query(&HistoryQuery::Events(filter.clone(), page))
+    }
+}
+
+impl Source for HistoryClient {
+    fn name(&self) -> String {
+        self.remote.name().to_owned()
+    }
+
+    fn span(&self) -> Result<Span, SourceError> {
+        self.query(&HistoryQuery::Span)
+    }
+
+    fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
+        self.query(&HistoryQuery::Ports(called.to_owned()))
+    }
+
+    fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError> {
+        if filter.ports.len() + filter.nodes.len() <= MAX_PORTS {
+            return self.pages(filter);
+        }
+        // With both, the file selects what is about both.
+        if !filter.nodes.is_empty() && !filter.ports.is_empty() {
+            return Err(self.problem("nodes and ports are too many to be asked for at once"));
+        }
+        let rest = EventFilter { nodes: Vec::new(), ports: Vec::new(), ..filter.clone() };
+        let nodes = filter.nodes.chunks(MAX_PORTS);
+        let nodes = nodes.map(|some| EventFilter { nodes: some.to_vec(), ..rest.clone() });
+        let ports = filter.ports.chunks(MAX_PORTS);
+        let ports = ports.map(|some| EventFilter { ports: some.to_vec(), ..rest.clone() });
+        let mut all: Vec<Event> = Vec::new();
+        for part in nodes.chain(ports) {
+            all.extend(self.pages(&part)?);
+        }
+        // An event about two of the ports was returned twice.
+        all.sort_by_key(|event| event.at);
+        let mut unique: Vec<Event> = Vec::with_capacity(all.len());
+        for event in all {
+            let mut same_time = unique.iter().rev().take_while(|before| before.at == event.at);
+            if !same_time.any(|before| *before == event) {
+                unique.push(event);
+            }
+        }
+        Ok(unique)
+    }
+
+    fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError> {
+        let mut cables: Vec<Cable> = Vec::new();
+        for some in ports.chunks(MAX_PORTS) {
+            cables.extend(self.query::<Vec<Cable>>(&HistoryQuery::Cables(some.to_vec(), window))?);
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        cables.retain(|cable| seen.insert(cable.link()));
+        Ok(cables)
+    }
+
+    fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError> {
+        self.query(&HistoryQuery::ErrorDeltas(window))
+    }
+
+    fn series(
+        &self,
+        ports: &[End],
+        detail: SeriesDetail,
+        window: Window,
+    ) -> Result<Vec<Series>, SourceError> {
+        let mut series = Vec::new();
+        for some in ports.chunks(MAX_PORTS) {
+            let query = HistoryQuery::Series(some.to_vec(), detail, window);
+            series.extend(self.query::<Vec<Series>>(&query)?);
+        }
+        Ok(series)
+    }
+
+    fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
+        self.query(&HistoryQuery::Fabrics(at))
+    }
+
+    fn coverage(&self, window: Window) -> Result<Coverage, SourceError> {
+        self.query(&HistoryQuery::Coverage(window))
+    }
+}
