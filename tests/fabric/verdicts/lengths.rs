@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_history::EventKind;
-use fabric_history::record::story::EventDetector;
+use fabric_history::record::events::EventDetector;
 use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::verdicts::watch::link;

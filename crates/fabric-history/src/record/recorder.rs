@@ -25,10 +25,10 @@ use ib_fabric::Snapshot;
 use ib_health::Findings;
 use ib_health::totals::Memory;
 
-use super::clock::ClockMonitor;
+use super::clock_monitor::ClockMonitor;
+use super::events::EventDetector;
 use super::host::HostFabric;
 use super::store::Store;
-use super::story::EventDetector;
 
 /// How many events are kept at most while the file cannot be written.
 const MAX_PENDING_EVENTS: usize = 10_000;

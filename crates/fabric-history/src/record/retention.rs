@@ -25,7 +25,7 @@ use crate::{HistoryError, micros_of};
 use fabric_observation::RecorderMetrics;
 
 use super::store::Store;
-use super::unused::oldest;
+use super::unreferenced::oldest;
 
 /// Sweeps whose traffic is dropped at a time: of 60,000 ports 1.5 MB each.
 const SWEEPS_AT_ONCE: u32 = 16;

@@ -28,10 +28,9 @@ use ib_health::totals::{Before, Memory};
 use ib_mad::{Counter, Guid};
 
 use super::catalog::{Catalog, FabricIds};
-use super::grown::{CounterDeltas, SweepKey, insert_frame};
-use super::remembered::{befores, latest};
-use super::standing::StateDeltas;
-use super::unused::drop_unused;
+use super::counter_deltas::{CounterDeltas, SweepKey, insert_frame};
+use super::state_deltas::StateDeltas;
+use super::unreferenced::drop_unused;
 
 /// All totals are written every so many sweeps, so that reconstructing totals never takes longer than
 /// unpacking this many frames.
@@ -375,4 +374,27 @@ fn write_befores(
         befores.insert(port, Arc::clone(before));
     }
     Ok(())
+}
+
+/// What counters had counted before they were last reset, by port id.
+fn befores(db: &Connection, catalog: &Catalog) -> rusqlite::Result<HashMap<u32, Arc<Before>>> {
+    let mut befores: HashMap<u32, Before> = HashMap::new();
+    let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let Some(counter) = catalog.counters().counter(row.get(1)?) else { continue };
+        let before = befores.entry(row.get(0)?).or_insert([0; _]);
+        before[counter as usize] = row.get::<_, i64>(2)?.cast_unsigned();
+    }
+    Ok(befores.into_iter().map(|(port, before)| (port, Arc::new(before))).collect())
+}
+
+/// The beginning of each fabric's last recorded sweep: last in the order of writing, as clocks may have been
+/// wrong.
+fn latest(db: &Connection) -> rusqlite::Result<HashMap<i64, i64>> {
+    let mut statement = db.prepare(
+        "SELECT fabrics.id, began FROM fabrics JOIN sweeps ON sweeps.id = (
+             SELECT id FROM sweeps WHERE +fabric = fabrics.id ORDER BY id DESC LIMIT 1)",
+    )?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }

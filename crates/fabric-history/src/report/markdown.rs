@@ -74,7 +74,9 @@ fn write_report(out: &mut String, report: &Report, clock: &LocalClock) -> std::f
     for (fabric, [before, after]) in &report.shapes {
         let fabric = escaped(fabric);
         writeln!(out, "| {fabric} | at the beginning | at the end |\n|---|---|---|")?;
-        for (what, before, after) in super::shape::side_by_side(before.as_ref(), after.as_ref()) {
+        for (what, before, after) in
+            super::fabric_summary::side_by_side(before.as_ref(), after.as_ref())
+        {
             writeln!(out, "| {} | {before} | {after} |", escaped(&what))?;
         }
         writeln!(out)?;

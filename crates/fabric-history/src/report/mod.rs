@@ -3,11 +3,11 @@
 //!
 //! [`Report`] is computed from any [`Source`]; [`html`] and [`markdown`] write it.
 
+mod fabric_summary;
 pub mod html;
+mod limitations;
 pub mod markdown;
-mod shape;
 mod suspects;
-mod unknown;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::model::{ErrorDelta, Event, FabricState, Window};
 use super::source::{EventFilter, Source, SourceError, until_known};
 
-pub use shape::Shape;
+pub use fabric_summary::FabricSummary;
 pub use suspects::Suspect;
 
 /// Suspects in the report; further ones are only counted.
@@ -37,7 +37,7 @@ pub struct Report {
     /// The window, without its future part.
     pub window: Window,
     /// The fabrics at the window's beginning and at its end, by name.
-    pub shapes: BTreeMap<String, [Option<Shape>; 2]>,
+    pub shapes: BTreeMap<String, [Option<FabricSummary>; 2]>,
     /// The suspects, the worst first.
     pub suspects: Vec<Suspect>,
     /// How many more there are.
@@ -68,7 +68,7 @@ impl Report {
         let mut events = source.events(&EventFilter::all(window))?;
         let moved = source.error_deltas(window)?;
         let (before, after) = (at_beginning(source, window)?, source.fabrics(window.to)?);
-        let unknown = unknown::sentences(&cover, window, &events, &after, format_time);
+        let unknown = limitations::sentences(&cover, window, &events, &after, format_time);
         let mut suspects = suspects::find(&events, &moved, [&before, &after], window, format_time);
         let more_suspects = truncate(&mut suspects, MAX_SUSPECTS);
         suspects::read_series(source, &mut suspects, window)?;
@@ -116,11 +116,14 @@ fn at_beginning(source: &dyn Source, window: Window) -> Result<Vec<FabricState>,
     first.map_or(Ok(then), |first| source.fabrics(first + Duration::from_millis(1)))
 }
 
-fn shapes(before: &[FabricState], after: &[FabricState]) -> BTreeMap<String, [Option<Shape>; 2]> {
-    let mut shapes: BTreeMap<String, [Option<Shape>; 2]> = BTreeMap::new();
+fn shapes(
+    before: &[FabricState],
+    after: &[FabricState],
+) -> BTreeMap<String, [Option<FabricSummary>; 2]> {
+    let mut shapes: BTreeMap<String, [Option<FabricSummary>; 2]> = BTreeMap::new();
     for (index, fabrics) in [before, after].into_iter().enumerate() {
         for then in fabrics {
-            shapes.entry(then.fabric.clone()).or_default()[index] = Some(Shape::of(then));
+            shapes.entry(then.fabric.clone()).or_default()[index] = Some(FabricSummary::of(then));
         }
     }
     shapes

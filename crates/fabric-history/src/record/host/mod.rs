@@ -1,10 +1,10 @@
 //! The devices of the exporter's own host as a fabric: nodes with ports and without links, since a host does
 //! not know where its cables lead.
 
-mod ports;
-mod shape;
+mod port_events;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use ib_health::{Findings, PortFindings};
 use ib_mad::Guid;
 use rdma_host::model::{Device, HostSnapshot};
 
-use ports::HostPortEvents;
-use shape::HostTopology;
+use port_events::HostPortEvents;
+use topology::HostTopology;
 
 /// Converts observations of a host to observations of a fabric.
 #[derive(Debug, Default)]
@@ -84,7 +84,8 @@ impl HostFabric {
             for port in &device.ports {
                 let Some(index) = fabric.find((*id, port.number)) else { continue };
                 let index = index.0 as usize;
-                snapshot.statuses[index] = shape::status(port).map_or(Fresh::Unknown, Fresh::Told);
+                snapshot.statuses[index] =
+                    topology::status(port).map_or(Fresh::Unknown, Fresh::Told);
                 if !port.reading.is_empty() {
                     snapshot.readings[index] = Some(port.reading.clone());
                 }

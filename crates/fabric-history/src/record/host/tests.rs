@@ -2,7 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::event::About;
-use crate::record::story::EventDetector;
+use crate::record::events::EventDetector;
 use ib_fabric::testing::{fabric, found};
 use ib_health::findings::Counting;
 use ib_mad::Counter;

@@ -13,7 +13,7 @@ use crate::file::digest::{Digest, Span};
 use crate::file::frame::{Entry, Frame};
 use crate::file::record_kind::{RecordKind, part_of};
 
-use super::grown::pack_error;
+use super::counter_deltas::pack_error;
 use super::retention::LAST_TOTALS;
 use super::store::Store;
 

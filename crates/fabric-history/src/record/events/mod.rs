@@ -1,8 +1,8 @@
 //! Detects what happened between two observations of a fabric. Reads no clock, and writes nothing.
 
+mod fabric;
 mod link;
 mod port;
-mod whole;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use ib_mad::Moment;
 
 pub(super) use link::rate_change;
 
+use fabric::FabricWide;
 use link::LastLink;
 use port::{LastPort, OpenCongestion};
-use whole::FabricWide;
 
 /// The state of a fabric at the last observation, from which later ones are told to differ.
 #[derive(Debug, Default)]

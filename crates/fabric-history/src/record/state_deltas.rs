@@ -11,7 +11,7 @@ use ib_fabric::Snapshot;
 use ib_health::Findings;
 
 use super::catalog::FabricIds;
-use super::grown::{SweepKey, insert_frame};
+use super::counter_deltas::{SweepKey, insert_frame};
 
 /// Time between two sweeps of which all states are written: reconstructing a fabric reads one of them and
 /// the changes after it. That of 60,000 ports takes 1 kB while they are alike.

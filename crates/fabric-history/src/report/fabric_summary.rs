@@ -9,7 +9,7 @@ use crate::model::FabricState;
 
 /// The nodes and cables of a fabric at a time, counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Shape {
+pub struct FabricSummary {
     /// The time of the sweep.
     #[serde(with = "crate::model::time")]
     pub at: SystemTime,
@@ -23,7 +23,7 @@ pub struct Shape {
     pub rates: BTreeMap<String, usize>,
 }
 
-impl Shape {
+impl FabricSummary {
     /// Counts a fabric.
     pub fn of(then: &FabricState) -> Self {
         let mut nodes: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -40,7 +40,7 @@ impl Shape {
                 *rates.entry(rate.clone()).or_default() += 1;
             }
         }
-        Shape { at: then.at, nodes, cables: (then.cables.len(), up), verdicts, rates }
+        FabricSummary { at: then.at, nodes, cables: (then.cables.len(), up), verdicts, rates }
     }
 
     /// Table rows: a name, and a count.
@@ -67,10 +67,10 @@ fn of_all((all, up): (usize, usize), otherwise: &str) -> String {
 
 /// The rows of two times side by side: a name, and both counts.
 pub(super) fn side_by_side(
-    before: Option<&Shape>,
-    after: Option<&Shape>,
+    before: Option<&FabricSummary>,
+    after: Option<&FabricSummary>,
 ) -> Vec<(String, String, String)> {
-    let rows = |shape: Option<&Shape>| shape.map(Shape::rows);
+    let rows = |shape: Option<&FabricSummary>| shape.map(FabricSummary::rows);
     let (before, after) = (rows(before), rows(after));
     let mut names: Vec<String> = Vec::new();
     for (name, _) in [&before, &after].into_iter().flatten().flatten() {

@@ -14,7 +14,7 @@ use ib_mad::rate::{Speed, Width};
 use rdma_host::model::HostSnapshot;
 use rdma_host::model::event::EventKind as PortEventKind;
 
-use super::super::story::rate_change;
+use super::super::events::rate_change;
 
 /// Detects events of all ports and devices of the host.
 #[derive(Debug, Default)]
