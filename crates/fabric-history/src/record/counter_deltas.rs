@@ -110,12 +110,12 @@ impl CounterDeltas {
     pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> rusqlite::Result<u64> {
         let mut written =
             u64::from(insert_frame(db, sweep, RecordKind::ErrorDeltas, None, &self.errors)?);
-        for (tier, parts, mut any) in [
+        for (kind, parts, mut any) in [
             (RecordKind::FirstTotals, &self.first, self.is_first_written),
             (RecordKind::TrafficDeltas, &self.traffic, false),
         ] {
             for (part, frame) in (0..).zip(parts) {
-                any |= insert_frame(db, sweep, tier, Some(part), frame)?;
+                any |= insert_frame(db, sweep, kind, Some(part), frame)?;
             }
             written += u64::from(any);
         }
@@ -127,7 +127,7 @@ impl CounterDeltas {
 pub fn insert_frame(
     db: &Transaction<'_>,
     SweepKey { fabric, began, ended }: SweepKey,
-    tier: RecordKind,
+    kind: RecordKind,
     part: Option<u32>,
     frame: &Frame,
 ) -> rusqlite::Result<bool> {
@@ -138,7 +138,7 @@ pub fn insert_frame(
     db.prepare_cached(
         "INSERT INTO frames (fabric, tier, part, began, ended, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
-    .execute(params![fabric, tier as u8, part, began, ended, packed])?;
+    .execute(params![fabric, kind, part, began, ended, packed])?;
     Ok(true)
 }
 

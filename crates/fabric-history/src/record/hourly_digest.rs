@@ -14,7 +14,7 @@ use crate::file::frame::{Entry, Frame};
 use crate::file::record_kind::{RecordKind, part_of};
 
 use super::counter_deltas::pack_error;
-use super::retention::LAST_TOTALS;
+use super::retention::last_totals;
 use super::store::Store;
 
 /// Sweeps that are digested together span at most this, in microseconds.
@@ -55,12 +55,14 @@ impl Store {
 fn due_sweeps(db: &Connection, fabric: i64) -> rusqlite::Result<Vec<DueSweep>> {
     let mut sweeps = db.prepare_cached(&format!(
         "SELECT id, coalesce(since, began), began, ended,
-             coalesce((SELECT length(data) FROM frames WHERE tier = 0 AND frames.fabric = sweeps.fabric
+             coalesce((SELECT length(data) FROM frames WHERE tier = {} AND frames.fabric = sweeps.fabric
                  AND frames.began = sweeps.began), 0)
          FROM sweeps WHERE +fabric = ?1
              AND id > (SELECT coalesce(max(last), 0) FROM spans WHERE fabric = ?1)
-             AND id <= {LAST_TOTALS}
+             AND id <= {}
          ORDER BY id LIMIT ?2",
+        RecordKind::ErrorDeltas,
+        last_totals(),
     ))?;
     let mut rows = sweeps.query(params![fabric, MAX_SWEEPS + 1])?;
     let mut due: Vec<DueSweep> = Vec::new();
@@ -99,10 +101,10 @@ fn digest(db: &Connection, fabric: i64, sweeps: &[DueSweep]) -> rusqlite::Result
         .insert(params![fabric, base, began, ended, traffic_began, count, last.id])?;
     let mut insert =
         db.prepare_cached("INSERT INTO digests (span, tier, part, data) VALUES (?1, ?2, ?3, ?4)")?;
-    for (tier, parts) in [(RecordKind::ErrorDeltas, errors), (RecordKind::TrafficDeltas, traffic)] {
+    for (kind, parts) in [(RecordKind::ErrorDeltas, errors), (RecordKind::TrafficDeltas, traffic)] {
         for (part, digest) in parts {
             let packed = digest.pack(base).map_err(pack_error)?;
-            insert.execute(params![span, tier as u8, part, packed])?;
+            insert.execute(params![span, kind, part, packed])?;
         }
     }
     Ok(())
@@ -204,7 +206,7 @@ fn slot<T: Clone + Default>(values: &mut Vec<T>, index: usize) -> &mut T {
 fn for_each_frame(
     db: &Connection,
     fabric: i64,
-    tier: RecordKind,
+    kind: RecordKind,
     sweeps: &[DueSweep],
     mut visit: impl FnMut(i64, Span, &Frame),
 ) -> rusqlite::Result<()> {
@@ -212,7 +214,7 @@ fn for_each_frame(
         "SELECT id, data FROM frames WHERE tier = ?1 AND fabric = ?2 AND began = ?3",
     )?;
     for sweep in sweeps {
-        let mut rows = frames.query(params![tier as u8, fabric, sweep.span.began])?;
+        let mut rows = frames.query(params![kind, fabric, sweep.span.began])?;
         while let Some(row) = rows.next()? {
             match Frame::unpack(row.get_ref(1)?.as_blob()?) {
                 Ok(frame) => visit(row.get(0)?, sweep.span, &frame),

@@ -19,6 +19,10 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
+use crate::file::record_kind::RecordKind::{
+    AllTotals, ErrorDeltas, FirstTotals, NodeChanges, NodeStates, PortChanges, PortStates,
+    TrafficDeltas,
+};
 use crate::file::{free, with_suffix};
 use crate::settings::HistorySettings;
 use crate::{HistoryError, micros_of};
@@ -58,13 +62,20 @@ const KEEP_HOURLY_TRAFFIC: Duration = Duration::from_secs(3 * 24 * 3600);
 
 /// Frames that are not needed to reconstruct totals: those before the latest totals of their fabric. Without
 /// any, no counter was ever read, and there is nothing to reconstruct.
-const NOT_NEEDED: &str = "id < coalesce(
-    (SELECT min(id) FROM frames AS whole WHERE whole.fabric = frames.fabric AND tier = 3),
-    9223372036854775807)";
+fn not_needed() -> String {
+    format!(
+        "id < coalesce((SELECT min(id) FROM frames AS whole
+             WHERE whole.fabric = frames.fabric AND tier = {AllTotals}), 9223372036854775807)"
+    )
+}
 
 /// The sweep of a fabric's latest totals.
-pub(super) const LAST_TOTALS: &str = "(SELECT max(id) FROM sweeps WHERE fabric = ?1 AND began = (
-    SELECT began FROM frames WHERE tier = 3 AND fabric = ?1))";
+pub(super) fn last_totals() -> String {
+    format!(
+        "(SELECT max(id) FROM sweeps WHERE fabric = ?1 AND began = (
+             SELECT began FROM frames WHERE tier = {AllTotals} AND fabric = ?1))"
+    )
+}
 
 impl Store {
     /// Digests what is due, drops some of what is too old if `now` is known, and the oldest data while the
@@ -145,10 +156,11 @@ impl Store {
         // All parts of a sweep at once: readers rely on that.
         self.execute(
             &format!(
-                "DELETE FROM frames WHERE tier = 1 AND fabric = ?1 AND {NOT_NEEDED}
+                "DELETE FROM frames WHERE tier = {TrafficDeltas} AND fabric = ?1 AND {}
                      AND began IN (SELECT began FROM frames
-                         WHERE tier = 1 AND fabric = ?1 AND began < ?2
-                         GROUP BY began ORDER BY min(id) LIMIT {SWEEPS_AT_ONCE})"
+                         WHERE tier = {TrafficDeltas} AND fabric = ?1 AND began < ?2
+                         GROUP BY began ORDER BY min(id) LIMIT {SWEEPS_AT_ONCE})",
+                not_needed()
             ),
             params![fabric, before],
         )
@@ -158,9 +170,9 @@ impl Store {
     fn drop_hourly_traffic(&self, before: i64) -> rusqlite::Result<bool> {
         self.execute(
             &format!(
-                "DELETE FROM digests WHERE tier = 1 AND span IN (
+                "DELETE FROM digests WHERE tier = {TrafficDeltas} AND span IN (
                      SELECT id FROM spans WHERE ended < ?1
-                     AND EXISTS (SELECT 1 FROM digests WHERE tier = 1 AND span = spans.id)
+                     AND EXISTS (SELECT 1 FROM digests WHERE tier = {TrafficDeltas} AND span = spans.id)
                      ORDER BY id LIMIT {HOURS_AT_ONCE})"
             ),
             [before],
@@ -172,10 +184,11 @@ impl Store {
     /// a time than [`SWEEPS_AT_ONCE`]: an operator should notice a wrong clock in time.
     fn drop_sweeps(&self, before: Option<i64>, traffic: i64) -> rusqlite::Result<bool> {
         let oldest = match before {
-            Some(_) => "fabric = ?1 AND began < ?2 AND NOT EXISTS (
-                    SELECT 1 FROM frames WHERE tier = 1 AND frames.fabric = ?1
+            Some(_) => format!(
+                "fabric = ?1 AND began < ?2 AND NOT EXISTS (
+                    SELECT 1 FROM frames WHERE tier = {TrafficDeltas} AND frames.fabric = ?1
                     AND frames.began = sweeps.began AND frames.began < ?3) ORDER BY began"
-                .to_owned(),
+            ),
             None => format!(
                 "+fabric = ?1 AND ?2 IS NULL AND ?3 IS NOT NULL
                  AND id <= (SELECT max(id) FROM sweeps) - {MIN_SWEEPS} ORDER BY id"
@@ -204,24 +217,24 @@ impl Store {
 
     fn drop_sweep(&self, fabric: i64, sweep: i64, began: i64) -> rusqlite::Result<bool> {
         let frames = format!(
-            "DELETE FROM frames WHERE tier IN (0, 1, 2, 4, 5, 6, 7) AND fabric = ?1
-             AND began = ?2 AND {NOT_NEEDED}"
+            "DELETE FROM frames WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals},
+                 {PortChanges}, {PortStates}, {NodeChanges}, {NodeStates})
+             AND fabric = ?1 AND began = ?2 AND {}",
+            not_needed()
         );
         let sweeps = format!(
-            "DELETE FROM sweeps WHERE id = ?2 AND (id <= {LAST_TOTALS} OR NOT EXISTS (
-                 SELECT 1 FROM frames WHERE tier = 3 AND fabric = ?1))"
+            "DELETE FROM sweeps WHERE id = ?2 AND (id <= {} OR NOT EXISTS (
+                 SELECT 1 FROM frames WHERE tier = {AllTotals} AND fabric = ?1))",
+            last_totals()
         );
+        let digests = format!(
+            "DELETE FROM digests WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}) AND span IN (
+                 SELECT id FROM spans WHERE fabric = ?1 AND last = ?2)"
+        );
+        let spans = "DELETE FROM spans WHERE fabric = ?1 AND last = ?2";
         let mut any = false;
-        for (sql, id) in [
-            (
-                "DELETE FROM digests WHERE tier IN (0, 1) AND span IN (
-                     SELECT id FROM spans WHERE fabric = ?1 AND last = ?2)",
-                sweep,
-            ),
-            ("DELETE FROM spans WHERE fabric = ?1 AND last = ?2", sweep),
-            (&*frames, began),
-            (&*sweeps, sweep),
-        ] {
+        for (sql, id) in [(&*digests, sweep), (spans, sweep), (&*frames, began), (&*sweeps, sweep)]
+        {
             any |= self.execute(sql, [fabric, id])?;
         }
         Ok(any)

@@ -62,13 +62,13 @@ impl StateDeltas {
         for (index, &node) in snapshot.fabric.node_indexes().zip(&ids.present_nodes) {
             push_change(&mut self.nodes, node, State::of_node(snapshot.is_up(index)), &mut nodes);
         }
-        let [port_tier, node_tier] = if is_all {
+        let [ports_kind, nodes_kind] = if is_all {
             [RecordKind::PortStates, RecordKind::NodeStates]
         } else {
             [RecordKind::PortChanges, RecordKind::NodeChanges]
         };
-        insert_frame(db, sweep, port_tier, None, &ports)?;
-        insert_frame(db, sweep, node_tier, None, &nodes)?;
+        insert_frame(db, sweep, ports_kind, None, &ports)?;
+        insert_frame(db, sweep, nodes_kind, None, &nodes)?;
         Ok(())
     }
 }

@@ -307,9 +307,10 @@ fn write_totals(
     counters: &CounterIds,
     is_stale: bool,
 ) -> rusqlite::Result<bool> {
-    let mut last = db
-        .prepare_cached("SELECT coalesce(max(id), 0) FROM frames WHERE tier = 3 AND fabric = ?1")?;
-    let last: i64 = last.query_row([sweep.fabric], |row| row.get(0))?;
+    let last = "SELECT coalesce(max(id), 0) FROM frames WHERE tier = ?1 AND fabric = ?2";
+    let last: i64 = db
+        .prepare_cached(last)?
+        .query_row(params![RecordKind::AllTotals, sweep.fabric], |row| row.get(0))?;
     let (mut frame, mut part, mut any) = (Frame::default(), 0, false);
     for (port, totals) in ledger.of(sweep.fabric) {
         if part_of(port) != part {
@@ -323,8 +324,8 @@ fn write_totals(
     any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), &frame)?;
     if any || is_stale {
         db.execute(
-            "DELETE FROM frames WHERE tier = 3 AND fabric = ?1 AND id <= ?2",
-            [sweep.fabric, last],
+            "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3",
+            params![RecordKind::AllTotals, sweep.fabric, last],
         )?;
     }
     Ok(any)

@@ -57,7 +57,7 @@ pub fn write(report: &Report, clock: &LocalClock) -> String {
                 (suspects(report, clock))
                 (events(report, clock))
                 (others(report, clock))
-                (shapes(report))
+                (summaries(report))
                 h2 { "What is not known" }
                 @if report.unknown.is_empty() { p { "Nothing that could be told." } }
                 ul { @for sentence in &report.unknown { li { (sentence) } } }
@@ -129,11 +129,11 @@ fn others(report: &Report, clock: &LocalClock) -> Markup {
     }
 }
 
-fn shapes(report: &Report) -> Markup {
+fn summaries(report: &Report) -> Markup {
     html! {
         h2 { "The fabric then" }
-        @if report.shapes.is_empty() { p { "Not known." } }
-        @for (fabric, [before, after]) in &report.shapes {
+        @if report.summaries.is_empty() { p { "Not known." } }
+        @for (fabric, [before, after]) in &report.summaries {
             div .wide { table {
                 thead { tr { th { (fabric) } th { "at the beginning" } th { "at the end" } } }
                 tbody { @for (what, before, after) in fabric_summary::side_by_side(before.as_ref(), after.as_ref()) {

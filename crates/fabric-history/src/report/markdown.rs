@@ -68,10 +68,10 @@ fn write_report(out: &mut String, report: &Report, clock: &LocalClock) -> std::f
         }
     }
     writeln!(out, "## The fabric then\n")?;
-    if report.shapes.is_empty() {
+    if report.summaries.is_empty() {
         writeln!(out, "Not known.\n")?;
     }
-    for (fabric, [before, after]) in &report.shapes {
+    for (fabric, [before, after]) in &report.summaries {
         let fabric = escaped(fabric);
         writeln!(out, "| {fabric} | at the beginning | at the end |\n|---|---|---|")?;
         for (what, before, after) in

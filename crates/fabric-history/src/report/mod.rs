@@ -37,7 +37,8 @@ pub struct Report {
     /// The window, without its future part.
     pub window: Window,
     /// The fabrics at the window's beginning and at its end, by name.
-    pub shapes: BTreeMap<String, [Option<FabricSummary>; 2]>,
+    #[serde(rename = "shapes")]
+    pub summaries: BTreeMap<String, [Option<FabricSummary>; 2]>,
     /// The suspects, the worst first.
     pub suspects: Vec<Suspect>,
     /// How many more there are.
@@ -78,7 +79,7 @@ impl Report {
         Ok(Report {
             source: source.name(),
             window,
-            shapes: shapes(&before, &after),
+            summaries: summaries(&before, &after),
             suspects,
             more_suspects,
             events,
@@ -116,17 +117,18 @@ fn at_beginning(source: &dyn Source, window: Window) -> Result<Vec<FabricState>,
     first.map_or(Ok(then), |first| source.fabrics(first + Duration::from_millis(1)))
 }
 
-fn shapes(
+fn summaries(
     before: &[FabricState],
     after: &[FabricState],
 ) -> BTreeMap<String, [Option<FabricSummary>; 2]> {
-    let mut shapes: BTreeMap<String, [Option<FabricSummary>; 2]> = BTreeMap::new();
+    let mut summaries: BTreeMap<String, [Option<FabricSummary>; 2]> = BTreeMap::new();
     for (index, fabrics) in [before, after].into_iter().enumerate() {
         for then in fabrics {
-            shapes.entry(then.fabric.clone()).or_default()[index] = Some(FabricSummary::of(then));
+            summaries.entry(then.fabric.clone()).or_default()[index] =
+                Some(FabricSummary::of(then));
         }
     }
-    shapes
+    summaries
 }
 
 /// The ports that counted errors and are at no suspect's cable, ordered by link errors, and then by all errors,
