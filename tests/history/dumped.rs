@@ -1,4 +1,4 @@
-//! A copy of a window tells of it what the original tells, and can be recorded in.
+//! A copy of a window answers queries like the original, and can be recorded into.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{EventKind, Reader, Source};
 
 use crate::exported::openmetrics;
-use crate::{SWEEP, Taped, minutes, wall};
+use crate::{RecordedSimulation, SWEEP, minutes, wall};
 use test_rig::program;
 use test_rig::{Exporter, wait_until};
 
@@ -29,7 +29,7 @@ fn beside(file: &Path, name: &str) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// All that can be asked about a window.
+/// All queries on a window.
 fn questions(reader: &Reader, window: Window) -> Vec<HistoryQuery> {
     let port = reader.ports("leaf-0-0[9]").unwrap().remove(0);
     let ends: Vec<_> =
@@ -76,7 +76,7 @@ fn nothing_is_beside(copy: &Path) {
 }
 
 #[test]
-fn a_copy_tells_what_the_original_tells() {
+fn copy_answers_like_the_original() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings = HistorySettings {
@@ -85,8 +85,8 @@ fn a_copy_tells_what_the_original_tells() {
         traffic_for: minutes(90),
         ..HistorySettings::new(file.clone())
     };
-    let mut taped = Taped::with(STORY, settings);
-    taped.run_to(minutes(200));
+    let mut simulation = RecordedSimulation::with(STORY, settings);
+    simulation.run_to(minutes(200));
     for (name, from, to) in [
         ("thinned.db", minutes(20), minutes(80)),
         ("middle.db", minutes(69), minutes(130)),
@@ -103,41 +103,41 @@ fn a_copy_tells_what_the_original_tells() {
         assert!(of(&copy) == of(&file), "{name}");
         assert!(of(&copy).lines().count() > 1000, "{name}");
         // The original is written on.
-        let end = taped.at + SWEEP;
-        taped.run_to(end);
+        let end = simulation.at + SWEEP;
+        simulation.run_to(end);
     }
 }
 
-/// Whoever records finds totals as they were at its end, and goes on from them.
+/// A recorder continues from the totals at the end of the copy.
 #[test]
-fn a_copy_can_be_recorded_in() {
+fn copy_can_be_recorded_into() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(20));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(20));
     let before = EventFilter::all(Window { from: wall(Duration::ZERO), to: wall(minutes(20)) });
     let copy = beside(&file, "copy.db");
     Reader::open(&file).unwrap().dump(before.window, &copy, Existing::Keep, 0).unwrap();
-    let memory = taped.recorder.totals("default");
+    let memory = simulation.recorder.totals("default");
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(copy.clone()) };
-    taped.recorder = fabric_history::Recorder::new(settings, taped.account.clone());
-    assert_eq!(taped.recorder.totals("default").len(), memory.len());
-    for (end, port) in taped.recorder.totals("default") {
+    simulation.recorder = fabric_history::Recorder::new(settings, simulation.metrics.clone());
+    assert_eq!(simulation.recorder.totals("default").len(), memory.len());
+    for (end, port) in simulation.recorder.totals("default") {
         assert_eq!(format!("{port:?}"), format!("{:?}", memory[&end]), "{end:?}");
     }
-    taped.run_to(minutes(40));
-    assert_eq!((taped.account.errors(), taped.account.missed()), (0, 0));
+    simulation.run_to(minutes(40));
+    assert_eq!((simulation.metrics.errors(), simulation.metrics.missed()), (0, 0));
     let events = Reader::open(&copy).unwrap().events(&before).unwrap();
     assert_eq!(events, Reader::open(&file).unwrap().events(&before).unwrap());
     answers_are_the_same(&copy, &copy, Window { to: wall(minutes(40)), ..before.window });
 }
 
 #[test]
-fn the_disk_keeps_what_it_has_to() {
+fn copy_leaves_the_reserved_disk_space() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(2));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(2));
     let window = Window { from: wall(Duration::ZERO), to: wall(minutes(2)) };
     let copy = beside(&file, "copy.db");
     let reader = Reader::open(&file).unwrap();
@@ -151,11 +151,11 @@ fn the_disk_keeps_what_it_has_to() {
 
 /// Also one that came to be there while the copy was made.
 #[test]
-fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
+fn existing_file_is_kept_unless_forced() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(2));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(2));
     let window = Window { from: wall(Duration::ZERO), to: wall(minutes(2)) };
     let copy = beside(&file, "copy.db");
     std::fs::write(&copy, "mine").unwrap();
@@ -176,7 +176,7 @@ fn run(args: &[&str]) -> (bool, String, String) {
 
 /// While an exporter records: from its file and over HTTP, by the command line.
 #[test]
-fn copies_are_made_while_an_exporter_records() {
+fn copies_are_made_during_recording() {
     let folder = tempfile::tempdir().unwrap();
     let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
     std::fs::write(&story, "timeline: [unplug: {at: 3s, link: \"leaf-0-0[9]\", for: 6s}]").unwrap();
@@ -208,7 +208,7 @@ fn copies_are_made_while_an_exporter_records() {
         assert!(!ok && said.contains("is there already") && said.lines().count() == 1, "{said}");
         assert!(run(&[&ask[..], &["--force"]].concat()).0);
     }
-    // What is exported is the same, whoever makes the copy.
+    // The export is the same, wherever the copy is made.
     let export = |origin: &str, at: &str| {
         let ask = ["export", origin, at, "--since", &since, "--until", &until];
         let (ok, out, said) = run(&[&ask[..], &["--format", "openmetrics"]].concat());

@@ -1,4 +1,4 @@
-//! What is exported is what was recorded: to a Prometheus it is as if it had scraped, and rows sum up.
+//! Exports: OpenMetrics equals what a scrape would have returned, and rows add up to totals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use fabric_history::{Reader, Source};
 use ib_mad::Counter;
 use serde_json::Value;
 
-use crate::{Taped, always, minutes, wall};
+use crate::{RecordedSimulation, always, minutes, wall};
 use test_rig::Simulated;
 use test_rig::prometheus::Prometheus as Server;
 use test_rig::promtool::complaints;
@@ -26,7 +26,7 @@ const STORY: &str = "timeline:\n\
     - move-cable: {at: 22m, from: \"leaf-0-1[2]\", to: \"leaf-0-1[5]\"}\n\
     - clear: {at: 25m, node: spine-1}\n";
 
-/// The families that both tell.
+/// The families that both have.
 fn is_exported(name: &str) -> bool {
     let is_counter = name.starts_with("infiniband_port_") && name.ends_with("_total");
     let others = ["node_up", "port_info", "link_info", "link_up"];
@@ -34,7 +34,7 @@ fn is_exported(name: &str) -> bool {
         || others.iter().any(|it| name == format!("infiniband_{it}"))
 }
 
-/// What a scrape just after the latest sweep tells, with that sweep's time.
+/// What a scrape just after the latest sweep returns, with that sweep's time.
 fn scrape(simulated: &Simulated, out: &mut String) {
     let seen = simulated.observation();
     let snapshot = seen.snapshot.as_ref().unwrap();
@@ -75,15 +75,15 @@ const QUERIES: [&str; 6] = [
 ];
 
 #[test]
-fn a_prometheus_has_what_it_would_have_scraped() {
+fn import_equals_a_scrape() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
+    let mut simulation = RecordedSimulation::new(STORY, &file);
     let mut scraped = String::new();
     let length = minutes(32);
-    while taped.at <= length {
-        taped.run_to(taped.at);
-        scrape(&taped.simulated, &mut scraped);
+    while simulation.at <= length {
+        simulation.run_to(simulation.at);
+        scrape(&simulation.simulated, &mut scraped);
     }
     let text = openmetrics(&file, &ExportFilter::all(always()));
     assert_families_stand_together(&text);
@@ -109,8 +109,8 @@ fn a_prometheus_has_what_it_would_have_scraped() {
                 compared += 1;
             }
         }
-        // Of ports whose node is silent and not yet gone a scrape still tells where they are; that is
-        // the latest for five minutes.
+        // A scrape still has the info of ports whose node does not respond and is not removed yet; it
+        // is the latest sample for five minutes.
         let [ours, theirs] = [&exported, &live].map(|it| vector(it, "infiniband_port_info", at));
         assert!(ours.keys().all(|port| theirs.contains_key(port)), "{minute} min");
         for port in theirs.keys().filter(|port| !ours.contains_key(*port)) {
@@ -175,11 +175,11 @@ fn linted(text: &str) -> String {
 }
 
 #[test]
-fn a_step_leaves_one_sample_in_each() {
+fn step_leaves_one_sample_per_step() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(12));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(12));
     let all = openmetrics(&file, &ExportFilter::all(always()));
     let asked = ExportFilter { step: Some(Duration::from_secs(60)), ..ExportFilter::all(always()) };
     let thinned = openmetrics(&file, &asked);
@@ -282,12 +282,12 @@ fn parquet_rows(bytes: Vec<u8>) -> Vec<Value> {
 }
 
 #[test]
-fn rows_sum_up_and_say_the_same_in_all_forms() {
+fn rows_are_equal_in_all_formats() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
+    let mut simulation = RecordedSimulation::new(STORY, &file);
     // Some of it is digested.
-    taped.run_to(minutes(75));
+    simulation.run_to(minutes(75));
     let reader = Reader::open(&file).unwrap();
     let told = rows(&reader, TableFormat::JsonLines, false);
     let mut sums: BTreeMap<(String, u64, String), u64> = BTreeMap::new();
@@ -346,14 +346,14 @@ fn sums_are_what_totals_grew_by(file: &Path, sums: &BTreeMap<(String, u64, Strin
 }
 
 #[test]
-fn names_from_the_fabric_harm_nothing() {
+fn hostile_names_are_escaped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(5));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(5));
     let hostile = "=1,\"a\"\\\n; DROP\u{1F980}\r\n\tTABLE'x";
-    taped.recorder.finish(wall(minutes(6)));
-    drop(taped);
+    simulation.recorder.finish(wall(minutes(6)));
+    drop(simulation);
     let db = rusqlite::Connection::open(&file).unwrap();
     db.execute("UPDATE names SET name = ?1 || node", [hostile]).unwrap();
     db.execute("UPDATE events SET place = ?1, text = ?1", [hostile]).unwrap();

@@ -1,4 +1,4 @@
-//! A Prometheus that has scraped in earnest, and one that has what was exported meanwhile.
+//! Compares a Prometheus that has scraped an exporter with one that has imported its export.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -20,10 +20,10 @@ const STORY: &str = "timeline:\n\
     - degrade: {at: 4s, link: \"leaf-0-0[10]\", width: 1x}\n\
     - clear: {at: 6s, node: leaf-0-0}\n";
 
-/// Of these seconds a sample is the latest: the export cannot say that a series has ended.
+/// How long a sample counts as present: an export cannot mark the end of a series.
 const FRESH: f64 = 4.0;
 
-/// What is told at a moment, by its labels, but for those that a scrape adds.
+/// The values of a metric at a time, by labels without those that a scrape adds.
 fn told(server: &Prometheus, metric: &str, at: f64) -> BTreeMap<String, String> {
     let query = format!("{metric} unless (timestamp({metric}) < {:.3})", at - FRESH);
     let value = |mut it: Value| {
@@ -35,7 +35,7 @@ fn told(server: &Prometheus, metric: &str, at: f64) -> BTreeMap<String, String> 
 }
 
 #[test]
-fn an_export_tells_what_was_scraped_meanwhile() {
+fn export_equals_what_was_scraped() {
     let folder = tempfile::tempdir().unwrap();
     let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
     std::fs::write(&story, STORY).unwrap();

@@ -1,9 +1,4 @@
-//! The flight recorder: every sweep in a file on the exporter's own disk, and what can be told from it
-//! after an incident.
-//!
-//! [`record`] takes in what a monitor publishes and writes it, on a thread of its own, into one SQLite
-//! [`mod@file`]: a transaction a sweep. The file answers while it is written, and says what totals were when
-//! the exporter ended, so that they go on when it is started again.
+#![doc = include_str!("../README.md")]
 
 pub mod columns;
 pub mod diff;

@@ -80,7 +80,9 @@ fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
         for (series, direction) in directions.into_iter().zip(["sent", "received"]) {
             let Some(series) = series else { continue };
             let mut columns = columns::resample(&series.steps, window, COLUMNS);
-            columns.iter_mut().for_each(|bytes| *bytes /= column_seconds * 1e9);
+            for bytes in &mut columns {
+                *bytes /= column_seconds * 1e9;
+            }
             let max = columns.iter().copied().fold(0.0, f64::max);
             let title = format!("{} {direction}", port.label());
             rows.push(Row {

@@ -143,11 +143,11 @@ impl<W: Write> RowWriter for JsonLines<W> {
                 Cell::Null => line.extend_from_slice(b"null"),
                 Cell::Time(at) => write!(line, "\"{}\"", time::text(*at))?,
                 Cell::Text(text) => {
-                    serde_json::to_writer(&mut *line, text).map_err(io::Error::from)?
+                    serde_json::to_writer(&mut *line, text).map_err(io::Error::from)?;
                 }
                 Cell::Number(number) => write!(line, "{number}")?,
                 Cell::Json(json) => {
-                    serde_json::to_writer(&mut *line, json).map_err(io::Error::from)?
+                    serde_json::to_writer(&mut *line, json).map_err(io::Error::from)?;
                 }
             }
         }

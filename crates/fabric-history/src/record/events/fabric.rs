@@ -52,7 +52,7 @@ impl FabricWide {
                 push(EventKind::SweepFailed, text.into(), now);
             }
             (true, false) => {
-                push(EventKind::SweepBack, "the fabric can be asked again".into(), began)
+                push(EventKind::SweepBack, "the fabric can be asked again".into(), began);
             }
             _ => {}
         }

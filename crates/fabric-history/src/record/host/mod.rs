@@ -20,14 +20,14 @@ use ib_health::{Findings, PortFindings};
 use ib_mad::Guid;
 use rdma_host::model::{Device, HostSnapshot};
 
-use port_events::HostPortEvents;
+use port_events::HostEventDetector;
 use topology::HostTopology;
 
 /// Converts observations of a host to observations of a fabric.
 #[derive(Debug, Default)]
 pub(super) struct HostFabric {
     topology: HostTopology,
-    events: HostPortEvents,
+    events: HostEventDetector,
     /// The latest counter findings of ports, including those of devices that are absent at the moment.
     findings: HashMap<End, PortFindings>,
 }

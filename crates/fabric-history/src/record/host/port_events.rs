@@ -18,7 +18,7 @@ use super::super::events::rate_change;
 
 /// Detects events of all ports and devices of the host.
 #[derive(Debug, Default)]
-pub(super) struct HostPortEvents {
+pub(super) struct HostEventDetector {
     last: BTreeMap<Place, LastState>,
 }
 
@@ -31,7 +31,7 @@ struct LastState {
     rate: Option<(Width, Speed)>,
 }
 
-impl HostPortEvents {
+impl HostEventDetector {
     /// The events since the snapshot before. The first state of a port is the reference for later ones.
     pub(super) fn update(
         &mut self,
