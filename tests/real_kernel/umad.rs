@@ -6,7 +6,6 @@
 //! where an IPv4 header stands in place of that the two never compare equal (`rcv_has_same_gid` of
 //! drivers/infiniband/core/mad.c, Linux 6.1).
 
-use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -104,10 +103,18 @@ impl Drop for Peers {
 fn bring_umad_peer() {
     static IN_GUEST: OnceLock<()> = OnceLock::new();
     IN_GUEST.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target itself");
+        let target = test_rig::paths::target();
         let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--example", "umad-peer", "--target-dir"])
-            .arg(target)
+            .args([
+                "build",
+                "--quiet",
+                "--package",
+                "test-rig",
+                "--example",
+                "umad-peer",
+                "--target-dir",
+            ])
+            .arg(&target)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .status();
         assert!(built.expect("cargo").success(), "umad-peer does not build");
