@@ -42,5 +42,5 @@ fn same(frame: &Frame, wanted: u32, part: Result<Frame, FrameError>) {
     let of_whole: Vec<_> = of_whole.map(|entry| values(frame, entry)).collect();
     let of_part: Vec<_> = part.entries().iter().map(|entry| values(&part, entry)).collect();
     assert_eq!(of_whole, of_part);
-    assert_eq!(frame.of(wanted).is_some(), !of_part.is_empty());
+    assert_eq!(frame.get(wanted).is_some(), !of_part.is_empty());
 }

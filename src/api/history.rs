@@ -38,7 +38,7 @@ async fn ask(State(archive): State<Archive>, Name(name): Name<String>, pairs: Sa
     let question = match HistoryQuery::read(&name, &pairs) {
         Ok(question) => question,
         Err(InvalidQuery::Name(problem)) => return refused(StatusCode::NOT_FOUND, &problem),
-        Err(InvalidQuery::Words(problem)) => return wrong(&problem),
+        Err(InvalidQuery::Parameters(problem)) => return wrong(&problem),
     };
     let seat = tokio::time::timeout(PATIENCE, archive.seats.acquire_owned()).await;
     let Ok(Ok(seat)) = seat else {

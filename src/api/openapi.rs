@@ -63,7 +63,7 @@ fn parameter(key: &str, place: &str) -> Value {
         }
         "limit" => (
             "How many there are on a page at most.",
-            json!({"type": "integer", "minimum": 1, "maximum": page::MOST, "default": page::USUAL}),
+            json!({"type": "integer", "minimum": 1, "maximum": page::MAX_LIMIT, "default": page::DEFAULT_LIMIT}),
             false,
         ),
         "after" => ("The page after the one that has this `next`.", text, false),

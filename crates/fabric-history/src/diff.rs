@@ -93,7 +93,7 @@ pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, 
             continue;
         };
         let diff = entry(&mut links, [port.clone(), peer]);
-        let end = diff.ends.iter().position(|end| end.is(&port)).unwrap_or_default();
+        let end = diff.ends.iter().position(|end| end.is_same(&port)).unwrap_or_default();
         if let Some(errors) = diff.errors.get_mut(end) {
             *errors = sums;
         }

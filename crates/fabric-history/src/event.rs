@@ -1,4 +1,4 @@
-//! Something that happened, as it is recorded and told.
+//! The kinds of events, and events before they are recorded.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,7 @@ use ib_mad::{Guid, PortNumber};
 
 macro_rules! kinds {
     ($($kind:ident $label:literal $help:literal;)+) => {
-        /// What kind of thing happened.
+        /// The kind of an event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum EventKind { $(#[doc = $help] $kind),+ }
 
@@ -19,12 +19,12 @@ macro_rules! kinds {
             /// All of them.
             pub const ALL: &[EventKind] = &[$(EventKind::$kind),+];
 
-            /// As the file, JSON and the command line write it.
+            /// Its name in the file, in JSON and on the command line.
             pub fn label(self) -> &'static str {
                 match self { $(EventKind::$kind => $label),+ }
             }
 
-            /// In a sentence.
+            /// What it means, in a sentence.
             pub fn help(self) -> &'static str {
                 match self { $(EventKind::$kind => $help),+ }
             }
@@ -85,25 +85,25 @@ impl From<End> for About {
     }
 }
 
-/// Something that happened.
+/// An event that is to be recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewEvent {
-    /// When, as far as that is known: otherwise when it was seen.
+    /// When it happened, or, if that is not known, when it was detected.
     pub at: SystemTime,
     /// What.
     pub kind: EventKind,
     /// What it is about.
     pub about: About,
-    /// The same as people call it.
+    /// The name of what it is about at that time.
     pub place: String,
     /// What happened, in a sentence.
     pub text: String,
-    /// The same for programs; null where the rest says it all.
+    /// Its details for programs; null if there are none.
     pub detail: Value,
 }
 
-/// The end of the text of a lost link's event: how long it was down, if that is known.
-pub fn for_how_long(down: Downtime) -> String {
+/// The end of the text of a link loss: how long the link was down, if that is known.
+pub fn downtime_text(down: Downtime) -> String {
     if down.most.is_zero() {
         return String::new();
     }
@@ -111,13 +111,13 @@ pub fn for_how_long(down: Downtime) -> String {
 }
 
 /// How long a link was down, as the detail of an event: at least and at most, in seconds.
-pub fn lengths(down: Downtime) -> Value {
+pub fn downtime_detail(down: Downtime) -> Value {
     let seconds = |time: Duration| (time.as_secs_f64() * 1e3).round() / 1e3;
     json!({"down_seconds": seconds(down.least), "down_max_seconds": seconds(down.most)})
 }
 
-/// The same from an event's detail.
-pub(super) fn lengths_in(detail: &Value) -> Option<Downtime> {
+/// How long a link was down, from the detail of an event.
+pub(super) fn downtime_of(detail: &Value) -> Option<Downtime> {
     let seconds = |key| Duration::try_from_secs_f64(detail.get(key)?.as_f64()?).ok();
     let (least, most) = (seconds("down_seconds")?, seconds("down_max_seconds")?);
     (least <= most).then_some(Downtime { least, most })

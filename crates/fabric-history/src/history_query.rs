@@ -1,5 +1,5 @@
-//! The questions that a [`Source`](super::Source) answers, as an address has them. One table writes and reads them,
-//! so that the exporter's API and whoever asks it cannot mean different things.
+//! The queries that a [`Source`](super::Source) answers, and their form as an HTTP address: the exporter's API
+//! reads them, and its client writes them.
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;
@@ -14,27 +14,27 @@ use super::model::{Window, time};
 use super::page::{self, Page};
 use super::source::{EventFilter, PagedSource, SeriesDetail, SourceError};
 
-/// Below which path an exporter answers them.
+/// The path below which an exporter answers queries.
 pub const PATH: &str = "/api/v1/history";
 
-/// Where it gives away a copy of a window.
+/// The path at which it returns a copy of a window.
 pub const DUMP: &str = "/api/v1/history/dump";
 
-/// A window as an address says it.
+/// A window as parameters of an address.
 pub fn window(window: Window) -> Vec<(&'static str, String)> {
     vec![("from", rfc3339(window.from)), ("to", rfc3339(window.to))]
 }
 
 /// Reads what [`window`] has written.
 pub fn read_window(pairs: &[(String, String)]) -> Result<Window, String> {
-    Said { query: Query::new(pairs, &["from", "to"])? }.window()
+    Parameters { query: Query::new(pairs, &["from", "to"])? }.window()
 }
 
-/// How many ports may be named at once: what each of them counted in three hours, sweep by sweep, is
-/// 300 kB in memory. All ports of a node are no more.
-const MOST_PORTS: usize = 256;
+/// How many ports a query may have: the readings of one in three hours, sweep by sweep, take 300 kB of
+/// memory. A node has no more ports.
+const MAX_PORTS: usize = 256;
 
-/// A question.
+/// A query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistoryQuery {
     /// [`Source::span`](super::Source::span).
@@ -55,7 +55,7 @@ pub enum HistoryQuery {
     Coverage(Window),
 }
 
-/// The questions' names, and the keys that each may have.
+/// The names of queries, and the parameters that each may have.
 pub const NAMES: [(&str, &[&str]); 8] = [
     ("span", &[]),
     ("ports", &["called"]),
@@ -67,13 +67,13 @@ pub const NAMES: [(&str, &[&str]); 8] = [
     ("cover", &["from", "to"]),
 ];
 
-/// Why an address is no question.
+/// Why an address is not a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidQuery {
-    /// No question has this name.
+    /// There is no query of this name.
     Name(String),
-    /// What it says cannot be meant so.
-    Words(String),
+    /// Its parameters are invalid.
+    Parameters(String),
 }
 
 impl HistoryQuery {
@@ -91,7 +91,7 @@ impl HistoryQuery {
         }
     }
 
-    /// What it says, key by key; lists repeat their key.
+    /// Its parameters; lists repeat theirs.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = Vec::new();
         let mut span = |window: &Window| {
@@ -100,21 +100,21 @@ impl HistoryQuery {
         match self {
             HistoryQuery::Span => {}
             HistoryQuery::Ports(called) => pairs.push(("called", called.clone())),
-            HistoryQuery::Events(wanted, page) => {
-                span(&wanted.window);
-                pairs.extend(wanted.kinds.iter().map(|kind| ("kind", kind.label().to_owned())));
-                pairs.extend(wanted.nodes.iter().map(|guid| ("node", guid.to_string())));
-                pairs.extend(wanted.ports.iter().map(written));
+            HistoryQuery::Events(filter, page) => {
+                span(&filter.window);
+                pairs.extend(filter.kinds.iter().map(|kind| ("kind", kind.label().to_owned())));
+                pairs.extend(filter.nodes.iter().map(|guid| ("node", guid.to_string())));
+                pairs.extend(filter.ports.iter().map(port_pair));
                 pairs.push(("limit", page.limit.to_string()));
                 pairs.extend(page.after.map(|after| ("after", after.to_string())));
             }
             HistoryQuery::Cables(ports, window) => {
                 span(window);
-                pairs.extend(ports.iter().map(written));
+                pairs.extend(ports.iter().map(port_pair));
             }
             HistoryQuery::Series(ports, detail, window) => {
                 span(window);
-                pairs.extend(ports.iter().map(written));
+                pairs.extend(ports.iter().map(port_pair));
                 pairs.push(("detail", detail_label(*detail).to_owned()));
             }
             HistoryQuery::ErrorDeltas(window) | HistoryQuery::Coverage(window) => span(window),
@@ -131,11 +131,11 @@ impl HistoryQuery {
                 format!("no question is called {name:?}; there are: {}", known.join(", "));
             return Err(InvalidQuery::Name(problem));
         };
-        let said = Query::new(pairs, keys).map(|query| Said { query });
-        said.and_then(|said| said.question(name)).map_err(InvalidQuery::Words)
+        let parameters = Query::new(pairs, keys).map(|query| Parameters { query });
+        parameters.and_then(|parameters| parameters.parse(name)).map_err(InvalidQuery::Parameters)
     }
 
-    /// What a source says to it, as JSON; of what cannot be written, why not.
+    /// A source's answer as JSON.
     pub fn answer(
         &self,
         source: &dyn PagedSource,
@@ -143,7 +143,7 @@ impl HistoryQuery {
         Ok(match self {
             HistoryQuery::Span => serde_json::to_vec(&source.span()?),
             HistoryQuery::Ports(called) => serde_json::to_vec(&source.ports(called)?),
-            HistoryQuery::Events(wanted, page) => serde_json::to_vec(&source.page(wanted, *page)?),
+            HistoryQuery::Events(filter, page) => serde_json::to_vec(&source.page(filter, *page)?),
             HistoryQuery::Cables(ports, window) => {
                 serde_json::to_vec(&source.cables(ports, *window)?)
             }
@@ -157,19 +157,19 @@ impl HistoryQuery {
     }
 }
 
-/// What an address says.
-struct Said<'a> {
+/// The parameters of an address.
+struct Parameters<'a> {
     query: Query<'a>,
 }
 
-impl Said<'_> {
-    fn question(&self, name: &str) -> Result<HistoryQuery, String> {
+impl Parameters<'_> {
+    fn parse(&self, name: &str) -> Result<HistoryQuery, String> {
         let query = &self.query;
         Ok(match name {
             "span" => HistoryQuery::Span,
             "ports" => HistoryQuery::Ports(query.required("called")?.to_owned()),
             "events" => {
-                let wanted = EventFilter {
+                let filter = EventFilter {
                     window: self.window()?,
                     kinds: query.read_all("kind", kind)?,
                     nodes: query.read_all("node", |text| {
@@ -178,7 +178,7 @@ impl Said<'_> {
                     })?,
                     ports: self.ports()?,
                 };
-                HistoryQuery::Events(wanted, self.page()?)
+                HistoryQuery::Events(filter, self.page()?)
             }
             "cables" => HistoryQuery::Cables(self.ports()?, self.window()?),
             "moved" => HistoryQuery::ErrorDeltas(self.window()?),
@@ -189,8 +189,8 @@ impl Said<'_> {
     }
 
     fn ports(&self) -> Result<Vec<End>, String> {
-        if self.query.values("port").count() > MOST_PORTS {
-            return Err(format!("port: more than {MOST_PORTS} at once"));
+        if self.query.values("port").count() > MAX_PORTS {
+            return Err(format!("port: more than {MAX_PORTS} at once"));
         }
         self.query.read_all("port", |text| {
             let end = text
@@ -202,11 +202,11 @@ impl Said<'_> {
 
     fn page(&self) -> Result<Page, String> {
         let limit = self.query.read("limit", |text| {
-            let limit = NonZeroUsize::from_str(text).ok().filter(|limit| *limit <= page::MOST);
-            limit.ok_or_else(|| format!("must be a number from 1 to {}", page::MOST))
+            let limit = NonZeroUsize::from_str(text).ok().filter(|limit| *limit <= page::MAX_LIMIT);
+            limit.ok_or_else(|| format!("must be a number from 1 to {}", page::MAX_LIMIT))
         })?;
         let after = self.query.read("after", str::parse)?;
-        Ok(Page { limit: limit.unwrap_or(page::USUAL), after })
+        Ok(Page { limit: limit.unwrap_or(page::DEFAULT_LIMIT), after })
     }
 
     fn detail(&self) -> Result<SeriesDetail, String> {
@@ -237,7 +237,7 @@ fn kind(label: &str) -> Result<EventKind, String> {
     })
 }
 
-fn written((guid, number): &End) -> (&'static str, String) {
+fn port_pair((guid, number): &End) -> (&'static str, String) {
     ("port", format!("{guid}:{number}"))
 }
 
@@ -248,10 +248,9 @@ fn detail_label(detail: SeriesDetail) -> &'static str {
     }
 }
 
-/// To the microsecond, as the file has times. What is before 1970 or after 9999 has no such text.
+/// RFC 3339 to the microsecond, the precision of the file.
 fn rfc3339(at: SystemTime) -> String {
-    let most = time::of_millis(253_402_300_799_000);
-    humantime::format_rfc3339_micros(at.clamp(SystemTime::UNIX_EPOCH, most)).to_string()
+    humantime::format_rfc3339_micros(time::clamped(at)).to_string()
 }
 
 #[cfg(test)]
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_query_parses_to_the_same_query() {
         let from = SystemTime::UNIX_EPOCH + Duration::from_micros(1_700_000_000_123_456);
         let window = Window { from, to: from + Duration::from_secs(3600) };
         let ports = vec![(Guid(1), 5), (Guid(u64::MAX), 255)];
@@ -296,9 +295,9 @@ mod tests {
         assert!(HistoryQuery::read("fabrics", &owned(&far.pairs())).is_ok());
     }
 
-    /// What ports counted is held in memory until it is told: of a whole fabric's it would be gigabytes.
+    /// An answer is held in memory: for a whole fabric it would be gigabytes.
     #[test]
-    fn so_many_ports_are_asked_for_at_once_and_no_more() {
+    fn more_than_256_ports_are_refused() {
         let from = SystemTime::UNIX_EPOCH;
         let window = Window { from, to: from };
         for (many, is_read) in [(256, true), (257, false)] {
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_said() {
+    fn invalid_query_has_a_one_line_error() {
         let at = "2026-11-21T03:12:00Z";
         let (from, to) = (("from", at.to_owned()), ("to", at.to_owned()));
         for (name, pairs, says) in [
@@ -361,7 +360,7 @@ mod tests {
             ),
             ("cover", vec![from, ("to", "2020-01-01T00:00:00Z".into())], "to: is before from"),
         ] {
-            let (InvalidQuery::Name(said) | InvalidQuery::Words(said)) =
+            let (InvalidQuery::Name(said) | InvalidQuery::Parameters(said)) =
                 HistoryQuery::read(name, &owned(&pairs)).unwrap_err();
             assert!(said.contains(says) && said.lines().count() == 1, "{says}: {said}");
         }

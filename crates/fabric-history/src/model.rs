@@ -1,8 +1,8 @@
 //! What a history answers: the same values, and the same JSON, from the file and from the exporter's
 //! API.
 //!
-//! Times are RFC 3339 in JSON, but for the many of a [`Series`]: they are milliseconds since 1970.
-//! Counts are in their metric's unit: data in bytes.
+//! Times are RFC 3339 in JSON, except those of a [`Series`], which are milliseconds since 1970. Counts are in
+//! the unit of their metric: data in bytes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -22,11 +22,11 @@ use super::micros_of;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Window {
     /// Its beginning.
-    #[serde(with = "time")]
+    #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub from: SystemTime,
     /// Its end.
-    #[serde(with = "time")]
+    #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub to: SystemTime,
 }
@@ -53,11 +53,11 @@ impl Window {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
     /// The beginning of its first sweep; nothing if that is not known.
-    #[serde(with = "time::option")]
+    #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub first: Option<SystemTime>,
     /// The end of its latest sweep; nothing if it is asked while it goes on.
-    #[serde(with = "time::option")]
+    #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub last: Option<SystemTime>,
 }
@@ -84,8 +84,8 @@ impl Port {
         (self.guid, self.port)
     }
 
-    /// Whether it is the same port, whatever its node was called when it was told of.
-    pub fn is(&self, other: &Port) -> bool {
+    /// Whether it is the same port, whatever its node was called.
+    pub fn is_same(&self, other: &Port) -> bool {
         self.end() == other.end() && self.fabric == other.fabric
     }
 
@@ -100,7 +100,7 @@ impl Port {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// When.
-    #[serde(with = "time")]
+    #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub at: SystemTime,
     /// In which fabric.
@@ -152,17 +152,17 @@ impl ErrorDelta {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sum {
     /// The counter.
-    #[serde(with = "metric")]
+    #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub counter: Counter,
     /// What it grew by.
     pub by: u64,
     /// When it was first seen to have grown.
-    #[serde(with = "time")]
+    #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub first: SystemTime,
     /// When it was last seen to have.
-    #[serde(with = "time")]
+    #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub last: SystemTime,
 }
@@ -174,7 +174,7 @@ pub struct Series {
     /// The port.
     pub port: Port,
     /// The counter.
-    #[serde(with = "metric")]
+    #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub counter: Counter,
     /// What it grew by, the earliest first; spans in which it did not are left out.
@@ -213,7 +213,7 @@ pub struct FabricState {
     /// Its name.
     pub fabric: String,
     /// The sweep that it is told from: the latest before the moment.
-    #[serde(with = "time")]
+    #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub at: SystemTime,
     /// Its nodes, by GUID.
@@ -247,7 +247,7 @@ pub struct Cable {
     /// Whether it carried traffic, if that is known.
     pub up: Option<bool>,
     /// What it came to.
-    #[serde(with = "verdict")]
+    #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub verdict: Verdict,
     /// What it ran at (`4x NDR`), if it did.
@@ -289,7 +289,7 @@ pub struct FabricCoverage {
     /// Spans without any, longer than two and a half intervals, with those at the window's ends.
     pub gaps: Vec<Window>,
     /// From when on traffic is known sweep by sweep; before it, hour by hour, or not at all.
-    #[serde(with = "time::option")]
+    #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub traffic_from: Option<SystemTime>,
 }
@@ -307,7 +307,7 @@ impl FabricCoverage {
 pub mod time {
     use std::time::{Duration, SystemTime};
 
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    pub(crate) use super::text::serialize;
 
     /// Milliseconds since 1970.
     pub fn millis(time: SystemTime) -> u64 {
@@ -315,137 +315,119 @@ pub mod time {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The same the other way round.
+    /// The time of milliseconds since 1970.
     pub fn of_millis(millis: u64) -> SystemTime {
         let since = Duration::from_millis(millis);
         SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    /// As texts have it: RFC 3339, to the millisecond.
+    /// The nearest time that RFC 3339 can have: none before 1970 or after 9999.
+    pub(crate) fn clamped(at: SystemTime) -> SystemTime {
+        at.clamp(SystemTime::UNIX_EPOCH, of_millis(253_402_300_799_000))
+    }
+
+    /// RFC 3339, to the millisecond.
     pub fn text(at: SystemTime) -> String {
-        // What is before 1970 or after 9999 has no such text.
-        let most = of_millis(253_402_300_799_000);
-        humantime::format_rfc3339_millis(at.clamp(SystemTime::UNIX_EPOCH, most)).to_string()
-    }
-
-    pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
-        // What is before 1970 or after 9999 has no such text.
-        let most = of_millis(253_402_300_799_000);
-        let time = (*time).clamp(SystemTime::UNIX_EPOCH, most);
-        to.collect_str(&humantime::format_rfc3339_millis(time))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
-        let text = std::borrow::Cow::<'_, str>::deserialize(from)?;
-        humantime::parse_rfc3339(&text).map_err(D::Error::custom)
-    }
-
-    pub(super) mod option {
-        use super::{Deserialize, Deserializer, Error, Serializer, SystemTime};
-
-        #[expect(clippy::ref_option, reason = "serde's shape")]
-        pub(in super::super) fn serialize<S: Serializer>(
-            time: &Option<SystemTime>,
-            to: S,
-        ) -> Result<S::Ok, S::Error> {
-            match time {
-                Some(time) => super::serialize(time, to),
-                None => to.serialize_none(),
-            }
-        }
-
-        pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-            from: D,
-        ) -> Result<Option<SystemTime>, D::Error> {
-            let text = Option::<std::borrow::Cow<'_, str>>::deserialize(from)?;
-            text.map(|text| humantime::parse_rfc3339(&text).map_err(D::Error::custom)).transpose()
-        }
+        humantime::format_rfc3339_millis(clamped(at)).to_string()
     }
 }
 
-/// What has a text of its own: GUIDs and links' ids.
+/// Values that are texts in JSON.
 mod text {
     use std::borrow::Cow;
     use std::fmt::Display;
-    use std::str::FromStr;
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub(super) fn serialize<S: Serializer>(it: &impl Display, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(it)
+    use super::{Counter, Guid, LinkId, SystemTime, TABLE, Verdict, time};
+
+    /// A value with a text.
+    pub trait Text: Sized {
+        fn write(&self) -> impl Display;
+        fn read(text: &str) -> Result<Self, String>;
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>, T>(from: D) -> Result<T, D::Error>
-    where
-        T: FromStr,
-        T::Err: Display,
-    {
-        Cow::<'_, str>::deserialize(from)?.parse().map_err(D::Error::custom)
+    impl Text for SystemTime {
+        fn write(&self) -> impl Display {
+            humantime::format_rfc3339_millis(time::clamped(*self))
+        }
+
+        fn read(text: &str) -> Result<Self, String> {
+            humantime::parse_rfc3339(text).map_err(|error| error.to_string())
+        }
+    }
+
+    impl Text for Guid {
+        fn write(&self) -> impl Display {
+            self
+        }
+
+        fn read(text: &str) -> Result<Self, String> {
+            text.parse().map_err(|error| format!("{error}"))
+        }
+    }
+
+    impl Text for LinkId {
+        fn write(&self) -> impl Display {
+            self
+        }
+
+        fn read(text: &str) -> Result<Self, String> {
+            text.parse().map_err(|error| format!("{error}"))
+        }
+    }
+
+    /// The middle of its metric's name: `symbol_errors`.
+    impl Text for Counter {
+        fn write(&self) -> impl Display {
+            self.row().metric
+        }
+
+        fn read(text: &str) -> Result<Self, String> {
+            let row = TABLE.iter().find(|row| row.metric == text);
+            row.map(|row| row.counter).ok_or_else(|| format!("no counter is called {text:?}"))
+        }
+    }
+
+    /// Its label; a later version may have more of them.
+    impl Text for Verdict {
+        fn write(&self) -> impl Display {
+            self.label()
+        }
+
+        fn read(text: &str) -> Result<Self, String> {
+            let known = Verdict::ALL.into_iter().find(|verdict| verdict.label() == text);
+            Ok(known.unwrap_or(Verdict::Unknown))
+        }
+    }
+
+    pub(crate) fn serialize<T: Text, S: Serializer>(it: &T, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&it.write())
+    }
+
+    pub(crate) fn deserialize<'de, T: Text, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+        T::read(&Cow::<'_, str>::deserialize(from)?).map_err(D::Error::custom)
     }
 
     pub(super) mod option {
-        use super::{Cow, Deserialize, Deserializer, Display, Error, FromStr, Serializer};
+        use super::{Cow, Deserialize, Deserializer, Error, Serializer, Text};
 
         #[expect(clippy::ref_option, reason = "serde's shape")]
-        pub(in super::super) fn serialize<S: Serializer, T: Display>(
+        pub(in super::super) fn serialize<T: Text, S: Serializer>(
             it: &Option<T>,
             to: S,
         ) -> Result<S::Ok, S::Error> {
             match it {
-                Some(it) => to.collect_str(it),
+                Some(it) => to.collect_str(&it.write()),
                 None => to.serialize_none(),
             }
         }
 
-        pub(in super::super) fn deserialize<'de, D: Deserializer<'de>, T>(
+        pub(in super::super) fn deserialize<'de, T: Text, D: Deserializer<'de>>(
             from: D,
-        ) -> Result<Option<T>, D::Error>
-        where
-            T: FromStr,
-            T::Err: Display,
-        {
+        ) -> Result<Option<T>, D::Error> {
             let text = Option::<Cow<'_, str>>::deserialize(from)?;
-            text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+            text.map(|text| T::read(&text).map_err(D::Error::custom)).transpose()
         }
-    }
-}
-
-/// Counters by the middle of their metric's name: `symbol_errors`.
-mod metric {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    use super::{Counter, counter_of};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
-    pub(super) fn serialize<S: Serializer>(counter: &Counter, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(counter.row().metric)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Counter, D::Error> {
-        let name = std::borrow::Cow::<'_, str>::deserialize(from)?;
-        counter_of(&name).ok_or_else(|| D::Error::custom(format!("no counter is called {name:?}")))
-    }
-}
-
-/// The counter whose metric has this in the middle of its name.
-pub fn counter_of(metric: &str) -> Option<Counter> {
-    TABLE.iter().find(|row| row.metric == metric).map(|row| row.counter)
-}
-
-/// Verdicts by their label.
-mod verdict {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::Verdict;
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
-    pub(super) fn serialize<S: Serializer>(verdict: &Verdict, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(verdict.label())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Verdict, D::Error> {
-        let label = std::borrow::Cow::<'_, str>::deserialize(from)?;
-        let known = Verdict::ALL.into_iter().find(|verdict| verdict.label() == label);
-        Ok(known.unwrap_or(Verdict::Unknown))
     }
 }

@@ -1,4 +1,4 @@
-//! Events page by page: how much a page holds, and where the next page begins.
+//! Pages of events, and the cursor at which the next page begins.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::model::Event;
 
-/// How many events a page has that does not say so: about 0.5 MB of JSON.
-pub const USUAL: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
+/// How many events a page has by default: about 0.5 MB of JSON.
+pub const DEFAULT_LIMIT: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
-/// How many a page may have: about 5 MB of JSON, which is all that an answer holds in memory.
-pub const MOST: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+/// How many a page may have: about 5 MB of JSON, which is all that a response holds in memory.
+pub const MAX_LIMIT: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
 /// Which page is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +26,13 @@ pub struct Page {
 impl Page {
     /// The largest page after another one.
     pub fn largest(after: Option<Cursor>) -> Self {
-        Page { limit: MOST, after }
+        Page { limit: MAX_LIMIT, after }
     }
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Page { limit: USUAL, after: None }
+        Page { limit: DEFAULT_LIMIT, after: None }
     }
 }
 
@@ -58,10 +58,10 @@ pub struct Cursor {
     pub(super) id: i64,
 }
 
-/// What was given as a cursor is none.
+/// A text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be the \"next\" of the page before")]
-pub struct NoCursor;
+pub struct InvalidCursor;
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,17 +70,17 @@ impl fmt::Display for Cursor {
 }
 
 impl FromStr for Cursor {
-    type Err = NoCursor;
+    type Err = InvalidCursor;
 
-    fn from_str(text: &str) -> Result<Self, NoCursor> {
-        let (at, id) = text.split_once('-').ok_or(NoCursor)?;
+    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        let (at, id) = text.split_once('-').ok_or(InvalidCursor)?;
         // 15 digits are the year 37,000; a sign is no digit.
         let number = |text: &str| {
             let is_one = text.len() < 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
             i64::from_str_radix(text, 16).ok().filter(|_| is_one)
         };
         let place = number(at).zip(number(id)).map(|(at, id)| Cursor { at, id });
-        place.ok_or(NoCursor)
+        place.ok_or(InvalidCursor)
     }
 }
 
@@ -91,9 +91,9 @@ impl From<Cursor> for String {
 }
 
 impl TryFrom<String> for Cursor {
-    type Error = NoCursor;
+    type Error = InvalidCursor;
 
-    fn try_from(text: String) -> Result<Self, NoCursor> {
+    fn try_from(text: String) -> Result<Self, InvalidCursor> {
         text.parse()
     }
 }
@@ -103,13 +103,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_read_as_it_is_written() {
+    fn cursor_round_trips_and_bad_ones_are_errors() {
         let cursor = Cursor { at: 1_700_000_000_123_456, id: 42 };
         assert_eq!(cursor.to_string().parse(), Ok(cursor));
         for text in
             ["", "-", "1", "1-", "-1-1", "1--1", "x-1", "1-1-1", "+1-1", "1-fffffffffffffffff"]
         {
-            assert_eq!(text.parse::<Cursor>(), Err(NoCursor), "{text}");
+            assert_eq!(text.parse::<Cursor>(), Err(InvalidCursor), "{text}");
         }
     }
 }

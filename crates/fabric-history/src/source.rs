@@ -11,65 +11,65 @@ use super::model::{Cable, Coverage, ErrorDelta, Event, FabricState, Port, Series
 use super::page::{Events, Page};
 use super::{EventKind, HistoryError};
 
-/// Why a source does not answer.
+/// Why a source has no answer.
 #[derive(Debug, Error)]
 pub enum SourceError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] HistoryError),
-    /// Nobody answers at an address, or not as expected.
+    /// An exporter does not respond, or not as expected.
     #[error("{address}: {problem}")]
     Address {
-        /// Who was asked.
+        /// Its address.
         address: String,
         /// What was wrong.
         problem: String,
     },
 }
 
-/// Which events are wanted. Lists that are empty want all.
+/// Which events are selected. An empty list selects all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFilter {
     /// When they happened.
     pub window: Window,
     /// Of which kinds.
     pub kinds: Vec<EventKind>,
-    /// Of which nodes, with their ports and links; or
+    /// Of which nodes, with their ports and links; and
     pub nodes: Vec<Guid>,
     /// of which ports, with their links and nodes.
     pub ports: Vec<End>,
 }
 
 impl EventFilter {
-    /// All that happened in a window.
+    /// All events of a window.
     pub fn all(window: Window) -> Self {
         EventFilter { window, kinds: Vec::new(), nodes: Vec::new(), ports: Vec::new() }
     }
 }
 
-/// Which counters a series is wanted of.
+/// The counters of which series are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesDetail {
-    /// Of errors, and what links went through.
+    /// Errors, and counters of links.
     Errors,
-    /// Of traffic and waits, too.
+    /// Traffic and waits, too.
     All,
 }
 
-/// Somebody who knows what happened.
+/// A history that answers queries.
 pub trait Source {
-    /// Who it is, for people: a file's name, an address.
+    /// Its name for people: a file's path, an address.
     fn name(&self) -> String;
 
-    /// The time of which anything is known at all.
+    /// The time of which anything is recorded.
     fn span(&self) -> Result<Span, SourceError>;
 
     /// The ports that are meant by a link's id, by `NODE[PORT]`, by `GUID[PORT]`, or by a node's name or
     /// GUID alone: all of its ports. None if nothing of that name is known.
     fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError>;
 
-    /// The events that are wanted, the earliest first.
-    fn events(&self, wanted: &EventFilter) -> Result<Vec<Event>, SourceError>;
+    /// The events that a filter selects, the earliest first.
+    fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError>;
 
     /// The cables that led to any of these ports in a window, as they were at its end, or when
     /// they were last seen in it.
@@ -78,8 +78,8 @@ pub trait Source {
     /// The errors of all ports in a window.
     fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError>;
 
-    /// The course of some ports' counters. Traffic may be coarser than errors, the more so the
-    /// longer the window is, and the longer ago.
+    /// What some ports' counters grew by, reading by reading. Traffic may be coarser than errors, the more so
+    /// the longer the window is, and the longer ago.
     fn series(
         &self,
         ports: &[End],
@@ -90,15 +90,14 @@ pub trait Source {
     /// The fabrics as they were at a moment; those of which nothing was known yet are left out.
     fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError>;
 
-    /// What is known of a window.
+    /// What is known of a window, and what is not.
     fn coverage(&self, window: Window) -> Result<Coverage, SourceError>;
 }
 
-/// A source that tells events page by page, too: however many there are, no more are in memory than a page
-/// has.
+/// A source that also returns events page by page: no more are in memory than a page has.
 pub trait PagedSource: Source {
-    /// A page of the events that are wanted, the earliest first.
-    fn page(&self, wanted: &EventFilter, page: Page) -> Result<Events, SourceError>;
+    /// A page of the events that a filter selects, the earliest first.
+    fn page(&self, filter: &EventFilter, page: Page) -> Result<Events, SourceError>;
 }
 
 /// The window without what lies in the future.
@@ -116,7 +115,7 @@ pub fn until_known(
     Ok(window)
 }
 
-/// A source that says what a test has put into it, whatever is asked.
+/// A source for tests: its answers are its fields, whatever the query.
 #[cfg(any(test, feature = "testing"))]
 #[derive(Debug, Default)]
 #[allow(missing_docs)]

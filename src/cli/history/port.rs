@@ -77,7 +77,7 @@ pub(super) fn write_link(
     let named: Vec<End> = ports.iter().map(Port::end).collect();
     for cable in source.cables(&named, window).map_err(unreadable)? {
         for end in cable.ends {
-            if !ports.iter().any(|known| known.is(&end)) {
+            if !ports.iter().any(|known| known.is_same(&end)) {
                 ports.push(end);
             }
         }
@@ -157,7 +157,7 @@ impl Timeline {
     fn write_counters(&self, port: &Port, out: &mut impl Write) -> std::io::Result<()> {
         writeln!(out, "{}  {}", tame(&port.label()), port.guid)?;
         let mut all: Vec<&Series> =
-            self.series.iter().filter(|series| series.port.is(port)).collect();
+            self.series.iter().filter(|series| series.port.is_same(port)).collect();
         all.sort_by_key(|series| (RecordKind::of(series.counter) as u8, series.counter));
         if !all.iter().any(|series| RecordKind::of(series.counter) == RecordKind::ErrorDeltas) {
             writeln!(out, "  no errors")?;

@@ -68,7 +68,7 @@ pub fn openmetrics(
     filter: &ExportFilter,
     out: &mut dyn Write,
 ) -> Result<ExportCounts, ExportError> {
-    reader.at_once(|| {
+    reader.in_one_transaction(|| {
         let failed = |error| ExportError::from(reader.failed()(error));
         let fabrics = fabrics(reader, filter).map_err(failed)?;
         let sweeps = fabrics.iter().map(|fabric| fabric.sweeps.len()).sum();
@@ -110,7 +110,7 @@ fn fabrics(reader: &Reader, filter: &ExportFilter) -> rusqlite::Result<Vec<Expor
         let Some(first) = sweeps.first() else { continue };
         let range = SegmentRange::read(sql, fabric, first.began, all_sweeps.last, false)?;
         let timeline = Timeline::read(sql, fabric, &sweeps)?;
-        let ledger = totals_at(sql, reader.numbers(), fabric, all_sweeps.last)?;
+        let ledger = totals_at(sql, reader.counter_ids(), fabric, all_sweeps.last)?;
         let time = |sweep: &SweepTimes| {
             let millis = sweep.ended / 1_000;
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
@@ -188,7 +188,7 @@ impl ExportedFabric {
             };
             let growth = CounterGrowth::read(
                 reader.sql(),
-                reader.numbers(),
+                reader.counter_ids(),
                 &self.range,
                 row.counter,
                 *first..last + 1,

@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::file::reader::Reader;
 use crate::file::record_kind::RecordKind;
 use crate::file::segment_range::{SegmentRange, SweepRange};
-use crate::file::walk::between;
+use crate::file::walk::reading_times;
 use crate::model::Event;
 use crate::source::EventFilter;
 
@@ -44,7 +44,7 @@ pub fn counters(
     out: Box<dyn Write + Send + '_>,
 ) -> Result<u64, ExportError> {
     let mut table = row_writer(format, COUNTERS, out)?;
-    let rows = reader.at_once(|| write_readings(reader, filter, &mut *table))?;
+    let rows = reader.in_one_transaction(|| write_readings(reader, filter, &mut *table))?;
     table.finish()?;
     Ok(rows)
 }
@@ -66,11 +66,11 @@ fn write_readings(
         for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
             let mut result = Ok(());
             let visited = range.visit(sql, kind, None, &mut |span, frame, entry| {
-                let (from, to) = between(span, entry);
+                let (from, to) = reading_times(span, entry);
                 let Some(port) = ports.get(&entry.port).filter(|_| filter.window.has(to)) else {
                     return;
                 };
-                for (counter, by) in reader.numbers().values(frame, entry) {
+                for (counter, by) in reader.counter_ids().values(frame, entry) {
                     if result.is_err() {
                         return;
                     }
@@ -108,7 +108,7 @@ pub fn events(
         ..EventFilter::all(filter.window)
     };
     let mut rows = 0;
-    reader.tell(&wanted, &mut |told| {
+    reader.visit_events(&wanted, &mut |told| {
         rows += 1;
         write_event(&told, &mut *table)
     })?;

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::{MOST_COUNTERS, OutOfNumbers};
+use crate::{MOST_COUNTERS, OutOfIds};
 use ib_mad::counter::{COUNT, TABLE, scaled};
 use ib_mad::{Counter, Guid};
 
@@ -12,8 +12,7 @@ use super::sql::Sql;
 // A frame says by one bit a counter which values it has.
 const _: () = assert!(COUNT <= MOST_COUNTERS as usize && MOST_COUNTERS as u32 == u64::BITS);
 
-/// What the numbers of counters in a file mean: they are given once and stay, whatever becomes of our
-/// own table.
+/// The ids of counters in a file: given once, they stay, whatever happens to our own table.
 #[derive(Clone, Debug)]
 pub struct CounterIds {
     ours: [Option<Counter>; MOST_COUNTERS as usize],
@@ -31,6 +30,17 @@ impl CounterIds {
             }
         }
         all
+    }
+
+    /// Reads the ids that a file has; an error if one of ours has an id for which a frame has no bit.
+    pub fn read(db: &Connection) -> rusqlite::Result<Self> {
+        let mut given = Vec::new();
+        for (number, name) in Sql(db).counters()? {
+            let Some(counter) = of_name(&name) else { continue };
+            let fits = u8::try_from(number).ok().filter(|number| *number < MOST_COUNTERS);
+            given.push((counter, fits.ok_or_else(|| OutOfIds::Counters(number).in_sql())?));
+        }
+        Ok(Self::new(given))
     }
 
     /// The counter that has a number; `None` if a newer version gave it.
@@ -59,18 +69,6 @@ impl CounterIds {
     pub fn in_order(&self) -> impl Iterator<Item = (u8, Counter)> + '_ {
         (0..MOST_COUNTERS).filter_map(|number| Some((number, self.counter(number)?)))
     }
-}
-
-/// The counters' numbers, as far as the file has any; an error if one of ours has a number that no frame
-/// has room for.
-pub(crate) fn numbers(db: &Connection) -> rusqlite::Result<CounterIds> {
-    let mut given = Vec::new();
-    for (number, name) in Sql(db).counters()? {
-        let Some(counter) = of_name(&name) else { continue };
-        let fits = u8::try_from(number).ok().filter(|number| *number < MOST_COUNTERS);
-        given.push((counter, fits.ok_or_else(|| OutOfNumbers::Counters(number).in_sql())?));
-    }
-    Ok(CounterIds::new(given))
 }
 
 fn of_name(name: &str) -> Option<Counter> {

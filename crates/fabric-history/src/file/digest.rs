@@ -1,16 +1,16 @@
-//! What ports of a part counted in many sweeps, together: the course of each port stands in one place,
-//! so that telling one link's weeks reads some hundreds of rows and not a hundred thousand.
+//! A digest: the readings of a part's ports in many sweeps, port by port, so that weeks of one link are read
+//! from some hundreds of rows and not from a hundred thousand.
 //!
-//! The plain form: a frame in which a port stands once for each of its sweeps, then the sweeps, each as
-//! steps in time from the one before, and which of them each entry is of.
+//! The plain form: a frame with an entry for each reading of a port, then the sweeps, each as steps in time
+//! from the one before, and the index of each entry's sweep.
 
 use super::frame::{Entry, Frame};
 use super::packed::FrameError;
 use super::{packed, varint};
 
-/// From one sweep to the next: when each was begun, in microseconds since 1970.
+/// A sweep and the one before: when each was begun, in microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span {
+pub struct SweepInterval {
     /// The sweep before; the same as `began` where there is none.
     pub since: i64,
     /// The sweep.
@@ -20,20 +20,20 @@ pub struct Span {
 /// The readings of some sweeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
-    spans: Vec<Span>,
+    spans: Vec<SweepInterval>,
     which: Vec<u32>,
     frame: Frame,
 }
 
 impl Digest {
-    /// Adds a sweep; what is pushed from then on is of it.
-    pub fn begin(&mut self, span: Span) {
+    /// Adds a sweep, to which the readings pushed from then on belong.
+    pub fn begin(&mut self, span: SweepInterval) {
         if self.spans.last() != Some(&span) {
             self.spans.push(span);
         }
     }
 
-    /// Adds what a port counted in the sweep that was begun last.
+    /// Adds a port's reading in the latest sweep.
     pub fn push(&mut self, entry: &Entry, values: impl IntoIterator<Item = (u8, u64)>) {
         let before = self.frame.entries().len();
         self.frame.push_after(entry.port, entry.after, values);
@@ -42,18 +42,18 @@ impl Digest {
         }
     }
 
-    /// Whether nothing is in it.
+    /// Whether it has no readings.
     pub fn is_empty(&self) -> bool {
         self.frame.is_empty()
     }
 
     /// Its sweeps, the earliest first.
-    pub fn spans(&self) -> &[Span] {
+    pub fn spans(&self) -> &[SweepInterval] {
         &self.spans
     }
 
-    /// The readings of a port, or all: the sweep of each, and what it says of the port.
-    pub fn readings(&self, port: Option<u32>) -> impl Iterator<Item = (Span, &Entry)> {
+    /// The readings of a port, or all, with their sweeps.
+    pub fn readings(&self, port: Option<u32>) -> impl Iterator<Item = (SweepInterval, &Entry)> {
         let entries = self.frame.entries();
         let range = port.map_or(0..entries.len(), |port| {
             entries.partition_point(|entry| entry.port < port)
@@ -67,12 +67,12 @@ impl Digest {
             .filter_map(|(which, entry)| Some((*self.spans.get(*which as usize)?, entry)))
     }
 
-    /// What its entries are in.
+    /// The frame that has its entries' values.
     pub fn frame(&self) -> &Frame {
         &self.frame
     }
 
-    /// Packs it, by port, and the sweeps of each in their order; `base` is when the first was begun.
+    /// Packs it, ordered by port and sweep; `base` is when the first sweep was begun.
     pub fn pack(&self, base: i64) -> std::io::Result<Vec<u8>> {
         self.frame.ensure_fit()?;
         let mut plain = Vec::new();
@@ -91,7 +91,7 @@ impl Digest {
         packed::pack(&plain)
     }
 
-    /// Unpacks what [`pack`](Self::pack) made with the same base.
+    /// Unpacks what [`pack`](Self::pack) returned for the same base.
     pub fn unpack(bytes: &[u8], base: i64) -> Result<Self, FrameError> {
         Self::read(&packed::unpack(bytes)?, base)
     }
@@ -105,7 +105,7 @@ impl Digest {
             let step = varint::take_signed(rest).ok_or(FrameError::Length)?;
             let length = varint::take_signed(rest).ok_or(FrameError::Length)?;
             last = last.wrapping_add(step);
-            spans.push(Span { since: last.wrapping_sub(length), began: last });
+            spans.push(SweepInterval { since: last.wrapping_sub(length), began: last });
         }
         let mut which = Vec::new();
         for _ in frame.entries() {
@@ -126,13 +126,13 @@ mod tests {
 
     use super::*;
 
-    type Readings = Vec<(Span, u32, u32, Vec<(u8, u64)>)>;
+    type Readings = Vec<(SweepInterval, u32, u32, Vec<(u8, u64)>)>;
 
     fn digest(readings: &Readings) -> Digest {
         let mut digest = Digest::default();
         for (span, port, after, values) in readings {
             digest.begin(*span);
-            let entry = Entry::of(*port, *after);
+            let entry = Entry::new(*port, *after);
             digest.push(&entry, values.iter().copied());
         }
         digest
@@ -140,7 +140,7 @@ mod tests {
 
     fn readings() -> impl Strategy<Value = Readings> {
         let span = (0..1i64 << 50, 0..1i64 << 30);
-        let span = span.prop_map(|(began, length)| Span { since: began - length, began });
+        let span = span.prop_map(|(began, length)| SweepInterval { since: began - length, began });
         let values = proptest::collection::btree_map(0u8..64, any::<u64>(), 1..4);
         let values = values.prop_map(|values| values.into_iter().collect());
         proptest::collection::vec((span, 0..5u32, any::<u32>(), values), 0..30)
@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_course_of_each_port_comes_back(readings in readings()) {
+        fn packed_digest_unpacks_to_the_same_readings(readings in readings()) {
             let unpacked = Digest::unpack(&digest(&readings).pack(9).unwrap(), 9).unwrap();
             for port in 0..5 {
                 let told: Readings = unpacked.readings(Some(port)).map(|(span, entry)| {
@@ -161,7 +161,7 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_an_error(readings in readings(), at: prop::sample::Index, bit in 0u8..8) {
+        fn damaged_digest_is_an_error(readings in readings(), at: prop::sample::Index, bit in 0u8..8) {
             let mut bytes = digest(&readings).pack(0).unwrap();
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
@@ -169,7 +169,7 @@ mod tests {
         }
 
         #[test]
-        fn any_plain_text_is_a_digest_or_an_error(
+        fn any_bytes_are_a_digest_or_an_error(
             plain in proptest::collection::vec(any::<u8>(), 0..200),
         ) {
             if let Ok(digest) = Digest::read(&plain, i64::MAX) {

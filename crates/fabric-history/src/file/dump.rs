@@ -1,10 +1,10 @@
-//! A copy of a window in a file of its own: a history like any other, told from to wherever it is taken.
+//! Copies of a window, as a history in a file of its own.
 //!
-//! It is read in one transaction, so that it is of one moment, and nobody who writes waits for it. Rows
-//! are copied as they are, so that what is damaged stays so and is told of; hours that are digested are
-//! copied whole. Totals are written as they were with the last sweep.
+//! A copy is read in one transaction, so that it is of one moment, and writers do not wait for it. Rows are
+//! copied as they are: damaged ones stay damaged, and are counted as such. Digested hours are copied as a
+//! whole. Totals are written as they were at the last sweep.
 //!
-//! A copy is written to a file with a random name, which is created and never opened over another one.
+//! A copy is written to a file with a random name, which is created and never replaces another one.
 //! Nothing else in its folder is removed, written or renamed.
 
 use std::fs::{File, Permissions};
@@ -27,7 +27,7 @@ use super::sql::marks;
 use super::state_at::{NODES, PORTS};
 use super::{free, schema};
 
-/// What stands in the catalog, which is copied whole: names take little room.
+/// The tables of the catalog with their columns. They are copied as a whole: names take little room.
 const CATALOG: [(&str, &str); 7] = [
     ("fabrics", "id, name"),
     ("counters", "id, name"),
@@ -38,10 +38,10 @@ const CATALOG: [(&str, &str); 7] = [
     ("befores", "port, counter, count"),
 ];
 
-/// After so many rows it is looked whether there is room for more: of 60,000 ports' traffic that is 6 MB.
-const LOOK_EVERY: usize = 256;
+/// After so many rows free space is checked: of 60,000 ports' traffic that is 6 MB.
+const CHECK_EVERY: usize = 256;
 
-/// How the names of files begin that are written and not whole yet.
+/// The prefix of files that are not complete yet.
 const PREFIX: &str = ".fabric-exporter-copy-";
 
 /// What was copied.
@@ -55,7 +55,7 @@ pub struct Dumped {
     pub events: usize,
 }
 
-/// What becomes of a file that has the name of the copy already.
+/// What to do with a file that has the name of the copy already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and the copy fails.
@@ -64,21 +64,21 @@ pub enum Existing {
     Replace,
 }
 
-/// A copy in the making.
+/// A copy that is being written.
 struct Copy<'a> {
     from: &'a Connection,
     source: &'a Path,
     to: Connection,
-    /// What errors name: the file that the copy becomes, or the folder of one without a name.
+    /// The path in errors: of the copy, or of the folder of one without a name.
     place: PathBuf,
-    /// The name under which it was created.
+    /// Its path when it was created.
     empty: PathBuf,
-    /// So many bytes stay free.
+    /// How many bytes of its disk have to stay free.
     least_free: u64,
 }
 
 impl Existing {
-    /// Gives a file that is written its name.
+    /// Renames a complete copy.
     pub fn give(self, written: NamedTempFile, name: &Path) -> Result<File, HistoryError> {
         let given = written.as_file().sync_all().and_then(|()| match self {
             Existing::Keep => Ok(written.persist_noclobber(name)?),
@@ -140,7 +140,7 @@ impl Reader {
             least_free,
         };
         copy.ensure_room()?;
-        let dumped = self.at_once(|| copy.all(self, window))?;
+        let dumped = self.in_one_transaction(|| copy.all(self, window))?;
         copy.to.execute_batch("COMMIT").map_err(unwritten(place))?;
         copy.to.close().map_err(|(_, error)| unwritten(place)(error))?;
         Ok(dumped)
@@ -163,11 +163,11 @@ fn folder_of(file: &Path) -> &Path {
 
 /// Makes an empty file a history, in a transaction that goes on.
 fn begun(mut db: Connection) -> rusqlite::Result<Connection> {
-    // It has no reader before it is complete, and an incomplete one is thrown away. With a journal SQLite would
+    // It has no reader before it is complete, and an incomplete one is discarded. With a journal SQLite would
     // refuse to write a file whose name is removed (SQLITE_READONLY_DBMOVED).
     db.pragma_update(None, "journal_mode", "OFF")?;
     db.pragma_update(None, "synchronous", "OFF")?;
-    // Before there is any table, or it is too late.
+    // It has to be set before there is any table.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     schema::create(&mut db)?;
     db.execute_batch("BEGIN")?;
@@ -208,7 +208,7 @@ impl Copy<'_> {
         Ok(dumped)
     }
 
-    /// What a fabric counted, and how it was.
+    /// Copies a fabric's sweeps, counters and states; returns how many sweeps.
     fn fabric(
         &self,
         fabric: i64,
@@ -253,17 +253,17 @@ impl Copy<'_> {
         Ok(sweeps)
     }
 
-    /// What all counters had come to, after all else, for totals go on from there.
+    /// Writes what all totals were, behind all other frames, so that totals go on from there.
     fn totals(&self, reader: &Reader, fabric: i64, last: i64) -> Result<(), HistoryError> {
-        let ledger = totals_at(reader.sql(), reader.numbers(), fabric, last);
-        let ledger = ledger.map_err(reader.failed())?;
+        let table = totals_at(reader.sql(), reader.counter_ids(), fabric, last);
+        let table = table.map_err(reader.failed())?;
         let mut parts: Vec<Frame> = Vec::new();
-        for (port, totals) in ledger.of(fabric) {
+        for (port, totals) in table.of(fabric) {
             let part = part_of(port) as usize;
             if parts.len() <= part {
                 parts.resize_with(part + 1, Frame::default);
             }
-            let values = reader.numbers().in_order();
+            let values = reader.counter_ids().in_order();
             let values = values.filter_map(|(number, it)| Some((number, totals.get(it)?)));
             if let Some(frame) = parts.get_mut(part) {
                 frame.push(port, Duration::ZERO, values);
@@ -301,7 +301,7 @@ impl Copy<'_> {
         let marks = marks(count, "?");
         let insert = format!("INSERT INTO {table} ({columns}) VALUES ({marks})");
         let mut write = self.to.prepare_cached(&insert).map_err(self.unwritten())?;
-        // Not all that is asked for needs all of the values.
+        // Not every statement has all of the parameters.
         let values = values.iter().take(read.parameter_count());
         let mut rows = read.query(params_from_iter(values)).map_err(self.unread())?;
         let mut copied = 0;
@@ -314,7 +314,7 @@ impl Copy<'_> {
             }
             write.raw_execute().map_err(self.unwritten())?;
             copied += 1;
-            if copied % LOOK_EVERY == 0 {
+            if copied % CHECK_EVERY == 0 {
                 self.ensure_room()?;
             }
         }

@@ -1,12 +1,12 @@
-//! What the counters of a fabric have grown by in a sweep, packed.
+//! A frame: values of counters by port, of one sweep, and its packed form.
 //!
-//! The plain form is columns: ports in rising order as steps from one to the next, when each was read,
-//! which counters it has, and their values; what is alike stands together, and packs well
-//! ([`packed`] says how).
+//! The plain form is columns: ports in rising order as steps from one to the next, when each was read
+//! (milliseconds after the sweep began), a bit mask of its counters, and their values. Similar numbers are next
+//! to each other, and compress well; [`packed`] has the compression.
 
 use std::time::Duration;
 
-use crate::OutOfNumbers;
+use crate::OutOfIds;
 
 use super::packed::{self, FrameError};
 use super::varint;
@@ -14,19 +14,19 @@ use super::varint;
 /// A port in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The port, as the file counts them.
+    /// The id of the port in the file.
     pub port: u32,
-    /// When it was read: milliseconds since the sweep began.
+    /// When it was read, in milliseconds since the sweep began.
     pub after: u32,
-    /// One bit a counter that it has a value of, as the file counts them.
+    /// One bit, by its id in the file, for each counter that has a value.
     pub counters: u64,
-    /// Where its values begin.
+    /// The index of its first value.
     first: u32,
 }
 
 impl Entry {
-    /// One that says nothing but of whom it is, and when it was read.
-    pub fn of(port: u32, after: u32) -> Self {
+    /// An entry without values.
+    pub fn new(port: u32, after: u32) -> Self {
         Entry { port, after, counters: 0, first: 0 }
     }
 }
@@ -36,12 +36,12 @@ impl Entry {
 pub struct Frame {
     entries: Vec<Entry>,
     values: Vec<u64>,
-    /// A counter's number that has no bit in an entry: a frame with one cannot be packed.
+    /// The id of a counter for which an entry has no bit: a frame with one cannot be packed.
     unfit: Option<u8>,
 }
 
 impl Frame {
-    /// Adds a port, if it has any value; `values` by counter, the lowest first.
+    /// Adds a port, if it has any value; `values` by the counters' ids, in rising order.
     pub fn push(
         &mut self,
         port: u32,
@@ -52,7 +52,7 @@ impl Frame {
         self.push_after(port, after, values);
     }
 
-    /// The same, `after` in milliseconds.
+    /// Adds a port, with `after` in milliseconds.
     pub fn push_after(
         &mut self,
         port: u32,
@@ -74,17 +74,17 @@ impl Frame {
         }
     }
 
-    /// Whether nothing is in it.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The ports in it; sorted, if it was unpacked.
+    /// Its entries; sorted by port, if it was unpacked.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// An entry's counters with their values.
+    /// The ids of an entry's counters with their values.
     pub fn values(&self, entry: &Entry) -> impl Iterator<Item = (u8, u64)> + use<'_> {
         let Entry { mut counters, first, .. } = *entry;
         let counters = std::iter::from_fn(move || {
@@ -96,12 +96,12 @@ impl Frame {
     }
 
     /// The entry of a port; the frame must have been unpacked.
-    pub fn of(&self, port: u32) -> Option<&Entry> {
+    pub fn get(&self, port: u32) -> Option<&Entry> {
         let at = self.entries.binary_search_by_key(&port, |entry| entry.port).ok()?;
         self.entries.get(at)
     }
 
-    /// Packs it. Of a port that is in it more than once each entry counts.
+    /// Packs it. A port may have several entries.
     pub fn pack(&self) -> std::io::Result<Vec<u8>> {
         self.ensure_fit()?;
         let mut plain = Vec::with_capacity(self.entries.len() * 8 + self.values.len() * 3);
@@ -109,22 +109,22 @@ impl Frame {
         packed::pack(&plain)
     }
 
-    /// An error if a counter has a number that is not one of a frame's 64.
+    /// An error if a counter's id is not below 64.
     pub(super) fn ensure_fit(&self) -> std::io::Result<()> {
         match self.unfit {
             None => Ok(()),
-            Some(number) => Err(std::io::Error::other(OutOfNumbers::Counters(number.into()))),
+            Some(number) => Err(std::io::Error::other(OutOfIds::Counters(number.into()))),
         }
     }
 
-    /// The places of its entries by port; those of one port as they were pushed.
+    /// The indexes of its entries by port; those of one port as they were pushed.
     pub(super) fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.entries.len() as u32).collect();
         order.sort_by_key(|at| self.entries[*at as usize].port);
         order
     }
 
-    /// Writes the entries at some places, which are by port.
+    /// Writes the entries at some indexes, which are ordered by port.
     pub(super) fn write(&self, order: &[u32], plain: &mut Vec<u8>) {
         let order = || order.iter().filter_map(|at| self.entries.get(*at as usize));
         varint::put(plain, order().count() as u64);
@@ -151,7 +151,7 @@ impl Frame {
         Self::unpack_of(bytes, |_| true)
     }
 
-    /// The same of some ports alone: of one in a part of 1,024 it takes half of the time.
+    /// Unpacks some ports alone: one of a part of 1,024 takes half of the time.
     pub fn unpack_of(bytes: &[u8], wanted: impl Fn(u32) -> bool) -> Result<Self, FrameError> {
         let plain = packed::unpack(bytes)?;
         let mut rest = &*plain;
@@ -166,7 +166,7 @@ impl Frame {
     ) -> Result<Self, FrameError> {
         let mut take = || varint::take(plain).ok_or(FrameError::Length);
         let count = take()?;
-        // The length of the text limits what is made of it: nothing is reserved on a promise.
+        // The length of the input limits the memory: nothing is reserved by the count alone.
         let mut entries = Vec::new();
         let mut port = 0u32;
         for _ in 0..count {
@@ -213,7 +213,7 @@ mod tests {
 
     fn frame(ports: &Ports) -> Frame {
         let mut frame = Frame::default();
-        // Backwards, for who pushes need not know the order.
+        // Backwards: ports may be pushed in any order.
         for (port, (after, values)) in ports.iter().rev() {
             let values = values.iter().map(|(counter, value)| (*counter, *value));
             frame.push(*port, Duration::from_millis((*after).into()), values);
@@ -229,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(ports in ports()) {
+        fn packed_frame_unpacks_to_the_same_entries(ports in ports()) {
             let unpacked = Frame::unpack(&frame(&ports).pack().unwrap()).unwrap();
             let told: Ports = unpacked.entries().iter().map(|entry| {
                 (entry.port, (entry.after, unpacked.values(entry).collect()))
@@ -238,26 +238,26 @@ mod tests {
             let some = |port: u32| port.is_multiple_of(3);
             let of = Frame::unpack_of(&frame(&ports).pack().unwrap(), some).unwrap();
             for (port, (after, values)) in &ports {
-                let entry = of.of(*port);
+                let entry = of.get(*port);
                 let told = entry.map(|entry| (entry.after, of.values(entry).collect()));
                 prop_assert_eq!(told, some(*port).then(|| (*after, values.clone())));
             }
             for port in ports.keys() {
-                prop_assert_eq!(unpacked.of(*port).map(|entry| entry.port), Some(*port));
+                prop_assert_eq!(unpacked.get(*port).map(|entry| entry.port), Some(*port));
             }
         }
 
         #[test]
-        fn damage_is_an_error(ports in ports(), at: prop::sample::Index, bit in 0u8..8, cut: bool) {
+        fn damaged_frame_is_an_error(ports in ports(), at: prop::sample::Index, bit in 0u8..8, cut: bool) {
             let mut bytes = frame(&ports).pack().unwrap();
             let at = at.index(bytes.len());
             if cut { bytes.truncate(at) } else { bytes[at] ^= 1 << bit }
             prop_assert!(Frame::unpack(&bytes).is_err());
         }
 
-        /// Whoever makes the CRC right still makes nothing panic.
+        /// Bytes with a valid CRC cannot cause a panic.
         #[test]
-        fn any_plain_text_is_a_frame_or_an_error(
+        fn any_bytes_are_a_frame_or_an_error(
             plain in proptest::collection::vec(any::<u8>(), 0..200), promised in any::<u64>(),
         ) {
             let _ = Frame::read(&mut &*plain, |_| true);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_without_a_bit_is_not_taken_for_another() {
+    fn counter_id_above_63_cannot_be_packed() {
         for number in [64, 65, 127, 255] {
             let mut frame = Frame::default();
             frame.push_after(1, 0, [(0, 7), (number, 5)]);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_of_much_reserves_nothing() {
+    fn large_count_reserves_no_memory() {
         let mut plain = Vec::new();
         varint::put(&mut plain, u64::MAX);
         assert_eq!(Frame::read(&mut &*plain, |_| true), Err(FrameError::Length));

@@ -1,4 +1,4 @@
-//! The file as a file: whose it is, who may write it, and what becomes of it when it is damaged.
+//! The file of a history: its lock, and how a damaged file is set aside.
 
 pub(crate) mod counter_ids;
 mod coverage;
@@ -29,15 +29,16 @@ use rusqlite::Connection;
 
 use super::HistoryError;
 
-/// What stands in the lock beside a file of ours.
+/// The content of the lock beside a history.
 const MARK: &[u8] = b"a history of fabric-exporter\n";
 
-/// How long who writes waits for somebody else who does: nobody should.
+/// How long a writer waits for another one: there should be none.
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
 
+/// Sets up a connection that writes.
 pub(crate) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY)?;
-    // Before there is any table, or it is too late.
+    // It has to be set before there is any table.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     db.pragma_update(None, "journal_mode", "WAL")?;
     // A process that is killed loses nothing; a host that loses its power the last sweeps at most.
@@ -47,7 +48,7 @@ pub(crate) fn prepare(db: &mut Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// A path with something behind its name.
+/// A path with a suffix behind its name.
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -93,9 +94,9 @@ pub(crate) fn lock(path: &Path, lock_path: &Path) -> Result<File, HistoryError> 
     }
 }
 
-/// Says in the lock that the file beside it is ours, for the day on which that cannot be seen any more:
-/// as when the process that makes it is killed before its header says so. What is there already stays, for a full
-/// disk would take it and have no room to give it back.
+/// Writes into the lock that the file beside it is ours, for when its header does not say so: the process was
+/// killed before it wrote the header, or the header is damaged. A mark that is there is not written again: on
+/// a full disk the lock would be truncated and not written.
 pub(crate) fn mark(path: &Path, lock: &Path) -> Result<(), HistoryError> {
     if is_marked(lock) {
         return Ok(());
@@ -122,20 +123,20 @@ pub(crate) fn ensure_ours(
     }
 }
 
-/// What stands behind the name of a file that was set aside, before the time.
+/// The suffix of a file that was set aside, before the time.
 const ASIDE: &str = ".damaged-";
 
-/// How many damaged files are set aside: whatever damages one after the other has to be looked at, and
+/// How many damaged files are set aside: whatever damages one after the other has to be examined, and
 /// a disk must not fill with them. Nothing that was set aside is ever removed by the exporter.
-const MOST_ASIDE: usize = 3;
+const MAX_ASIDE: usize = 3;
 
-/// What belongs to a history, in the order in which it is set aside.
+/// The suffixes of the files of a history, in the order in which they are set aside.
 ///
-/// The file comes first. After a kill between two renames there is a log without a file, which is nothing
-/// but that: [`set_log_aside`] sets it aside when the file is opened next, and nothing is lost. In any
-/// other order there would be a file without its log: it looks like a whole one, is recorded in, and its
-/// last sweeps, or a checkpoint that was begun, are missing for good.
-const BELONGS: [&str; 3] = ["", "-wal", "-shm"];
+/// The file comes first. After a kill between two renames there is a log without a file: [`set_log_aside`]
+/// sets it aside when the file is opened next, and nothing is lost. In any other order there would be a
+/// file without its log: it looks complete, is recorded in, and its last sweeps, or a checkpoint that was
+/// begun, are lost.
+const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 
 /// Gives a damaged file another name, with all that belongs to it, so that an operator can examine it; an
 /// error if there are too many of those. The caller holds the lock.
@@ -170,11 +171,11 @@ pub(crate) fn set_log_aside(path: &Path) -> Result<(), HistoryError> {
     Ok(())
 }
 
-/// Gives all that belongs to a file names of its own, or to nothing of it; returns the file's.
+/// Renames a history to one with the time in its name, which it returns.
 fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, HistoryError> {
     let failed = |error| HistoryError::Io { path: path.into(), doing: "set it aside", error };
     let count = validate::aside(path).map_err(failed)?;
-    if count >= MOST_ASIDE {
+    if count >= MAX_ASIDE {
         return Err(HistoryError::Crowded { path: path.into(), what: what(), count });
     }
     let now = humantime::format_rfc3339_micros(SystemTime::now());
@@ -186,17 +187,17 @@ fn rename_aside(path: &Path, what: impl FnOnce() -> String) -> Result<PathBuf, H
     Ok(aside)
 }
 
-/// Renames a file with all that belongs to it, or nothing of it.
+/// Renames a history with its log, or nothing of it.
 fn rename_all(from: &Path, to: &Path) -> std::io::Result<()> {
     let rename = |from: &Path, to: &Path, suffix| {
         std::fs::rename(with_suffix(from, suffix), with_suffix(to, suffix))
     };
-    for (at, suffix) in BELONGS.iter().enumerate() {
+    for (at, suffix) in SUFFIXES.iter().enumerate() {
         match rename(from, to, suffix) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 // The file last: until then the log is not without one under both names.
-                for suffix in BELONGS[..at].iter().rev() {
-                    // What stays under its new name is counted there.
+                for suffix in SUFFIXES[..at].iter().rev() {
+                    // A file that keeps its new name is counted as set aside.
                     let _ = rename(to, from, suffix);
                 }
                 return Err(error);
@@ -212,24 +213,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_cannot_be_renamed_with_its_log_keeps_it() {
+    fn failed_rename_leaves_file_and_log_together() {
         let folder = tempfile::tempdir().unwrap();
         let [file, aside] = ["history.db", "aside"].map(|name| folder.path().join(name));
         for stuck in ["-wal", "-shm"] {
-            for suffix in BELONGS {
+            for suffix in SUFFIXES {
                 std::fs::write(with_suffix(&file, suffix), suffix).unwrap();
             }
-            // A folder takes no file's name.
+            // A file cannot be renamed to a folder.
             std::fs::create_dir(with_suffix(&aside, stuck)).unwrap();
             rename_all(&file, &aside).unwrap_err();
-            for suffix in BELONGS {
+            for suffix in SUFFIXES {
                 assert_eq!(std::fs::read_to_string(with_suffix(&file, suffix)).unwrap(), suffix);
             }
             assert!(!aside.exists());
             std::fs::remove_dir(with_suffix(&aside, stuck)).unwrap();
         }
         rename_all(&file, &aside).unwrap();
-        for suffix in BELONGS {
+        for suffix in SUFFIXES {
             assert!(!with_suffix(&file, suffix).exists());
             assert_eq!(std::fs::read_to_string(with_suffix(&aside, suffix)).unwrap(), suffix);
         }

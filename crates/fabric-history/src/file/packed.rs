@@ -1,7 +1,7 @@
-//! Bytes as the file has them: a byte that says how they are written, a CRC, the length of the plain
-//! form, and that form packed by zstd.
+//! The compressed form of blobs: a byte for the format, a CRC-32, the length of the plain form, and that
+//! form compressed by zstd.
 //!
-//! Level 1, for a million counters then take ten milliseconds, and higher levels save little.
+//! Level 1 compresses a million counters in ten milliseconds; higher levels save little.
 
 use std::cell::RefCell;
 
@@ -11,44 +11,44 @@ use zstd::bulk::{Compressor, Decompressor};
 use super::varint;
 
 thread_local! {
-    // Making one takes longer than packing what is in a part.
+    // To make one takes longer than to compress a part.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Why bytes are no frame.
+/// Why bytes cannot be unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
-    /// They end too soon, or go on.
+    /// They are too short or too long.
     #[error("a frame of counters has not the length that it should have")]
     Length,
-    /// They were written by another version.
+    /// They have a format of another version.
     #[error("a frame of counters is written in form {0}, which is not known here")]
     Form(u8),
-    /// They are not what was written.
+    /// The CRC does not match.
     #[error("a frame of counters is damaged: its CRC is another one")]
     Crc,
-    /// They are whole, and make no sense.
+    /// zstd cannot decompress them.
     #[error("a frame of counters cannot be unpacked")]
     Packing,
-    /// A number is not one that can stand there.
+    /// A number is out of its range.
     #[error("a frame of counters has a number that it cannot have")]
     Number,
 }
 
-/// How things are written at present.
+/// The present format.
 pub(super) const FORM: u8 = 1;
 
-/// What stands before the length: the form and the CRC.
+/// How many bytes precede the length: the format and the CRC.
 const HEAD: usize = 5;
 
-/// The longest plain form: more than the counters of 162,000 ports take, each with its largest value.
+/// The longest plain form: the counters of 162,000 ports, each with its largest value, need less.
 const MOST_PLAIN: u64 = 64 << 20;
 
-/// The level of packing.
+/// The level of compression.
 const LEVEL: i32 = 1;
 
-/// Packs what was written plainly.
+/// Compresses a plain form.
 pub fn pack(plain: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut tail = Vec::new();
     varint::put(&mut tail, plain.len() as u64);
@@ -66,7 +66,7 @@ pub fn pack(plain: &[u8]) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The packed part, if it is what was written.
+/// The compressed part, if the CRC matches.
 fn whole(bytes: &[u8]) -> Result<&[u8], FrameError> {
     let (&[form, ref crc @ ..], tail) =
         bytes.split_first_chunk::<HEAD>().ok_or(FrameError::Length)?;
@@ -79,12 +79,12 @@ fn whole(bytes: &[u8]) -> Result<&[u8], FrameError> {
     Ok(tail)
 }
 
-/// Whether bytes are what was written: an eighth of the time that unpacking takes.
+/// Whether the CRC matches: an eighth of the time that unpacking takes.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
     whole(bytes).is_ok()
 }
 
-/// The plain form of what [`pack`] made.
+/// Decompresses what [`pack`] returned.
 pub fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
     let mut tail = whole(bytes)?;
     let length = varint::take(&mut tail).filter(|length| *length <= MOST_PLAIN);
@@ -100,7 +100,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
     if plain.len() == length { Ok(plain) } else { Err(FrameError::Length) }
 }
 
-/// What is whole and promises another length than it has.
+/// A packed form with a valid CRC and another length than it has.
 #[cfg(test)]
 pub(super) fn promising(plain: &[u8], length: u64) -> Vec<u8> {
     let mut tail = Vec::new();

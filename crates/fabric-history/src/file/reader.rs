@@ -1,4 +1,4 @@
-//! Answers from the file, also while an exporter writes it.
+//! The reader of a file, which answers queries also while an exporter writes it.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -12,19 +12,19 @@ use crate::{HistoryError, time_of};
 use ib_fabric::topology::{End, LinkId};
 use ib_mad::Guid;
 
-use super::counter_ids::{CounterIds, numbers};
+use super::counter_ids::CounterIds;
 use super::record_kind::RecordKind;
 use super::sql::{Order, PortRow, Sql};
 use super::{coverage, is_marked, lock_path, schema, series, state_at, validate, with_suffix};
 
-/// A history that is read.
+/// A file that is read.
 #[derive(Debug)]
 pub struct Reader {
     db: Connection,
     path: PathBuf,
-    pub(super) numbers: CounterIds,
+    counter_ids: CounterIds,
     /// How many readings an answer may have.
-    pub(super) most_steps: usize,
+    pub(super) max_readings: usize,
 }
 
 impl Reader {
@@ -50,39 +50,39 @@ impl Reader {
         }
         let version = schema::version(&db).map_err(failed)?;
         validate::ensure_version(path, version)?;
-        let numbers = numbers(&db).map_err(failed)?;
-        Ok(Reader { db, path: path.into(), numbers, most_steps: usize::MAX })
+        let counter_ids = CounterIds::read(&db).map_err(failed)?;
+        Ok(Reader { db, path: path.into(), counter_ids, max_readings: usize::MAX })
     }
 
     /// The same, whose answers have so many readings at most: a larger answer is an error.
     #[must_use]
-    pub fn limited(self, most_steps: usize) -> Self {
-        Reader { most_steps, ..self }
+    pub fn limited(self, max_readings: usize) -> Self {
+        Reader { max_readings, ..self }
     }
 
-    /// Asks something: whatever is written and dropped meanwhile, all of the answer is of one moment.
-    pub(super) fn ask<T>(
+    /// Reads in one transaction: whatever is written and dropped meanwhile, all of the answer is of one moment.
+    pub(super) fn read<T>(
         &self,
-        question: impl FnOnce() -> rusqlite::Result<T>,
+        answer: impl FnOnce() -> rusqlite::Result<T>,
     ) -> Result<T, HistoryError> {
-        self.at_once(|| question().map_err(self.failed()))
+        self.in_one_transaction(|| answer().map_err(self.failed()))
     }
 
-    /// The same for what may fail otherwise, too.
-    pub(crate) fn at_once<T, E: From<HistoryError>>(
+    /// Does something in one transaction that may also fail otherwise.
+    pub(crate) fn in_one_transaction<T, E: From<HistoryError>>(
         &self,
-        question: impl FnOnce() -> Result<T, E>,
+        work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
         let failed = |error| E::from(self.failed()(error));
-        let moment = self.db.unchecked_transaction().map_err(failed)?;
-        let answer = question()?;
-        moment.finish().map_err(failed)?;
+        let transaction = self.db.unchecked_transaction().map_err(failed)?;
+        let answer = work()?;
+        transaction.finish().map_err(failed)?;
         Ok(answer)
     }
 
     /// How many sweeps and events it has.
     pub fn counts(&self) -> Result<(usize, usize), HistoryError> {
-        self.ask(|| self.sql().counts())
+        self.read(|| self.sql().counts())
     }
 
     /// How many sweeps can be read of a kind of record, how many cannot, and when the latest ended.
@@ -90,7 +90,7 @@ impl Reader {
         &self,
         kind: RecordKind,
     ) -> Result<(usize, usize, Option<SystemTime>), HistoryError> {
-        self.ask(|| coverage::count_sweeps(self.sql(), kind))
+        self.read(|| coverage::count_sweeps(self.sql(), kind))
     }
 
     /// Its statements.
@@ -99,8 +99,8 @@ impl Reader {
     }
 
     /// The counters' numbers in it.
-    pub(crate) fn numbers(&self) -> &CounterIds {
-        &self.numbers
+    pub(crate) fn counter_ids(&self) -> &CounterIds {
+        &self.counter_ids
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -113,7 +113,7 @@ impl Reader {
     }
 
     /// Visits events one at a time, the earliest first.
-    pub(crate) fn tell<E: From<HistoryError>>(
+    pub(crate) fn visit_events<E: From<HistoryError>>(
         &self,
         wanted: &EventFilter,
         see: &mut dyn FnMut(Event) -> Result<(), E>,
@@ -127,8 +127,8 @@ impl Reader {
         result
     }
 
-    /// Of the events that are wanted and meant, the latest first, `most` after the first `skip`; and whether
-    /// there are more. Only those that are returned are held in memory.
+    /// Of the events that a filter and a predicate select, the latest first, `most` after the first `skip`; and
+    /// whether there are more. Only those that are returned are held in memory.
     pub fn latest(
         &self,
         wanted: &EventFilter,
@@ -137,7 +137,7 @@ impl Reader {
         most: usize,
     ) -> Result<(Vec<Event>, bool), HistoryError> {
         let (mut events, mut passed, mut is_more) = (Vec::new(), 0, false);
-        self.ask(|| {
+        self.read(|| {
             self.sql().events(wanted, Order::LatestFirst, None, &mut |_, event| {
                 if !means(&event) {
                     return true;
@@ -178,7 +178,7 @@ impl PagedSource for Reader {
     fn page(&self, wanted: &EventFilter, page: Page) -> Result<Events, SourceError> {
         let mut found = Events::default();
         let mut last = None;
-        self.ask(|| {
+        self.read(|| {
             self.sql().events(wanted, Order::EarliestFirst, page.after, &mut |at, event| {
                 if found.events.len() == page.limit.get() {
                     found.next = last;
@@ -204,14 +204,14 @@ impl Source for Reader {
     }
 
     fn ports(&self, called: &str) -> Result<Vec<Port>, SourceError> {
-        let ports = self.ask(|| self.ports_called(called))?;
+        let ports = self.read(|| self.ports_called(called))?;
         Ok(ports.into_iter().map(|row| row.port).collect())
     }
 
     fn events(&self, wanted: &EventFilter) -> Result<Vec<Event>, SourceError> {
-        self.at_once(|| {
+        self.in_one_transaction(|| {
             let mut events = Vec::new();
-            self.tell(wanted, &mut |event| {
+            self.visit_events(wanted, &mut |event| {
                 events.push(event);
                 Ok::<_, SourceError>(())
             })?;
@@ -220,11 +220,11 @@ impl Source for Reader {
     }
 
     fn cables(&self, ports: &[End], window: Window) -> Result<Vec<Cable>, SourceError> {
-        Ok(self.ask(|| state_at::cables(self.sql(), ports, window))?)
+        Ok(self.read(|| state_at::cables(self.sql(), ports, window))?)
     }
 
     fn error_deltas(&self, window: Window) -> Result<Vec<ErrorDelta>, SourceError> {
-        Ok(self.ask(|| series::error_deltas(self, window))?)
+        Ok(self.read(|| series::error_deltas(self, window))?)
     }
 
     fn series(
@@ -233,15 +233,15 @@ impl Source for Reader {
         detail: SeriesDetail,
         window: Window,
     ) -> Result<Vec<Series>, SourceError> {
-        Ok(self.at_once(|| series::series(self, ports, detail, window))?)
+        Ok(self.in_one_transaction(|| series::series(self, ports, detail, window))?)
     }
 
     fn fabrics(&self, at: SystemTime) -> Result<Vec<FabricState>, SourceError> {
-        Ok(self.ask(|| state_at::fabrics(self.sql(), at))?)
+        Ok(self.read(|| state_at::fabrics(self.sql(), at))?)
     }
 
     fn coverage(&self, window: Window) -> Result<Coverage, SourceError> {
-        Ok(self.ask(|| coverage::coverage(self.sql(), window))?)
+        Ok(self.read(|| coverage::coverage(self.sql(), window))?)
     }
 }
 

@@ -10,7 +10,7 @@ use super::counter_ids::CounterIds;
 use super::record_kind::RecordKind;
 use super::sql::{Hour, Sql};
 use super::totals::{self, TotalsTable};
-use super::walk::{PortSet, See, Walk};
+use super::walk::{PortSet, Visitor, Walk};
 
 /// From which sweep to which a window is answered: hours that are digested are answered whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl SegmentRange {
         sql: Sql<'_>,
         kind: RecordKind,
         ports: Option<&PortSet>,
-        see: &mut See<'_>,
+        see: &mut Visitor<'_>,
     ) -> rusqlite::Result<()> {
         let hours = match kind {
             RecordKind::ErrorDeltas => &*self.hours,
@@ -119,39 +119,39 @@ impl SegmentRange {
 /// have no total.
 pub(crate) fn totals_at(
     sql: Sql<'_>,
-    numbers: &CounterIds,
+    counter_ids: &CounterIds,
     fabric: i64,
     at: i64,
 ) -> rusqlite::Result<TotalsTable> {
-    let mut ledger = totals::latest(sql.0, numbers)?;
+    let mut table = totals::latest(sql.0, counter_ids)?;
     let range = SegmentRange::read(sql, fabric, at, i64::MAX, true)?;
     for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
         range.visit(sql, kind, None, &mut |_, frame, entry| {
-            let Some(totals) = ledger.find_mut(entry.port) else { return };
+            let Some(totals) = table.find_mut(entry.port) else { return };
             for (number, by) in frame.values(entry) {
-                if let Some(counter) = numbers.counter(number) {
+                if let Some(counter) = counter_ids.counter(number) {
                     totals.undo(counter, by);
                 }
             }
         })?;
     }
     range.visit(sql, RecordKind::FirstTotals, None, &mut |_, frame, entry| {
-        let Some(totals) = ledger.find_mut(entry.port) else { return };
+        let Some(totals) = table.find_mut(entry.port) else { return };
         for (number, _) in frame.values(entry) {
-            if let Some(counter) = numbers.counter(number) {
+            if let Some(counter) = counter_ids.counter(number) {
                 totals.forget(counter);
             }
         }
     })?;
     if !range.is_traffic_known_at(at) {
-        for port in 0..ledger.end() {
-            let Some(totals) = ledger.find_mut(port) else { continue };
+        for port in 0..table.end() {
+            let Some(totals) = table.find_mut(port) else { continue };
             let busy = Counter::all()
                 .filter(|counter| RecordKind::of(*counter) == RecordKind::TrafficDeltas);
             busy.for_each(|counter| totals.forget(counter));
         }
     }
-    Ok(ledger)
+    Ok(table)
 }
 
 /// When a sweep was begun, and ended.
@@ -194,7 +194,7 @@ impl CounterGrowth {
     /// What a counter of some ports grew by between sweeps.
     pub(crate) fn read(
         sql: Sql<'_>,
-        numbers: &CounterIds,
+        counter_ids: &CounterIds,
         range: &SegmentRange,
         counter: Counter,
         ports: Range<u32>,
@@ -205,7 +205,7 @@ impl CounterGrowth {
         let mut by = vec![0u64; ports.len() * columns];
         let mut since = vec![0; ports.len()];
         let column = |began: i64| sweeps.partition_point(|sweep| sweep.began < began);
-        let Some(number) = numbers.number(counter) else {
+        let Some(number) = counter_ids.number(counter) else {
             // The file is older than the counter: no port has a total of it.
             let known = vec![false; sweeps.len()];
             return Ok(CounterGrowth { ports, columns, by, since, known });

@@ -10,12 +10,12 @@ use ib_fabric::topology::End;
 use ib_mad::Counter;
 
 use super::counter_ids::CounterIds;
-use super::digest::Span;
+use super::digest::SweepInterval;
 use super::frame::{Entry, Frame};
 use super::reader::Reader;
 use super::record_kind::RecordKind;
 use super::sql::{Hour, PortRow, Sql};
-use super::walk::{PortSet, Walk, between};
+use super::walk::{PortSet, Walk, reading_times};
 
 /// Of windows up to so long each sweep's traffic is answered, where there is any: 720 sweeps of two parts
 /// of 60,000 ports are unpacked in a fifth of a second.
@@ -26,7 +26,7 @@ const LONGEST_SWEEP: i64 = 3_600_000_000;
 
 /// The steps of some ports' counters.
 struct Steps<'a> {
-    numbers: &'a CounterIds,
+    counter_ids: &'a CounterIds,
     window: Window,
     most: usize,
     by: BTreeMap<(u32, Counter), Vec<Step>>,
@@ -34,10 +34,10 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    fn add(&mut self, span: Span, frame: &Frame, entry: &Entry) {
-        let (from, to) = between(span, entry);
+    fn add(&mut self, span: SweepInterval, frame: &Frame, entry: &Entry) {
+        let (from, to) = reading_times(span, entry);
         if self.window.has(to) {
-            for (counter, by) in self.numbers.values(frame, entry) {
+            for (counter, by) in self.counter_ids.values(frame, entry) {
                 self.count = self.count.saturating_add(1);
                 if self.count <= self.most {
                     self.by.entry((entry.port, counter)).or_default().push(Step { from, to, by });
@@ -60,9 +60,9 @@ pub(super) fn series(
     detail: SeriesDetail,
     window: Window,
 ) -> Result<Vec<Series>, HistoryError> {
-    let most = reader.most_steps;
-    let numbers = &reader.numbers;
-    let mut steps = Steps { numbers, window, most, by: BTreeMap::new(), count: 0 };
+    let most = reader.max_readings;
+    let counter_ids = reader.counter_ids();
+    let mut steps = Steps { counter_ids, window, most, by: BTreeMap::new(), count: 0 };
     let ports = read_steps(reader.sql(), ends, detail, &mut steps).map_err(reader.failed())?;
     if steps.count > most {
         return Err(HistoryError::TooMuch { most });
@@ -123,12 +123,12 @@ pub(super) fn error_deltas(reader: &Reader, window: Window) -> rusqlite::Result<
     let mut sums: BTreeMap<u32, BTreeMap<Counter, Sum>> = BTreeMap::new();
     let hours = sql.hours(window.micros())?;
     walk(RecordKind::ErrorDeltas, None, window).visit(sql, &hours, &mut |span, frame, entry| {
-        let (_, at) = between(span, entry);
+        let (_, at) = reading_times(span, entry);
         if !window.has(at) {
             return;
         }
         let of = sums.entry(entry.port).or_default();
-        for (counter, by) in reader.numbers.values(frame, entry) {
+        for (counter, by) in reader.counter_ids().values(frame, entry) {
             let sum = of.entry(counter).or_insert(Sum { counter, by: 0, first: at, last: at });
             sum.by = sum.by.saturating_add(by);
             (sum.first, sum.last) = (sum.first.min(at), sum.last.max(at));

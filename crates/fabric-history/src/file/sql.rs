@@ -369,9 +369,10 @@ impl Sql<'_> {
     /// fabric, and whether they have totals and not growth: from the last time on that all were written.
     pub fn frames_of_totals(self, see: &mut dyn FnMut(i64, bool, &[u8])) -> Result<()> {
         use RecordKind::{AllTotals, ErrorDeltas, FirstTotals, TrafficDeltas};
+        // All rows are read in their order: by an index (hence the +) their data would be sorted.
         let mut statement = self.0.prepare(&format!(
             "SELECT fabric, tier IN ({FirstTotals}, {AllTotals}), data FROM frames AS it
-             WHERE tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}, {AllTotals})
+             WHERE +tier IN ({ErrorDeltas}, {TrafficDeltas}, {FirstTotals}, {AllTotals})
              AND id >= coalesce(
                  (SELECT min(id) FROM frames WHERE tier = {AllTotals} AND fabric = it.fabric), 0)
              ORDER BY id"

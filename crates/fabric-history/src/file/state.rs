@@ -1,12 +1,12 @@
-//! How ports, links and nodes are, as numbers: a fixed table of the file's format. A number that is
-//! nought says that it is not known; what a later version knows besides is not known here.
+//! The states of ports, links and nodes as numbers: a fixed part of the file's format. 0 is unknown, and so is
+//! a number of a later version.
 
 use ib_health::Verdict;
 use ib_mad::rate::{Speed, Width};
 
 use super::frame::{Entry, Frame};
 
-/// The fields of a port, and of the link at it; a node has the first alone.
+/// The fields of a port and its link; a node has the first alone.
 const UP: u8 = 0;
 const WIDTH: u8 = 1;
 const SPEED: u8 = 2;
@@ -15,7 +15,7 @@ const VERDICT: u8 = 3;
 /// How many there are.
 const FIELDS: usize = 4;
 
-/// How a port and its link are; of a node, whether it answers.
+/// The state of a port and its link; of a node, whether it responds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State([u8; FIELDS]);
 
@@ -32,7 +32,7 @@ impl State {
         verdict: Option<Verdict>,
     ) -> Self {
         let (width, speed) = runs.unzip();
-        // Speeds stand in the order in which they came, the newest last.
+        // Speeds are in the order of their introduction, the newest last.
         State([
             up.map_or(0, |up| 1 + u8::from(up)),
             width.map_or(0, Width::lanes),
@@ -41,7 +41,7 @@ impl State {
         ])
     }
 
-    /// Whether the link carries traffic, or the node answers.
+    /// Whether the link carries traffic, or the node responds.
     pub fn up(self) -> Option<bool> {
         match self.0[usize::from(UP)] {
             1 => Some(false),
@@ -57,25 +57,25 @@ impl State {
         Some((width, *Speed::ALL.get(speed)?))
     }
 
-    /// The same as people write it: `4x NDR`.
+    /// Width and speed as text: `4x NDR`.
     pub fn rate(self) -> Option<String> {
         self.runs().map(|(width, speed)| format!("{} {}", width.label(), speed.label()))
     }
 
-    /// What it comes to.
+    /// The verdict on the link.
     pub fn verdict(self) -> Verdict {
         let known = usize::from(self.0[usize::from(VERDICT)]).checked_sub(1);
         known.and_then(|nth| Verdict::ALL.get(nth).copied()).unwrap_or(Verdict::Unknown)
     }
 
-    /// What is not as it was.
-    pub fn since(self, before: State) -> impl Iterator<Item = (u8, u64)> {
+    /// The fields that differ from an earlier state.
+    pub fn changes_since(self, before: State) -> impl Iterator<Item = (u8, u64)> {
         let fields = (0..).zip(self.0).zip(before.0);
         fields.filter(|((_, now), was)| now != was).map(|((field, now), _)| (field, now.into()))
     }
 
-    /// Takes in what an entry says.
-    pub fn follow(&mut self, frame: &Frame, entry: &Entry) {
+    /// Sets the fields of an entry.
+    pub fn apply(&mut self, frame: &Frame, entry: &Entry) {
         for (field, value) in frame.values(entry) {
             if let Some(known) = self.0.get_mut(usize::from(field)) {
                 *known = u8::try_from(value).unwrap_or(0);
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_mean_what_they_always_meant() {
+    fn numbers_of_states_are_fixed() {
         let state = State::of_port(Some(true), Some((Width::X2, Speed::Ndr)), Some(Verdict::Bad));
         assert_eq!(state.0, [2, 2, 8, 4]);
         assert_eq!((state.up(), state.verdict()), (Some(true), Verdict::Bad));
@@ -98,23 +98,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_told_as_that() {
+    fn unknown_numbers_are_unknown_states() {
         let blank = State::default();
         assert_eq!((blank.up(), blank.rate(), blank.verdict()), (None, None, Verdict::Unknown));
-        // What a later version may write.
+        // Numbers of a later version.
         let later = State([3, 5, 77, 9]);
         assert_eq!((later.up(), later.rate(), later.verdict()), (None, None, Verdict::Unknown));
     }
 
     #[test]
-    fn what_changed_is_followed() {
+    fn applied_changes_give_the_new_state() {
         let was = State::of_port(Some(true), Some((Width::X4, Speed::Ndr)), Some(Verdict::Ok));
         let is = State::of_port(None, None, Some(Verdict::Ok));
         let mut frame = Frame::default();
-        frame.push_after(7, 0, is.since(was));
+        frame.push_after(7, 0, is.changes_since(was));
         let mut told = was;
-        told.follow(&frame, &frame.entries()[0]);
+        told.apply(&frame, &frame.entries()[0]);
         assert_eq!(told, is);
-        assert_eq!(is.since(is).count(), 0);
+        assert_eq!(is.changes_since(is).count(), 0);
     }
 }

@@ -110,7 +110,7 @@ fn states(
         }
         if let (Some(states), Some(frame)) = (&mut states, frame) {
             for entry in frame.entries() {
-                states.entry(entry.port).or_default().follow(&frame, entry);
+                states.entry(entry.port).or_default().apply(&frame, entry);
             }
         }
     })?;

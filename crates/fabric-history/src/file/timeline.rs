@@ -153,7 +153,7 @@ fn changes(
         if is_complete {
             // Nothing is known of what it does not name.
             for (id, course) in &mut changes {
-                if frame.of(*id).is_none() {
+                if frame.get(*id).is_none() {
                     push(course, began, State::default());
                 }
             }
@@ -164,7 +164,7 @@ fn changes(
                 Some((_, was)) if !is_complete => *was,
                 _ => State::default(),
             };
-            now.follow(&frame, entry);
+            now.apply(&frame, entry);
             push(course, began, now);
         }
     })?;

@@ -98,8 +98,8 @@ impl TotalsTable {
             .filter(move |(_, totals)| totals.fabric == fabric)
     }
 
-    /// Takes a recorded frame in: `absolute` ones say what totals were, others what they grew by.
-    /// Ports after the `last` that the file knows are passed over.
+    /// Applies a recorded frame: `absolute` ones have totals, others what totals grew by. Ports after the
+    /// `last` one of the file are ignored.
     pub fn replay(
         &mut self,
         fabric: i64,
@@ -126,11 +126,11 @@ impl TotalsTable {
 pub fn latest(db: &Connection, numbers: &CounterIds) -> rusqlite::Result<TotalsTable> {
     let sql = Sql(db);
     let last = sql.last_port()?;
-    let mut ledger = TotalsTable::default();
+    let mut table = TotalsTable::default();
     sql.frames_of_totals(&mut |fabric, is_absolute, data| match Frame::unpack(data) {
-        Ok(frame) => ledger.replay(fabric, &frame, is_absolute, numbers, last),
+        Ok(frame) => table.replay(fabric, &frame, is_absolute, numbers, last),
         // What it had is missing in the sums of the file alone: ports still show what they counted.
         Err(error) => tracing::warn!(%error, "a sweep of the history is passed over"),
     })?;
-    Ok(ledger)
+    Ok(table)
 }

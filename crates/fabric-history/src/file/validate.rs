@@ -1,8 +1,8 @@
-//! What a path leads to, whether a file there is a history that we can write, and whether SQLite finds
-//! fault with it.
+//! Whether a path leads to a regular file, whether that is a history that we can write, and whether SQLite
+//! finds it damaged.
 //!
-//! What others add to a file is none of our business: statistics (`ANALYZE`), indexes, views, triggers,
-//! columns, the tables of replicators. A file has to have what we need of it, and no more is asked.
+//! What others add to a file is ignored: statistics (`ANALYZE`), indexes, views, triggers, columns, the
+//! tables of replicators. A file has to have our tables and columns, and nothing else is required.
 //!
 //! SQLite checks a whole file only when something about it is odd (see `Recorder`), and never at the start:
 //! reading 10 GB takes 10 s of a processor where they are in memory, and 5 minutes from a slow disk
@@ -23,7 +23,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::super::HistoryError;
 use super::schema::{self, APPLICATION, APPLICATION_AT};
 
-/// What a file of SQLite begins with.
+/// The first bytes of a file of SQLite.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Where the header says which versions of SQLite may write it and read it. One that may only be read
@@ -33,17 +33,17 @@ const VERSIONS_AT: std::ops::Range<usize> = 18..20;
 /// The highest of them that we know: the write-ahead log.
 const LAST_VERSION: u8 = 2;
 
-/// How many faults are asked for: an operator's table may have one in each of its rows. So many about pages
+/// How many faults SQLite lists: an operator's table may have one in each of its rows. So many about pages
 /// are 6 MB of text.
 const MOST_FAULTS: u32 = 100_000;
 
-/// What SQLite's check ends with when it cannot read on.
+/// The last line of SQLite's check when it cannot read on.
 const MALFORMED: &str = "database disk image is malformed";
 
-/// How often a check looks whether it is to end.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often a check is polled for its end.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// An error if something is there that is no regular file. Nothing is opened for that: a FIFO would wait
+/// An error if there is something else than a regular file. Nothing is opened for that: a FIFO would wait
 /// for a writer, and a device may do something when it is opened.
 pub(crate) fn ensure_regular(path: &Path) -> Result<(), HistoryError> {
     match std::fs::metadata(path) {
@@ -90,7 +90,7 @@ impl Header {
             let held = file.metadata();
             held.is_ok_and(|held| (held.dev(), held.ino()) == (found.dev(), found.ino()))
         };
-        // A file that has taken the place of another one is opened; nothing is written to the other.
+        // A file that has replaced another one is opened; nothing is written to the other.
         let file = match self.0.take().filter(is_same) {
             Some(file) => file,
             None => Arc::new(open(path)?),
@@ -105,7 +105,7 @@ impl Header {
 
 fn open(path: &Path) -> Result<File, HistoryError> {
     let failed = |error| HistoryError::Io { path: path.into(), doing: "read it", error };
-    // A FIFO that took the file's place after we looked must not make us wait, either.
+    // A FIFO that has replaced the file since then must not block us either.
     let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(failed)?;
     regular(path, &file.metadata().map_err(failed)?)?;
@@ -202,7 +202,7 @@ fn until<T>(
     let (working, has_worked) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         let watch = move || {
-            while has_worked.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            while has_worked.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 if is_over() {
                     handle.interrupt();
                 }
@@ -227,7 +227,7 @@ fn is_fault(line: &str, faults: &HashSet<String>) -> bool {
     is_structure || index.is_some_and(schema::is_ours) || faults.contains(line)
 }
 
-/// The files beside a history that are damaged histories of its name: `.damaged-` and the time.
+/// How many files beside a history were set aside: `.damaged-` and the time follow its name.
 pub(crate) fn aside(path: &Path) -> std::io::Result<usize> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_added_is_no_fault() {
+    fn faults_of_additions_are_ignored() {
         let faults = schema::faults().unwrap();
         for (line, wanted) in [
             ("ok", false),
@@ -307,7 +307,7 @@ mod tests {
 
     /// Lines about what an operator added do not hide those about what is ours.
     #[test]
-    fn a_fault_is_found_behind_a_thousand_lines_about_additions() {
+    fn fault_is_found_behind_4000_lines_about_additions() {
         let folder = tempfile::tempdir().unwrap();
         let tables = ["aaa", "mmm", "tickets", "zzz"].map(|table| {
             format!(
@@ -333,9 +333,9 @@ mod tests {
         assert_eq!(found.as_deref(), Some("NUMERIC value in events.place"));
     }
 
-    /// Without an interrupt this question has no end.
+    /// Without an interrupt this query has no end.
     #[test]
-    fn a_check_ends_when_it_is_to_end() {
+    fn check_can_be_interrupted() {
         let db = Connection::open_in_memory().unwrap();
         let endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
         let asked = until(&|| true, &db, || db.query_row(endless, [], |row| row.get::<_, i64>(0)));
@@ -343,9 +343,9 @@ mod tests {
         assert_eq!(code, Some(rusqlite::ErrorCode::OperationInterrupted));
     }
 
-    /// Nothing is changed before it is decided what becomes of the file.
+    /// The check must not change a file that may be damaged.
     #[test]
-    fn a_check_leaves_the_log_as_it_is() {
+    fn check_does_not_change_the_log() {
         let folder = tempfile::tempdir().unwrap();
         let file = added(folder.path(), "");
         let db = Connection::open(&file).unwrap();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_a_later_sqlite_is_no_damage() {
+    fn unreadable_foreign_table_is_not_damage() {
         for (name, wanted) in [("tickets", true), ("events", false), ("events_by_time", false)] {
             let message = format!("malformed database schema ({name}) - near \"STRICTER\"");
             let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_set_aside_are_not_mistaken_for_an_operators_own() {
+    fn only_files_with_a_time_count_as_set_aside() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.db");
         for name in [

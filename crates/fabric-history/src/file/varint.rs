@@ -1,6 +1,6 @@
-//! Numbers of as few bytes as they need: seven bits a byte, the lowest first.
+//! Variable-length integers (LEB128): seven bits a byte, the lowest first.
 
-/// Puts a number behind what is there.
+/// Appends a number.
 pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -9,7 +9,7 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes a number from the front of what is there; `None` if there is none.
+/// Takes a number from the front; `None` if there is none.
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {
@@ -28,10 +28,9 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Passes over so many numbers: an eighth of the time that taking them takes. `None` if there are
-/// fewer.
+/// Skips so many numbers, in an eighth of the time of taking them. `None` if there are fewer.
 pub(super) fn skip(bytes: &mut &[u8], mut count: usize) -> Option<()> {
-    // Each number has one byte that ends it.
+    // Each number ends with one byte below 0x80.
     while let Some((chunk, rest)) = bytes.split_first_chunk::<32>() {
         let ends = chunk.iter().filter(|byte| **byte < 0x80).count();
         if ends >= count {
@@ -47,12 +46,12 @@ pub(super) fn skip(bytes: &mut &[u8], mut count: usize) -> Option<()> {
     Some(())
 }
 
-/// Puts a number that may be below zero: near zero it takes few bytes, whichever its sign.
+/// Appends a signed number (zigzag): near zero it takes few bytes, whatever its sign.
 pub(super) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
     put(bytes, (number << 1 ^ number >> 63).cast_unsigned());
 }
 
-/// Takes such a number.
+/// Takes a signed number.
 pub(super) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
     let number = take(bytes)?;
     Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
@@ -63,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_passed_over() {
+    fn skip_leaves_the_next_number() {
         let numbers: Vec<u64> = (0..200).map(|number| number * number * number * 31).collect();
         let mut bytes = Vec::new();
         for number in &numbers {
@@ -78,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_below_zero_come_back() {
+    fn signed_numbers_round_trip() {
         for number in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
             let mut bytes = Vec::new();
             put_signed(&mut bytes, number);
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_back_and_nothing_else_does() {
+    fn numbers_round_trip_and_truncated_ones_fail() {
         for number in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX] {
             let mut bytes = Vec::new();
             put(&mut bytes, number);

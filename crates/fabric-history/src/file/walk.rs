@@ -6,16 +6,16 @@ use std::time::{Duration, SystemTime};
 
 use crate::time_of;
 
-use super::digest::{Digest, Span};
+use super::digest::{Digest, SweepInterval};
 use super::frame::{Entry, Frame};
 use super::record_kind::{RecordKind, part_of};
 use super::sql::{Hour, Sql};
 
 /// Is given each reading: the sweep, and the frame that has the entry's values.
-pub(crate) type See<'a> = dyn FnMut(Span, &Frame, &Entry) + 'a;
+pub(crate) type Visitor<'a> = dyn FnMut(SweepInterval, &Frame, &Entry) + 'a;
 
 /// When a port was read before, and when it was: to the millisecond, as JSON has it.
-pub(crate) fn between(span: Span, entry: &Entry) -> (SystemTime, SystemTime) {
+pub(crate) fn reading_times(span: SweepInterval, entry: &Entry) -> (SystemTime, SystemTime) {
     let after = Duration::from_millis(entry.after.into());
     let read = |micros: i64| time_of(micros - micros.rem_euclid(1000)) + after;
     (read(span.since), read(span.began))
@@ -40,8 +40,17 @@ impl FromIterator<u32> for PortSet {
 
 impl PortSet {
     fn has(&self, port: u32) -> bool {
-        self.parts.get(&part_of(port)).is_some_and(|ports| ports.binary_search(&port).is_ok())
+        self.parts.get(&part_of(port)).is_some_and(|ports| contains(ports, port))
     }
+}
+
+/// Whether a port is one of some in rising order.
+fn contains(ports: &[u32], port: u32) -> bool {
+    let (Some(first), Some(last)) = (ports.first(), ports.last()) else { return false };
+    let is_between = (*first..=*last).contains(&port);
+    // All ports of a part are as fast as a range.
+    let is_range = (last - first) as usize == ports.len() - 1;
+    is_between && (is_range || ports.binary_search(&port).is_ok())
 }
 
 /// Which readings are visited.
@@ -62,7 +71,12 @@ impl Walk<'_> {
     /// Visits the digests of some hours, and the frames of all sweeps that are in none of them. What is
     /// damaged is passed over: an hour whose digests cannot be read is visited by its frames, if they are
     /// still there.
-    pub fn visit(&self, sql: Sql<'_>, hours: &[Hour], see: &mut See<'_>) -> rusqlite::Result<()> {
+    pub fn visit(
+        &self,
+        sql: Sql<'_>,
+        hours: &[Hour],
+        see: &mut Visitor<'_>,
+    ) -> rusqlite::Result<()> {
         let parts: Vec<Option<u32>> = match self.ports {
             None => vec![None],
             Some(ports) => ports.parts.keys().copied().map(Some).collect(),
@@ -84,7 +98,7 @@ impl Walk<'_> {
         hours: &'h [Hour],
         part: Option<u32>,
         digested: &mut Vec<&'h Hour>,
-        see: &mut See<'_>,
+        see: &mut Visitor<'_>,
     ) -> rusqlite::Result<()> {
         let (Some(first), Some(last)) = (hours.first(), hours.last()) else { return Ok(()) };
         let by_id: HashMap<i64, &Hour> = hours.iter().map(|hour| (hour.id, hour)).collect();
@@ -114,16 +128,21 @@ impl Walk<'_> {
         sql: Sql<'_>,
         part: Option<u32>,
         digested: &[&Hour],
-        see: &mut See<'_>,
+        see: &mut Visitor<'_>,
     ) -> rusqlite::Result<()> {
-        let is_wanted = |port: u32| self.ports.is_none_or(|ports| ports.has(port));
+        let of_part = part.zip(self.ports).and_then(|(part, ports)| ports.parts.get(&part));
+        let is_wanted = |port: u32| match (of_part, self.ports) {
+            (Some(ports), _) => contains(ports, port),
+            (None, Some(ports)) => ports.has(port),
+            (None, None) => true,
+        };
         let began = self.began.0..=self.began.1;
         sql.frames(self.kind, self.fabric, part, began, &mut |row| {
             if row.ended < self.ended || digested.iter().any(|hour| hour.has(&row)) {
                 return Ok(());
             }
             let Ok(frame) = Frame::unpack_of(row.data, is_wanted) else { return Ok(()) };
-            let span = Span { since: row.since.unwrap_or(row.began), began: row.began };
+            let span = SweepInterval { since: row.since.unwrap_or(row.began), began: row.began };
             for entry in frame.entries() {
                 see(span, &frame, entry);
             }

@@ -12,8 +12,8 @@ use ib_mad::counter::TABLE;
 use ib_mad::{Guid, PortNumber};
 
 use crate::event::About;
-use crate::file::counter_ids::{CounterIds, guid_bits, numbers};
-use crate::{MOST_PORTS, OutOfNumbers};
+use crate::file::counter_ids::{CounterIds, guid_bits};
+use crate::{MOST_PORTS, OutOfIds};
 
 /// The ids of a fabric, its nodes, ports and links.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Catalog {
         for row in TABLE {
             db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
         }
-        Ok(Catalog { fabrics: HashMap::new(), counters: numbers(db)? })
+        Ok(Catalog { fabrics: HashMap::new(), counters: CounterIds::read(db)? })
     }
 
     /// The counters' ids.
@@ -91,7 +91,7 @@ impl Catalog {
 
 fn port_id(id: i64) -> rusqlite::Result<u32> {
     let in_range = u32::try_from(id).ok().filter(|id| *id < MOST_PORTS);
-    in_range.ok_or_else(|| OutOfNumbers::Ports(id).in_sql())
+    in_range.ok_or_else(|| OutOfIds::Ports(id).in_sql())
 }
 
 impl FabricIds {

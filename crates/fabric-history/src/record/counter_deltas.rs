@@ -2,7 +2,7 @@
 
 use rusqlite::{Transaction, params};
 
-use crate::OutOfNumbers;
+use crate::OutOfIds;
 use crate::file::counter_ids::CounterIds;
 use crate::file::frame::Frame;
 use crate::file::record_kind::{RecordKind, part_of};
@@ -144,7 +144,7 @@ pub fn insert_frame(
 
 /// An error of packing, as an error of SQLite.
 pub fn pack_error(error: std::io::Error) -> rusqlite::Error {
-    match error.downcast::<OutOfNumbers>() {
+    match error.downcast::<OutOfIds>() {
         Ok(numbers) => numbers.in_sql(),
         Err(error) => rusqlite::Error::ToSqlConversionFailure(Box::new(error)),
     }

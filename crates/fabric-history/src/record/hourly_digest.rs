@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
 
-use crate::file::digest::{Digest, Span};
+use crate::file::digest::{Digest, SweepInterval};
 use crate::file::frame::{Entry, Frame};
 use crate::file::record_kind::{RecordKind, part_of};
 
@@ -30,7 +30,7 @@ const MAX_BYTES: i64 = 1 << 20;
 #[derive(Clone, Copy)]
 struct DueSweep {
     id: i64,
-    span: Span,
+    span: SweepInterval,
     ended: i64,
 }
 
@@ -68,7 +68,7 @@ fn due_sweeps(db: &Connection, fabric: i64) -> rusqlite::Result<Vec<DueSweep>> {
     let mut due: Vec<DueSweep> = Vec::new();
     let mut bytes = 0;
     while let Some(row) = rows.next()? {
-        let span = Span { since: row.get(1)?, began: row.get(2)? };
+        let span = SweepInterval { since: row.get(1)?, began: row.get(2)? };
         let sweep = DueSweep { id: row.get(0)?, span, ended: row.get(3)? };
         bytes += row.get::<_, i64>(4)?;
         if let Some((first, last)) = due.first().zip(due.last()) {
@@ -141,7 +141,7 @@ fn digest_traffic(
 ) -> rusqlite::Result<(Option<i64>, BTreeMap<u32, Digest>)> {
     let last: u32 = db.query_row("SELECT coalesce(max(id), 0) FROM ports", [], |row| row.get(0))?;
     let mut sums = TrafficSums::default();
-    let mut first: Option<Span> = None;
+    let mut first: Option<SweepInterval> = None;
     for_each_frame(db, fabric, RecordKind::TrafficDeltas, sweeps, |_, span, frame| {
         // Sweeps whose traffic was dropped for its size are not part of the sum.
         first.get_or_insert(span);
@@ -152,13 +152,13 @@ fn digest_traffic(
     let (began, ended) = sweeps.last().map_or((0, 0), |last| (last.span.began, last.ended));
     // A port that is not in the last sweep was read in an earlier one, which may have taken longer.
     let longest = u32::try_from((ended - began).max(0) / 1000).unwrap_or(u32::MAX);
-    let span = Span { since: first.map_or(began, |first| first.since), began };
+    let span = SweepInterval { since: first.map_or(began, |first| first.since), began };
     let mut parts: BTreeMap<u32, Digest> = BTreeMap::new();
     for port in 0..sums.ports.len() as u32 {
         let digest = parts.entry(part_of(port)).or_default();
         digest.begin(span);
         let (after, values) = sums.get(port);
-        digest.push(&Entry::of(port, after.min(longest)), values);
+        digest.push(&Entry::new(port, after.min(longest)), values);
     }
     parts.retain(|_, digest| !digest.is_empty());
     Ok((first.map(|first| first.began), parts))
@@ -208,7 +208,7 @@ fn for_each_frame(
     fabric: i64,
     kind: RecordKind,
     sweeps: &[DueSweep],
-    mut visit: impl FnMut(i64, Span, &Frame),
+    mut visit: impl FnMut(i64, SweepInterval, &Frame),
 ) -> rusqlite::Result<()> {
     let mut frames = db.prepare_cached(
         "SELECT id, data FROM frames WHERE tier = ?1 AND fabric = ?2 AND began = ?3",

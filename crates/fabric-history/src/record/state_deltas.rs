@@ -80,6 +80,6 @@ fn push_change(states: &mut Vec<State>, id: u32, now: State, changes: &mut Frame
         states.resize(index + 1, State::default());
     }
     if let Some(state) = states.get_mut(index) {
-        changes.push_after(id, 0, now.since(std::mem::replace(state, now)));
+        changes.push_after(id, 0, now.changes_since(std::mem::replace(state, now)));
     }
 }

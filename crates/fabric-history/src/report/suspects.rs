@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 
 use crate::EventKind;
-use crate::event::lengths_in;
+use crate::event::downtime_of;
 use crate::link_timeline::LinkTimeline;
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
 use crate::source::{SeriesDetail, Source, SourceError};
@@ -269,7 +269,7 @@ impl Case<'_> {
         let mut losses = (self.events.iter())
             .filter(|event| kinds.contains(&&*event.kind))
             .filter(|event| apart(event.at) < Duration::from_secs(1));
-        losses.find_map(|event| lengths_in(&event.detail))
+        losses.find_map(|event| downtime_of(&event.detail))
     }
 
     /// The times at which it went down, and at which it came up again.

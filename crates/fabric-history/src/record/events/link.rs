@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::event::{About, EventKind, NewEvent, for_how_long, lengths};
+use crate::event::{About, EventKind, NewEvent, downtime_detail, downtime_text};
 use crate::model::time;
 use ib_fabric::topology::{Link, LinkId};
 use ib_health::outage::Loss;
@@ -141,7 +141,7 @@ pub(crate) fn rate_change(was: (Width, Speed), now: (Width, Speed)) -> String {
 
 /// The kind, text and detail of a loss's event.
 fn describe_loss(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (EventKind, String, Value) {
-    let mut detail = lengths(loss.down);
+    let mut detail = downtime_detail(loss.down);
     detail["losses"] = loss.times.into();
     if let Some(until) = loss.until {
         detail["up_again"] = time::text(wall(until)).into();
@@ -157,5 +157,5 @@ fn describe_loss(loss: &Loss, wall: impl Fn(Moment) -> SystemTime) -> (EventKind
             (EventKind::ExpectedLoss, format!("lost {times}: {}", why.label()))
         }
     };
-    (kind, text + &for_how_long(loss.down), detail)
+    (kind, text + &downtime_text(loss.down), detail)
 }

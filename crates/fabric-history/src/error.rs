@@ -1,0 +1,217 @@
+//! The errors of a history, and which of them mean that its file is damaged.
+
+use std::path::{Path, PathBuf};
+
+use fabric_observation::RecorderErrorKind;
+use thiserror::Error;
+
+/// Why a history cannot be written or read.
+#[derive(Debug, Error)]
+pub enum HistoryError {
+    /// Another exporter records in it.
+    #[error("{path}: another exporter records there: each needs a file of its own")]
+    Taken {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is a FIFO, a directory, a device or a socket.
+    #[error(
+        "{path}: is {what}, where a history needs a regular file: move it away, or give another path"
+    )]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        what: &'static str,
+    },
+    /// It is not a history.
+    #[error("{path}: is not a history file of fabric-exporter: left as it is")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A later version of the program wrote it.
+    #[error(
+        "{path}: has version {version}, which this fabric-exporter does not know: use a newer one, \
+         or another file"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: i64,
+    },
+    /// It is a history that this program cannot read or write.
+    #[error("{path}: {what}: left as it is, use another file")]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// SQLite has found it corrupt.
+    #[error("{path}: damaged: {what}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite found.
+        what: String,
+    },
+    /// It is damaged, and not set aside because too many were before.
+    #[error(
+        "{path}: damaged ({what}), and {count} damaged files were set aside before: look at them and \
+         move them elsewhere, so that recording goes on"
+    )]
+    Crowded {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite found.
+        what: String,
+        /// How many files were set aside.
+        count: usize,
+    },
+    /// All ids are in use.
+    #[error("{path}: {what}: begin a new file")]
+    OutOfIds {
+        /// The file.
+        path: PathBuf,
+        /// Of what kind.
+        what: OutOfIds,
+    },
+    /// Its disk is nearly full.
+    #[error("{path}: {free} bytes are free on its disk, and {least} are left alone")]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// How many are free.
+        free: u64,
+        /// How many have to stay so.
+        least: u64,
+    },
+    /// The answer would be too large.
+    #[error("more than {most} readings in one answer: ask for fewer ports or a shorter time")]
+    TooMuch {
+        /// How many readings an answer may have.
+        most: usize,
+    },
+    /// A system call failed.
+    #[error("{path}: cannot {doing}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// SQLite failed.
+    #[error("{path}: cannot {doing}: {error}")]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// Why not.
+        error: rusqlite::Error,
+    },
+}
+
+/// Which ids a file has run out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum OutOfIds {
+    /// Of nodes and ports.
+    #[error("number {0} of a node or port is beyond the {most} that a history can have", most = MOST_PORTS)]
+    Ports(i64),
+    /// Of counters.
+    #[error("number {0} of a counter is beyond the {most} that a history can have", most = MOST_COUNTERS)]
+    Counters(i64),
+}
+
+/// More ports, and nodes, than a file has had by the time that it is too large. We never gave a higher id,
+/// and arrays by such an id would take all memory.
+pub(crate) const MOST_PORTS: u32 = 1 << 22;
+
+/// A frame has one bit a counter.
+pub(crate) const MOST_COUNTERS: u8 = 64;
+
+impl OutOfIds {
+    /// As an error of SQLite, until [`HistoryError::database`] adds the file's path.
+    pub(crate) fn in_sql(self) -> rusqlite::Error {
+        rusqlite::Error::ToSqlConversionFailure(Box::new(self))
+    }
+}
+
+impl HistoryError {
+    /// The error of an operation in SQLite.
+    pub(crate) fn database(path: &Path, doing: &'static str, error: rusqlite::Error) -> Self {
+        let path = path.into();
+        if let rusqlite::Error::ToSqlConversionFailure(source) = &error
+            && let Some(what) = source.downcast_ref::<OutOfIds>()
+        {
+            return HistoryError::OutOfIds { path, what: *what };
+        }
+        HistoryError::Database { path, doing, error }
+    }
+
+    /// Whether SQLite says that the file is corrupt. Nothing else makes a file damaged: not what an operator
+    /// added to it, nor an error of this program.
+    pub fn is_damage(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        match self {
+            HistoryError::Damaged { .. } | HistoryError::Crowded { .. } => true,
+            HistoryError::Database { error, .. } => match error.sqlite_error_code() {
+                Some(NotADatabase) => true,
+                Some(DatabaseCorrupt) => !crate::file::schema::is_about_additions(error),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether the cause may be damage that SQLite has not noticed: our statements are always the same, and
+    /// rows that we wrote have the types and the order that we gave them. An operator's trigger or
+    /// table may be the cause as well, so SQLite has to check the file before it is called damaged.
+    pub(crate) fn is_suspicious(&self) -> bool {
+        use rusqlite::Error::{
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,
+            QueryReturnedNoRows, Utf8Error,
+        };
+        use rusqlite::ErrorCode::{ConstraintViolation, DatabaseCorrupt, TypeMismatch, Unknown};
+        let error = match self {
+            HistoryError::Database { error, .. } => error,
+            // No history has grown that large: a damaged id is as likely, and a check finds that it is not
+            // in order, or not what an index has.
+            HistoryError::OutOfIds { .. } => return true,
+            _ => return false,
+        };
+        let is_odd = matches!(
+            error,
+            InvalidColumnType(..)
+                | FromSqlConversionFailure(..)
+                | IntegralValueOutOfRange(..)
+                | QueryReturnedNoRows
+                | Utf8Error(..)
+        );
+        let codes = [ConstraintViolation, DatabaseCorrupt, TypeMismatch, Unknown];
+        is_odd || error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
+    }
+
+    /// The kind under which it is counted.
+    pub fn metric_kind(&self) -> RecorderErrorKind {
+        match self {
+            _ if self.is_damage() => RecorderErrorKind::Damaged,
+            HistoryError::Taken { .. } => RecorderErrorKind::Taken,
+            HistoryError::Full { .. } => RecorderErrorKind::Full,
+            HistoryError::Io { .. } => RecorderErrorKind::Io,
+            HistoryError::OutOfIds { .. } => RecorderErrorKind::Numbers,
+            HistoryError::Database { .. } => RecorderErrorKind::Database,
+            HistoryError::NotAFile { .. }
+            | HistoryError::Foreign { .. }
+            | HistoryError::Newer { .. }
+            | HistoryError::Unusable { .. }
+            | HistoryError::Damaged { .. }
+            | HistoryError::TooMuch { .. }
+            | HistoryError::Crowded { .. } => RecorderErrorKind::Unusable,
+        }
+    }
+}
