@@ -132,7 +132,7 @@ pub fn ask(source: &dyn Source) {
     }
     let clock = LocalClock::now();
     if let Ok(report) = Report::compute(source, window, window.to, &|at| clock.format(at)) {
-        let _ = (report.gist(), markdown::write(&report, &clock));
+        let _ = (report.summary(), markdown::write(&report, &clock));
         let page = html::write(&report, &clock);
         assert!(!page.contains("<script>alert"), "what is told is text, and no page");
     }

@@ -108,25 +108,25 @@ pub fn events(
         ..EventFilter::all(filter.window)
     };
     let mut rows = 0;
-    reader.visit_events(&wanted, &mut |told| {
+    reader.visit_events(&wanted, &mut |event| {
         rows += 1;
-        write_event(&told, &mut *table)
+        write_event(&event, &mut *table)
     })?;
     table.finish()?;
     Ok(rows)
 }
 
-fn write_event(told: &Event, table: &mut dyn RowWriter) -> Result<(), ExportError> {
+fn write_event(event: &Event, table: &mut dyn RowWriter) -> Result<(), ExportError> {
     let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
     table.row(&[
-        Cell::Time(told.at),
-        Cell::Text((&*told.fabric).into()),
-        Cell::Text((&*told.kind).into()),
-        text(told.node.map(|guid| guid.to_string())),
-        told.port.map_or(Cell::Null, |port| Cell::Number(port.into())),
-        text(told.link.map(|link| link.to_string())),
-        Cell::Text((&*told.place).into()),
-        Cell::Text((&*told.text).into()),
-        if told.detail.is_null() { Cell::Null } else { Cell::Json(&told.detail) },
+        Cell::Time(event.at),
+        Cell::Text((&*event.fabric).into()),
+        Cell::Text((&*event.kind).into()),
+        text(event.node.map(|guid| guid.to_string())),
+        event.port.map_or(Cell::Null, |port| Cell::Number(port.into())),
+        text(event.link.map(|link| link.to_string())),
+        Cell::Text((&*event.place).into()),
+        Cell::Text((&*event.text).into()),
+        if event.detail.is_null() { Cell::Null } else { Cell::Json(&event.detail) },
     ])
 }

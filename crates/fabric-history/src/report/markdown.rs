@@ -23,7 +23,7 @@ fn write_report(out: &mut String, report: &Report, clock: &LocalClock) -> std::f
     let (from, to) = (clock.format(report.window.from), clock.format(report.window.to));
     writeln!(out, "# The fabric from {from} to {to}\n")?;
     writeln!(out, "Event from {}. Times are of {}.\n", escaped(&report.source), clock.zone())?;
-    writeln!(out, "**{}**\n", report.gist())?;
+    writeln!(out, "**{}**\n", report.summary())?;
     writeln!(out, "## Suspects\n")?;
     if report.suspects.is_empty() {
         writeln!(out, "None.\n")?;

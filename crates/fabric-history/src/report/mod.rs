@@ -91,7 +91,7 @@ impl Report {
     }
 
     /// A summary in one or two sentences.
-    pub fn gist(&self) -> String {
+    pub fn summary(&self) -> String {
         let suspects = self.suspects.len() + self.more_suspects;
         match (suspects, self.events.len() + self.more_events) {
             (0, 0) => "Nothing happened, as far as is known, and no cable is suspect.".into(),

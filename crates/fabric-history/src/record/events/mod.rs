@@ -25,7 +25,7 @@ use fabric::FabricWide;
 use link::LastLink;
 use port::{LastPort, OpenCongestion};
 
-/// The state of a fabric at the last observation, from which later ones are told to differ.
+/// Compares each observation of a fabric with the state at the one before.
 #[derive(Debug, Default)]
 pub struct EventDetector {
     fabric: Arc<Fabric>,
