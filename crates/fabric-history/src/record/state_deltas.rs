@@ -12,6 +12,7 @@ use ib_health::Findings;
 
 use super::catalog::FabricIds;
 use super::counter_deltas::{SweepKey, insert_frame};
+use super::events::active_rate;
 
 /// Time between two sweeps of which all states are written: reconstructing a fabric reads one of them and
 /// the changes after it. That of 60,000 ports takes 1 kB while they are alike.
@@ -54,8 +55,7 @@ impl StateDeltas {
         let mut ports = Frame::default();
         let ends = snapshot.fabric.port_indexes().zip(&ids.ports).zip(links);
         for ((index, &port), (up, verdict)) in ends {
-            let status = snapshot.status(index).filter(|status| status.link_up());
-            let rate = status.and_then(|status| status.width.zip(status.speed));
+            let rate = active_rate(snapshot, index);
             push_change(&mut self.ports, port, State::of_port(up, rate, verdict), &mut ports);
         }
         let mut nodes = Frame::default();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::event::{About, EventKind, NewEvent, downtime_detail, downtime_text};
 use crate::model::time;
 use ib_fabric::topology::{Link, LinkId};
+use ib_fabric::{PortIndex, Snapshot};
 use ib_health::outage::Loss;
 use ib_health::verdict::Repair;
 use ib_health::{LinkFindings, Verdict, evidence};
@@ -85,10 +86,8 @@ impl Sweep<'_> {
                 push(kind, text, loss.at, detail);
             }
         }
-        let rate = [found.link.0, found.link.1].into_iter().find_map(|port| {
-            let status = snapshot.status(port).filter(|status| status.link_up())?;
-            status.width.zip(status.speed)
-        });
+        let ends = [found.link.0, found.link.1].into_iter();
+        let rate = ends.filter_map(|port| active_rate(snapshot, port)).next();
         if let Some(now) = rate
             && let Some(was) = last.rate.replace(now).filter(|was| *was != now)
         {
@@ -131,6 +130,12 @@ impl Sweep<'_> {
             }),
         }
     }
+}
+
+/// The width and speed of a port with a link.
+pub(crate) fn active_rate(snapshot: &Snapshot, port: PortIndex) -> Option<(Width, Speed)> {
+    let status = snapshot.status(port).filter(|status| status.link_up())?;
+    status.width.zip(status.speed)
 }
 
 /// The text of a [`EventKind::Rate`] event.

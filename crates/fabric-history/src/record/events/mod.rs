@@ -19,7 +19,7 @@ use ib_fabric::{Fabric, Snapshot};
 use ib_health::Findings;
 use ib_mad::Moment;
 
-pub(super) use link::rate_change;
+pub(super) use link::{active_rate, rate_change};
 
 use fabric::FabricWide;
 use link::LastLink;

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::host::{Place, PortTally, Tally};
-use ib_fabric::{PortIndex, Snapshot};
+use ib_fabric::Snapshot;
 use ib_health::evidence;
 use ib_mad::Guid;
 use ib_mad::rate::{Speed, Width};
 use rdma_host::model::HostSnapshot;
 use rdma_host::model::event::EventKind as PortEventKind;
 
-use super::super::events::rate_change;
+use super::super::events::{active_rate, rate_change};
 
 /// Detects events of all ports and devices of the host.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl HostEventDetector {
                 up: now.is_up(),
                 losses: now.losses,
                 fatals: now.of(PortEventKind::DeviceFatal).0,
-                rate: port.and_then(|port| rate(snapshot, port)),
+                rate: port.and_then(|port| active_rate(snapshot, port)),
             };
             if let Some(last) = self.last.get(place) {
                 state.up = state.up.or(last.up);
@@ -80,11 +80,6 @@ fn by_name(snapshot: &Snapshot) -> HashMap<&str, Guid> {
     let mut nodes: Vec<_> = snapshot.fabric.nodes.iter().collect();
     nodes.sort_by_key(|node| node.present());
     nodes.into_iter().map(|node| (&*node.name, node.identity.guid)).collect()
-}
-
-fn rate(snapshot: &Snapshot, port: PortIndex) -> Option<(Width, Speed)> {
-    let status = snapshot.status(port).filter(|status| status.link_up())?;
-    status.width.zip(status.speed)
 }
 
 /// The events of one port or device.
