@@ -92,8 +92,8 @@ fn row_writer<'a>(
     out: Box<dyn Write + Send + 'a>,
 ) -> Result<Box<dyn table::RowWriter + 'a>, ExportError> {
     Ok(match format {
-        TableFormat::Csv => Box::new(table::Csv::new(columns, out)?),
-        TableFormat::JsonLines => Box::new(table::JsonLines::new(columns, out)),
+        TableFormat::Csv => Box::new(table::TextRows::csv(columns, out)?),
+        TableFormat::JsonLines => Box::new(table::TextRows::json(columns, out)),
         #[cfg(feature = "parquet")]
         TableFormat::Parquet => Box::new(parquet::Parquet::new(columns, out)?),
         #[cfg(not(feature = "parquet"))]

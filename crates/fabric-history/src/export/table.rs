@@ -68,91 +68,63 @@ pub trait RowWriter {
     fn finish(&mut self) -> Result<(), ExportError>;
 }
 
-/// Writes CSV: a line of names, and a line per row (RFC 4180, but with `\n` at the end of lines).
-pub struct Csv<W> {
+/// Writes a line per row: CSV, or JSON lines.
+///
+/// CSV begins with a line of names, and is as in RFC 4180, but with `\n` at the end of lines.
+pub struct TextRows<W> {
+    columns: &'static [Column],
+    is_json: bool,
     out: W,
     line: Vec<u8>,
 }
 
-impl<W: Write> Csv<W> {
-    /// Writes the line of names.
-    pub fn new(columns: &[Column], mut out: W) -> io::Result<Self> {
+impl<W: Write> TextRows<W> {
+    /// Writes CSV.
+    pub fn csv(columns: &'static [Column], mut out: W) -> io::Result<Self> {
         let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
         writeln!(out, "{}", names.join(","))?;
-        Ok(Csv { out, line: Vec::new() })
+        Ok(TextRows { columns, is_json: false, out, line: Vec::new() })
+    }
+
+    /// Writes JSON lines.
+    pub fn json(columns: &'static [Column], out: W) -> Self {
+        TextRows { columns, is_json: true, out, line: Vec::new() }
+    }
+
+    fn push_text(&mut self, text: &str) -> io::Result<()> {
+        if self.is_json {
+            return Ok(serde_json::to_writer(&mut self.line, text)?);
+        }
+        if text.contains([',', '"', '\n', '\r']) {
+            write!(self.line, "\"{}\"", text.replace('"', "\"\""))
+        } else {
+            self.line.write_all(text.as_bytes())
+        }
     }
 }
 
-impl<W: Write> RowWriter for Csv<W> {
+impl<W: Write> RowWriter for TextRows<W> {
     fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ExportError> {
         self.line.clear();
-        for cell in cells {
+        for (index, (column, cell)) in self.columns.iter().zip(cells).enumerate() {
+            match (self.is_json, index) {
+                (true, 0) => write!(self.line, "{{\"{}\":", column.name)?,
+                (true, _) => write!(self.line, ",\"{}\":", column.name)?,
+                (false, 0) => {}
+                (false, _) => self.line.push(b','),
+            }
             match cell {
+                Cell::Null if self.is_json => self.line.extend_from_slice(b"null"),
                 Cell::Null => {}
-                Cell::Time(at) => self.line.extend_from_slice(time::text(*at).as_bytes()),
-                Cell::Text(text) => push_field(&mut self.line, text),
+                Cell::Time(at) => self.push_text(&time::text(*at))?,
+                Cell::Text(text) => self.push_text(text)?,
                 Cell::Number(number) => write!(self.line, "{number}")?,
-                Cell::Json(json) => push_field(&mut self.line, &json.to_string()),
+                Cell::Json(json) if self.is_json => write!(self.line, "{json}")?,
+                Cell::Json(json) => self.push_text(&json.to_string())?,
             }
-            self.line.push(b',');
         }
-        if let Some(last) = self.line.last_mut() {
-            *last = b'\n';
-        }
+        self.line.extend_from_slice(if self.is_json { b"}\n" } else { b"\n" });
         Ok(self.out.write_all(&self.line)?)
-    }
-
-    fn finish(&mut self) -> Result<(), ExportError> {
-        Ok(self.out.flush()?)
-    }
-}
-
-/// Appends a field of CSV, quoted if that is necessary.
-fn push_field(line: &mut Vec<u8>, text: &str) {
-    if text.contains([',', '"', '\n', '\r']) {
-        line.push(b'"');
-        line.extend_from_slice(text.replace('"', "\"\"").as_bytes());
-        line.push(b'"');
-    } else {
-        line.extend_from_slice(text.as_bytes());
-    }
-}
-
-/// Writes a JSON object per line.
-pub struct JsonLines<W> {
-    columns: &'static [Column],
-    out: W,
-    line: Vec<u8>,
-}
-
-impl<W: Write> JsonLines<W> {
-    /// Writes nothing yet.
-    pub fn new(columns: &'static [Column], out: W) -> Self {
-        JsonLines { columns, out, line: Vec::new() }
-    }
-}
-
-impl<W: Write> RowWriter for JsonLines<W> {
-    fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ExportError> {
-        let line = &mut self.line;
-        line.clear();
-        for (column, cell) in self.columns.iter().zip(cells) {
-            let separator = if line.is_empty() { '{' } else { ',' };
-            write!(line, "{separator}\"{}\":", column.name)?;
-            match cell {
-                Cell::Null => line.extend_from_slice(b"null"),
-                Cell::Time(at) => write!(line, "\"{}\"", time::text(*at))?,
-                Cell::Text(text) => {
-                    serde_json::to_writer(&mut *line, text).map_err(io::Error::from)?;
-                }
-                Cell::Number(number) => write!(line, "{number}")?,
-                Cell::Json(json) => {
-                    serde_json::to_writer(&mut *line, json).map_err(io::Error::from)?;
-                }
-            }
-        }
-        line.extend_from_slice(b"}\n");
-        Ok(self.out.write_all(line)?)
     }
 
     fn finish(&mut self) -> Result<(), ExportError> {
@@ -166,10 +138,10 @@ mod tests {
 
     #[test]
     fn csv_quotes_separators_quotes_and_line_breaks() {
-        let columns =
-            [Column::required("a", ColumnType::Text), Column::optional("b", ColumnType::Json)];
+        const COLUMNS: &[Column] =
+            &[Column::required("a", ColumnType::Text), Column::optional("b", ColumnType::Json)];
         let mut out = Vec::new();
-        let mut csv = Csv::new(&columns, &mut out).unwrap();
+        let mut csv = TextRows::csv(COLUMNS, &mut out).unwrap();
         let json = serde_json::json!({"x": 1});
         for (text, cell) in [
             ("plain", Cell::Null),
