@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
-use ib_mad::label::shortened;
+use ib_mad::label::abbreviate;
 
 use super::EventKind;
 use super::columns;
@@ -101,7 +101,7 @@ fn bars(row: &Row, top: f64) -> Markup {
     let width = WIDTH / COLUMNS as f64;
     let bottom = top + ROW_HEIGHT;
     html! {
-        text x="0" y=(top + 18.0) { title { (row.title) } (shortened(&row.title, LABEL_CHARS)) }
+        text x="0" y=(top + 18.0) { title { (row.title) } (abbreviate(&row.title, LABEL_CHARS)) }
         text .unit x="0" y=(top + 36.0) { (row.unit) }
         line .axis x1=(LABEL_WIDTH) y1=(bottom) x2=(LABEL_WIDTH + WIDTH) y2=(bottom) {}
         @for (column, value) in row.columns.iter().enumerate().filter(|(_, value)| **value > 0.0) {

@@ -10,7 +10,7 @@ use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Sum, Window};
 use fabric_history::source::until_known;
 use ib_mad::Counter;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::parse_time;
 use super::{Exit, Fatal, Written, tame, unreadable, write_json};
@@ -56,7 +56,7 @@ pub(super) fn write(
     let written = if args.json { write_json(&diffs, out) } else { write_table(diffs, out) };
     let summary = format!(
         "{} on which anything moved from {} to {}{}; times are of {}",
-        count(all.len(), "link"),
+        plural(all.len(), "link"),
         clock.format(window.from),
         clock.format(window.to),
         if diffs.len() < all.len() {
@@ -91,7 +91,7 @@ fn list_increases(sums: &[Sum]) -> String {
     let mut increases: Vec<String> =
         largest.map(|(counter, by)| format!("{} +{by}", counter.row().metric)).collect();
     if sums.len() > MAX_COUNTERS {
-        increases.push(format!("{} more", count(sums.len() - MAX_COUNTERS, "counter")));
+        increases.push(format!("{} more", plural(sums.len() - MAX_COUNTERS, "counter")));
     }
     increases.join(", ")
 }

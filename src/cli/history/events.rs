@@ -8,7 +8,7 @@ use fabric_history::model::{Event, Port};
 use fabric_history::source::EventFilter;
 use fabric_history::{EventKind, Source};
 use ib_mad::Guid;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::WindowArgs;
 use super::{Fatal, Written, ports, tame, unreadable, write_json};
@@ -60,7 +60,7 @@ pub(super) fn write(
         if args.json { write_json(&events, out) } else { write_table(&events, clock, out) };
     let summary = format!(
         "{} since {}; times are of {}",
-        count(events.len(), "event"),
+        plural(events.len(), "event"),
         clock.format(window.from),
         clock.zone()
     );

@@ -15,7 +15,7 @@ use fabric_history::source::{EventFilter, SeriesDetail, until_known};
 use fabric_history::{Source, columns};
 use ib_fabric::topology::End;
 use ib_mad::Counter;
-use ib_mad::label::count;
+use ib_mad::label::plural;
 
 use super::window::WindowArgs;
 use super::{Fatal, Written, tame, unreadable, write_json};
@@ -109,7 +109,7 @@ fn write_timeline(
     let timeline = Timeline { window, ports, series, events };
     let summary = format!(
         "{} from {} to {}; times are of {}",
-        count(timeline.events.len(), "event"),
+        plural(timeline.events.len(), "event"),
         clock.format(window.from),
         clock.format(window.to),
         clock.zone()

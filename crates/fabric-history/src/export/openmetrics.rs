@@ -17,7 +17,7 @@ use exposition::Format;
 use exposition::family::{Head, push_label};
 use fabric_observation::families::{LINK_INFO, LINK_UP, NODE_UP, PORT_INFO, counter_head};
 use ib_fabric::topology::{End, LinkId};
-use ib_mad::counter::{Attribute, Place, Row, TABLE, scaled};
+use ib_mad::counter::{Attribute, CounterField, CounterRow, TABLE, scaled};
 use ib_mad::rate::{Speed, Width};
 
 use super::{ExportError, ExportFilter};
@@ -168,13 +168,14 @@ impl ExportedFabric {
 
     fn counter(
         &self,
-        row: &Row,
+        row: &CounterRow,
         reader: &Reader,
         filter: &ExportFilter,
         lines: &mut SampleWriter<'_>,
     ) -> Result<(), ExportError> {
-        let is_of_link = |place: &Place| place.attribute == Attribute::PortExtendedSpeedsCounters;
-        let of_link = row.places.iter().any(is_of_link);
+        let is_of_link =
+            |field: &CounterField| field.attribute == Attribute::PortExtendedSpeedsCounters;
+        let of_link = row.fields.iter().any(is_of_link);
         let ports = self.ports(filter);
         let most = (MAX_VALUES / self.sweeps.len().max(1))
             .clamp(PORTS_AT_ONCE.start, PORTS_AT_ONCE.end) as u32;

@@ -6,7 +6,7 @@ use rusqlite::ToSql;
 use rusqlite::types::ToSqlOutput;
 
 use ib_mad::Counter;
-use ib_mad::counter::Kind as CounterKind;
+use ib_mad::counter::CounterKind;
 
 /// What a record says; the column `tier` has its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

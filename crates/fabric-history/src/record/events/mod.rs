@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::event::{About, EventKind, NewEvent};
 use fabric_observation::Observation;
 use ib_fabric::change;
-use ib_fabric::change::Change;
+use ib_fabric::change::FabricChange;
 use ib_fabric::topology::{End, Link, LinkId};
 use ib_fabric::{Fabric, Snapshot};
 use ib_health::Findings;
@@ -168,15 +168,15 @@ impl Sweep<'_> {
     /// Adds an event for each cable that was moved, and for each new link that was not known before.
     fn push_changes(&mut self, old: &Fabric, new: &Fabric, is_known: impl Fn(LinkId) -> bool) {
         let began = self.snapshot.began;
-        for change in change::between(old, new) {
+        for change in change::diff(old, new) {
             match change {
-                Change::LinkMoved { port, from, to } => {
+                FabricChange::LinkMoved { port, from, to } => {
                     let text = format!("its cable led to {from}, and leads to {to}");
                     let place = format!("{} port {}", port.node, port.port);
                     let about = About::Port(port.guid, port.port);
                     self.push(EventKind::PortMoved, about, place, text, began);
                 }
-                Change::LinkCame(a, b) => {
+                FabricChange::LinkAppeared(a, b) => {
                     let id = new.find((a.guid, a.port)).and_then(|port| new.link_id(port));
                     if let Some(id) = id.filter(|id| !is_known(*id)) {
                         let place =

@@ -200,19 +200,19 @@ fn only_verdicts_from_watch_on_are_events() {
 
 #[test]
 fn rate_change_across_a_down_link_is_an_event() {
-    use ib_fabric::snapshot::Fresh;
+    use ib_fabric::snapshot::PortRead;
     let mut sim = Simulation::new();
     let ends = sim.link().link;
     let was = *sim.snapshot().status(ends.0).unwrap();
-    let set = |sim: &mut Simulation, fresh: Fresh| {
+    let set = |sim: &mut Simulation, fresh: PortRead| {
         for port in [ends.0, ends.1] {
             sim.snapshot().statuses[port.0 as usize] = fresh;
         }
     };
-    set(&mut sim, Fresh::Unknown);
+    set(&mut sim, PortRead::Unknown);
     assert_eq!(sim.sweep(), NONE);
     let narrow = ib_mad::port_state::PortStatus { width: Some(Width::X1), ..was };
-    set(&mut sim, Fresh::Told(narrow));
+    set(&mut sim, PortRead::Ok(narrow));
     assert_eq!(sim.sweep(), ["rate: 4x EDR -> 1x EDR"]);
     assert_eq!(sim.sweep(), NONE);
 }

@@ -14,7 +14,7 @@ use crate::settings::HOST_FABRIC;
 use fabric_observation::host::HostObservation;
 use fabric_observation::{Collector, Observation};
 use ib_fabric::Snapshot;
-use ib_fabric::snapshot::Fresh;
+use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::End;
 use ib_health::{Findings, PortFindings};
 use ib_mad::Guid;
@@ -77,7 +77,7 @@ impl HostFabric {
         let fabric = &self.topology.fabric;
         let mut snapshot = Snapshot::blank(Arc::clone(fabric), look.anchor);
         (snapshot.began, snapshot.ended) = (look.began, look.ended);
-        snapshot.statuses.fill(Fresh::Unknown);
+        snapshot.statuses.fill(PortRead::Unknown);
         for RecordedDevice { id, device, .. } in devices {
             let Some(node) = fabric.node_by_guid(*id) else { continue };
             snapshot.silent[node.0 as usize] = !device.answers;
@@ -85,7 +85,7 @@ impl HostFabric {
                 let Some(index) = fabric.find((*id, port.number)) else { continue };
                 let index = index.0 as usize;
                 snapshot.statuses[index] =
-                    topology::status(port).map_or(Fresh::Unknown, Fresh::Told);
+                    topology::status(port).map_or(PortRead::Unknown, PortRead::Ok);
                 if !port.reading.is_empty() {
                     snapshot.readings[index] = Some(port.reading.clone());
                 }
