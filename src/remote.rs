@@ -1,4 +1,4 @@
-//! Another exporter that is asked by HTTP: its address, and what it wants as a login.
+//! An HTTP client of another exporter: its address, TLS and login.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use base64::prelude::BASE64_STANDARD;
 use rustls::crypto::ring;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
-/// What opens the door of who is asked.
+/// The TLS files and the password for an address.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     /// A file with the CAs that are trusted, instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// A file with the certificate that is shown.
+    /// A file with the client certificate.
     pub cert_file: Option<PathBuf>,
     /// A file with its key.
     pub key_file: Option<PathBuf>,
-    /// A file with the password of the user that stands in the address.
+    /// A file with the password of the user in the address.
     pub password_file: Option<PathBuf>,
 }
 
-/// Somebody at an address.
+/// An exporter at an address.
 #[derive(Clone, Debug)]
 pub struct Remote {
     base: String,
@@ -32,8 +32,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Reads an address such as `http://user@host:10315/prefix`, and the files that open its door. An answer
-    /// takes `limit` at most, and until somebody is there at all `connect`.
+    /// Parses an address such as `http://user@host:10315/prefix`, and reads the files. A response may take
+    /// `limit`, and a connection `connect`.
     pub fn new(
         url: &str,
         access: &Access,
@@ -60,7 +60,7 @@ impl Remote {
             .http_status_as_error(false)
             .timeout_connect(Some(connect))
             .timeout_global(Some(limit))
-            // Who is asked is within; proxies lead outside.
+            // Exporters are within the site; proxies lead outside.
             .proxy(None)
             .user_agent(concat!("fabric-exporter/", env!("CARGO_PKG_VERSION")));
         if scheme == "https" {
@@ -74,7 +74,7 @@ impl Remote {
         &self.base
     }
 
-    /// A question for a path below its address.
+    /// A GET request for a path below its address.
     pub fn get(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
         let request = self.agent.get(format!("{}{path}", self.base));
         match &self.login {
@@ -110,7 +110,7 @@ fn login(user: Option<&str>, password_file: Option<&Path>) -> Result<Option<Stri
     Ok(Some(format!("Basic {}", BASE64_STANDARD.encode(user))))
 }
 
-/// What an address says, with `%20` and the like as what they stand for.
+/// Percent-decodes a part of an address.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -130,7 +130,7 @@ fn read(file: &Path, flag: &str) -> Result<Vec<u8>, String> {
 fn tls(access: &Access) -> Result<TlsConfig, String> {
     let mut config = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
-        // There is one alone in the program; which, rustls would have to be told for the whole of it.
+        // The program has one provider; without this line rustls wants one for the whole process.
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
     if let Some(file) = &access.ca_file {
         config =

@@ -22,10 +22,10 @@ use super::fabric::watch;
 use super::input::Input;
 
 /// Sweeps that are recorded: so many that those of an hour are digested.
-const SWEEPS: u32 = 300;
+const SWEEPS: u32 = 90;
 
 /// From one sweep to the next.
-const INTERVAL: Duration = Duration::from_secs(15);
+const INTERVAL: Duration = Duration::from_secs(60);
 
 /// The bytes of a history in which every port counts in each sweep.
 pub fn recorded() -> &'static [u8] {

@@ -48,21 +48,21 @@ impl Window {
     }
 }
 
-/// The time of which a source knows anything at all.
+/// The time of which a source has anything recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
-    /// The beginning of its first sweep; nothing if that is not known.
+    /// The beginning of its first sweep; none if that is not known.
     #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub first: Option<SystemTime>,
-    /// The end of its latest sweep; nothing if it is asked while it goes on.
+    /// The end of its latest sweep; none if it still goes on.
     #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub last: Option<SystemTime>,
 }
 
-/// A port, and what people call its node.
+/// A port, and the name of its node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RecordedPort"))]
 pub struct Port {
@@ -74,12 +74,12 @@ pub struct Port {
     pub guid: Guid,
     /// Its number on its node.
     pub port: PortNumber,
-    /// What its node is called.
+    /// The name of its node.
     pub node: String,
 }
 
 impl Port {
-    /// The port, as the fabric knows it.
+    /// Its GUID and number.
     pub fn end(&self) -> End {
         (self.guid, self.port)
     }
@@ -89,13 +89,13 @@ impl Port {
         self.end() == other.end() && self.fabric == other.fabric
     }
 
-    /// As people write it.
+    /// Its name for people: `leaf-0-1[9]`.
     pub fn label(&self) -> String {
         label::port(&self.node, self.port)
     }
 }
 
-/// Something that happened, as it is told.
+/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
@@ -117,15 +117,15 @@ pub struct Event {
     #[serde(with = "text::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub link: Option<LinkId>,
-    /// What people called it then.
+    /// The name of what it is about at that time.
     pub place: String,
     /// What happened, in a sentence.
     pub text: String,
-    /// The same for programs; null where the rest says it all.
+    /// Details for programs; null if there are none.
     pub detail: serde_json::Value,
 }
 
-/// What a port's errors came to in a window.
+/// What a port's error counters grew by in a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorDelta {
@@ -133,12 +133,12 @@ pub struct ErrorDelta {
     pub port: Port,
     /// The other end of its cable then, if that is known.
     pub peer: Option<Port>,
-    /// Counter by counter; those that did not move are left out.
+    /// Counter by counter; those that did not grow are left out.
     pub sums: Vec<Sum>,
 }
 
 impl ErrorDelta {
-    /// The link errors among it.
+    /// The sum of its link errors.
     pub fn link_errors(&self) -> u64 {
         link_errors(|counter| {
             let grown = self.sums.iter().filter(|sum| sum.counter == counter);
@@ -147,7 +147,7 @@ impl ErrorDelta {
     }
 }
 
-/// What a counter came to in a window.
+/// What a counter grew by in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sum {
@@ -167,7 +167,7 @@ pub struct Sum {
     pub last: SystemTime,
 }
 
-/// The course of a port's counter.
+/// What a port's counter grew by, reading by reading.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
@@ -212,7 +212,7 @@ impl From<Step> for (u64, u64, u64) {
 pub struct FabricState {
     /// Its name.
     pub fabric: String,
-    /// The sweep that it is told from: the latest before the moment.
+    /// When the sweep was begun that saw it so: the latest before the moment.
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
     pub at: SystemTime,
@@ -246,7 +246,7 @@ pub struct Cable {
     pub ends: [Port; 2],
     /// Whether it carried traffic, if that is known.
     pub up: Option<bool>,
-    /// What it came to.
+    /// The verdict on it.
     #[serde(with = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub verdict: Verdict,

@@ -151,11 +151,11 @@ mod tests {
         fn packed_digest_unpacks_to_the_same_readings(readings in readings()) {
             let unpacked = Digest::unpack(&digest(&readings).pack(9).unwrap(), 9).unwrap();
             for port in 0..5 {
-                let told: Readings = unpacked.readings(Some(port)).map(|(span, entry)| {
+                let read: Readings = unpacked.readings(Some(port)).map(|(span, entry)| {
                     (span, entry.port, entry.after, unpacked.frame().values(entry).collect())
                 }).collect();
                 let of: Readings = readings.iter().filter(|of| of.1 == port).cloned().collect();
-                prop_assert_eq!(told, of);
+                prop_assert_eq!(read, of);
             }
             prop_assert_eq!(unpacked.readings(None).count(), readings.len());
         }

@@ -231,16 +231,16 @@ mod tests {
         #[test]
         fn packed_frame_unpacks_to_the_same_entries(ports in ports()) {
             let unpacked = Frame::unpack(&frame(&ports).pack().unwrap()).unwrap();
-            let told: Ports = unpacked.entries().iter().map(|entry| {
+            let read: Ports = unpacked.entries().iter().map(|entry| {
                 (entry.port, (entry.after, unpacked.values(entry).collect()))
             }).collect();
-            prop_assert_eq!(&told, &ports);
+            prop_assert_eq!(&read, &ports);
             let some = |port: u32| port.is_multiple_of(3);
             let of = Frame::unpack_of(&frame(&ports).pack().unwrap(), some).unwrap();
             for (port, (after, values)) in &ports {
                 let entry = of.get(*port);
-                let told = entry.map(|entry| (entry.after, of.values(entry).collect()));
-                prop_assert_eq!(told, some(*port).then(|| (*after, values.clone())));
+                let read = entry.map(|entry| (entry.after, of.values(entry).collect()));
+                prop_assert_eq!(read, some(*port).then(|| (*after, values.clone())));
             }
             for port in ports.keys() {
                 prop_assert_eq!(unpacked.get(*port).map(|entry| entry.port), Some(*port));

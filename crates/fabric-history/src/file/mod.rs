@@ -110,7 +110,7 @@ fn is_marked(lock: &Path) -> bool {
     std::fs::read(lock).is_ok_and(|mark| mark == MARK)
 }
 
-/// An error if a file is somebody else's: a mistyped name must not cost anybody a file.
+/// An error if a file is not a history: a mistyped name must not cost a file.
 pub(crate) fn ensure_ours(
     path: &Path,
     header: &[u8],

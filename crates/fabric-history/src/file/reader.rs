@@ -115,11 +115,11 @@ impl Reader {
     /// Visits events one at a time, the earliest first.
     pub(crate) fn visit_events<E: From<HistoryError>>(
         &self,
-        wanted: &EventFilter,
+        filter: &EventFilter,
         see: &mut dyn FnMut(Event) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut result = Ok(());
-        let visited = self.sql().events(wanted, Order::EarliestFirst, None, &mut |_, event| {
+        let visited = self.sql().events(filter, Order::EarliestFirst, None, &mut |_, event| {
             result = see(event);
             result.is_ok()
         });
@@ -131,14 +131,14 @@ impl Reader {
     /// whether there are more. Only those that are returned are held in memory.
     pub fn latest(
         &self,
-        wanted: &EventFilter,
+        filter: &EventFilter,
         means: &dyn Fn(&Event) -> bool,
         skip: usize,
         most: usize,
     ) -> Result<(Vec<Event>, bool), HistoryError> {
         let (mut events, mut passed, mut is_more) = (Vec::new(), 0, false);
         self.read(|| {
-            self.sql().events(wanted, Order::LatestFirst, None, &mut |_, event| {
+            self.sql().events(filter, Order::LatestFirst, None, &mut |_, event| {
                 if !means(&event) {
                     return true;
                 }
@@ -175,11 +175,11 @@ impl Reader {
 }
 
 impl PagedSource for Reader {
-    fn page(&self, wanted: &EventFilter, page: Page) -> Result<Events, SourceError> {
+    fn page(&self, filter: &EventFilter, page: Page) -> Result<Events, SourceError> {
         let mut found = Events::default();
         let mut last = None;
         self.read(|| {
-            self.sql().events(wanted, Order::EarliestFirst, page.after, &mut |at, event| {
+            self.sql().events(filter, Order::EarliestFirst, page.after, &mut |at, event| {
                 if found.events.len() == page.limit.get() {
                     found.next = last;
                     return false;
@@ -208,10 +208,10 @@ impl Source for Reader {
         Ok(ports.into_iter().map(|row| row.port).collect())
     }
 
-    fn events(&self, wanted: &EventFilter) -> Result<Vec<Event>, SourceError> {
+    fn events(&self, filter: &EventFilter) -> Result<Vec<Event>, SourceError> {
         self.in_one_transaction(|| {
             let mut events = Vec::new();
-            self.visit_events(wanted, &mut |event| {
+            self.visit_events(filter, &mut |event| {
                 events.push(event);
                 Ok::<_, SourceError>(())
             })?;
@@ -245,7 +245,7 @@ impl Source for Reader {
     }
 }
 
-/// Opens a file to read. Where nobody writes it and we may not make the files that go with a writer,
+/// Opens a file to read. Where there is no writer, and we may not create the files beside it that SQLite needs,
 /// it is read as it lies there.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

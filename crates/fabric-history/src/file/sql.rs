@@ -92,7 +92,7 @@ pub struct CablePresence {
 pub(crate) struct CableRow {
     pub fabric: i64,
     pub ports: [u32; 2],
-    pub nodes: [i64; 2],
+    pub nodes: [u32; 2],
     pub ends: [Port; 2],
     pub until: Option<i64>,
 }
@@ -462,7 +462,7 @@ impl Sql<'_> {
 
     /// The names of a fabric's nodes, with the sweeps from which on they had them; node by node, the earliest
     /// first.
-    pub fn names(self, fabric: i64) -> Result<Vec<(i64, i64, String)>> {
+    pub fn names(self, fabric: i64) -> Result<Vec<(u32, i64, String)>> {
         let sql = "SELECT node, since, name FROM names JOIN nodes ON nodes.id = node
                    WHERE fabric = ?1 ORDER BY node, since";
         self.rows(sql, [fabric], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
@@ -512,15 +512,15 @@ impl Sql<'_> {
 
     // Events.
 
-    /// The events that are wanted after another one, with their places, until it is told to end.
+    /// The events that a filter selects after another one, with their cursors, until `see` returns false.
     pub fn events(
         self,
-        wanted: &EventFilter,
+        filter: &EventFilter,
         order: Order,
         after: Option<Cursor>,
         see: &mut dyn FnMut(Cursor, Event) -> bool,
     ) -> Result<()> {
-        let (sql, values) = select_events(wanted, order, after);
+        let (sql, values) = select_events(filter, order, after);
         let mut statement = self.0.prepare(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
@@ -533,12 +533,12 @@ impl Sql<'_> {
 }
 
 fn select_events(
-    wanted: &EventFilter,
+    filter: &EventFilter,
     order: Order,
     after: Option<Cursor>,
 ) -> (String, Vec<Value>) {
     let mut sql = EVENTS.to_owned();
-    let [mut from, mut to] = [wanted.window.from, wanted.window.to].map(micros_of);
+    let [mut from, mut to] = [filter.window.from, filter.window.to].map(micros_of);
     // The index is searched from the other event on: a late page costs no more than an early one.
     match (after, order) {
         (None, _) => {}
@@ -552,22 +552,22 @@ fn select_events(
         let _ = write!(sql, " AND (at {beyond} ? OR events.id {beyond} ?)");
         values.extend([at, id].map(Value::from));
     }
-    if !wanted.kinds.is_empty() {
-        let _ = write!(sql, " AND events.kind IN ({})", marks(wanted.kinds.len(), "?"));
-        values.extend(wanted.kinds.iter().map(|kind| Value::from(kind.label().to_owned())));
+    if !filter.kinds.is_empty() {
+        let _ = write!(sql, " AND events.kind IN ({})", marks(filter.kinds.len(), "?"));
+        values.extend(filter.kinds.iter().map(|kind| Value::from(kind.label().to_owned())));
     }
-    if !wanted.nodes.is_empty() {
-        let nodes = marks(wanted.nodes.len(), "?");
+    if !filter.nodes.is_empty() {
+        let nodes = marks(filter.nodes.len(), "?");
         let _ = write!(
             sql,
             " AND (nodes.guid IN ({nodes}) OR low_node.guid IN ({nodes}) OR high_node.guid IN ({nodes}))"
         );
-        let guids = (0..3).flat_map(|_| &wanted.nodes);
+        let guids = (0..3).flat_map(|_| &filter.nodes);
         values.extend(guids.map(|guid| Value::from(guid_bits(*guid))));
     }
-    if !wanted.ports.is_empty() {
-        let ports = marks(wanted.ports.len(), "(?, ?)");
-        let nodes = marks(wanted.ports.len(), "?");
+    if !filter.ports.is_empty() {
+        let ports = marks(filter.ports.len(), "(?, ?)");
+        let nodes = marks(filter.ports.len(), "?");
         // What happens to a node happens to its ports.
         let _ = write!(
             sql,
@@ -576,10 +576,10 @@ fn select_events(
               OR (high_node.guid, high.number) IN (VALUES {ports})
               OR events.port IS NULL AND nodes.guid IN ({nodes}))"
         );
-        for (guid, number) in (0..3).flat_map(|_| &wanted.ports) {
+        for (guid, number) in (0..3).flat_map(|_| &filter.ports) {
             values.extend([Value::from(guid_bits(*guid)), Value::from(*number)]);
         }
-        values.extend(wanted.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
+        values.extend(filter.ports.iter().map(|(guid, _)| Value::from(guid_bits(*guid))));
     }
     sql += match order {
         Order::EarliestFirst => " ORDER BY at, events.id",

@@ -112,9 +112,9 @@ mod tests {
         let is = State::of_port(None, None, Some(Verdict::Ok));
         let mut frame = Frame::default();
         frame.push_after(7, 0, is.changes_since(was));
-        let mut told = was;
-        told.apply(&frame, &frame.entries()[0]);
-        assert_eq!(told, is);
+        let mut after = was;
+        after.apply(&frame, &frame.entries()[0]);
+        assert_eq!(after, is);
         assert_eq!(is.changes_since(is).count(), 0);
     }
 }

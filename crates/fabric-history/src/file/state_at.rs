@@ -69,7 +69,7 @@ fn fabric_at(
     let mut nodes: Vec<Node> = nodes
         .map(|row| Node {
             guid: row.guid,
-            name: names.get(&i64::from(row.id)).cloned().unwrap_or_default(),
+            name: names.get(&row.id).cloned().unwrap_or_default(),
             kind: row.kind,
             up: up.get(&row.id).and_then(|state| state.up()).unwrap_or(false),
         })
@@ -82,7 +82,7 @@ fn fabric_at(
 }
 
 /// A cable with its ends' names and states.
-fn cable(row: CableRow, names: &HashMap<i64, String>, states: &States) -> Cable {
+fn cable(row: CableRow, names: &HashMap<u32, String>, states: &States) -> Cable {
     let CableRow { ports, nodes, mut ends, .. } = row;
     for (end, node) in ends.iter_mut().zip(nodes) {
         end.node = names.get(&node).cloned().unwrap_or_default();
@@ -118,7 +118,7 @@ fn states(
 }
 
 /// The names of the nodes at a moment; before the first one, that.
-fn names(sql: Sql<'_>, fabric: i64, at: i64) -> rusqlite::Result<HashMap<i64, String>> {
+fn names(sql: Sql<'_>, fabric: i64, at: i64) -> rusqlite::Result<HashMap<u32, String>> {
     let mut names = HashMap::new();
     for (node, since, name) in sql.names(fabric)? {
         if since <= at || !names.contains_key(&node) {

@@ -85,8 +85,9 @@ impl Timeline {
             timeline.nodes.insert(row.id, node);
         }
         for (node, since, name) in sql.names(fabric)? {
-            let node = u32::try_from(node).ok().and_then(|node| timeline.nodes.get_mut(&node));
-            node.into_iter().for_each(|node| node.names.push((since, name.clone())));
+            if let Some(node) = timeline.nodes.get_mut(&node) {
+                node.names.push((since, name));
+            }
         }
         for (node, since, until) in sql.presences(fabric, (first, last))? {
             if let Some(node) = timeline.nodes.get_mut(&node) {

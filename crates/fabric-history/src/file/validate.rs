@@ -131,7 +131,7 @@ pub(crate) fn ensure_format(path: &Path, header: &[u8]) -> Result<(), HistoryErr
 pub(crate) fn ensure_version(path: &Path, version: i64) -> Result<(), HistoryError> {
     match version {
         schema::VERSION => Ok(()),
-        schema::VERSION.. => Err(HistoryError::Newer { path: path.into(), version }),
+        newer if newer > schema::VERSION => Err(HistoryError::Newer { path: path.into(), version }),
         _ => {
             let what =
                 format!("it has version {version}, which no released fabric-exporter writes");

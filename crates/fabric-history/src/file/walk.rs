@@ -29,12 +29,14 @@ pub(crate) struct PortSet {
 
 impl FromIterator<u32> for PortSet {
     fn from_iter<I: IntoIterator<Item = u32>>(ports: I) -> Self {
-        let mut parts: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut set = PortSet::default();
         for port in ports {
-            parts.entry(part_of(port)).or_default().push(port);
+            set.parts.entry(part_of(port)).or_default().push(port);
         }
-        parts.values_mut().for_each(|ports| ports.sort_unstable());
-        PortSet { parts }
+        for ports in set.parts.values_mut() {
+            ports.sort_unstable();
+        }
+        set
     }
 }
 
