@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use fabric_history::diff::diff_links;
-use fabric_history::export::{Asked, openmetrics};
+use fabric_history::export::{ExportFilter, openmetrics};
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::{Port, Window};
@@ -93,7 +93,7 @@ pub fn run(bytes: &[u8]) {
     fs::write(&file, &damaged).unwrap();
     if let Ok(reader) = Reader::open(&file) {
         ask(&reader);
-        let _ = openmetrics(&reader, &Asked::all(always()), &mut std::io::sink());
+        let _ = openmetrics(&reader, &ExportFilter::all(always()), &mut std::io::sink());
         for tier in [
             RecordKind::ErrorDeltas,
             RecordKind::TrafficDeltas,
@@ -132,7 +132,7 @@ pub fn ask(source: &dyn Source) {
     }
     let clock = LocalClock::now();
     if let Ok(report) = Report::compute(source, window, window.to, &|at| clock.format(at)) {
-        let _ = (report.gist(), markdown::write(&report, &clock));
+        let _ = (report.summary(), markdown::write(&report, &clock));
         let page = html::write(&report, &clock);
         assert!(!page.contains("<script>alert"), "what is told is text, and no page");
     }

@@ -1,11 +1,11 @@
-//! What `history` prints.
+//! The output of `history`.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::{Taped, minutes};
+use crate::{RecordedSimulation, minutes};
 use test_rig::program;
 
 const STORY: &str = "timeline:\n- bad-cable: {at: 3m, into: \"leaf-0-1[9]\", ratio: 1e-9}\n\
@@ -26,11 +26,11 @@ fn told(file: &Path, args: &[&str]) -> String {
 }
 
 #[test]
-fn verbs_write_tables_and_json() {
+fn events_are_printed_as_table_and_json() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(15));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(15));
     // Virtual time begins at 22:13:20.
     let since = "--since=2023-11-14 22:13";
     let events = told(&file, &["events", since]);
@@ -67,11 +67,11 @@ fn verbs_write_tables_and_json() {
 }
 
 #[test]
-fn invalid_arguments_have_clear_errors() {
+fn unusable_arguments_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new("about: nothing", &file);
-    taped.run_to(minutes(1));
+    let mut simulation = RecordedSimulation::new("about: nothing", &file);
+    simulation.run_to(minutes(1));
     for (args, says) in [
         (&["events", "--since=noon"][..], "\"noon\" is no time"),
         (&["events", "--kind=party"], "none of exporter_start"),
@@ -91,11 +91,11 @@ fn invalid_arguments_have_clear_errors() {
 }
 
 #[test]
-fn port_diff_and_report_verbs_answer() {
+fn port_diff_and_report_are_printed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(15));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(15));
     let since = "--since=2023-11-14 22:13";
     let port = told(&file, &["port", "leaf-0-1[9]"]);
     for counter in ["symbol_errors", "transmit_bytes", "fec_corrected_blocks"] {
@@ -155,10 +155,10 @@ fn port_diff_and_report_verbs_answer() {
 
 /// What nodes call themselves comes from the fabric, and becomes neither markup nor a terminal's doing.
 #[test]
-fn hostile_names_are_escaped_in_reports() {
+fn names_with_control_characters_are_harmless() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    Taped::new(STORY, &file).run_to(minutes(15));
+    RecordedSimulation::new(STORY, &file).run_to(minutes(15));
     let db = rusqlite::Connection::open(&file).unwrap();
     let hostile = "x</title><script>alert(1)</script>|\u{1b}[31m`*[a](b)";
     db.execute("UPDATE names SET name = ?1 WHERE name = 'leaf-0-1'", [hostile]).unwrap();

@@ -1,4 +1,4 @@
-//! What is kept for how long, and how large the file becomes.
+//! Retention times, and the size of the file.
 
 use fabric_history::settings::HistorySettings;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::{Reader, Recorder};
 
-use crate::{Taped, events, minutes, wall};
+use crate::{RecordedSimulation, events, minutes, wall};
 
 const STORY: &str = "timeline: [bad-cable: {at: 1m, into: \"leaf-0-1[9]\", ratio: 1e-9}, \
                      unplug: {at: 2m, link: \"leaf-0-0[9]\", for: 1m}]";
 
 #[test]
-fn data_is_dropped_at_its_own_age() {
+fn each_kind_is_dropped_after_its_retention() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings = HistorySettings {
@@ -21,13 +21,13 @@ fn data_is_dropped_at_its_own_age() {
         least_free: 0,
         ..HistorySettings::new(file.clone())
     };
-    let mut taped = Taped::with(STORY, settings);
+    let mut simulation = RecordedSimulation::with(STORY, settings);
     // An exporter that has just begun does not trust its clock for an hour.
-    taped.run_to(minutes(50));
+    simulation.run_to(minutes(50));
     let (busy, _, _) = Reader::open(&file).unwrap().frames(RecordKind::TrafficDeltas).unwrap();
     assert!(busy > 190, "{busy} sweeps of fifty minutes");
     // What is too old by then goes a few sweeps at a time.
-    taped.run_to(minutes(75));
+    simulation.run_to(minutes(75));
     let reader = Reader::open(&file).unwrap();
     let (busy, torn, last) = reader.frames(RecordKind::TrafficDeltas).unwrap();
     assert_eq!(torn, 0);
@@ -39,15 +39,15 @@ fn data_is_dropped_at_its_own_age() {
 }
 
 #[test]
-fn budget_drops_traffic_first() {
+fn file_stays_within_budget_and_traffic_goes_first() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let size = 200 << 10;
     let settings = HistorySettings { size, least_free: 0, ..HistorySettings::new(file.clone()) };
-    let mut taped = Taped::with(STORY, settings);
+    let mut simulation = RecordedSimulation::with(STORY, settings);
     let mut largest = 0;
     for minute in 1..=120 {
-        taped.run_to(minutes(minute));
+        simulation.run_to(minutes(minute));
         largest = largest.max(std::fs::metadata(&file).unwrap().len());
     }
     // What one sweep adds is dropped after it.
@@ -59,25 +59,25 @@ fn budget_drops_traffic_first() {
     );
     assert!(busy.0 < rare.0 && busy.0 > 0, "{busy:?} {rare:?}");
     assert!(events(&file).iter().any(|event| event.kind == "link_down"));
-    assert_eq!(taped.account.errors(), 0);
+    assert_eq!(simulation.metrics.errors(), 0);
 }
 
 #[test]
-fn full_disk_pauses_recording() {
+fn nothing_is_written_to_a_nearly_full_disk() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings = HistorySettings { least_free: u64::MAX, ..HistorySettings::new(file.clone()) };
-    let mut taped = Taped::with(STORY, settings);
-    taped.run_to(minutes(4));
-    assert!(taped.account.errors() > 10 && taped.account.frames() == 0);
-    assert!(taped.account.free().is_some_and(|free| free > 0));
-    assert_eq!(taped.account.floor(), u64::MAX);
+    let mut simulation = RecordedSimulation::with(STORY, settings);
+    simulation.run_to(minutes(4));
+    assert!(simulation.metrics.errors() > 10 && simulation.metrics.frames() == 0);
+    assert!(simulation.metrics.free().is_some_and(|free| free > 0));
+    assert_eq!(simulation.metrics.floor(), u64::MAX);
     assert!(events(&file).is_empty());
-    let Taped { simulated, recorder, account, at } = taped;
+    let RecordedSimulation { simulated, recorder, metrics, at } = simulation;
     drop(recorder);
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(file.clone()) };
-    let recorder = Recorder::new(settings, Arc::clone(&account));
-    let mut taped = Taped { simulated, recorder, account, at };
-    taped.run_to(minutes(5));
+    let recorder = Recorder::new(settings, Arc::clone(&metrics));
+    let mut simulation = RecordedSimulation { simulated, recorder, metrics, at };
+    simulation.run_to(minutes(5));
     assert!(!events(&file).is_empty());
 }

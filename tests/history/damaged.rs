@@ -1,11 +1,11 @@
-//! Files that are not what they were, and places where none can be.
+//! Damaged files, foreign files, and places where no file can be.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use fabric_history::Reader;
 
-use crate::{Taped, errors, events, minutes};
+use crate::{RecordedSimulation, errors, events, minutes};
 use test_rig::Exporter;
 
 const STORY: &str = "timeline: [unplug: {at: 1m, link: \"leaf-0-0[9]\", for: 1m}]";
@@ -13,8 +13,8 @@ const STORY: &str = "timeline: [unplug: {at: 1m, link: \"leaf-0-0[9]\", for: 1m}
 /// A history of some minutes.
 fn written(folder: &Path) -> PathBuf {
     let file = folder.join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(5));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(5));
     file
 }
 
@@ -27,16 +27,16 @@ pub fn set_aside(folder: &Path) -> usize {
     names.map(|name| name.to_string_lossy().into_owned()).filter(is_aside).count()
 }
 
-/// Records into a file as it is, and tells what is in it then.
+/// Records into a file, and returns the number of sweeps in it.
 fn goes_on(file: &Path) -> usize {
-    let mut taped = Taped::new(STORY, file);
-    taped.run_to(minutes(5));
-    assert!(taped.recorder.is_open());
+    let mut simulation = RecordedSimulation::new(STORY, file);
+    simulation.run_to(minutes(5));
+    assert!(simulation.recorder.is_open());
     events(file).len()
 }
 
 #[test]
-fn truncated_file_is_set_aside() {
+fn truncated_file_is_set_aside_and_replaced() {
     let whole = tempfile::tempdir().unwrap();
     let whole_file = written(whole.path());
     let bytes = std::fs::read(&whole_file).unwrap();
@@ -50,7 +50,7 @@ fn truncated_file_is_set_aside() {
         assert!(goes_on(&file) > 2, "cut to {part}");
         let aside = set_aside(folder.path());
         println!("cut to {part} of {length}: {aside} set aside");
-        // Of nothing there is nothing to look at, and the last page need not be one that is used.
+        // An empty file cannot be checked, and the last page may be unused.
         let wanted = if part == 0 {
             0..=0
         } else if part == length - 1 {
@@ -63,19 +63,19 @@ fn truncated_file_is_set_aside() {
 }
 
 #[test]
-fn foreign_database_is_left_unchanged() {
+fn foreign_file_is_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("passwd");
     std::fs::write(&file, "root:x:0:0:root:/root:/bin/bash\n").unwrap();
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(1));
-    assert!(!taped.recorder.is_open() && taped.account.errors() > 0);
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(1));
+    assert!(!simulation.recorder.is_open() && simulation.metrics.errors() > 0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "root:x:0:0:root:/root:/bin/bash\n");
     assert!(Reader::open(&file).is_err());
 }
 
 #[test]
-fn unwritable_folder_does_not_stop_the_exporter() {
+fn read_only_folder_does_not_stop_the_exporter() {
     let folder = tempfile::tempdir().unwrap();
     let sealed = folder.path().join("not-there").join("history.db");
     let mut exporter = Exporter::demo_uncaptured(&[
@@ -101,7 +101,7 @@ fn unwritable_folder_does_not_stop_the_exporter() {
 }
 
 #[test]
-fn second_exporter_on_a_file_does_not_record() {
+fn second_exporter_on_a_file_records_nothing_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let file = format!("--history.file={}", folder.path().join("history.db").display());
     let flags = ["--fabric.interval=1s", "--clock=100", &*file];

@@ -1,4 +1,4 @@
-//! An hour that is over is told from what was made of it, and comes to the same.
+//! Digests of an hour have the same content as its sweeps.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use ib_fabric::topology::End;
 use ib_mad::Counter;
 
 use crate::jumps::sent;
-use crate::steady::{self, BUSY, Steady, Tape, settings};
-use crate::{SWEEP, Taped, always, minutes, wall};
+use crate::steady::{self, BUSY, Steady, SteadyRecorder, settings};
+use crate::{RecordedSimulation, SWEEP, always, minutes, wall};
 
 const STORY: &str = "\
 fabric: {fat-tree: {levels: 2, hosts: 8, radix: 8, down: 4, up: 2}}
@@ -26,16 +26,20 @@ timeline:
 ";
 
 /// Records, and keeps what was recorded.
-fn taped(file: &Path, settings: &HistorySettings, end: Duration) -> (Taped, Vec<Arc<Observation>>) {
+fn simulation(
+    file: &Path,
+    settings: &HistorySettings,
+    end: Duration,
+) -> (RecordedSimulation, Vec<Arc<Observation>>) {
     let settings = HistorySettings { least_free: 0, file: file.into(), ..settings.clone() };
-    let mut taped = Taped::with(STORY, settings);
+    let mut simulation = RecordedSimulation::with(STORY, settings);
     let mut seen = Vec::new();
-    while taped.at <= end {
-        let at = taped.at;
-        taped.run_to(at);
-        seen.push(taped.simulated.observation());
+    while simulation.at <= end {
+        let at = simulation.at;
+        simulation.run_to(at);
+        seen.push(simulation.simulated.observation());
     }
-    (taped, seen)
+    (simulation, seen)
 }
 
 fn ended(seen: &Observation) -> SystemTime {
@@ -45,7 +49,7 @@ fn ended(seen: &Observation) -> SystemTime {
 
 /// All that was counted from one sweep to another.
 fn between(before: &Observation, after: &Observation) -> Window {
-    // Readings are told to the millisecond.
+    // Readings have milliseconds.
     Window { from: ended(before) + Duration::from_millis(1), to: ended(after) }
 }
 
@@ -64,7 +68,7 @@ fn sum(series: &[Series], end: End, counter: Counter) -> u64 {
     of.flat_map(|of| &of.steps).map(|step| step.by).sum()
 }
 
-/// Holds the sums of all counters that are told against what was counted.
+/// Compares the sums of all counters with what was counted.
 fn assert_sums(
     reader: &Reader,
     before: &Observation,
@@ -98,16 +102,16 @@ fn rows(file: &Path, of: &str) -> i64 {
 }
 
 #[test]
-fn digests_sum_up_to_the_counters() {
+fn digests_have_the_same_sums_as_sweeps() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(150));
+    let (_taped, seen) = simulation(&file, &HistorySettings::new(file.clone()), minutes(150));
     assert_eq!(rows(&file, "spans"), 2, "of two and a half hours");
     assert!(rows(&file, "digests WHERE tier = 0") >= 2);
     let reader = Reader::open(&file).unwrap();
     let mut all = 0;
-    // Windows that begin and end in and between hours, digested or not: of 3 h at most, traffic is
-    // told sweep by sweep.
+    // Windows that begin and end in and between hours, digested or not: up to 3 h,
+    // traffic is read by sweep.
     let mut windows =
         vec![(0, 600), (0, 1), (3, 239), (200, 280), (238, 242), (250, 470), (470, 599)];
     windows.extend((1..20).map(|nth| (nth * 7919 % 300, 300 + nth * 6133 % 300)));
@@ -128,12 +132,12 @@ fn digests_sum_up_to_the_counters() {
 }
 
 #[test]
-fn dropped_sweep_traffic_is_answered_by_hour_once() {
+fn hourly_traffic_replaces_dropped_sweeps_once() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings =
         HistorySettings { traffic_for: minutes(10), ..HistorySettings::new(file.clone()) };
-    let (_taped, seen) = taped(&file, &settings, minutes(150));
+    let (_taped, seen) = simulation(&file, &settings, minutes(150));
     let reader = Reader::open(&file).unwrap();
     let last = seen.last().unwrap();
     let series = reader.series(&ends(last), SeriesDetail::All, always()).unwrap();
@@ -157,10 +161,10 @@ fn dropped_sweep_traffic_is_answered_by_hour_once() {
 }
 
 #[test]
-fn long_window_by_hours_has_the_same_sums() {
+fn long_window_from_hours_has_the_same_sums() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(200));
+    let (_taped, seen) = simulation(&file, &HistorySettings::new(file.clone()), minutes(200));
     let reader = Reader::open(&file).unwrap();
     let last = seen.last().unwrap();
     assert_sums(&reader, &seen[0], last, &[RecordKind::ErrorDeltas, RecordKind::TrafficDeltas]);
@@ -173,12 +177,12 @@ fn long_window_by_hours_has_the_same_sums() {
     assert!((3..=100).contains(&most), "three hours, and what came after: {most}");
 }
 
-/// Where each sweep is there, an hour that the window cuts is told by those that are in it.
+/// While the sweeps of an hour are kept, a window that cuts the hour is answered from them.
 #[test]
 fn long_window_excludes_earlier_traffic() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let (_taped, seen) = taped(&file, &HistorySettings::new(file.clone()), minutes(250));
+    let (_taped, seen) = simulation(&file, &HistorySettings::new(file.clone()), minutes(250));
     let reader = Reader::open(&file).unwrap();
     let last = seen.last().unwrap();
     for from in [100, 200, 238, 239, 240, 241, 260] {
@@ -194,12 +198,12 @@ fn long_window_excludes_earlier_traffic() {
 
 /// A sum is of no later time than its hour, though a port was read late in a sweep that took long.
 #[test]
-fn slow_sweep_counts_in_its_own_hour() {
+fn slow_sweep_counts_up_to_the_end_of_its_hour() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(&folder.path().join("history.db"));
-    let mut tape = Tape::at(&Arc::new(Steady::new()), settings.clone(), 1);
+    let mut steady_recorder = SteadyRecorder::at(&Arc::new(Steady::new()), settings.clone(), 1);
     for number in 1..=300 {
-        let mut seen = tape.steady.sweep(number, 1);
+        let mut seen = steady_recorder.steady.sweep(number, 1);
         let snapshot = seen.snapshot.as_mut().unwrap();
         let late = if number == 5 { Duration::from_secs(10) } else { Duration::ZERO };
         snapshot.ended = snapshot.ended + late;
@@ -209,9 +213,9 @@ fn slow_sweep_counts_in_its_own_hour() {
                 reading.set(counter, steady::total(counter, number.min(5)));
             }
         }
-        tape.recorder.record(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
+        steady_recorder.recorder.record(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
     }
-    assert_eq!(tape.account.errors(), 0);
+    assert_eq!(steady_recorder.metrics.errors(), 0);
     let db = rusqlite::Connection::open(&settings.file).unwrap();
     db.execute("DELETE FROM frames WHERE tier = 1", []).unwrap();
     let ended: i64 = db.query_row("SELECT ended FROM spans", [], |row| row.get(0)).unwrap();
@@ -223,13 +227,13 @@ fn slow_sweep_counts_in_its_own_hour() {
 }
 
 #[test]
-fn over_budget_data_is_dropped_in_order() {
+fn budget_drops_kinds_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let size = 320 << 10;
     let settings = HistorySettings { size, ..HistorySettings::new(file.clone()) };
-    let (taped, seen) = taped(&file, &settings, minutes(240));
-    drop(taped);
+    let (simulation, seen) = simulation(&file, &settings, minutes(240));
+    drop(simulation);
     let bytes = std::fs::metadata(&file).unwrap().len();
     assert!(bytes < size + (64 << 10), "{bytes}");
     // Of the oldest hours traffic is known by the hour, and errors by the sweep.

@@ -1,10 +1,10 @@
-//! A copy of a window tells of it what the original tells, and can be recorded in.
+//! A copy of a window answers queries like the original, and can be recorded into.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use fabric_history::export::Asked;
+use fabric_history::export::ExportFilter;
 use fabric_history::file::dump::Existing;
 use fabric_history::history_query::{DUMP, HistoryQuery, window as said};
 use fabric_history::model::{Port, Window};
@@ -14,7 +14,7 @@ use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{EventKind, Reader, Source};
 
 use crate::exported::openmetrics;
-use crate::{SWEEP, Taped, minutes, wall};
+use crate::{RecordedSimulation, SWEEP, minutes, wall};
 use test_rig::program;
 use test_rig::{Exporter, wait_until};
 
@@ -29,7 +29,7 @@ fn beside(file: &Path, name: &str) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// All that can be asked about a window.
+/// All queries on a window.
 fn questions(reader: &Reader, window: Window) -> Vec<HistoryQuery> {
     let port = reader.ports("leaf-0-0[9]").unwrap().remove(0);
     let ends: Vec<_> =
@@ -85,8 +85,8 @@ fn copy_answers_like_the_original() {
         traffic_for: minutes(90),
         ..HistorySettings::new(file.clone())
     };
-    let mut taped = Taped::with(STORY, settings);
-    taped.run_to(minutes(200));
+    let mut simulation = RecordedSimulation::with(STORY, settings);
+    simulation.run_to(minutes(200));
     for (name, from, to) in [
         ("thinned.db", minutes(20), minutes(80)),
         ("middle.db", minutes(69), minutes(130)),
@@ -99,45 +99,45 @@ fn copy_answers_like_the_original() {
         assert!(dumped.sweeps > 100 && dumped.bytes > 10_000, "{dumped:?}");
         nothing_is_beside(&copy);
         answers_are_the_same(&copy, &file, window);
-        let of = |file: &Path| openmetrics(file, &Asked::all(window));
+        let of = |file: &Path| openmetrics(file, &ExportFilter::all(window));
         assert!(of(&copy) == of(&file), "{name}");
         assert!(of(&copy).lines().count() > 1000, "{name}");
         // The original is written on.
-        let end = taped.at + SWEEP;
-        taped.run_to(end);
+        let end = simulation.at + SWEEP;
+        simulation.run_to(end);
     }
 }
 
-/// Whoever records finds totals as they were at its end, and goes on from them.
+/// A recorder continues from the totals at the end of the copy.
 #[test]
 fn copy_can_be_recorded_into() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(20));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(20));
     let before = EventFilter::all(Window { from: wall(Duration::ZERO), to: wall(minutes(20)) });
     let copy = beside(&file, "copy.db");
     Reader::open(&file).unwrap().dump(before.window, &copy, Existing::Keep, 0).unwrap();
-    let memory = taped.recorder.totals("default");
+    let memory = simulation.recorder.totals("default");
     let settings = HistorySettings { least_free: 0, ..HistorySettings::new(copy.clone()) };
-    taped.recorder = fabric_history::Recorder::new(settings, taped.account.clone());
-    assert_eq!(taped.recorder.totals("default").len(), memory.len());
-    for (end, port) in taped.recorder.totals("default") {
+    simulation.recorder = fabric_history::Recorder::new(settings, simulation.metrics.clone());
+    assert_eq!(simulation.recorder.totals("default").len(), memory.len());
+    for (end, port) in simulation.recorder.totals("default") {
         assert_eq!(format!("{port:?}"), format!("{:?}", memory[&end]), "{end:?}");
     }
-    taped.run_to(minutes(40));
-    assert_eq!((taped.account.errors(), taped.account.missed()), (0, 0));
+    simulation.run_to(minutes(40));
+    assert_eq!((simulation.metrics.errors(), simulation.metrics.missed()), (0, 0));
     let events = Reader::open(&copy).unwrap().events(&before).unwrap();
     assert_eq!(events, Reader::open(&file).unwrap().events(&before).unwrap());
     answers_are_the_same(&copy, &copy, Window { to: wall(minutes(40)), ..before.window });
 }
 
 #[test]
-fn copy_leaves_reserved_disk_space() {
+fn copy_leaves_the_reserved_disk_space() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(2));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(2));
     let window = Window { from: wall(Duration::ZERO), to: wall(minutes(2)) };
     let copy = beside(&file, "copy.db");
     let reader = Reader::open(&file).unwrap();
@@ -151,11 +151,11 @@ fn copy_leaves_reserved_disk_space() {
 
 /// Also one that came to be there while the copy was made.
 #[test]
-fn copy_replaces_a_file_only_if_told() {
+fn existing_file_is_kept_unless_forced() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(2));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(2));
     let window = Window { from: wall(Duration::ZERO), to: wall(minutes(2)) };
     let copy = beside(&file, "copy.db");
     std::fs::write(&copy, "mine").unwrap();
@@ -176,7 +176,7 @@ fn run(args: &[&str]) -> (bool, String, String) {
 
 /// While an exporter records: from its file and over HTTP, by the command line.
 #[test]
-fn copy_is_consistent_while_recording() {
+fn copies_are_made_during_recording() {
     let folder = tempfile::tempdir().unwrap();
     let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
     std::fs::write(&story, "timeline: [unplug: {at: 3s, link: \"leaf-0-0[9]\", for: 6s}]").unwrap();
@@ -208,7 +208,7 @@ fn copy_is_consistent_while_recording() {
         assert!(!ok && said.contains("is there already") && said.lines().count() == 1, "{said}");
         assert!(run(&[&ask[..], &["--force"]].concat()).0);
     }
-    // What is exported is the same, whoever makes the copy.
+    // The export is the same, wherever the copy is made.
     let export = |origin: &str, at: &str| {
         let ask = ["export", origin, at, "--since", &since, "--until", &until];
         let (ok, out, said) = run(&[&ask[..], &["--format", "openmetrics"]].concat());
@@ -232,7 +232,7 @@ fn copy_is_consistent_while_recording() {
         let answer = exporter.get(&format!("{DUMP}{ask}"), &[]);
         assert_eq!((answer.status, answer.text().lines().count()), (status, 1), "{ask}");
     }
-    // A file in use is not replaced.
+    // A history in use is never overwritten.
     let (ok, _, said) = run(&["dump", "--file", &here, "-o", &path("history.db"), "--force"]);
     assert!(!ok && said.contains("somebody writes or reads"), "{said}");
     assert!(exporter.stop().success());

@@ -1,4 +1,4 @@
-//! What is exported is what was recorded: to a Prometheus it is as if it had scraped, and rows sum up.
+//! Exports: OpenMetrics equals what a scrape would have returned, and rows add up to totals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use fabric_history::export;
-use fabric_history::export::{Asked, Form};
+use fabric_history::export::{ExportFilter, TableFormat};
 use fabric_history::model::{Event, Window};
 use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{Reader, Source};
 use ib_mad::Counter;
 use serde_json::Value;
 
-use crate::{Taped, always, minutes, wall};
+use crate::{RecordedSimulation, always, minutes, wall};
 use test_rig::Simulated;
 use test_rig::prometheus::Prometheus as Server;
 use test_rig::promtool::complaints;
@@ -26,7 +26,7 @@ const STORY: &str = "timeline:\n\
     - move-cable: {at: 22m, from: \"leaf-0-1[2]\", to: \"leaf-0-1[5]\"}\n\
     - clear: {at: 25m, node: spine-1}\n";
 
-/// The families that both tell.
+/// The families that both have.
 fn is_exported(name: &str) -> bool {
     let is_counter = name.starts_with("infiniband_port_") && name.ends_with("_total");
     let others = ["node_up", "port_info", "link_info", "link_up"];
@@ -34,7 +34,7 @@ fn is_exported(name: &str) -> bool {
         || others.iter().any(|it| name == format!("infiniband_{it}"))
 }
 
-/// What a scrape just after the latest sweep tells, with that sweep's time.
+/// What a scrape just after the latest sweep returns, with that sweep's time.
 fn scrape(simulated: &Simulated, out: &mut String) {
     let seen = simulated.observation();
     let snapshot = seen.snapshot.as_ref().unwrap();
@@ -52,7 +52,7 @@ fn seconds(at: SystemTime) -> f64 {
     (micros / 1_000) as f64 / 1e3
 }
 
-pub fn openmetrics(file: &Path, asked: &Asked) -> String {
+pub fn openmetrics(file: &Path, asked: &ExportFilter) -> String {
     let mut text = Vec::new();
     export::openmetrics(&Reader::open(file).unwrap(), asked, &mut text).unwrap();
     String::from_utf8(text).unwrap()
@@ -75,17 +75,17 @@ const QUERIES: [&str; 6] = [
 ];
 
 #[test]
-fn openmetrics_export_equals_scrapes_in_prometheus() {
+fn import_equals_a_scrape() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
+    let mut simulation = RecordedSimulation::new(STORY, &file);
     let mut scraped = String::new();
     let length = minutes(32);
-    while taped.at <= length {
-        taped.run_to(taped.at);
-        scrape(&taped.simulated, &mut scraped);
+    while simulation.at <= length {
+        simulation.run_to(simulation.at);
+        scrape(&simulation.simulated, &mut scraped);
     }
-    let text = openmetrics(&file, &Asked::all(always()));
+    let text = openmetrics(&file, &ExportFilter::all(always()));
     assert_families_stand_together(&text);
     // The linter knows 0.0.4 alone, which has times in milliseconds.
     assert_eq!(complaints(&linted(&text)), (Some(0), String::new()));
@@ -109,8 +109,8 @@ fn openmetrics_export_equals_scrapes_in_prometheus() {
                 compared += 1;
             }
         }
-        // Of ports whose node is silent and not yet gone a scrape still tells where they are; that is
-        // the latest for five minutes.
+        // A scrape still has the info of ports whose node does not respond and is not removed yet; it
+        // is the latest sample for five minutes.
         let [ours, theirs] = [&exported, &live].map(|it| vector(it, "infiniband_port_info", at));
         assert!(ours.keys().all(|port| theirs.contains_key(port)), "{minute} min");
         for port in theirs.keys().filter(|port| !ours.contains_key(*port)) {
@@ -175,13 +175,13 @@ fn linted(text: &str) -> String {
 }
 
 #[test]
-fn step_thins_samples() {
+fn step_leaves_one_sample_per_step() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(12));
-    let all = openmetrics(&file, &Asked::all(always()));
-    let asked = Asked { step: Some(Duration::from_secs(60)), ..Asked::all(always()) };
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(12));
+    let all = openmetrics(&file, &ExportFilter::all(always()));
+    let asked = ExportFilter { step: Some(Duration::from_secs(60)), ..ExportFilter::all(always()) };
     let thinned = openmetrics(&file, &asked);
     let lines: BTreeSet<&str> = all.lines().collect();
     assert!(thinned.lines().all(|line| lines.contains(line)), "totals are the same");
@@ -208,20 +208,20 @@ impl Shared {
 }
 
 /// A table's rows as JSON has them.
-fn rows(reader: &Reader, form: Form, is_events: bool) -> Vec<Value> {
-    let (out, asked) = (Shared::default(), Asked::all(always()));
+fn rows(reader: &Reader, form: TableFormat, is_events: bool) -> Vec<Value> {
+    let (out, asked) = (Shared::default(), ExportFilter::all(always()));
     let written = if is_events {
         export::events(reader, &asked, form, Box::new(out.clone())).unwrap()
     } else {
         export::counters(reader, &asked, form, Box::new(out.clone())).unwrap()
     };
     let rows: Vec<Value> = match form {
-        Form::Lines => String::from_utf8(out.bytes())
+        TableFormat::JsonLines => String::from_utf8(out.bytes())
             .unwrap()
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect(),
-        Form::Csv => {
+        TableFormat::Csv => {
             let bytes = out.bytes();
             let mut table = csv::Reader::from_reader(&bytes[..]);
             let head = table.headers().unwrap().clone();
@@ -240,16 +240,16 @@ fn rows(reader: &Reader, form: Form, is_events: bool) -> Vec<Value> {
             };
             table.records().map(|it| row(it.unwrap())).collect()
         }
-        Form::Parquet => parquet_rows(out.bytes()),
+        TableFormat::Parquet => parquet_rows(out.bytes()),
     };
     assert_eq!(rows.len() as u64, written);
     rows
 }
 
 #[cfg(feature = "parquet")]
-const TABLES: [Form; 2] = [Form::Csv, Form::Parquet];
+const TABLES: [TableFormat; 2] = [TableFormat::Csv, TableFormat::Parquet];
 #[cfg(not(feature = "parquet"))]
-const TABLES: [Form; 1] = [Form::Csv];
+const TABLES: [TableFormat; 1] = [TableFormat::Csv];
 
 #[cfg(not(feature = "parquet"))]
 fn parquet_rows(_: Vec<u8>) -> Vec<Value> {
@@ -282,14 +282,14 @@ fn parquet_rows(bytes: Vec<u8>) -> Vec<Value> {
 }
 
 #[test]
-fn all_export_formats_have_the_same_rows() {
+fn rows_are_equal_in_all_formats() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
+    let mut simulation = RecordedSimulation::new(STORY, &file);
     // Some of it is digested.
-    taped.run_to(minutes(75));
+    simulation.run_to(minutes(75));
     let reader = Reader::open(&file).unwrap();
-    let told = rows(&reader, Form::Lines, false);
+    let told = rows(&reader, TableFormat::JsonLines, false);
     let mut sums: BTreeMap<(String, u64, String), u64> = BTreeMap::new();
     for row in &told {
         let text = |name: &str| row[name].as_str().unwrap().to_owned();
@@ -314,14 +314,14 @@ fn all_export_formats_have_the_same_rows() {
     let events = reader.events(&EventFilter::all(always())).unwrap();
     let events: Vec<Value> =
         events.iter().map(|it: &Event| serde_json::to_value(it).unwrap()).collect();
-    for form in [Form::Lines].into_iter().chain(TABLES) {
+    for form in [TableFormat::JsonLines].into_iter().chain(TABLES) {
         assert_eq!(rows(&reader, form, true), events, "{form:?}");
     }
 }
 
 /// The last total less the first, as OpenMetrics has them.
 fn sums_are_what_totals_grew_by(file: &Path, sums: &BTreeMap<(String, u64, String), u64>) {
-    let text = openmetrics(file, &Asked::all(always()));
+    let text = openmetrics(file, &ExportFilter::all(always()));
     let mut ends: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for line in text.lines().filter(|line| line.contains("_total{")) {
         let (series, rest) = line.rsplit_once("} ").unwrap();
@@ -346,27 +346,27 @@ fn sums_are_what_totals_grew_by(file: &Path, sums: &BTreeMap<(String, u64, Strin
 }
 
 #[test]
-fn hostile_names_are_escaped_in_exports() {
+fn hostile_names_are_escaped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(5));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(5));
     let hostile = "=1,\"a\"\\\n; DROP\u{1F980}\r\n\tTABLE'x";
-    taped.recorder.finish(wall(minutes(6)));
-    drop(taped);
+    simulation.recorder.finish(wall(minutes(6)));
+    drop(simulation);
     let db = rusqlite::Connection::open(&file).unwrap();
     db.execute("UPDATE names SET name = ?1 || node", [hostile]).unwrap();
     db.execute("UPDATE events SET place = ?1, text = ?1", [hostile]).unwrap();
     drop(db);
     let reader = Reader::open(&file).unwrap();
-    let told = rows(&reader, Form::Lines, false);
+    let told = rows(&reader, TableFormat::JsonLines, false);
     assert!(told.iter().all(|row| row["node"].as_str().unwrap().starts_with(hostile)));
     assert!(!told.is_empty());
     for form in TABLES {
         assert!(rows(&reader, form, false) == told, "{form:?}");
         assert_eq!(rows(&reader, form, true)[0]["place"], hostile);
     }
-    let text = openmetrics(&file, &Asked::all(always()));
+    let text = openmetrics(&file, &ExportFilter::all(always()));
     let stored = Server::stored(|to| std::fs::write(to, &text).unwrap());
     let named = stored.query_at("infiniband_port_info", seconds(wall(minutes(4)))).unwrap();
     assert!(!named.is_empty());
@@ -374,5 +374,5 @@ fn hostile_names_are_escaped_in_exports() {
         assert!(port["metric"]["node"].as_str().unwrap().starts_with(hostile), "{port}");
     }
     let window = Window { from: wall(minutes(2)), to: wall(minutes(3)) };
-    assert!(!openmetrics(&file, &Asked::all(window)).is_empty());
+    assert!(!openmetrics(&file, &ExportFilter::all(window)).is_empty());
 }

@@ -1,5 +1,5 @@
-//! Bytes that are not what was written, anywhere in a file and in its write-ahead log: what is left is
-//! read, or the file is set aside, or what is damaged is counted; and recording goes on.
+//! Flipped bytes anywhere in a file or in its write-ahead log: the rest is read, or the file is set aside, or
+//! the damage is counted; and recording continues.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use ib_sim::chance::Chance;
 
 use crate::always;
 use crate::damaged::set_aside;
-use crate::steady::{Steady, Tape, settings};
+use crate::steady::{Steady, SteadyRecorder, settings};
 
 /// How many copies of each kind are damaged.
 const TIMES: u64 = 20;
@@ -30,7 +30,7 @@ struct Found {
     refused: u32,
 }
 
-/// Asks everything that a reader can be asked; tells how many frames are damaged, if that can be told.
+/// Runs all queries; returns the number of damaged frames, if it can be read.
 fn read(file: &Path) -> Option<usize> {
     let reader = Reader::open(file).ok()?;
     let _ = reader.events(&EventFilter::all(always()));
@@ -63,8 +63,8 @@ fn survives(
     }
     damage(folder.path());
     let torn = read(&file);
-    let mut tape = Tape::at(steady, settings(&file), SWEEPS + 1);
-    let memory = tape.recorder.totals(steady.fabric());
+    let mut steady_recorder = SteadyRecorder::at(steady, settings(&file), SWEEPS + 1);
+    let memory = steady_recorder.recorder.totals(steady.fabric());
     let aside = set_aside(folder.path());
     if aside > 0 {
         assert!(memory.is_empty());
@@ -82,7 +82,7 @@ fn survives(
             _ => &mut found.less,
         }) += 1;
     }
-    let well = (0..25).filter(|_| tape.record()).count();
+    let well = (0..25).filter(|_| steady_recorder.record()).count();
     // It may be found only now. The sweep at which it was is not written.
     if well < 23 {
         assert_eq!(set_aside(folder.path()), 0, "{well} sweeps of 25");
@@ -90,7 +90,7 @@ fn survives(
         return;
     }
     assert!(set_aside(folder.path()) <= 1);
-    drop(tape);
+    drop(steady_recorder);
     // What is damaged where only some questions lead may be found only now.
     let mut recorder = Recorder::new(settings(&file), Arc::default());
     let memory = recorder.totals(steady.fabric());
@@ -123,22 +123,22 @@ fn written(
         std::fs::create_dir(folder).unwrap();
     }
     let [ended, killed] = [ended, killed].map(|folder| folder.join("history.db"));
-    let mut tape = Tape::new(steady, settings(&ended));
+    let mut steady_recorder = SteadyRecorder::new(steady, settings(&ended));
     for _ in 0..SWEEPS {
-        assert!(tape.record());
+        assert!(steady_recorder.record());
     }
     // The log beside it has much that is not in the file yet.
     for suffix in ["", "-wal", ".lock"] {
         let name = format!("history.db{suffix}");
         std::fs::copy(ended.with_file_name(&name), killed.with_file_name(&name)).unwrap();
     }
-    drop(tape);
+    drop(steady_recorder);
     assert!(!ended.with_file_name("history.db-wal").exists());
     [(ended, &["", ".lock"]), (killed, &["", "-wal", ".lock"])]
 }
 
 #[test]
-fn flipped_bytes_are_detected_or_harmless() {
+fn flipped_bytes_are_found_or_harmless() {
     let seed = std::env::var("HISTORY_TEST_SEED").map_or(1, |seed| seed.parse().unwrap());
     println!("HISTORY_TEST_SEED={seed}");
     let mut chance = Chance::new(seed);

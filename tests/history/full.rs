@@ -1,5 +1,5 @@
-//! A disk that takes no more, in earnest: that of a guest, which is full to the last page. (The
-//! exporter itself leaves a disk alone long before it is full.)
+//! A disk of a guest that is full to the last page. (The exporter itself stops writing long before a disk is
+//! full.)
 
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use test_rig::{child, require, wait_until};
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
-fn recording_resumes_after_disk_full() {
+fn recording_resumes_when_a_full_disk_has_room() {
     let (guest, folder) = (Guest::get(), tempfile::tempdir().unwrap());
     // Debug information makes nine tenths of it.
     let mut strip = Command::new(require("strip"));
@@ -27,7 +27,7 @@ fn recording_resumes_after_disk_full() {
         RECORD.join(" ")
     ));
     let said = |word: &str| -> Vec<u64> {
-        let word = format!("tape: {word} ");
+        let word = format!("steady_recorder: {word} ");
         let said = guest.must("cat /tmp/recorder/said");
         said.lines().filter_map(|line| line.strip_prefix(&word)?.parse().ok()).collect()
     };
@@ -61,9 +61,9 @@ fn recording_resumes_after_disk_full() {
 
 /// The whole program, on a disk that cannot be written to until it is mounted anew.
 #[test]
-fn read_only_disk_does_not_stop_the_exporter() {
+fn exporter_serves_on_a_read_only_disk_and_resumes() {
     let guest = Guest::get();
-    // Larger than what is left alone; nothing of it is ever used.
+    // Larger than the reserved space; none of it is ever used.
     guest.must(&format!(
         "mkdir /tmp/sealed && mount -t tmpfs -o ro,size=1g sealed /tmp/sealed
         echo '{}' >/tmp/sealed.yml",

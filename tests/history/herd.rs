@@ -1,5 +1,5 @@
-//! A fabric whose nodes come and go, as the virtual functions of a host do. Each node has one port, no
-//! cables, and counters that everybody can compute.
+//! A fabric whose nodes come and go, like the virtual functions of a host. Each node has one port, no cables,
+//! and counters that can be computed from the number of the sweep.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The host's own devices are recorded by an exporter that sweeps nothing.
+//! The host's own devices are recorded by an exporter that sweeps no fabric.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use test_rig::program;
 use test_rig::sysfs::{Device, Tree};
 use test_rig::{Exporter, wait_until};
 
-/// How long it may take until something is told.
+/// How long it may take until an event is recorded.
 const LIMIT: Duration = Duration::from_secs(60);
 
 const SYMBOL_ERRORS: &str = "infiniband_port_symbol_errors_total";
@@ -36,7 +36,7 @@ fn told(file: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Waits until events tell this.
+/// Waits until there is such an event.
 fn wait_told(file: &Path, parts: &[&str]) {
     wait_until(LIMIT, &format!("{parts:?} in the history"), || {
         let events = told(file, &["events"]);
@@ -46,7 +46,7 @@ fn wait_told(file: &Path, parts: &[&str]) {
 }
 
 #[test]
-fn host_ports_are_in_the_history() {
+fn host_port_events_are_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let [first, second] = [Device::mlx5_ndr("mlx5_0", 0), Device::mlx5_ndr("mlx5_1", 1)];
@@ -88,10 +88,10 @@ fn host_ports_are_in_the_history() {
 }
 
 #[test]
-fn restart_continues_host_totals() {
+fn host_totals_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    // Virtual functions that nobody gave a GUID.
+    // Virtual functions without a GUID.
     let no_guid = |name, index| Device::mlx5_ndr(name, index).guid(0);
     let (a, b) = (no_guid("vf0", 1), no_guid("vf1", 2));
     let tree = Tree::new([Device::mlx5_ndr("mlx5_0", 0), a, b]);
@@ -112,7 +112,7 @@ fn restart_continues_host_totals() {
     set([40, 1001, 6]);
     assert_eq!(totals(&first), [140, 1001, 6]);
     assert!(first.stop().success());
-    // They count while nobody looks, or are cleared.
+    // They count while no exporter runs, or are cleared.
     set([47, 3, 8]);
     let mut second = start(&tree, &file);
     assert_eq!(totals(&second), [147, 1004, 8]);

@@ -10,7 +10,7 @@ use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{EventKind, Reader, Source};
 use ib_mad::{Counter, Moment};
 
-use crate::steady::{BUSY, Steady, Tape, settings};
+use crate::steady::{BUSY, Steady, SteadyRecorder, settings};
 use crate::{SWEEP, always, events, wall};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -18,36 +18,40 @@ const YEARS: Duration = Duration::from_secs(5 * 365 * 24 * 3600);
 
 /// Records sweeps by two clocks.
 struct Clocks {
-    tape: Tape,
+    steady_recorder: SteadyRecorder,
     wall: SystemTime,
 }
 
 impl Clocks {
     fn new(settings: HistorySettings) -> Self {
-        let tape = Tape::new(&Arc::new(Steady::new()), settings);
-        Self { tape, wall: wall(Duration::ZERO) }
+        let steady_recorder = SteadyRecorder::new(&Arc::new(Steady::new()), settings);
+        Self { steady_recorder, wall: wall(Duration::ZERO) }
     }
 
     fn sweeps(&mut self, many: u32) {
         for _ in 0..many {
-            let (number, tape) = (self.tape.next, &mut self.tape);
+            let (number, steady_recorder) = (self.steady_recorder.next, &mut self.steady_recorder);
             let moment = Moment::default() + SWEEP * u32::try_from(number).unwrap();
-            let seen = tape.steady.sweep_at(number, tape.first, moment, self.wall);
-            tape.recorder.record(&seen, self.wall);
-            tape.next += 1;
+            let seen =
+                steady_recorder.steady.sweep_at(number, steady_recorder.first, moment, self.wall);
+            steady_recorder.recorder.record(&seen, self.wall);
+            steady_recorder.next += 1;
             self.wall += SWEEP;
         }
-        assert_eq!(self.tape.account.errors(), 0);
+        assert_eq!(self.steady_recorder.metrics.errors(), 0);
     }
 
     /// As another exporter finds it.
     fn restart(&mut self, settings: HistorySettings) {
-        let steady = Arc::clone(&self.tape.steady);
-        let next = self.tape.next;
-        let old = std::mem::replace(&mut self.tape, Tape::new(&steady, settings.clone()));
+        let steady = Arc::clone(&self.steady_recorder.steady);
+        let next = self.steady_recorder.next;
+        let old = std::mem::replace(
+            &mut self.steady_recorder,
+            SteadyRecorder::new(&steady, settings.clone()),
+        );
         drop(old);
-        self.tape = Tape::new(&steady, settings);
-        assert_eq!(self.tape.next, next, "totals go on");
+        self.steady_recorder = SteadyRecorder::new(&steady, settings);
+        assert_eq!(self.steady_recorder.next, next, "totals go on");
     }
 }
 
@@ -89,7 +93,7 @@ fn sweeps_after_a_clock_set_back_are_found() {
 }
 
 #[test]
-fn clock_years_ahead_loses_no_history() {
+fn clock_years_ahead_for_a_while_drops_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let usual = HistorySettings { least_free: 0, ..HistorySettings::new(file) };
@@ -104,7 +108,7 @@ fn clock_years_ahead_loses_no_history() {
     assert_eq!(busy(&usual), 829);
     let told: Vec<String> = jumps(&usual).into_iter().map(|(_, text)| text).collect();
     assert_eq!(told.len(), 2);
-    // In the order of the times that they tell.
+    // In the order of their times.
     assert!(told[0].contains("back by 4years") && told[1].contains("forward by 4years"));
     // The same with an exporter that begins while the clock is wrong.
     clocks.wall += YEARS;
@@ -116,9 +120,9 @@ fn clock_years_ahead_loses_no_history() {
     assert_eq!(busy(&usual), 829 + 240);
 }
 
-/// A time that holds is the time, and the old goes; a little with each sweep, for somebody to notice.
+/// A time that stays is trusted, and old data is dropped: a little with each sweep, so that an operator can notice.
 #[test]
-fn confirmed_clock_jump_ages_data_gradually() {
+fn trusted_time_drops_old_data_gradually() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let usual = HistorySettings { least_free: 0, ..HistorySettings::new(file) };
@@ -136,15 +140,14 @@ fn confirmed_clock_jump_ages_data_gradually() {
         before = now;
     }
     clocks.sweeps(10);
-    let of_now = clocks.tape.next - 301;
+    let of_now = clocks.steady_recorder.next - 301;
     assert_eq!(busy(&usual) as u64, of_now);
     assert!(events(&usual.file).iter().all(|it| it.at > wall(YEARS)));
 }
 
-/// By size the oldest goes first, by when it was written: what says that it is of the future does not
-/// stay in the place of what is true.
+/// By size, what was written first is dropped first: sweeps with times in the future do not outlive others.
 #[test]
-fn data_of_a_wrong_clock_is_dropped_in_order() {
+fn sweeps_of_a_wrong_clock_are_dropped_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let size = 200 << 10;
     let settings = HistorySettings { size, ..settings(&folder.path().join("history.db")) };
@@ -159,7 +162,7 @@ fn data_of_a_wrong_clock_is_dropped_in_order() {
     assert!(last.unwrap() < wall(YEARS), "traffic of the future is kept, and that of today is not");
 }
 
-/// What one port sent, as a window tells it, in the counter's own unit.
+/// What one port sent in a window, in the counter's own unit.
 pub fn sent(settings: &HistorySettings, window: Window) -> u64 {
     let reader = Reader::open(&settings.file).unwrap();
     let ports: Vec<_> = reader.ports("leaf-0-0[9]").unwrap().iter().map(Port::end).collect();
@@ -171,7 +174,7 @@ pub fn sent(settings: &HistorySettings, window: Window) -> u64 {
 
 /// Sweeps that bear times of an hour that was digested before are not taken for part of it.
 #[test]
-fn traffic_after_clock_set_back_into_past_hour_is_kept() {
+fn traffic_after_a_clock_set_back_into_a_digested_hour() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(&folder.path().join("history.db"));
     let mut clocks = Clocks::new(settings.clone());
@@ -181,9 +184,9 @@ fn traffic_after_clock_set_back_into_past_hour_is_kept() {
     assert_eq!(sent(&settings, always()), 399 * BUSY);
 }
 
-/// Whether each sweep of an hour is there is not told by one that bears an older time.
+/// A sweep with an older time says nothing about the sweeps of an hour.
 #[test]
-fn hour_with_later_written_older_times_keeps_traffic() {
+fn hourly_traffic_with_older_times_written_later() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(&folder.path().join("history.db"));
     let mut clocks = Clocks::new(settings.clone());
@@ -202,9 +205,9 @@ fn hour_with_later_written_older_times_keeps_traffic() {
     assert_eq!(sent(&settings, window), 299 * BUSY);
 }
 
-/// The sweep before is the one that was written before, whatever clocks said long ago.
+/// The preceding sweep is the one that was written before, whatever the times are.
 #[test]
-fn restart_continues_from_last_written_sweep() {
+fn after_a_restart_the_last_written_sweep_precedes() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(&folder.path().join("history.db"));
     let mut clocks = Clocks::new(settings.clone());

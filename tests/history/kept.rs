@@ -1,4 +1,4 @@
-//! What is kept, and what goes, where a file is not of one fabric that tells everything.
+//! Retention in a file with several fabrics, or without counters.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use fabric_history::settings::HistorySettings;
 use fabric_observation::Observation;
 use ib_mad::Moment;
 
-use crate::steady::{Steady, Tape, settings};
+use crate::steady::{Steady, SteadyRecorder, settings};
 use crate::{SWEEP, minutes, wall};
 
 fn number(file: &Path, sql: &str) -> i64 {
@@ -19,7 +19,7 @@ fn changed(file: &Path, sql: &str) -> usize {
     rusqlite::Connection::open(file).unwrap().execute(sql, []).unwrap()
 }
 
-/// A sweep of which no port told its counters.
+/// A sweep in which no counters were read.
 fn without_counters(steady: &Steady, number: u64) -> Observation {
     let mut seen = steady.sweep(number, 1);
     for reading in &mut seen.snapshot.as_mut().unwrap().readings {
@@ -34,12 +34,12 @@ fn old_sweeps_without_counters_are_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let settings = HistorySettings { rare_for: minutes(60), ..settings(&file) };
-    let mut tape = Tape::new(&std::sync::Arc::new(Steady::new()), settings);
+    let mut steady_recorder = SteadyRecorder::new(&std::sync::Arc::new(Steady::new()), settings);
     for number in 1..=1_000 {
-        let seen = without_counters(&tape.steady, number);
-        tape.recorder.record(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
+        let seen = without_counters(&steady_recorder.steady, number);
+        steady_recorder.recorder.record(&seen, wall(SWEEP * u32::try_from(number).unwrap()));
     }
-    assert_eq!(tape.account.errors(), 0);
+    assert_eq!(steady_recorder.metrics.errors(), 0);
     let sweeps = number(&file, "SELECT count(*) FROM sweeps");
     assert!((240..260).contains(&sweeps), "{sweeps} in an hour");
     let hours = number(&file, "SELECT count(*) FROM frames WHERE tier = 5");
@@ -48,23 +48,24 @@ fn old_sweeps_without_counters_are_dropped() {
 
 /// Each fabric has sweeps of its own, and what its cables were goes with those.
 #[test]
-fn budget_of_one_fabric_does_not_cost_another() {
+fn budget_of_one_fabric_costs_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let steady = Steady::new();
     let usual = settings(&file);
-    let mut tape = Tape::at(&std::sync::Arc::new(Steady::new()), usual.clone(), 1);
+    let mut steady_recorder =
+        SteadyRecorder::at(&std::sync::Arc::new(Steady::new()), usual.clone(), 1);
     for number in 1..=600 {
         let at = SWEEP * u32::try_from(number).unwrap();
-        tape.recorder.record(&steady.sweep(number, 1), wall(at));
+        steady_recorder.recorder.record(&steady.sweep(number, 1), wall(at));
         if number.is_multiple_of(20) {
             let mut slow = steady.sweep_at(number / 20, 1, Moment::default() + at, wall(at));
             slow.fabric = "slow".into();
-            tape.recorder.record(&slow, wall(at));
+            steady_recorder.recorder.record(&slow, wall(at));
         }
     }
-    assert_eq!(tape.account.errors(), 0);
-    drop(tape);
+    assert_eq!(steady_recorder.metrics.errors(), 0);
+    drop(steady_recorder);
     // A cable that was there until the three hundredth sweep; and no traffic, which goes first.
     changed(
         &file,

@@ -1,4 +1,4 @@
-//! An exporter that is killed in the middle of anything leaves a file that is whole.
+//! An exporter that is killed at any time leaves an intact file.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use fabric_history::file::record_kind::RecordKind;
 use crate::{errors, events};
 use test_rig::{Exporter, wait_until};
 
-/// How often the whole program is killed. Raise it to look for what is rare.
+/// How often the program is killed. Raise it to search for rare failures.
 const TIMES: u32 = 10;
 
 fn demo(file: &Path, flags: &[&str]) -> Exporter {
@@ -19,14 +19,14 @@ fn demo(file: &Path, flags: &[&str]) -> Exporter {
 }
 
 #[test]
-fn killed_exporter_leaves_a_valid_file() {
+fn file_is_intact_after_kills() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let (mut before, mut starts) = (0, 0);
     for time in 0..TIMES {
         let mut exporter = demo(&file, &[]);
         exporter.wait_ready();
-        // A hundred sweeps a second: one that is told of was written, or is being written now.
+        // A hundred sweeps a second: a sweep that is exposed was written, or is being written.
         let frames = || exporter.metrics().get_u64("fabric_exporter_history_frames_total", &[]);
         let goal = u64::from(time % 7) * 3 + 2;
         let told = wait_until(Duration::from_secs(60), "sweeps to be recorded", || {
@@ -66,7 +66,7 @@ fn killed_exporter_leaves_a_valid_file() {
 
 /// It is read while it is written.
 #[test]
-fn reader_works_while_exporter_writes() {
+fn file_is_readable_during_writes() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let mut exporter = demo(&file, &[]);

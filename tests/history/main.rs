@@ -1,5 +1,5 @@
-//! What happened is in the history, with its time, and nothing else is; whatever becomes of the
-//! exporter, of its disk and of the file.
+//! Everything that happened is in the history with its time, and nothing else is, whatever becomes of the exporter,
+//! of its disk and of the file.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod asked;
@@ -45,15 +45,15 @@ use rig::{Metrics, Simulated};
 /// From one sweep to the next.
 const SWEEP: Duration = Duration::from_secs(15);
 
-/// A simulated fabric, each sweep of which is recorded, in virtual time.
-struct Taped {
+/// A simulated fabric whose sweeps are recorded, in virtual time.
+struct RecordedSimulation {
     simulated: Simulated,
     recorder: Recorder,
-    account: Arc<RecorderMetrics>,
+    metrics: Arc<RecorderMetrics>,
     at: Duration,
 }
 
-impl Taped {
+impl RecordedSimulation {
     fn new(story: &str, file: &Path) -> Self {
         Self::of(Simulated::text(story), file)
     }
@@ -68,13 +68,13 @@ impl Taped {
     }
 
     fn watching(simulated: Simulated, settings: HistorySettings) -> Self {
-        let account = Arc::new(RecorderMetrics::default());
-        let recorder = Recorder::new(settings, Arc::clone(&account));
+        let metrics = Arc::new(RecorderMetrics::default());
+        let recorder = Recorder::new(settings, Arc::clone(&metrics));
         let at = Duration::from_secs(5);
-        Self { simulated, recorder, account, at }
+        Self { simulated, recorder, metrics, at }
     }
 
-    /// Lives and records until so long after the beginning.
+    /// Runs and records until this long after the beginning.
     fn run_to(&mut self, end: Duration) {
         while self.at <= end {
             self.simulated.run_to(self.at);
@@ -84,7 +84,7 @@ impl Taped {
     }
 }
 
-/// How often something could not be written, of one kind or of all.
+/// The number of errors of the recorder, of one kind or of all.
 fn errors(metrics: &Metrics, kind: Option<&str>) -> u32 {
     let of = metrics.all("fabric_exporter_history_errors_total");
     let of = of.filter(|(labels, _)| kind.is_none_or(|kind| labels["kind"] == kind));
@@ -95,12 +95,12 @@ fn errors(metrics: &Metrics, kind: Option<&str>) -> u32 {
     count
 }
 
-/// The time of day so long after the beginning.
+/// The time of day this long after the beginning.
 fn wall(at: Duration) -> SystemTime {
     SystemTime::UNIX_EPOCH + BEGAN + at
 }
 
-/// All the time that there is.
+/// A window that contains all times.
 fn always() -> Window {
     Window { from: SystemTime::UNIX_EPOCH, to: wall(Duration::from_secs(1 << 30)) }
 }

@@ -6,7 +6,7 @@ use fabric_history::{Reader, Source};
 use ib_sim::net::file;
 use ib_sim::scenario::{Overrides, Scenario};
 
-use crate::Taped;
+use crate::RecordedSimulation;
 use test_rig::Simulated;
 
 const TOPOLOGY: &str = r#"
@@ -25,14 +25,14 @@ Ca 1 "h2"
 "#;
 
 #[test]
-fn shared_name_selects_all_its_nodes() {
+fn shared_name_means_all_its_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history");
     let scenario = Scenario::parse("test", "seat: h1\n").unwrap();
     let story = scenario.story_on(file::parse(TOPOLOGY).unwrap(), &Overrides::default()).unwrap();
-    let mut taped = Taped::of(Simulated::new(story), &path);
-    taped.run_to(Duration::from_secs(60));
-    drop(taped);
+    let mut simulation = RecordedSimulation::of(Simulated::new(story), &path);
+    simulation.run_to(Duration::from_secs(60));
+    drop(simulation);
     let reader = Reader::open(&path).unwrap();
     let ports = |called: &str| -> Vec<String> {
         let ports = reader.ports(called).unwrap();

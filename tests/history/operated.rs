@@ -1,16 +1,16 @@
-//! Operations by the million on histories beside which an operator works: no file is lost, none is set
-//! aside, and after each kill everything is there that was committed.
+//! Millions of operations on histories that an operator works with: no file is lost, none is set aside, and after
+//! each kill everything that was committed is there.
 //!
-//! The usual run takes some seconds. `FABRIC_EXPORTER_HISTORY_OPERATIONS=10000000` sets another number of
-//! operations, and `HISTORY_TEST_SEED` another course: the same seed is the same course. What counts as
-//! an operation is printed at the end: a port's reading that is written, an event that is, and each thing
-//! that is done to a file as a whole. All goes through the recorder and the reader, on files of a disk.
+//! A usual run takes some seconds. `FABRIC_EXPORTER_HISTORY_OPERATIONS=10000000` sets another number of operations,
+//! and `HISTORY_TEST_SEED` the seed: the same seed is the same run. What counts as an operation is printed at the
+//! end: each port's reading that is written, each event, and each operation on a file as a whole. Everything goes
+//! through the recorder and the reader, on files of a disk.
 //!
-//! A kill is what SIGKILL leaves: what the process had written up to some byte. SQLite appends a
-//! transaction to the log frame by frame, and a checkpoint writes pages to the file in rising order
-//! (sqlite.org/fileformat2.html, 4). So the files before and after a sweep tell each state in between:
-//! of the log what is new up to a byte and what is old behind it, or of the file likewise beside a log
-//! that is whole. Some recorders are processes of their own, and are killed in earnest.
+//! A kill leaves what SIGKILL leaves: what the process had written up to some byte. SQLite appends a transaction to
+//! the log frame by frame, and a checkpoint writes pages to the file in rising order
+//! (sqlite.org/fileformat2.html, 4). So the files before and after a sweep determine each state in between: the log
+//! has its new content up to a byte and its old content after it, or the file has, beside a complete log. Some
+//! recorders are processes of their own, and are killed by a real SIGKILL.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ use tempfile::TempDir;
 
 use crate::herd::{self, Herd};
 use crate::shot;
-use crate::steady::{RARE, Steady, Tape, settings};
+use crate::steady::{RARE, Steady, SteadyRecorder, settings};
 use crate::{SWEEP, always, minutes, wall};
 
 /// As many operations as a few seconds have.
@@ -39,10 +39,10 @@ const USUAL: u64 = 60_000;
 /// Sweeps of one history before the next is begun.
 const SWEEPS_A_FILE: u64 = 1_500;
 
-/// Of so many latest sweeps each event is there, also where little is kept.
+/// Events of this many latest sweeps are kept, even where little is.
 const LATEST: u64 = 150;
 
-/// What belongs to the history.
+/// The files of the history.
 const OWN: [&str; 4] = ["history.db", "history.db-wal", "history.db-shm", "history.db.lock"];
 
 /// What an operator runs on a database that is in use.
@@ -63,7 +63,7 @@ const OPERATOR: [&str; 12] = [
     "REINDEX",
 ];
 
-/// What is kept of a history.
+/// The retention of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keeps {
     /// All.
@@ -74,7 +74,7 @@ enum Keeps {
     AnHour,
 }
 
-/// What was done.
+/// Counts of operations.
 #[derive(Debug, Default)]
 struct Tally {
     readings: u64,
@@ -115,7 +115,7 @@ impl Tally {
     }
 }
 
-/// What is committed.
+/// What was committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Model {
     /// The last sweep of the steady fabric, and of the herd with its nodes.
@@ -125,7 +125,7 @@ struct Model {
     events: BTreeMap<u64, u64>,
 }
 
-/// The files of a history at a moment.
+/// The files of a history at a time.
 #[derive(Clone, Debug, Default)]
 struct Image(BTreeMap<&'static str, Vec<u8>>);
 
@@ -149,14 +149,14 @@ impl Image {
     }
 }
 
-/// What is new up to a byte, and what was there before behind it.
+/// New content up to a byte, and old content after it.
 fn torn(before: &[u8], after: &[u8], chance: &mut Chance) -> Vec<u8> {
     let is_same = |(before, after): &(&[u8], &[u8])| before == after;
     let pages = before.chunks_exact(512).zip(after.chunks_exact(512)).take_while(is_same).count();
     let [rest, new] = [before, after].map(|bytes| bytes.get(pages * 512..).unwrap_or_default());
     let same = rest.iter().zip(new).take_while(|(before, after)| before == after).count();
     let same = pages * 512 + same;
-    // Each fourth time all of it is there, and the process that wrote it had no time to say so.
+    // Each fourth time everything was written, but the process was killed before it could report that.
     let new = (after.len() - same) as u64;
     let at = same + if chance.below(4) == 0 { new } else { chance.below(new + 1) } as usize;
     let mut bytes = after[..at].to_vec();
@@ -172,7 +172,7 @@ struct World {
     herd: Herd,
     folder: TempDir,
     keeps: Keeps,
-    tape: Option<Tape>,
+    steady_recorder: Option<SteadyRecorder>,
     /// The first sweep of the herd that this exporter has seen.
     herd_first: Option<u64>,
     /// The first sweep in the file.
@@ -194,14 +194,14 @@ impl World {
             herd: Herd::default(),
             folder: tempfile::tempdir().unwrap(),
             keeps: Keeps::All,
-            tape: None,
+            steady_recorder: None,
             herd_first: None,
             first: 0,
             model: Model::default(),
             foreign: BTreeMap::new(),
             tally: Tally::default(),
         };
-        // What operators have beside a history, and looks most like a part of it.
+        // Files of an operator that look like parts of a history.
         for name in [
             "history.db.copy-before-upgrade",
             "history.db.bak",
@@ -240,7 +240,7 @@ impl World {
         self.foreign.insert(name.into(), bytes);
     }
 
-    /// Nothing is lost beside the history, nothing is changed, and nothing has come.
+    /// No file beside the history is lost, changed or added.
     fn look_beside(&self) {
         for entry in self.folder.path().read_dir().unwrap() {
             let name = entry.unwrap().file_name().to_string_lossy().into_owned();
@@ -256,33 +256,33 @@ impl World {
         }
     }
 
-    /// Begins a history anew.
+    /// Begins a new history.
     fn begin(&mut self, keeps: Keeps) {
         let last = self.model.last;
         Image::default().restore(self.folder.path());
         self.keeps = keeps;
-        // The clock goes on.
+        // The clock continues.
         self.model = Model { last: 0, ..Model::default() };
         self.first = last + 1;
         self.herd_first = None;
-        self.tape = Some(Tape::at(&self.steady, self.settings(), self.first));
+        self.steady_recorder = Some(SteadyRecorder::at(&self.steady, self.settings(), self.first));
         self.tally.files += 1;
     }
 
-    fn tape(&mut self) -> &mut Tape {
-        self.tape.as_mut().unwrap()
+    fn steady_recorder(&mut self) -> &mut SteadyRecorder {
+        self.steady_recorder.as_mut().unwrap()
     }
 
-    /// Opens the history after its exporter is gone, and finds in it what is committed. Of a kill in the
-    /// middle of a sweep there are two models.
+    /// Opens the history after its exporter ended, and compares it with what was committed. After a kill in the
+    /// middle of a sweep there are two possible models.
     fn reopen(&mut self, models: &[Model]) {
         let fabric = self.steady.fabric().to_owned();
-        let mut tape = Tape::at(&self.steady, self.settings(), 1);
-        assert_eq!(tape.account.errors(), 0);
-        let memory = tape.recorder.totals(&fabric);
+        let mut steady_recorder = SteadyRecorder::at(&self.steady, self.settings(), 1);
+        assert_eq!(steady_recorder.metrics.errors(), 0);
+        let memory = steady_recorder.recorder.totals(&fabric);
         let number = self.steady.number_of(&memory);
-        let herd = tape.recorder.totals(herd::NAME);
-        assert_eq!(tape.account.errors(), 0);
+        let herd = steady_recorder.recorder.totals(herd::NAME);
+        assert_eq!(steady_recorder.metrics.errors(), 0);
         let is_found = |model: &&Model| model.last == number && has_herd(&herd, model);
         let found = models.iter().find(is_found);
         let found = found.unwrap_or_else(|| panic!("{number} and none of {models:?}"));
@@ -292,8 +292,8 @@ impl World {
         }
         self.model = found.clone();
         let next = self.model.last.max(self.first - 1) + 1;
-        (tape.first, tape.next) = (next, next);
-        self.tape = Some(tape);
+        (steady_recorder.first, steady_recorder.next) = (next, next);
+        self.steady_recorder = Some(steady_recorder);
         self.herd_first = None;
         self.tally.reopens += 1;
         self.look_beside();
@@ -384,10 +384,10 @@ impl World {
 
     /// Records a sweep of the steady fabric; returns what is committed with it.
     fn sweep(&mut self) -> Model {
-        let tape = self.tape.as_mut().unwrap();
-        let (number, before) = (tape.next, tape.account.events());
-        assert!(tape.record(), "sweep {number}");
-        let events = tape.account.events() - before;
+        let steady_recorder = self.steady_recorder.as_mut().unwrap();
+        let (number, before) = (steady_recorder.next, steady_recorder.metrics.events());
+        assert!(steady_recorder.record(), "sweep {number}");
+        let events = steady_recorder.metrics.events() - before;
         let mut model = self.model.clone();
         model.last = number;
         *model.events.entry(number).or_default() += events;
@@ -399,16 +399,16 @@ impl World {
 
     /// The same of the herd, of which other nodes are there each ten minutes.
     fn herd_sweep(&mut self) -> Model {
-        let number = self.tape().next - 1;
+        let number = self.steady_recorder().next - 1;
         let generation = number / 40;
         let nodes: Vec<u64> = (0..3).map(|node| 100 + generation * 3 + node).chain([7]).collect();
         let first = *self.herd_first.get_or_insert(number);
         let seen = self.herd.sweep(&nodes, number, first);
-        let tape = self.tape.as_mut().unwrap();
-        let (before, errors) = (tape.account.events(), tape.account.errors());
-        tape.recorder.record(&seen, wall(SWEEP * number as u32));
-        assert_eq!(tape.account.errors(), errors);
-        let events = tape.account.events() - before;
+        let steady_recorder = self.steady_recorder.as_mut().unwrap();
+        let (before, errors) = (steady_recorder.metrics.events(), steady_recorder.metrics.errors());
+        steady_recorder.recorder.record(&seen, wall(SWEEP * number as u32));
+        assert_eq!(steady_recorder.metrics.errors(), errors);
+        let events = steady_recorder.metrics.events() - before;
         let mut model = self.model.clone();
         self.tally.readings += nodes.len() as u64;
         model.herd = Some((number, nodes));
@@ -423,7 +423,7 @@ impl World {
         let folder = self.folder.path().to_owned();
         let before = Image::of(&folder);
         // A second sweep of the same time would leave the same totals: it could not be seen whether it is there.
-        let number = self.tape().next - 1;
+        let number = self.steady_recorder().next - 1;
         let is_new = self.model.herd.as_ref().is_none_or(|(last, _)| *last < number);
         let is_herd = is_new && self.model.last > 0 && self.chance.below(4) == 0;
         let model = if is_herd { self.herd_sweep() } else { self.sweep() };
@@ -446,25 +446,25 @@ impl World {
             vec![model]
         };
         // What it still writes as it goes is undone.
-        self.tape = None;
+        self.steady_recorder = None;
         left.restore(&folder);
         self.reopen(&models);
     }
 
-    /// Lets the exporter end, and looks through the whole file.
+    /// Lets the exporter end, and checks the whole file.
     fn end(&mut self) {
-        let now = wall(SWEEP * self.tape().next as u32);
-        let before = self.tape().account.events();
-        self.tape().recorder.finish(now);
-        let events = self.tape().account.events() - before;
+        let now = wall(SWEEP * self.steady_recorder().next as u32);
+        let before = self.steady_recorder().metrics.events();
+        self.steady_recorder().recorder.finish(now);
+        let events = self.steady_recorder().metrics.events() - before;
         self.tally.events += events;
-        let last = self.tape().next;
+        let last = self.steady_recorder().next;
         *self.model.events.entry(last).or_default() += events;
-        self.tape = None;
+        self.steady_recorder = None;
     }
 
     fn finish(&mut self) {
-        let ran = self.tape().next - self.tape().first;
+        let ran = self.steady_recorder().next - self.steady_recorder().first;
         self.end();
         self.read();
         self.look_beside();
@@ -484,8 +484,8 @@ impl World {
                 assert!(sums.len() as u64 <= self.ports && sums.len() as u64 > self.ports / 2);
                 assert!(sums.iter().all(|sum| *sum == grown), "{grown} and {sums:?}");
             }
-            // Nothing is too old in the first hour of an exporter. Then the last hour is kept, and that before
-            // it until it is looked for what is not needed: 13 generations.
+            // Nothing is dropped for its age in the first hour of an exporter. After that the last hour is kept, and
+            // the one before it until unreferenced nodes are searched: 13 generations.
             Keeps::AnHour if ran > 600 => {
                 assert!(nodes <= 3 * 16, "{nodes} nodes of the herd");
                 self.tally.pruned += 1;
@@ -510,7 +510,7 @@ fn wanted() -> u64 {
 }
 
 #[test]
-fn no_operator_action_loses_history() {
+fn random_operations_lose_no_history() {
     let seed = std::env::var("HISTORY_TEST_SEED").map_or(1, |seed| seed.parse().unwrap());
     let (wanted, began) = (wanted(), std::time::Instant::now());
     println!("HISTORY_TEST_SEED={seed}, {wanted} operations");

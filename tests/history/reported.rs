@@ -1,5 +1,5 @@
-//! What the simulator did, against what `history report` says: every fault is there with its time to
-//! within one sweep, and nothing is there that did not happen.
+//! What the simulator did, compared with `history report`: every fault is reported with its time to within one
+//! sweep, and nothing that did not happen.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,25 +10,25 @@ use ib_sim::net::{Net, NodeId, PortId};
 use ib_sim::scenario::{Action, Manner, Overrides, Scenario, Step};
 use serde_json::Value;
 
-use crate::{SWEEP, Taped, minutes, wall};
+use crate::{RecordedSimulation, SWEEP, minutes, wall};
 use test_rig::Simulated;
 use test_rig::program;
 
-/// A sweep itself takes a moment, and what it finds it may look into once more.
+/// A sweep takes some time, and may repeat requests.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// How long a story is watched after its last step.
+/// How long the simulation continues after its last step.
 const AFTER: Duration = minutes(6);
 
-/// What a fault looks like in a report: an event of one of these kinds, or a counter that grew.
+/// A fault in a report: an event of one of these kinds, or a counter that increased.
 enum Sign {
     Event(&'static [&'static str]),
     EventOrCount(&'static [&'static str], &'static str),
     Count(&'static [&'static str]),
 }
 
-/// What is to be found of a step, and where; nothing of what is no fault, or is over before anything
-/// can show.
+/// What a report must have of a step, and where; nothing for a step that is not a fault, or that ends before it
+/// has an effect.
 fn sign(step: &Step, all: &[Step], net: &Net) -> Option<(Sign, Vec<String>)> {
     let both = |port: PortId| cable(net, step.at, all, port);
     let errors = &["symbol_errors", "fec_uncorrectable_blocks", "receive_errors"][..];
@@ -135,7 +135,7 @@ impl Read {
                     })
             })
         });
-        // Of the others the first and the last reading are told.
+        // Of the others, the first and the last reading are listed.
         in_suspects
             || self.list("others").any(|moved| {
                 is_there(&moved["port"])
@@ -154,11 +154,11 @@ fn time(text: &Value) -> SystemTime {
 }
 
 fn is_soon(told: SystemTime, at: Duration) -> bool {
-    // Times are told to the millisecond.
+    // Times have milliseconds.
     told + Duration::from_millis(1) >= wall(at) && told <= wall(at + SWEEP + SLACK)
 }
 
-/// Whether what is told of one place is about another: `host-1` is no part of `host-13`.
+/// Whether a text is about a place: `host-1` is not part of `host-13`.
 fn is_of(told: &str, place: &str) -> bool {
     let is_word = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
     told.match_indices(place).any(|(at, _)| {
@@ -213,10 +213,10 @@ fn holds(name: &str) {
     let story = scenario.story(&Overrides::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::of(Simulated::of(&scenario), &file);
+    let mut simulation = RecordedSimulation::of(Simulated::of(&scenario), &file);
     let end = story.steps.iter().map(|step| step.at).max().unwrap() + AFTER;
-    taped.run_to(end);
-    taped.recorder.finish(wall(end));
+    simulation.run_to(end);
+    simulation.recorder.finish(wall(end));
     let read = Read::of(&file, end);
     let net = &story.net;
     let listed = || serde_json::to_string_pretty(&read.report["events"]).unwrap();
@@ -234,7 +234,7 @@ fn holds(name: &str) {
     }
     let is_explained = |told: &str, at: SystemTime, kind: &str| {
         let is_congestion = kind.starts_with("congestion");
-        // Where answers are lost, nobody can tell who is silent.
+        // Where responses are lost, it is not known which node is silent.
         let is_loss = kind.starts_with("node_") || kind.starts_with("reads_");
         story.steps.iter().any(|step| {
             let began = wall(step.at) <= at + Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! Totals go on when the exporter is started again.
+//! Totals continue after a restart of the exporter.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn set(ibsim: &Ibsim, node: &str, errors: u64) {
 }
 
 #[test]
-fn restart_continues_totals() {
+fn totals_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let text = topology::fat_tree_2(8, 10, 4, 3);
@@ -43,13 +43,13 @@ fn restart_continues_totals() {
     first.wait_sweeps(2);
     assert_eq!(symbol_errors(&first), Some(140));
     assert!(first.stop().success());
-    // It counts while nobody looks.
+    // It counts while no exporter runs.
     set(&ibsim, &node, 47);
     let mut second = start(&ibsim, &file);
     assert_eq!(symbol_errors(&second), Some(147));
     second.signal("KILL");
     drop(second);
-    // It is cleared while nobody looks, and the exporter before had no time to say farewell.
+    // It is cleared while no exporter runs, and the exporter before was killed.
     set(&ibsim, &node, 5);
     let mut third = start(&ibsim, &file);
     assert_eq!(symbol_errors(&third), Some(152));

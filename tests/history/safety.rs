@@ -1,5 +1,5 @@
-//! No history is lost and none is set aside that is not damaged: whatever an operator adds to its file,
-//! whatever fails while it is written, and whatever lies beside it.
+//! No history is lost, and only damaged files are set aside, whatever an operator adds to the file, whatever fails
+//! while it is written, and whatever files are beside it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::damaged::set_aside;
 use crate::herd::{self, Herd};
-use crate::steady::{Steady, Tape, check, settings};
+use crate::steady::{Steady, SteadyRecorder, check, settings};
 use crate::{SWEEP, always, events, minutes, wall};
 use test_rig::child;
 use test_rig::program;
@@ -29,9 +29,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 fn recorded(steady: &Arc<Steady>, sweeps: u64) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut tape = Tape::new(steady, settings(&file));
+    let mut steady_recorder = SteadyRecorder::new(steady, settings(&file));
     for _ in 0..sweeps {
-        assert!(tape.record());
+        assert!(steady_recorder.record());
     }
     (folder, file)
 }
@@ -62,25 +62,25 @@ const ADDED: &[&str] = &[
 ];
 
 #[test]
-fn foreign_objects_are_not_damage() {
+fn added_tables_and_indexes_are_not_damage() {
     let steady = Arc::new(Steady::new());
     for added in ADDED {
         let (folder, file) = recorded(&steady, 10);
         operate(&file, added);
-        let mut tape = Tape::new(&steady, settings(&file));
+        let mut steady_recorder = SteadyRecorder::new(&steady, settings(&file));
         assert_eq!(set_aside(folder.path()), 0, "set aside after: {added}");
-        assert_eq!(tape.first, 11, "totals go on after: {added}");
+        assert_eq!(steady_recorder.first, 11, "totals go on after: {added}");
         for _ in 0..5 {
-            assert!(tape.record(), "recorded after: {added}");
+            assert!(steady_recorder.record(), "recorded after: {added}");
         }
-        drop(tape);
+        drop(steady_recorder);
         assert_eq!(check(&steady, &file, 0, &[]), 15, "{added}");
     }
 }
 
 /// What an operator adds may also forbid what the exporter writes. That is an error, and no damage.
 #[test]
-fn refusing_trigger_loses_no_history() {
+fn refusing_trigger_costs_no_history() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 10);
     let before = number(&file, "SELECT count(*) FROM events");
@@ -89,18 +89,18 @@ fn refusing_trigger_loses_no_history() {
         "CREATE TRIGGER audit BEFORE INSERT ON events
          BEGIN SELECT RAISE(ABORT, 'audited tables are closed'); END",
     );
-    let mut tape = Tape::new(&steady, settings(&file));
+    let mut steady_recorder = SteadyRecorder::new(&steady, settings(&file));
     for _ in 0..10 {
-        assert!(!tape.record());
+        assert!(!steady_recorder.record());
     }
-    assert_eq!(tape.account.errors(), 10);
+    assert_eq!(steady_recorder.metrics.errors(), 10);
     assert_eq!(set_aside(folder.path()), 0);
     assert_eq!(number(&file, "SELECT count(*) FROM events"), before);
     operate(&file, "DROP TRIGGER audit");
     for _ in 0..5 {
-        assert!(tape.record());
+        assert!(steady_recorder.record());
     }
-    drop(tape);
+    drop(steady_recorder);
     assert_eq!(set_aside(folder.path()), 0);
     // What was counted meanwhile is in the next sweep, and what happened waited for it.
     let missed: Vec<u64> = (11..=20).collect();
@@ -110,7 +110,7 @@ fn refusing_trigger_loses_no_history() {
 }
 
 #[test]
-fn file_of_another_version_is_refused_unchanged() {
+fn file_of_another_version_is_refused_and_kept() {
     let steady = Arc::new(Steady::new());
     let older = "which no released fabric-exporter writes: left as it is, use another file";
     let newer = "which this fabric-exporter does not know: use a newer one, or another file";
@@ -121,9 +121,9 @@ fn file_of_another_version_is_refused_unchanged() {
         let error = Reader::open(&file).unwrap_err().to_string();
         assert!(error.contains(&format!("version {version}, {says}")), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
-        let mut tape = Tape::at(&steady, settings(&file), 4);
-        assert!(!tape.record(), "{version}");
-        drop(tape);
+        let mut steady_recorder = SteadyRecorder::at(&steady, settings(&file), 4);
+        assert!(!steady_recorder.record(), "{version}");
+        drop(steady_recorder);
         assert_eq!(set_aside(folder.path()), 0, "{version}");
         assert!(std::fs::read(&file).unwrap() == before, "the file of version {version} changed");
         operate(&file, "PRAGMA user_version = 2");
@@ -139,7 +139,7 @@ fn damage(file: &Path) {
 }
 
 #[test]
-fn at_most_three_damaged_files_are_set_aside() {
+fn number_of_set_aside_files_is_limited() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 3);
     let notes = folder.path().join("history.db.damaged-notes.txt");
@@ -147,9 +147,9 @@ fn at_most_three_damaged_files_are_set_aside() {
     for time in 0..6 {
         damage(&file);
         let left = std::fs::read(&file).unwrap();
-        let mut tape = Tape::at(&steady, settings(&file), 1);
-        let well = (0..3).filter(|_| tape.record()).count();
-        drop(tape);
+        let mut steady_recorder = SteadyRecorder::at(&steady, settings(&file), 1);
+        let well = (0..3).filter(|_| steady_recorder.record()).count();
+        drop(steady_recorder);
         // The operator's notes are counted by this test, too.
         let aside = set_aside(folder.path()) - 1;
         if time < 3 {
@@ -164,8 +164,8 @@ fn at_most_three_damaged_files_are_set_aside() {
     let taken = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
     let taken = taken.filter(|path| path.to_string_lossy().contains(".damaged-2")).min().unwrap();
     std::fs::remove_file(taken).unwrap();
-    let mut tape = Tape::at(&steady, settings(&file), 1);
-    assert!(tape.record());
+    let mut steady_recorder = SteadyRecorder::at(&steady, settings(&file), 1);
+    assert!(steady_recorder.record());
 }
 
 /// Nodes whose number is this or a multiple of it stay; others are there for a while.
@@ -178,7 +178,7 @@ fn passing(generation: u64) -> Vec<u64> {
 }
 
 #[test]
-fn unreferenced_nodes_are_dropped() {
+fn unreferenced_nodes_are_pruned() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let kept = HistorySettings {
@@ -187,14 +187,14 @@ fn unreferenced_nodes_are_dropped() {
         least_free: 0,
         ..HistorySettings::new(file.clone())
     };
-    let (mut herd, account) = (Herd::default(), Arc::new(RecorderMetrics::default()));
-    let mut recorder = Recorder::new(kept.clone(), Arc::clone(&account));
+    let (mut herd, metrics) = (Herd::default(), Arc::new(RecorderMetrics::default()));
+    let mut recorder = Recorder::new(kept.clone(), Arc::clone(&metrics));
     // Five hours, and other functions each five minutes.
     for sweep in 1..=1_200 {
         let seen = herd.sweep(&passing(sweep / 20), sweep, 1);
         recorder.record(&seen, wall(SWEEP * u32::try_from(sweep).unwrap()));
     }
-    assert_eq!(account.errors(), 0);
+    assert_eq!(metrics.errors(), 0);
     let rows = |table: &str| number(&file, &format!("SELECT count(*) FROM {table}"));
     // Those of the last ten minutes, and of the hour since it was last looked.
     let most = 2 + 4 * (70 / 5 + 3);
@@ -217,24 +217,24 @@ fn unreferenced_nodes_are_dropped() {
 }
 
 #[test]
-fn exhausted_ids_are_an_error_not_damage() {
+fn exhausted_ids_are_an_error_and_not_damage() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let (mut herd, account) = (Herd::default(), Arc::new(RecorderMetrics::default()));
-    let mut recorder = Recorder::new(settings(&file), Arc::clone(&account));
+    let (mut herd, metrics) = (Herd::default(), Arc::new(RecorderMetrics::default()));
+    let mut recorder = Recorder::new(settings(&file), Arc::clone(&metrics));
     recorder.record(&herd.sweep(&STAYS, 1, 1), wall(SWEEP));
     drop(recorder);
-    // The last number, of a node that is there.
+    // The last id, of a present node.
     operate(
         &file,
         "INSERT INTO nodes (id, fabric, guid, kind) VALUES (4194303, 1, 77, 'ca');
          INSERT INTO presences (node, since) VALUES (4194303, 0)",
     );
-    let mut recorder = Recorder::new(settings(&file), Arc::clone(&account));
+    let mut recorder = Recorder::new(settings(&file), Arc::clone(&metrics));
     for sweep in 2..5 {
         recorder.record(&herd.sweep(&passing(0), sweep, 2), wall(SWEEP * sweep as u32));
     }
-    assert_eq!(account.errors(), 3);
+    assert_eq!(metrics.errors(), 3);
     assert_eq!(set_aside(folder.path()), 0);
     drop(recorder);
     assert_eq!(number(&file, "SELECT count(*) FROM sweeps"), 1, "and what was recorded is there");
@@ -242,17 +242,17 @@ fn exhausted_ids_are_an_error_not_damage() {
 
 /// A counter's number in a file that frames have no room for is not taken for another's.
 #[test]
-fn counter_id_above_63_is_an_error() {
+fn counter_id_beyond_63_is_an_error() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 10);
     let name = Counter::SymbolErrors.row().ibta;
     let usual = number(&file, &format!("SELECT id FROM counters WHERE name = '{name}'"));
     operate(&file, &format!("UPDATE counters SET id = 64 WHERE name = '{name}'"));
-    let mut tape = Tape::at(&steady, settings(&file), 11);
+    let mut steady_recorder = SteadyRecorder::at(&steady, settings(&file), 11);
     for _ in 0..5 {
-        assert!(!tape.record());
+        assert!(!steady_recorder.record());
     }
-    drop(tape);
+    drop(steady_recorder);
     assert_eq!(set_aside(folder.path()), 0);
     operate(&file, &format!("UPDATE counters SET id = {usual} WHERE name = '{name}'"));
     assert_eq!(check(&steady, &file, 0, &[]), 10);
@@ -263,14 +263,14 @@ fn counter_id_above_63_is_an_error() {
 fn shutdown_writes_pending_events() {
     let steady = Arc::new(Steady::new());
     let (_folder, file) = recorded(&steady, 4);
-    let mut tape = Tape::new(&steady, settings(&file));
+    let mut steady_recorder = SteadyRecorder::new(&steady, settings(&file));
     // Another program writes, for longer than is waited for.
     let other = Connection::open(&file).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(!tape.record());
+    assert!(!steady_recorder.record());
     other.execute_batch("END").unwrap();
-    tape.recorder.finish(wall(SWEEP * 10));
-    drop(tape);
+    steady_recorder.recorder.finish(wall(SWEEP * 10));
+    drop(steady_recorder);
     let told = events(&file);
     let of = |kind: &str| told.iter().filter(|event| event.kind == kind).count();
     assert_eq!((of("exporter_start"), of("exporter_stop")), (2, 1), "{told:?}");
@@ -279,14 +279,16 @@ fn shutdown_writes_pending_events() {
 /// At the end each fabric is written to a file that is as it is known: what fails of one fabric costs
 /// the others nothing.
 #[test]
-fn failed_shutdown_write_does_not_affect_other_fabrics() {
+fn failed_shutdown_of_one_fabric_costs_no_other() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 2);
-    let mut tape = Tape::new(&steady, settings(&file));
+    let mut steady_recorder = SteadyRecorder::new(&steady, settings(&file));
     let mut herd = Herd::default();
     for number in 3..6 {
-        assert!(tape.record());
-        tape.recorder.record(&herd.sweep(&STAYS, number, 3), wall(SWEEP * number as u32));
+        assert!(steady_recorder.record());
+        steady_recorder
+            .recorder
+            .record(&herd.sweep(&STAYS, number, 3), wall(SWEEP * number as u32));
     }
     operate(
         &file,
@@ -294,9 +296,9 @@ fn failed_shutdown_write_does_not_affect_other_fabrics() {
          WHEN new.fabric = (SELECT id FROM fabrics WHERE name = 'default')
          BEGIN SELECT RAISE(ABORT, 'audited tables are closed'); END",
     );
-    tape.recorder.finish(wall(SWEEP * 7));
-    assert_eq!(tape.account.errors(), 1);
-    drop(tape);
+    steady_recorder.recorder.finish(wall(SWEEP * 7));
+    assert_eq!(steady_recorder.metrics.errors(), 1);
+    drop(steady_recorder);
     operate(&file, "DROP TRIGGER audit");
     assert_eq!(set_aside(folder.path()), 0);
     let told = events(&file);
@@ -309,17 +311,19 @@ fn failed_shutdown_write_does_not_affect_other_fabrics() {
 
 /// Frames of a copy keep their numbers, and none gets the number of another fabric's.
 #[test]
-fn copy_has_all_fabrics() {
+fn copy_of_two_fabrics_has_both() {
     let steady = Arc::new(Steady::new());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut tape = Tape::new(&steady, settings(&file));
+    let mut steady_recorder = SteadyRecorder::new(&steady, settings(&file));
     let mut herd = Herd::default();
     for number in 1..6 {
-        assert!(tape.record());
-        tape.recorder.record(&herd.sweep(&STAYS, number, 1), wall(SWEEP * number as u32));
+        assert!(steady_recorder.record());
+        steady_recorder
+            .recorder
+            .record(&herd.sweep(&STAYS, number, 1), wall(SWEEP * number as u32));
     }
-    drop(tape);
+    drop(steady_recorder);
     let copy = folder.path().join("copy.db");
     Reader::open(&file).unwrap().dump(always(), &copy, Existing::Keep, 0).unwrap();
     assert_eq!(check(&steady, &copy, 0, &[]), 5);
@@ -331,9 +335,9 @@ fn copy_has_all_fabrics() {
     }
 }
 
-/// A sweep that is dropped is gone with all of its rows, or is there with all of them.
+/// A sweep is dropped with all of its rows or not at all.
 #[test]
-fn sweeps_are_dropped_atomically() {
+fn reader_never_sees_half_a_dropped_sweep() {
     let steady = Arc::new(Steady::new());
     let (_folder, file) = recorded(&steady, 300);
     let rows = || {
@@ -347,7 +351,7 @@ fn sweeps_are_dropped_atomically() {
     };
     let before = rows();
     assert!(before[1] > 0, "an hour is digested");
-    // The last table of a sweep cannot be written: what is dropped of it before must not be seen.
+    // Rows of the last table cannot be deleted: what was deleted before must not be visible.
     operate(
         &file,
         "CREATE TRIGGER closed BEFORE DELETE ON sweeps BEGIN SELECT RAISE(ABORT, 'closed'); END",
@@ -382,11 +386,11 @@ fn locks(file: &Path) -> usize {
 /// A page reads the file while the recorder opens it anew after an error. Without the reader's lock
 /// another program could delete the write-ahead log in use.
 #[test]
-fn reopened_file_keeps_its_posix_locks() {
+fn reopened_file_stays_locked_for_readers() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 3);
-    let mut tape = Tape::new(&steady, settings(&file));
-    assert!(tape.record());
+    let mut steady_recorder = SteadyRecorder::new(&steady, settings(&file));
+    assert!(steady_recorder.record());
     let reader = Connection::open(&file).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM sweeps").unwrap();
     assert_eq!(locks(&file), 1);
@@ -395,20 +399,20 @@ fn reopened_file_keeps_its_posix_locks() {
         "CREATE TRIGGER audit BEFORE INSERT ON sweeps BEGIN SELECT RAISE(ABORT, 'closed'); END",
     );
     for _ in 0..3 {
-        assert!(!tape.record());
+        assert!(!steady_recorder.record());
         assert_eq!(locks(&file), 1);
     }
     operate(&file, "DROP TRIGGER audit");
-    assert!(tape.record());
+    assert!(steady_recorder.record());
     assert_eq!(locks(&file), 1);
-    drop((tape, reader));
+    drop((steady_recorder, reader));
     assert_eq!(set_aside(folder.path()), 0);
     assert_eq!(check(&steady, &file, 0, &[5, 6, 7]), 8);
 }
 
-/// What a kill between two renames leaves, or an operator who takes the file and not its log.
+/// The result of a kill between two renames, or of an operator who moves the file without its log.
 #[test]
-fn wal_without_file_is_set_aside() {
+fn log_without_its_file_is_set_aside() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 3);
     let log = folder.path().join("history.db-wal");
@@ -419,9 +423,9 @@ fn wal_without_file_is_set_aside() {
         }
         let sweeps = format!("sweeps that nothing else has, {empty}");
         std::fs::write(&log, &sweeps).unwrap();
-        let mut tape = Tape::at(&steady, settings(&file), 1);
-        assert!(tape.record());
-        assert_eq!(tape.account.set_aside(), Some(1 + u64::from(empty)));
+        let mut steady_recorder = SteadyRecorder::at(&steady, settings(&file), 1);
+        assert!(steady_recorder.record());
+        assert_eq!(steady_recorder.metrics.set_aside(), Some(1 + u64::from(empty)));
         let kept = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
         let mut kept = kept.filter(|path| path.to_string_lossy().contains(".damaged-"));
         assert!(kept.any(|path| std::fs::read_to_string(path).unwrap() == sweeps));
@@ -439,7 +443,7 @@ fn fifo(path: &Path) {
 }
 
 #[test]
-fn irregular_history_file_is_a_startup_error() {
+fn irregular_file_is_an_error_at_start() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     fifo(&place("fifo"));
@@ -467,7 +471,7 @@ fn irregular_history_file_is_a_startup_error() {
 }
 
 #[test]
-fn irregular_lock_file_is_a_startup_error() {
+fn irregular_lock_is_an_error_at_start() {
     let folder = tempfile::tempdir().unwrap();
     let lock = |name: &str| folder.path().join(format!("{name}.db.lock"));
     fifo(&lock("fifo"));
@@ -483,7 +487,7 @@ fn irregular_lock_file_is_a_startup_error() {
 }
 
 #[test]
-fn foreign_file_is_refused() {
+fn file_of_another_program_is_refused() {
     let steady = Arc::new(Steady::new());
     let (folder, file) = recorded(&steady, 3);
     std::fs::write(folder.path().join("notes.txt"), "What happened on Tuesday.\n".repeat(500))

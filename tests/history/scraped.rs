@@ -1,11 +1,11 @@
-//! A Prometheus that has scraped in earnest, and one that has what was exported meanwhile.
+//! Compares a Prometheus that has scraped an exporter with one that has imported its export.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use fabric_history::Reader;
 use fabric_history::export;
-use fabric_history::export::Asked;
+use fabric_history::export::ExportFilter;
 use fabric_history::file::record_kind::RecordKind;
 use fabric_history::model::Window;
 use ib_mad::Counter;
@@ -20,10 +20,10 @@ const STORY: &str = "timeline:\n\
     - degrade: {at: 4s, link: \"leaf-0-0[10]\", width: 1x}\n\
     - clear: {at: 6s, node: leaf-0-0}\n";
 
-/// Of these seconds a sample is the latest: the export cannot say that a series has ended.
+/// How long a sample counts as present: an export cannot mark the end of a series.
 const FRESH: f64 = 4.0;
 
-/// What is told at a moment, by its labels, but for those that a scrape adds.
+/// The values of a metric at a time, by labels without those that a scrape adds.
 fn told(server: &Prometheus, metric: &str, at: f64) -> BTreeMap<String, String> {
     let query = format!("{metric} unless (timestamp({metric}) < {:.3})", at - FRESH);
     let value = |mut it: Value| {
@@ -35,7 +35,7 @@ fn told(server: &Prometheus, metric: &str, at: f64) -> BTreeMap<String, String> 
 }
 
 #[test]
-fn export_equals_live_scrapes() {
+fn export_equals_what_was_scraped() {
     let folder = tempfile::tempdir().unwrap();
     let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
     std::fs::write(&story, STORY).unwrap();
@@ -62,7 +62,7 @@ fn export_equals_live_scrapes() {
     let reader = Reader::open(&file).unwrap();
     let window = Window { from: SystemTime::UNIX_EPOCH, to: SystemTime::now() + minutes(1) };
     let mut text = Vec::new();
-    export::openmetrics(&reader, &Asked::all(window), &mut text).unwrap();
+    export::openmetrics(&reader, &ExportFilter::all(window), &mut text).unwrap();
     let filled = Prometheus::stored(|to| std::fs::write(to, &text).unwrap());
     let counters = Counter::all().filter(|it| RecordKind::of(*it) == RecordKind::ErrorDeltas);
     let counters = counters.map(|it| format!("infiniband_port_{}_total", it.row().metric));

@@ -1,5 +1,4 @@
-//! What is answered of a history by HTTP: bounded, for as long as the client waits for it, and without any
-//! harm to other files.
+//! Responses on a history over HTTP: bounded in size, cancelled with the client, and harmless to other files.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -21,7 +20,7 @@ use fabric_history::{Reader, Source};
 use fabric_observation::Board;
 use serde_json::Value;
 
-use crate::{Taped, always, minutes, wall};
+use crate::{RecordedSimulation, always, minutes, wall};
 use test_rig::exporter::{Response, agent, get};
 use test_rig::wait_until;
 
@@ -32,7 +31,7 @@ const MANY: u64 = 25_000;
 fn recorded() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    Taped::new("", &file).run_to(minutes(2));
+    RecordedSimulation::new("", &file).run_to(minutes(2));
     (folder, file)
 }
 
@@ -88,7 +87,7 @@ fn address(path: &str, window: Window, rest: &str) -> String {
     format!("{path}?{}{rest}", pairs.collect::<Vec<_>>().join("&"))
 }
 
-/// The files of a folder, but for those that go with a history in use, and what is in them.
+/// The files of a folder and their content, without those of a history in use.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| {
         let path = entry.unwrap().path();
@@ -98,7 +97,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn http_copy_touches_no_other_file() {
+fn http_copy_leaves_other_files_alone() {
     let (folder, file) = recorded();
     for name in [
         "history.db.copy",
@@ -139,7 +138,7 @@ fn fill(file: &Path) -> Window {
 }
 
 #[test]
-fn events_are_served_in_pages() {
+fn events_are_served_by_page() {
     let (_folder, file) = recorded();
     let window = fill(&file);
     let reader = Reader::open(&file).unwrap();
@@ -178,10 +177,10 @@ fn events_are_served_in_pages() {
 }
 
 #[test]
-fn series_beyond_the_reading_limit_is_refused() {
+fn series_have_a_limit_of_readings() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    Taped::new("", &file).run_to(minutes(3));
+    RecordedSimulation::new("", &file).run_to(minutes(3));
     let port = Reader::open(&file).unwrap().ports("leaf-0-0[9]").unwrap().remove(0).end();
     let series = |most| {
         let reader = Reader::open(&file).unwrap().limited(most);
@@ -219,7 +218,7 @@ fn times_open(file: &Path) -> usize {
 const SEATS: usize = 4;
 
 #[test]
-fn disconnected_client_releases_its_slot() {
+fn disconnected_client_frees_its_slot() {
     let (_folder, file) = recorded();
     never_ends(&file);
     let served = Served::new(&file, Limits::default());
@@ -238,7 +237,7 @@ fn disconnected_client_releases_its_slot() {
 }
 
 #[test]
-fn timed_out_answer_releases_its_slot() {
+fn response_timeout_frees_its_slot() {
     let (_folder, file) = recorded();
     never_ends(&file);
     let limits = Limits { handler_timeout: Duration::from_secs(1), ..Limits::default() };

@@ -1,9 +1,9 @@
-//! Two hundred recorders that are killed at random moments: while they make their file, open it, write
-//! to it and close it. A file says no less than what its recorder had done, no more than what it was
-//! about to do, and nothing twice.
+//! Two hundred recorders are killed at random times: while they create their file, open it, write to it and close
+//! it. A file contains no less than what its recorder had done, no more than what it was about to do, and nothing
+//! twice.
 //!
-//! The recorder is this test binary itself, which runs one ignored test: it says what it is about to do
-//! and what it has done, and what is said to a file has been said, whatever comes after.
+//! The recorder is this test binary itself, which runs one ignored test. It writes to a file what it is about to do
+//! and what it has done.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use fabric_history::Reader;
 use ib_sim::chance::Chance;
 
-use crate::steady::{Steady, Tape, check, settings};
+use crate::steady::{Steady, SteadyRecorder, check, settings};
 use crate::{events, wall};
 use test_rig::child::{self, Running};
 use test_rig::wait_until;
@@ -46,12 +46,11 @@ fn file(folder: &Path, number: u64) -> PathBuf {
 }
 
 /// The arguments by which this test binary becomes a recorder.
-pub const RECORD: &[&str] =
-    &["shot::recorder_logs_each_sweep", "--exact", "--ignored", "--nocapture"];
+pub const RECORD: &[&str] = &["shot::recorder_process", "--exact", "--ignored", "--nocapture"];
 
 #[test]
 #[ignore = "a part of those who kill it"]
-fn recorder_logs_each_sweep() {
+fn recorder_process() {
     let (Some(folder), Ok(way)) = (std::env::var_os(FOLDER), std::env::var(WAY)) else { return };
     let way = WAYS.into_iter().find(|it| format!("{it:?}") == way).unwrap();
     let (folder, steady) = (PathBuf::from(folder), Arc::new(Steady::new()));
@@ -59,19 +58,23 @@ fn recorder_logs_each_sweep() {
     let mut number = 0;
     loop {
         println!("\ntape: opens {number}");
-        let mut tape = Tape::new(&steady, settings(&file(&folder, number)));
-        println!("\ntape: first {}", tape.next);
-        while way == Way::On || tape.next < tape.first + 3 {
-            println!("\ntape: about {}", tape.next);
-            let well = tape.record();
-            println!("\ntape: {} {}", if well { "done" } else { "failed" }, tape.next - 1);
+        let mut steady_recorder = SteadyRecorder::new(&steady, settings(&file(&folder, number)));
+        println!("\ntape: first {}", steady_recorder.next);
+        while way == Way::On || steady_recorder.next < steady_recorder.first + 3 {
+            println!("\ntape: about {}", steady_recorder.next);
+            let well = steady_recorder.record();
+            println!(
+                "\ntape: {} {}",
+                if well { "done" } else { "failed" },
+                steady_recorder.next - 1
+            );
         }
-        tape.recorder.finish(SystemTime::now());
+        steady_recorder.recorder.finish(SystemTime::now());
         number += u64::from(way == Way::Anew);
     }
 }
 
-/// What a recorder has said.
+/// What a recorder has reported.
 #[derive(Debug, Default)]
 struct Said {
     /// The file that it opened last.
@@ -87,8 +90,8 @@ impl Said {
     fn read(log: &Path) -> Option<Said> {
         let mut said = None;
         for line in child::read_lossy(log).lines() {
-            let Some(line) = line.strip_prefix("tape: ") else { continue };
-            // A last word that was cut off was not said.
+            let Some(line) = line.strip_prefix("steady_recorder: ") else { continue };
+            // A report that was cut off does not count.
             let Some((word, number)) = line.split_once(' ') else { continue };
             let Ok(number) = number.parse() else { continue };
             let said = said.get_or_insert_with(Said::default);
@@ -108,7 +111,7 @@ impl Said {
     }
 }
 
-/// Lets a recorder run until a random moment, kills it, and tells what it had said.
+/// Lets a recorder run until a random time, kills it, and returns what it reported.
 fn shot(folder: &Path, way: Way, chance: &mut Chance) -> Said {
     let log = folder.join("said");
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -133,7 +136,7 @@ fn shot(folder: &Path, way: Way, chance: &mut Chance) -> Said {
 fn survives(steady: &Steady, file: &Path, before: u64, said: &Said) -> u64 {
     let (least, most) = (said.done.max(before), said.about.max(before));
     assert!(most <= least + 1, "{said:?}");
-    // Who looks before the exporter is there again finds it as well.
+    // A reader finds the same before the exporter is started again.
     if least > 0 {
         Reader::open(file).unwrap();
     }
@@ -172,7 +175,7 @@ fn lane(seed: u64) -> (u64, [u64; 3], u64) {
             last = survives(&steady, &file, last, &said);
             torn_off += u64::from(said.about > said.done && last == said.done);
             starts += said.starts;
-            // Of a start that was cut short the first sweep may not be there, and so it is told of later.
+            // The first sweep of a start that was cut short may be missing; then its start is recorded later.
             unsaid += u64::from(said.about == said.first && said.done < said.first);
             let told = events(&file);
             let told = told.iter().filter(|event| event.kind == "exporter_start").count() as u64;
@@ -199,7 +202,7 @@ pub fn kills_beside(seed: u64, times: u64, beside: &mut dyn FnMut(&Path)) {
 }
 
 #[test]
-fn file_is_valid_after_two_hundred_kills() {
+fn file_is_intact_after_two_hundred_kills() {
     let now = wall(Duration::ZERO).elapsed().unwrap().as_micros();
     let seed = std::env::var("HISTORY_TEST_SEED").map_or(now as u64, |seed| seed.parse().unwrap());
     println!("HISTORY_TEST_SEED={seed}");

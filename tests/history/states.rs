@@ -1,4 +1,4 @@
-//! What the fabric was like at a moment: its nodes, its cables, and how they were.
+//! The state of the fabric at a time: its nodes and its cables.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use fabric_history::model::{Cable, FabricState, Node, Window};
 use fabric_history::{Reader, Source};
 use ib_health::Verdict;
 
-use crate::{SWEEP, Taped, minutes, wall};
+use crate::{RecordedSimulation, SWEEP, minutes, wall};
 
 const STORY: &str = "timeline:\n\
     - reboot: {at: 5m, node: host-13, down: 90s}\n\
@@ -32,12 +32,12 @@ fn cables<'a>(then: &'a FabricState, name: &str, port: u8) -> Vec<&'a Cable> {
 }
 
 #[test]
-fn past_fabric_state_is_exact() {
+fn state_at_a_time_is_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(75));
-    let seen = taped.simulated.observation();
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(75));
+    let seen = simulation.simulated.observation();
     let reader = Reader::open(&file).unwrap();
     assert_eq!(reader.fabrics(wall(Duration::ZERO) - SWEEP).unwrap(), [], "before the first sweep");
 
@@ -70,18 +70,18 @@ fn past_fabric_state_is_exact() {
     let narrow = then(&reader, minutes(30));
     assert_eq!(cables(&narrow, "leaf-0-0", 10)[0].rate.as_deref(), Some("1x NDR"));
 
-    // After more than an hour there is a second whole account, in which that still stands.
+    // After more than an hour all states are written a second time, with the same content.
     let late = then(&reader, minutes(72));
     assert_eq!(cables(&late, "leaf-0-0", 10)[0].rate.as_deref(), Some("1x NDR"));
     assert_eq!(late.nodes.len(), fabric.nodes.len());
 }
 
 #[test]
-fn moved_cable_has_both_presences() {
+fn moved_cable_has_both_intervals() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(45));
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(45));
     let reader = Reader::open(&file).unwrap();
     let host = cables(&then(&reader, minutes(34)), "leaf-0-1", 2)[0].ends.clone();
     let host = host.into_iter().find(|end| end.node != "leaf-0-1").unwrap();
@@ -107,19 +107,19 @@ fn moved_cable_has_both_presences() {
 
 /// Whoever records next begins with how everything is then.
 #[test]
-fn restart_leaves_no_gap_in_presences() {
+fn restart_leaves_no_gap() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new(STORY, &file);
-    taped.run_to(minutes(16));
-    taped.recorder.finish(wall(minutes(16)));
-    let Taped { simulated, recorder, account, at } = taped;
+    let mut simulation = RecordedSimulation::new(STORY, &file);
+    simulation.run_to(minutes(16));
+    simulation.recorder.finish(wall(minutes(16)));
+    let RecordedSimulation { simulated, recorder, metrics, at } = simulation;
     drop(recorder);
     let settings = fabric_history::settings::HistorySettings::new(file.clone());
     let settings = fabric_history::settings::HistorySettings { least_free: 0, ..settings };
-    let recorder = fabric_history::Recorder::new(settings, account.clone());
-    let mut taped = Taped { simulated, recorder, account, at: at + minutes(5) };
-    taped.run_to(minutes(25));
+    let recorder = fabric_history::Recorder::new(settings, metrics.clone());
+    let mut simulation = RecordedSimulation { simulated, recorder, metrics, at: at + minutes(5) };
+    simulation.run_to(minutes(25));
     let reader = Reader::open(&file).unwrap();
     let before = then(&reader, minutes(16));
     assert_eq!(cables(&before, "leaf-0-0", 9)[0].up, Some(false));

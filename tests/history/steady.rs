@@ -1,6 +1,5 @@
-//! A fabric of which everybody knows what each sweep says: every port's counters grow by the same with
-//! each, and one link goes down and comes up. So whoever finds a file knows what has to be in it, and
-//! nothing needs to be told apart from how many sweeps there were.
+//! A fabric whose sweeps are known in advance: with each, the counters of every port increase by the same number,
+//! and one link goes down and comes up. So the expected content of a file follows from the number of sweeps.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -72,7 +71,7 @@ impl Steady {
         seen
     }
 
-    /// Which sweep a file's totals are of, all of them: 0 where there are none.
+    /// The sweep that a file's totals belong to, which must be the same for all: 0 where there are none.
     pub fn number_of(&self, memory: &Memory) -> u64 {
         let number = memory.values().next().and_then(|port| port.total(Counter::XmitData));
         let number = number.map_or(0, |traffic| (traffic - FIRST) / BUSY);
@@ -82,7 +81,7 @@ impl Steady {
         number
     }
 
-    /// Calls with each counter that is read, what totals say of it, and what they should after a sweep.
+    /// Calls a function with each counter, its total, and its expected total after a sweep.
     pub fn compare(
         &self,
         memory: &Memory,
@@ -124,48 +123,49 @@ pub fn settings(file: &Path) -> HistorySettings {
 }
 
 /// Records such sweeps.
-pub struct Tape {
+pub struct SteadyRecorder {
     pub steady: Arc<Steady>,
     pub recorder: Recorder,
-    pub account: Arc<RecorderMetrics>,
+    pub metrics: Arc<RecorderMetrics>,
     /// The first sweep that it records, and the next.
     pub first: u64,
     pub next: u64,
 }
 
-impl Tape {
+impl SteadyRecorder {
     /// Goes on after the last sweep that is in the file.
     pub fn new(steady: &Arc<Steady>, settings: HistorySettings) -> Self {
-        let mut tape = Self::at(steady, settings, 1);
-        tape.first = steady.number_of(&tape.recorder.totals(steady.fabric())) + 1;
-        tape.next = tape.first;
-        tape
+        let mut steady_recorder = Self::at(steady, settings, 1);
+        steady_recorder.first =
+            steady.number_of(&steady_recorder.recorder.totals(steady.fabric())) + 1;
+        steady_recorder.next = steady_recorder.first;
+        steady_recorder
     }
 
     /// Goes on with a sweep, whatever is in the file.
     pub fn at(steady: &Arc<Steady>, settings: HistorySettings, first: u64) -> Self {
-        let account = Arc::new(RecorderMetrics::default());
-        let recorder = Recorder::new(settings, Arc::clone(&account));
-        Self { steady: Arc::clone(steady), recorder, account, first, next: first }
+        let metrics = Arc::new(RecorderMetrics::default());
+        let recorder = Recorder::new(settings, Arc::clone(&metrics));
+        Self { steady: Arc::clone(steady), recorder, metrics, first, next: first }
     }
 
-    /// Records the next sweep, or tries to; tells whether that went well.
+    /// Records the next sweep; returns whether that succeeded.
     pub fn record(&mut self) -> bool {
         let seen = self.steady.sweep(self.next, self.first);
-        let errors = self.account.errors();
+        let errors = self.metrics.errors();
         self.recorder.record(&seen, wall(SWEEP * u32::try_from(self.next).unwrap()));
         self.next += 1;
-        self.account.errors() == errors
+        self.metrics.errors() == errors
     }
 }
 
-/// What counters of a node grew by, sweep by sweep: of longer windows traffic is told hour by hour.
+/// The increases of the counters of a node by sweep: over longer windows traffic is read by hour.
 fn steps(reader: &Reader, began: SystemTime, last: u64) -> Vec<(Counter, Step)> {
     let ports: Vec<_> = reader.ports(NODE).unwrap().iter().map(Port::end).collect();
     let end = wall(SWEEP * u32::try_from(last + 1).unwrap());
     let (mut steps, mut from) = (Vec::new(), began);
     while from < end {
-        // Half a sweep stands between windows, in which nothing was read.
+        // Between two windows is half a sweep, in which nothing was read.
         let window = Window { from, to: from + SWEEP * 400 - Duration::from_millis(1) };
         for of in reader.series(&ports, SeriesDetail::All, window).unwrap() {
             steps.extend(of.steps.iter().map(|step| (of.counter, *step)));
@@ -175,12 +175,11 @@ fn steps(reader: &Reader, began: SystemTime, last: u64) -> Vec<(Counter, Step)> 
     steps
 }
 
-/// Holds a file that nobody writes to its word, and tells the last sweep in it. Of those after `from`
-/// each is there once, and whole: `left_out` of them alone may be missing, and what they counted is
-/// in the next one then.
+/// Checks a file that is not being written; returns its last sweep. Each sweep after `from` must be there once
+/// and complete, except those in `left_out`, whose increases must be in the next one.
 pub fn check(steady: &Steady, file: &Path, from: u64, left_out: &[u64]) -> u64 {
     let store = Store::open(file).unwrap();
-    let last = steady.number_of(&store.memory(steady.fabric()).unwrap());
+    let last = steady.number_of(&store.totals(steady.fabric()).unwrap());
     drop(store);
     let reader = Reader::open(file).unwrap();
     for tier in [
@@ -197,7 +196,7 @@ pub fn check(steady: &Steady, file: &Path, from: u64, left_out: &[u64]) -> u64 {
             reading.is_some() && linked.fabric.node_of(*port).name == NODE
         });
     let linked = if last == 0 { 0 } else { linked.count() };
-    // The first sweep says what counters came to.
+    // The first sweep has totals and no increases.
     let wanted: Vec<u64> =
         (from.max(1) + 1..=last).filter(|number| !left_out.contains(number)).collect();
     let began = wall(SWEEP * u32::try_from(from.max(1)).unwrap()) + SWEEP / 2;

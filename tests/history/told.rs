@@ -1,4 +1,4 @@
-//! A fabric with faults, and one without.
+//! Events of a fabric with faults, and of one without.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use fabric_history::source::SeriesDetail;
 use fabric_history::{Reader, Source};
 use ib_mad::Counter;
 
-use crate::{Taped, always, events, minutes, wall};
+use crate::{RecordedSimulation, always, events, minutes, wall};
 
-/// A fault, and what is to be told of it.
+/// A fault, and its expected events.
 struct Fault {
     /// In the scenario.
     entry: &'static str,
-    /// What is told: the kind, a part of the place or the text, when, and how late at most.
+    /// Its events: the kind, a part of the place or the text, when, and the largest delay.
     tells: &'static [(&'static str, &'static str, Duration, Duration)],
-    /// What else may be told of these, from then on.
+    /// Places that may have further events from then on.
     places: &'static [&'static str],
     from: Duration,
 }
@@ -93,10 +93,11 @@ fn each_fault_is_one_event_with_its_time() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let entries: Vec<&str> = FAULTS.iter().map(|fault| fault.entry).collect();
-    let mut taped = Taped::new(&format!("timeline:\n- {}", entries.join("\n- ")), &file);
-    taped.run_to(minutes(90));
-    let sweeps = taped.simulated.observation().tally.sweeps;
-    taped.recorder.finish(wall(minutes(90)));
+    let mut simulation =
+        RecordedSimulation::new(&format!("timeline:\n- {}", entries.join("\n- ")), &file);
+    simulation.run_to(minutes(90));
+    let sweeps = simulation.simulated.observation().tally.sweeps;
+    simulation.recorder.finish(wall(minutes(90)));
     let events = events(&file);
     let listed = || {
         events
@@ -142,21 +143,21 @@ fn each_fault_is_one_event_with_its_time() {
     let reader = Reader::open(&file).unwrap();
     let (frames, torn, _) = reader.frames(RecordKind::TrafficDeltas).unwrap();
     assert_eq!((frames as u64, torn), (sweeps - 1, 0), "the first sweep is what others grow from");
-    assert_eq!((taped.account.missed(), taped.account.errors()), (0, 0));
+    assert_eq!((simulation.metrics.missed(), simulation.metrics.errors()), (0, 0));
 }
 
 /// What counters grew by in the history, summed up, is what they grew by.
 #[test]
-fn counter_steps_add_up() {
+fn increases_add_up_to_totals() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let story = "timeline:\n- bad-cable: {at: 3m, into: \"leaf-0-1[9]\", ratio: 1e-9}\n\
                  - clear: {at: 7m}";
-    let mut taped = Taped::new(story, &file);
-    taped.run_to(Duration::from_secs(5));
-    let first = taped.simulated.observation();
-    taped.run_to(minutes(30));
-    let last = taped.simulated.observation();
+    let mut simulation = RecordedSimulation::new(story, &file);
+    simulation.run_to(Duration::from_secs(5));
+    let first = simulation.simulated.observation();
+    simulation.run_to(minutes(30));
+    let last = simulation.simulated.observation();
     let reader = Reader::open(&file).unwrap();
     let (before, after) = (first.snapshot.as_ref().unwrap(), last.snapshot.as_ref().unwrap());
     let mut counted = 0;
@@ -182,8 +183,8 @@ fn counter_steps_add_up() {
 fn quiet_fabric_has_no_events() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new("about: traffic, and nothing else", &file);
-    taped.run_to(minutes(180));
+    let mut simulation = RecordedSimulation::new("about: traffic, and nothing else", &file);
+    simulation.run_to(minutes(180));
     let events = Reader::open(&file)
         .unwrap()
         .events(&fabric_history::source::EventFilter::all(always()))
@@ -192,19 +193,20 @@ fn quiet_fabric_has_no_events() {
     assert_eq!(kinds, ["exporter_start"], "{events:?}");
 }
 
-/// A recorder that was behind says how much it missed, and what was counted meanwhile is there.
+/// A recorder that falls behind counts the sweeps that it missed, and their increases are recorded.
 #[test]
-fn missed_sweeps_are_counted_and_their_growth_kept() {
+fn missed_sweeps_are_counted_and_not_lost() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
-    let mut taped = Taped::new("timeline: [unplug: {at: 2m, link: \"leaf-0-0[9]\"}]", &file);
-    taped.run_to(minutes(1));
-    let before = taped.account.frames();
-    taped.at = minutes(4) + Duration::from_secs(5);
-    let done = taped.simulated.observation().tally.sweeps;
-    taped.run_to(taped.at);
-    let missed = taped.simulated.observation().tally.sweeps - done - 1;
-    assert_eq!(taped.account.missed(), missed);
-    assert!(missed >= 10 && taped.account.frames() > before);
+    let mut simulation =
+        RecordedSimulation::new("timeline: [unplug: {at: 2m, link: \"leaf-0-0[9]\"}]", &file);
+    simulation.run_to(minutes(1));
+    let before = simulation.metrics.frames();
+    simulation.at = minutes(4) + Duration::from_secs(5);
+    let done = simulation.simulated.observation().tally.sweeps;
+    simulation.run_to(simulation.at);
+    let missed = simulation.simulated.observation().tally.sweeps - done - 1;
+    assert_eq!(simulation.metrics.missed(), missed);
+    assert!(missed >= 10 && simulation.metrics.frames() > before);
     assert!(events(&file).iter().any(|event| event.kind == "link_down"));
 }

@@ -1,4 +1,4 @@
-//! The exporter that records answers what its file says.
+//! An exporter that records answers queries like its file.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -35,7 +35,7 @@ fn path(question: &HistoryQuery) -> String {
 }
 
 #[test]
-fn api_answers_like_the_file() {
+fn exporter_answers_like_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let (story, file) = (folder.path().join("story.yml"), folder.path().join("history.db"));
     std::fs::write(&story, STORY).unwrap();
@@ -48,7 +48,7 @@ fn api_answers_like_the_file() {
     let window = Window { from, to: SystemTime::now() };
     let reader = Reader::open(&file).unwrap();
     let port = reader.ports("leaf-0-0[9]").unwrap().remove(0);
-    // What is later is written after all that is in the window, and is told of in no answer.
+    // What is later is written after everything in the window, and is in no response.
     let later = Window { from: window.to, to: window.to + Duration::from_secs(3600) };
     wait_until(Duration::from_secs(30), "a sweep after the window", || {
         let series = reader.series(&[port.end()], SeriesDetail::All, later).unwrap();
@@ -79,7 +79,7 @@ fn api_answers_like_the_file() {
         assert_eq!(answer.text(), String::from_utf8(file).unwrap(), "{question:?}");
     }
 
-    // Whoever asks for it in the program gets the same values. In JSON they have milliseconds.
+    // The client gets the same values. In JSON times have milliseconds.
     let url = format!("http://{}/", exporter.address());
     let api = HistoryClient::new(&url, &Access::default()).unwrap();
     for question in &questions {
@@ -138,7 +138,7 @@ fn exporter_without_history_says_so() {
 
 /// A demo records for its pages, and leaves nothing behind.
 #[test]
-fn demo_removes_its_history() {
+fn demo_deletes_its_history() {
     let folder = tempfile::tempdir().unwrap();
     let files = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let mut command = Command::new(program());
@@ -155,7 +155,7 @@ fn demo_removes_its_history() {
 }
 
 #[test]
-fn unreadable_file_is_a_503_with_one_line() {
+fn unreadable_file_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("history.db");
     let recorded = format!("--history.file={}", file.display());

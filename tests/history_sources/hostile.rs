@@ -1,4 +1,4 @@
-//! Answers that no exporter gives, and flags that name no source.
+//! Responses that no exporter gives, and flags that name no source.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use fabric_history::source::{EventFilter, SeriesDetail};
 
 use test_rig::program;
 
-/// A server that answers everybody with this; its address.
+/// A server that always gives this response; returns its address.
 fn answering(status: &str, body: &str) -> String {
     listening(status, body).0
 }
@@ -64,7 +64,7 @@ fn ask_all(source: &dyn Source) -> Vec<String> {
 }
 
 #[test]
-fn unusable_answers_are_errors_of_one_line() {
+fn unusable_responses_are_one_line_errors() {
     let row = r#""fabric":"f","guid":"x","port":999,"node":"n""#;
     for (status, body) in [
         ("200 OK", String::new()),
@@ -107,7 +107,7 @@ fn bad_source_flags_are_refused() {
 }
 
 #[test]
-fn a_prometheus_is_refused_with_advice() {
+fn prometheus_source_is_refused_with_advice() {
     let nothing = test_rig::prometheus::Setup {
         jobs: Vec::new(),
         interval: Duration::from_secs(15),
@@ -139,7 +139,7 @@ fn a_prometheus_is_refused_with_advice() {
 }
 
 #[test]
-fn a_path_in_the_address_precedes_the_query() {
+fn path_of_the_address_precedes_the_query() {
     let (url, told) = listening("200 OK", "[]");
     let api = HistoryClient::new(&format!("{url}/rack/7/"), &Access::default()).unwrap();
     assert!(api.ports("leaf 1[3]").unwrap().is_empty());

@@ -1,5 +1,4 @@
-//! An exporter answers the questions about its history as its file does, and a client that gets something
-//! else says so.
+//! An exporter answers queries on its history like its file, and a client reports other responses as errors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod api;

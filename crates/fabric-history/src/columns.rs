@@ -1,38 +1,38 @@
-//! A counter's course in so many columns, for a terminal's line and for a plot.
+//! A counter's increases resampled to columns of equal length, for a line in a terminal and for a plot.
 
 use std::time::SystemTime;
 
 use super::model::{Step, Window};
 
-/// What counters grew by in each column of a window. What grew between two readings is spread evenly
-/// over the time between them; what of that lies before the window is left out.
+/// The sum of steps in each of `count` columns of a window. A step is spread evenly over the time between its
+/// two readings; the part before the window is left out.
 pub fn resample<'a>(
     steps: impl IntoIterator<Item = &'a Step>,
     window: Window,
     count: usize,
 ) -> Vec<f64> {
     let mut columns = vec![0.0; count];
-    let whole = window.length().as_secs_f64();
-    if count == 0 || whole <= 0.0 {
+    let length = window.length().as_secs_f64();
+    if count == 0 || length <= 0.0 {
         return columns;
     }
-    let place = |at: SystemTime| {
+    let position = |at: SystemTime| {
         let since = match at.duration_since(window.from) {
             Ok(since) => since.as_secs_f64(),
             Err(before) => -before.duration().as_secs_f64(),
         };
-        (since / whole).min(1.0) * count as f64
+        (since / length).min(1.0) * count as f64
     };
     for step in steps {
-        let (from, to) = (place(step.from), place(step.to));
+        let (from, to) = (position(step.from), position(step.to));
         #[expect(
             clippy::cast_sign_loss,
-            reason = "what is before the window stands in its first column"
+            reason = "a time before the window belongs to its first column"
         )]
         let (first, last) = ((from as usize).min(count - 1), (to as usize).min(count - 1));
         let share = step.by as f64 / (to - from);
         for (column, sum) in columns.iter_mut().enumerate().take(last + 1).skip(first) {
-            // All at once: it stands where it was read.
+            // A step without length belongs to the column of its reading.
             if to <= from {
                 *sum += step.by as f64;
                 break;
@@ -44,12 +44,12 @@ pub fn resample<'a>(
     columns
 }
 
-/// A line of bars for a terminal: a dot where nothing was, and the least that was can be seen.
+/// A line of bars for a terminal: a dot for zero, and at least the lowest bar for anything else.
 pub fn bars(columns: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = columns.iter().copied().fold(0.0, f64::max);
     let bar = |value: &f64| {
-        #[expect(clippy::cast_sign_loss, reason = "what grows is not negative")]
+        #[expect(clippy::cast_sign_loss, reason = "increases are not negative")]
         let height = (value / most * 8.0).ceil() as usize;
         if *value > 0.0 { BARS[height.clamp(1, 8) - 1] } else { '·' }
     };
@@ -64,9 +64,9 @@ mod tests {
 
     use super::*;
 
-    /// An hour's bytes of which a minute lies in the window are not that minute's.
+    /// Of an hour's bytes, only the last minute's share lies in the window.
     #[test]
-    fn what_grew_before_the_window_is_not_put_into_it() {
+    fn share_before_the_window_is_left_out() {
         let at = |minutes: u64| at(60 * minutes);
         let window = Window { from: at(60), to: at(70) };
         let step = Step { from: at(1), to: at(61), by: 600 };
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_course_shows_when_there_was_how_much() {
+    fn steps_are_drawn_as_bars() {
         let window = Window { from: at(0), to: at(60) };
         let columns = resample(&[step(0, 15, 1), step(45, 60, 8)], window, 4);
         assert_eq!(columns, [1.0, 0.0, 0.0, 8.0]);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_at_once_stands_in_one_column() {
+    fn step_without_length_is_in_one_column() {
         let window = Window { from: at(0), to: at(60) };
         assert_eq!(resample(&[step(60, 60, 5)], window, 3), [0.0, 0.0, 5.0]);
         assert_eq!(resample(&[step(60, 60, 5)], Window { from: at(9), to: at(9) }, 2), [0.0, 0.0]);
@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost(
+        fn sum_of_columns_is_sum_of_steps(
             steps in proptest::collection::vec((0u64..1000, 0u64..100, 0u64..1_000_000), 0..20),
             count in 1usize..100,
         ) {

@@ -1,4 +1,4 @@
-//! What moved on every cable between two moments.
+//! What changed on every cable between two times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,23 @@ use ib_health::Verdict;
 use super::model::{Cable, ErrorDelta, FabricState, Port, Sum, Window};
 use super::source::{EventFilter, Source, SourceError};
 
-/// What moved on a cable.
+/// What changed on a cable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkDiff {
-    /// Its ends; one, if nobody knows where the cable leads.
+    /// Its ends; only one if the other is not known.
     pub ends: Vec<Port>,
-    /// The cable at the first moment, and at the second; nothing if it was not there, or not known.
+    /// The cable at the first time, and at the second; `None` if it was absent or not known.
     pub cable: [Option<Cable>; 2],
-    /// Whether the fabric was known at each moment: otherwise nobody knows what came and went.
+    /// Whether the fabric was known at each time: otherwise an absent cable says nothing.
     pub known: [bool; 2],
-    /// How many events there were, by kind.
+    /// The number of events by kind.
     pub events: BTreeMap<String, usize>,
-    /// What each end's errors grew by, in the order of the ends.
+    /// The increases of each end's error counters, in the order of the ends.
     pub errors: Vec<Vec<Sum>>,
 }
 
 impl LinkDiff {
-    /// As people call it.
+    /// The labels of its ends.
     pub fn label(&self) -> String {
         self.ends.iter().map(Port::label).collect::<Vec<_>>().join(" – ")
     }
@@ -36,51 +36,51 @@ impl LinkDiff {
         self.errors.iter().flatten().map(|sum| u128::from(sum.by)).sum()
     }
 
-    /// What is another now than it was, in words.
+    /// The changes in words.
     pub fn changes(&self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut changes = Vec::new();
         match &self.cable {
             [Some(was), Some(is)] => {
                 if was.verdict != is.verdict {
-                    told.push(format!("{} -> {}", was.verdict.label(), is.verdict.label()));
+                    changes.push(format!("{} -> {}", was.verdict.label(), is.verdict.label()));
                 } else if is.verdict >= Verdict::Watch {
-                    told.push(format!("still {}", is.verdict.label()));
+                    changes.push(format!("still {}", is.verdict.label()));
                 }
                 if let (Some(was), Some(is)) = (&was.rate, &is.rate)
                     && was != is
                 {
-                    told.push(format!("{was} -> {is}"));
+                    changes.push(format!("{was} -> {is}"));
                 }
                 match (was.up, is.up) {
-                    (Some(true), Some(false)) => told.push("went down".into()),
-                    (Some(false), Some(true)) => told.push("came up".into()),
-                    (_, Some(false)) => told.push("still down".into()),
+                    (Some(true), Some(false)) => changes.push("went down".into()),
+                    (Some(false), Some(true)) => changes.push("came up".into()),
+                    (_, Some(false)) => changes.push("still down".into()),
                     _ => {}
                 }
             }
-            [Some(_), None] if self.known[1] => told.push("not there any more".into()),
-            [None, Some(_)] if self.known[0] => told.push("new".into()),
+            [Some(_), None] if self.known[1] => changes.push("not there any more".into()),
+            [None, Some(_)] if self.known[0] => changes.push("new".into()),
             [Some(cable), None] | [None, Some(cable)] if cable.verdict >= Verdict::Watch => {
-                told.push(cable.verdict.label().into());
+                changes.push(cable.verdict.label().into());
             }
             _ => {}
         }
-        told.extend(self.events.iter().map(|(kind, count)| format!("{count} x {kind}")));
-        told
+        changes.extend(self.events.iter().map(|(kind, count)| format!("{count} x {kind}")));
+        changes
     }
 
-    /// How bad it is now, how much happened, how many errors there were.
+    /// The verdict at the second time, the number of events, and the number of errors.
     fn rank(&self) -> (Verdict, usize, u128) {
         let [was, is] = &self.cable;
         let now = is.as_ref().map_or(Verdict::Ok, |cable| cable.verdict);
-        // That too little is known is no worse than that all is well.
+        // Unknown ranks as ok.
         let now = if now == Verdict::Unknown { Verdict::Ok } else { now };
         let gone = usize::from(self.known == [true; 2] && was.is_some() != is.is_some());
         (now, self.events.values().sum::<usize>() + gone, self.sum())
     }
 }
 
-/// The cables on which anything moved in a window, the worst first.
+/// The cables on which anything changed in a window, the worst first.
 pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, SourceError> {
     let events = source.events(&EventFilter::all(window))?;
     let (before, after) = (source.fabrics(window.from)?, source.fabrics(window.to)?);
@@ -103,10 +103,10 @@ pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, 
         let Some(link) = event.link else { continue };
         let key = (event.fabric.clone(), link);
         let known = || cables.iter().rev().find_map(|cables| cables.get(&key));
-        let ends = known().map_or_else(|| named(&event.fabric, link), |cable| cable.ends.clone());
+        let ends = known().map_or_else(|| ends_of(&event.fabric, link), |cable| cable.ends.clone());
         *entry(&mut links, ends).events.entry(event.kind.clone()).or_default() += 1;
     }
-    // What was not known of the one moment says nothing about what came and went.
+    // A fabric that was not known at one of the times says nothing about which cables came and went.
     let knows =
         |fabrics: &[FabricState], name: &str| fabrics.iter().any(|then| then.fabric == name);
     let ids: BTreeSet<Key> = cables.iter().flat_map(BTreeMap::keys).cloned().collect();
@@ -128,7 +128,7 @@ pub fn diff_links(source: &dyn Source, window: Window) -> Result<Vec<LinkDiff>, 
     Ok(all)
 }
 
-/// A cable, and the fabric that tells of it: a net that is watched by two devices is two of them.
+/// A cable, and the fabric that contains it: a subnet that is monitored by two devices is two fabrics.
 type Key = (String, LinkId);
 
 fn entry(links: &mut BTreeMap<Key, LinkDiff>, mut ends: [Port; 2]) -> &mut LinkDiff {
@@ -148,8 +148,8 @@ fn by_link(fabrics: &[FabricState]) -> BTreeMap<Key, Cable> {
     cables.map(|cable| ((cable.ends[0].fabric.clone(), cable.link()), cable.clone())).collect()
 }
 
-/// The ends of a cable of which nothing but its id is known.
-fn named(fabric: &str, link: LinkId) -> [Port; 2] {
+/// The ends of a cable of which only the id is known.
+fn ends_of(fabric: &str, link: LinkId) -> [Port; 2] {
     link.ends().map(|(guid, port)| Port {
         fabric: fabric.into(),
         guid,
@@ -166,9 +166,9 @@ mod tests {
     use crate::EventKind;
     use crate::source::Canned;
 
-    /// One net that is watched by two devices has each of its cables in two fabrics.
+    /// A subnet that is monitored by two devices has each of its cables in two fabrics.
     #[test]
-    fn what_two_fabrics_tell_of_the_same_guids_is_kept_apart() {
+    fn same_guids_in_two_fabrics_are_kept_apart() {
         let mut source = Canned::default();
         for (fabric, by) in [("one", 3), ("two", 5)] {
             let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port(fabric, node, 1));
@@ -178,9 +178,9 @@ mod tests {
             source.moved.push(Canned::counted(&b, Some(&a), 10 * by));
         }
         let window = Window { from: SystemTime::UNIX_EPOCH, to: SystemTime::UNIX_EPOCH };
-        let told = between(&source, window).unwrap();
-        assert_eq!(told.len(), 2, "{told:?}");
-        for (diff, fabric, by) in [(&told[0], "two", 5), (&told[1], "one", 3)] {
+        let diffs = diff_links(&source, window).unwrap();
+        assert_eq!(diffs.len(), 2, "{diffs:?}");
+        for (diff, fabric, by) in [(&diffs[0], "two", 5), (&diffs[1], "one", 3)] {
             assert!(diff.ends.iter().all(|end| end.fabric == fabric), "{diff:?}");
             assert_eq!(diff.events["flap"], 1, "{diff:?}");
             let errors: Vec<u64> = diff.errors.iter().map(|sums| sums[0].by).collect();

@@ -1,5 +1,4 @@
-//! A cable's course as a picture: errors at each end, what it carried, and what happened to it, on
-//! one axis of time.
+//! A plot of a cable's timeline as SVG: errors at each end, traffic, and events, on one time axis.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,108 +7,114 @@ use maud::{Markup, html};
 use ib_mad::label::abbreviate;
 
 use super::EventKind;
-use super::local_clock::LocalClock;
 use super::columns;
 use super::link_timeline::LinkTimeline;
+use super::local_clock::LocalClock;
 use super::model::{Event, Window};
 
-/// How wide the part with time in it is, in the picture's units.
-const WIDE: f64 = 640.0;
+/// Width of the time axis, in the picture's units.
+const WIDTH: f64 = 640.0;
 
-/// What stands left of it: what a lane is.
-const LEFT: f64 = 150.0;
+/// Width of the labels to the left of it.
+const LABEL_WIDTH: f64 = 150.0;
 
-/// How many letters of a usual width fit there.
-const LETTERS: usize = 25;
+/// How many characters of usual width fit there.
+const LABEL_CHARS: usize = 25;
 
-/// How high a lane is, and what lies between two.
-const HIGH: f64 = 44.0;
-const GAP: f64 = 14.0;
+/// Height of a row, and of the space between two.
+const ROW_HEIGHT: f64 = 44.0;
+const ROW_GAP: f64 = 14.0;
 
-/// One column every four units: an hour in sweeps of 15 s is 240.
+/// One column per four units: an hour of sweeps each 15 s has 240.
 const COLUMNS: usize = 160;
 
-/// How many times stand below.
+/// Intervals between the ticks of the time axis.
 const TICKS: u32 = 4;
 
-/// A lane of the picture.
-struct EndErrors {
+/// A row of the picture.
+struct Row {
     title: String,
     unit: String,
     class: &'static str,
     columns: Vec<f64>,
 }
 
-/// The picture; nothing if there is nothing to draw.
-pub fn draw(course: LinkTimeline<'_>, window: Window, clock: &LocalClock) -> Option<Markup> {
-    let lanes = lanes(course, window);
-    if window.length().is_zero() || lanes.is_empty() && course.events.is_empty() {
+/// The plot; `None` if there is nothing to draw.
+pub fn draw(timeline: LinkTimeline<'_>, window: Window, clock: &LocalClock) -> Option<Markup> {
+    let rows = rows(timeline, window);
+    if window.length().is_zero() || rows.is_empty() && timeline.events.is_empty() {
         return None;
     }
-    let bottom = GAP * 2.0 + lanes.len() as f64 * (HIGH + GAP);
+    let bottom = ROW_GAP * 2.0 + rows.len() as f64 * (ROW_HEIGHT + ROW_GAP);
     let about = format!(
         "The course of {}: link errors, discards, traffic and events over time",
-        course.place
+        timeline.place
     );
+    let right = LABEL_WIDTH + WIDTH;
     Some(html! {
-        svg .plot viewBox={ "0 0 " (LEFT + WIDE + 10.0) " " (bottom + 24.0) } role="img" aria-label=(about) {
-            @for event in course.events { (mark(event, window, bottom, clock)) }
-            @for (index, lane) in lanes.iter().enumerate() {
-                (drawn(lane, GAP * 2.0 + index as f64 * (HIGH + GAP)))
+        svg .plot viewBox={ "0 0 " (right + 10.0) " " (bottom + 24.0) } role="img" aria-label=(about) {
+            @for event in timeline.events { (event_mark(event, window, bottom, clock)) }
+            @for (index, row) in rows.iter().enumerate() {
+                (bars(row, ROW_GAP * 2.0 + index as f64 * (ROW_HEIGHT + ROW_GAP)))
             }
-            line .axis x1=(LEFT) y1=(bottom) x2=(LEFT + WIDE) y2=(bottom) {}
-            @for tick in 0..=TICKS { (ticked(tick, window, bottom, clock)) }
+            line .axis x1=(LABEL_WIDTH) y1=(bottom) x2=(right) y2=(bottom) {}
+            @for index in 0..=TICKS { (tick(index, window, bottom, clock)) }
         }
     })
 }
 
-fn end_errors(course: LinkTimeline<'_>, window: Window) -> Vec<Lane> {
-    let mut lanes: Vec<Lane> = Vec::new();
-    for end in course.end_errors(window, COLUMNS) {
+fn rows(timeline: LinkTimeline<'_>, window: Window) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for end in timeline.end_errors(window, COLUMNS) {
         let sums = [("link errors", "bad", end.link_errors), ("discards", "watch", end.discards)];
         for (what, class, columns) in sums {
-            let most = columns.iter().copied().fold(0.0, f64::max);
-            if most > 0.0 {
-                let unit = format!("{what}, at most {most:.0}");
-                lanes.push(EndErrors { title: end.port.label(), unit, class, columns });
+            let max = columns.iter().copied().fold(0.0, f64::max);
+            if max > 0.0 {
+                let unit = format!("{what}, at most {max:.0}");
+                rows.push(Row { title: end.port.label(), unit, class, columns });
             }
         }
     }
-    let a_column = window.length().as_secs_f64() / COLUMNS as f64;
-    if let Some((port, directions)) = course.traffic() {
-        for (series, way) in directions.into_iter().zip(["sent", "received"]) {
+    let column_seconds = window.length().as_secs_f64() / COLUMNS as f64;
+    if let Some((port, directions)) = timeline.traffic() {
+        for (series, direction) in directions.into_iter().zip(["sent", "received"]) {
             let Some(series) = series else { continue };
-            let rates: Vec<f64> = columns::resample(&series.steps, window, COLUMNS)
-                .iter()
-                .map(|bytes| bytes / a_column / 1e9)
-                .collect();
-            let most = rates.iter().copied().fold(0.0, f64::max);
-            let title = format!("{} {way}", port.label());
-            let unit = format!("at most {most:.3} GB/s");
-            lanes.push(EndErrors { title, unit, class: "load", columns: rates });
+            let mut columns = columns::resample(&series.steps, window, COLUMNS);
+            for bytes in &mut columns {
+                *bytes /= column_seconds * 1e9;
+            }
+            let max = columns.iter().copied().fold(0.0, f64::max);
+            let title = format!("{} {direction}", port.label());
+            rows.push(Row {
+                title,
+                unit: format!("at most {max:.3} GB/s"),
+                class: "load",
+                columns,
+            });
         }
     }
-    lanes
+    rows
 }
 
-fn drawn(lane: &Lane, top: f64) -> Markup {
-    let most = lane.columns.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let wide = WIDE / COLUMNS as f64;
+fn bars(row: &Row, top: f64) -> Markup {
+    let max = row.columns.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let width = WIDTH / COLUMNS as f64;
+    let bottom = top + ROW_HEIGHT;
     html! {
-        text x="0" y=(top + 18.0) { title { (lane.title) } (abbreviate(&lane.title, LETTERS)) }
-        text .unit x="0" y=(top + 36.0) { (lane.unit) }
-        line .axis x1=(LEFT) y1=(top + HIGH) x2=(LEFT + WIDE) y2=(top + HIGH) {}
-        @for (column, value) in lane.columns.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-            // What is there at all can be seen.
-            @let high = (value / most * HIGH).max(1.5);
-            rect class=(lane.class) x=(rounded(LEFT + column as f64 * wide)) y=(rounded(top + HIGH - high))
-                width=(wide) height=(rounded(high)) {}
+        text x="0" y=(top + 18.0) { title { (row.title) } (abbreviate(&row.title, LABEL_CHARS)) }
+        text .unit x="0" y=(top + 36.0) { (row.unit) }
+        line .axis x1=(LABEL_WIDTH) y1=(bottom) x2=(LABEL_WIDTH + WIDTH) y2=(bottom) {}
+        @for (column, value) in row.columns.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+            // Every value above zero is visible.
+            @let height = (value / max * ROW_HEIGHT).max(1.5);
+            rect class=(row.class) x=(rounded(LABEL_WIDTH + column as f64 * width)) y=(rounded(bottom - height))
+                width=(width) height=(rounded(height)) {}
         }
     }
 }
 
-fn mark(event: &Event, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
-    let x = rounded(place(event.at, window));
+fn event_mark(event: &Event, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
+    let x = rounded(x_of(event.at, window));
     let is_good =
         [EventKind::LinkUp, EventKind::ExpectedLoss].iter().any(|kind| kind.label() == event.kind);
     let class = if is_good { "mark good" } else { "mark" };
@@ -122,29 +127,26 @@ fn mark(event: &Event, window: Window, bottom: f64, clock: &LocalClock) -> Marku
     }
 }
 
-fn ticked(tick: u32, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
-    let at = window.from + window.length() * tick / TICKS;
-    let anchor = match tick {
+fn tick(index: u32, window: Window, bottom: f64, clock: &LocalClock) -> Markup {
+    let at = window.from + window.length() * index / TICKS;
+    let anchor = match index {
         0 => "start",
         TICKS => "end",
         _ => "middle",
     };
-    let told = if window.length() > Duration::from_secs(86_400) {
-        clock.format(at)
-    } else {
-        clock.format_time(at)
-    };
+    let is_long = window.length() > Duration::from_secs(86_400);
+    let label = if is_long { clock.format(at) } else { clock.format_time(at) };
     html! {
-        text .unit x=(rounded(place(at, window))) y=(bottom + 16.0) text-anchor=(anchor) { (told) }
+        text .unit x=(rounded(x_of(at, window))) y=(bottom + 16.0) text-anchor=(anchor) { (label) }
     }
 }
 
-fn place(at: SystemTime, window: Window) -> f64 {
+fn x_of(at: SystemTime, window: Window) -> f64 {
     let since = at.duration_since(window.from).unwrap_or_default().as_secs_f64();
-    LEFT + WIDE * (since / window.length().as_secs_f64()).min(1.0)
+    LABEL_WIDTH + WIDTH * (since / window.length().as_secs_f64()).min(1.0)
 }
 
-/// To a tenth: more cannot be seen, and makes the page longer.
+/// Rounds to a tenth: more is not visible, and makes the page longer.
 fn rounded(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }

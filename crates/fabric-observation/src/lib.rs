@@ -9,5 +9,5 @@ mod site_file;
 
 pub use mastership::Mastership;
 pub use observation::{Board, Collector, Observation, Tally};
-pub use recorder_metrics::{RecorderMetrics, RecorderErrorKind};
+pub use recorder_metrics::{RecorderErrorKind, RecorderMetrics};
 pub use site_file::SiteFileKind;

@@ -1,4 +1,4 @@
-//! `history diff`: what moved on every link between two moments.
+//! `history diff`: what changed on every link between two times.
 
 use std::io::Write;
 
@@ -12,11 +12,11 @@ use fabric_history::source::until_known;
 use ib_mad::Counter;
 use ib_mad::label::plural;
 
-use super::window::asked;
-use super::{Exit, Fatal, Told, as_json, tame, unreadable};
+use super::window::parse_time;
+use super::{Exit, Fatal, Written, tame, unreadable, write_json};
 
-/// How many counters of an end stand in a line: those that tell the most.
-const MOST_COUNTERS: usize = 3;
+/// Counters in an end's line: those with the largest increases.
+const MAX_COUNTERS: usize = 3;
 
 /// The arguments of `history diff`.
 #[derive(Args, Debug)]
@@ -35,16 +35,16 @@ pub struct DiffArgs {
     json: bool,
 }
 
-pub(super) fn tell(
-    ask: &DiffArgs,
+pub(super) fn write(
+    args: &DiffArgs,
     source: &dyn Source,
     clock: &LocalClock,
     out: &mut impl Write,
-) -> Result<Told, Fatal> {
-    let from = asked(clock, "T1", &ask.from)?;
-    let to = match &ask.to {
-        Some(to) => asked(clock, "T2", to)?,
-        None => super::window::far(clock),
+) -> Result<Written, Fatal> {
+    let from = parse_time(clock, "T1", &args.from)?;
+    let to = match &args.to {
+        Some(to) => parse_time(clock, "T2", to)?,
+        None => super::window::open_end(clock),
     };
     if to < from {
         return Err(Fatal::new(Exit::Usage, "T2: is before T1"));
@@ -52,46 +52,46 @@ pub(super) fn tell(
     let window = Window { from, to };
     let window = until_known(source, window, clock.time()).map_err(unreadable)?;
     let all = diff_links(source, window).map_err(unreadable)?;
-    let told = &all[..all.len().min(ask.limit)];
-    let written = if ask.json { as_json(&told, out) } else { as_table(told, out) };
-    let last = format!(
+    let diffs = &all[..all.len().min(args.limit)];
+    let written = if args.json { write_json(&diffs, out) } else { write_table(diffs, out) };
+    let summary = format!(
         "{} on which anything moved from {} to {}{}; times are of {}",
         plural(all.len(), "link"),
         clock.format(window.from),
         clock.format(window.to),
-        if told.len() < all.len() {
-            format!(", the worst {} are told", told.len())
+        if diffs.len() < all.len() {
+            format!(", the worst {} are told", diffs.len())
         } else {
             String::new()
         },
         clock.zone()
     );
-    Ok(written.map(|()| last))
+    Ok(written.map(|()| summary))
 }
 
-fn as_table(told: &[LinkDiff], out: &mut impl Write) -> std::io::Result<()> {
-    for diff in told {
+fn write_table(diffs: &[LinkDiff], out: &mut impl Write) -> std::io::Result<()> {
+    for diff in diffs {
         let changes = diff.changes();
         let changes = if changes.is_empty() { "errors".into() } else { changes.join(", ") };
         writeln!(out, "{}: {}", tame(&diff.label()), tame(&changes))?;
         for (end, sums) in diff.ends.iter().zip(&diff.errors) {
             if !sums.is_empty() {
-                writeln!(out, "  {}: {}", tame(&end.label()), counted(sums))?;
+                writeln!(out, "  {}: {}", tame(&end.label()), list_increases(sums))?;
             }
         }
     }
     Ok(())
 }
 
-/// What an end counted, the most first.
-fn counted(sums: &[Sum]) -> String {
+/// An end's increases, the largest first.
+fn list_increases(sums: &[Sum]) -> String {
     let mut sums: Vec<(Counter, u64)> = sums.iter().map(|sum| (sum.counter, sum.by)).collect();
     sums.sort_by_key(|(counter, by)| (std::cmp::Reverse(*by), *counter));
-    let told = sums.iter().take(MOST_COUNTERS);
-    let mut told: Vec<String> =
-        told.map(|(counter, by)| format!("{} +{by}", counter.row().metric)).collect();
-    if sums.len() > MOST_COUNTERS {
-        told.push(format!("{} more", plural(sums.len() - MOST_COUNTERS, "counter")));
+    let largest = sums.iter().take(MAX_COUNTERS);
+    let mut increases: Vec<String> =
+        largest.map(|(counter, by)| format!("{} +{by}", counter.row().metric)).collect();
+    if sums.len() > MAX_COUNTERS {
+        increases.push(format!("{} more", plural(sums.len() - MAX_COUNTERS, "counter")));
     }
-    told.join(", ")
+    increases.join(", ")
 }

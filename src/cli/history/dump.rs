@@ -1,4 +1,4 @@
-//! `history dump`: a copy of a window, to be taken elsewhere.
+//! `history dump`: copies a window to a file of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -27,19 +27,23 @@ pub struct DumpArgs {
     force: bool,
 }
 
-/// Copies what is asked for, and tells the line that ends it.
-pub(super) fn run(ask: &DumpArgs, origin: OriginArgs, clock: &LocalClock) -> Result<String, Fatal> {
-    let file = &*ask.output;
-    ask.ensure_free()?;
+/// Copies the window; returns the summary.
+pub(super) fn run(
+    args: &DumpArgs,
+    origin: OriginArgs,
+    clock: &LocalClock,
+) -> Result<String, Fatal> {
+    let file = &*args.output;
+    args.ensure_free()?;
     let origin = origin.open()?;
-    let window = ask.window.window(clock, origin.source())?;
-    let existing = if ask.force { Existing::Replace } else { Existing::Keep };
+    let window = args.window.window(clock, origin.source())?;
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let written = match origin {
         Origin::File(reader) => reader.dump(window, file, existing, 0).map(drop),
         Origin::Exporter(api) => {
             let part = temporary_beside(file).map_err(|error| unreadable(error.into()))?;
             api.dump(window, part.path()).map_err(unreadable)?;
-            // What is no history must not take the place of a file.
+            // Only a valid history replaces a file.
             Reader::open(part.path()).and_then(|_| existing.give(part, file).map(drop))
         }
     };
@@ -58,15 +62,15 @@ pub(super) fn run(ask: &DumpArgs, origin: OriginArgs, clock: &LocalClock) -> Res
 }
 
 impl DumpArgs {
-    /// An error if the file is there, or somebody is using it.
+    /// An error if the file exists, or is a history in use.
     fn ensure_free(&self) -> Result<(), Fatal> {
         let file = self.output.display();
-        let beside = |suffix: &str| {
+        let exists_with = |suffix: &str| {
             let mut name = self.output.as_os_str().to_owned();
             name.push(suffix);
             Path::new(&name).exists()
         };
-        if beside("-wal") || beside("-shm") {
+        if exists_with("-wal") || exists_with("-shm") {
             let problem = format!("--output: {file}: is a history that somebody writes or reads");
             return Err(Fatal::new(Exit::Usage, problem));
         }
@@ -78,8 +82,8 @@ impl DumpArgs {
     }
 }
 
-/// The file to export from: that of a running exporter is fetched for it, and kept as long as the
-/// second is.
+/// The file to export from. That of a running exporter is fetched to a temporary file, which is deleted when
+/// the second value is dropped.
 pub(super) fn reader(
     origin: Origin,
     window: Window,
@@ -87,9 +91,10 @@ pub(super) fn reader(
     match origin {
         Origin::File(reader) => Ok((reader, None)),
         Origin::Exporter(api) => {
-            // Where others may write, too: its name is random, and it is readable by its owner alone.
-            let made = tempfile::Builder::new().prefix("fabric-exporter-").suffix(".db").tempfile();
-            let copy = made.map_err(|error| {
+            // In a folder where others may write: its name is random, and only its owner can read it.
+            let created =
+                tempfile::Builder::new().prefix("fabric-exporter-").suffix(".db").tempfile();
+            let copy = created.map_err(|error| {
                 let folder = std::env::temp_dir();
                 let problem = format!("cannot make a file in {}: {error}", folder.display());
                 Fatal::new(Exit::Failed, problem)

@@ -1,4 +1,4 @@
-//! `history events`: what happened.
+//! `history events`: lists events.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use ib_mad::Guid;
 use ib_mad::label::plural;
 
 use super::window::WindowArgs;
-use super::{Fatal, Told, as_json, ports, tame, unreadable};
+use super::{Fatal, Written, ports, tame, unreadable, write_json};
 use fabric_history::local_clock::LocalClock;
 
 /// The arguments of `history events`.
@@ -38,37 +38,38 @@ fn kind(label: &str) -> Result<EventKind, String> {
     EventKind::from_label(label).ok_or_else(|| format!("none of {}", known()))
 }
 
-pub(super) fn tell(
-    ask: &EventsArgs,
+pub(super) fn write(
+    args: &EventsArgs,
     source: &dyn Source,
     clock: &LocalClock,
     out: &mut impl Write,
-) -> Result<Told, Fatal> {
-    let window = ask.window.window(clock, source)?;
-    let mut wanted = EventFilter { kinds: ask.kind.clone(), ..EventFilter::all(window) };
-    if let Some(node) = &ask.node {
+) -> Result<Written, Fatal> {
+    let window = args.window.window(clock, source)?;
+    let mut wanted = EventFilter { kinds: args.kind.clone(), ..EventFilter::all(window) };
+    if let Some(node) = &args.node {
         let ports = ports(source, "--node", node)?;
         let guids: std::collections::BTreeSet<Guid> = ports.iter().map(|port| port.guid).collect();
         wanted.nodes = guids.into_iter().collect();
     }
-    if let Some(link) = &ask.link {
+    if let Some(link) = &args.link {
         let ports = ports(source, "--link", link)?;
         wanted.ports = ports.iter().map(Port::end).collect();
     }
     let events = source.events(&wanted).map_err(unreadable)?;
-    let written = if ask.json { as_json(&events, out) } else { as_table(&events, clock, out) };
-    let last = format!(
+    let written =
+        if args.json { write_json(&events, out) } else { write_table(&events, clock, out) };
+    let summary = format!(
         "{} since {}; times are of {}",
         plural(events.len(), "event"),
         clock.format(window.from),
         clock.zone()
     );
-    Ok(written.map(|()| last))
+    Ok(written.map(|()| summary))
 }
 
-fn as_table(events: &[Event], clock: &LocalClock, out: &mut impl Write) -> std::io::Result<()> {
-    let width = |of: fn(&Event) -> &str| {
-        events.iter().map(|event| of(event).chars().count()).max().unwrap_or(0)
+fn write_table(events: &[Event], clock: &LocalClock, out: &mut impl Write) -> std::io::Result<()> {
+    let width = |text: fn(&Event) -> &str| {
+        events.iter().map(|event| text(event).chars().count()).max().unwrap_or(0)
     };
     let (kinds, places) = (width(|event| &event.kind), width(|event| &event.place));
     for event in events {

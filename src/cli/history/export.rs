@@ -1,4 +1,4 @@
-//! `history export`: what was recorded, for other programs.
+//! `history export`: writes a window for other programs.
 
 use std::collections::HashSet;
 use std::io::{BufWriter, Write};
@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use clap::{Args, ValueEnum};
 
 use fabric_history::export;
-use fabric_history::export::{Asked, ExportError, Form};
+use fabric_history::export::{ExportError, ExportFilter, TableFormat};
 use fabric_history::local_clock::LocalClock;
-use fabric_history::model::Port;
+use fabric_history::model::{Port, Window};
 use fabric_history::{Reader, Source};
 
 use super::origin::OriginArgs;
@@ -62,36 +62,35 @@ enum Format {
     Openmetrics,
 }
 
-/// Exports what is asked for, and tells the line that ends it.
+/// Exports the window; returns the summary.
 pub(super) fn run(
-    ask: &ExportArgs,
+    args: &ExportArgs,
     origin: OriginArgs,
     clock: &LocalClock,
 ) -> Result<String, Fatal> {
-    let format = ask.format()?;
+    let format = args.format()?;
     let origin = origin.open()?;
-    let window = ask.window.window(clock, origin.source())?;
-    let asked = Asked { step: ask.step, ..Asked::all(window) };
-    let (reader, _kept) = dump::reader(origin, window)?;
-    let asked = ask.filtered(asked, &reader)?;
+    let window = args.window.window(clock, origin.source())?;
+    let (reader, _copy) = dump::reader(origin, window)?;
+    let filter = args.filter(window, &reader)?;
     let began = std::time::Instant::now();
-    let written = match &ask.output {
-        None => ask.write(format, &reader, &asked, Box::new(std::io::stdout())),
+    let written = match &args.output {
+        None => args.write(format, &reader, &filter, Box::new(std::io::stdout())),
         Some(file) => match std::fs::File::create(file) {
-            Ok(out) => ask.write(format, &reader, &asked, Box::new(out)),
+            Ok(out) => args.write(format, &reader, &filter, Box::new(out)),
             Err(error) => Err(error.into()),
         },
     };
-    let to = || ask.output.as_deref().unwrap_or(Path::new("standard output")).display();
+    let to = || args.output.as_deref().unwrap_or(Path::new("standard output")).display();
     match written {
         Ok(what) => Ok(format!(
             "{}: {what} from {} to {}, in {:.1} s; times are UTC",
             to(),
-            utc(asked.window.from),
-            utc(asked.window.to.min(clock.time())),
+            utc(filter.window.from),
+            utc(filter.window.to.min(clock.time())),
             began.elapsed().as_secs_f64(),
         )),
-        // Whoever reads has enough.
+        // The reader closed the pipe.
         Err(ExportError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             Ok(format!("{}: nobody reads any more", to()))
         }
@@ -136,46 +135,50 @@ impl ExportArgs {
         Ok(format)
     }
 
-    fn filtered(&self, mut asked: Asked, reader: &Reader) -> Result<Asked, Fatal> {
+    fn filter(&self, window: Window, reader: &Reader) -> Result<ExportFilter, Fatal> {
+        let mut filter = ExportFilter { step: self.step, ..ExportFilter::all(window) };
         for node in &self.node {
             let guids = ports(reader, "--node", node)?.into_iter().map(|port| port.guid);
-            asked.nodes.get_or_insert_with(HashSet::new).extend(guids);
+            filter.nodes.get_or_insert_with(HashSet::new).extend(guids);
         }
         for link in &self.link {
             let ends: Vec<_> = ports(reader, "--link", link)?.iter().map(Port::end).collect();
-            // One end names the cable: the other counts, too.
-            let cables = reader.cables(&ends, asked.window).map_err(super::unreadable)?;
+            // An end names its cable, which has another end.
+            let cables = reader.cables(&ends, filter.window).map_err(super::unreadable)?;
             let others = cables.iter().flat_map(|cable| cable.ends.iter().map(Port::end));
-            asked.ports.get_or_insert_with(HashSet::new).extend(ends.iter().copied().chain(others));
+            filter
+                .ports
+                .get_or_insert_with(HashSet::new)
+                .extend(ends.iter().copied().chain(others));
         }
-        Ok(asked)
+        Ok(filter)
     }
 
     fn write(
         &self,
         format: Format,
         reader: &Reader,
-        asked: &Asked,
+        filter: &ExportFilter,
         out: Box<dyn Write + Send>,
     ) -> Result<String, ExportError> {
         let mut out = BufWriter::with_capacity(1 << 18, out);
-        let form = match format {
+        let format = match format {
             Format::Openmetrics => {
-                let written = export::openmetrics(reader, asked, &mut out)?;
+                let written = export::openmetrics(reader, filter, &mut out)?;
                 return Ok(format!(
                     "{} samples of {} series, {} sweeps",
                     written.samples, written.series, written.sweeps
                 ));
             }
-            Format::Csv => Form::Csv,
-            Format::Jsonl => Form::Lines,
-            Format::Parquet => Form::Parquet,
+            Format::Csv => TableFormat::Csv,
+            Format::Jsonl => TableFormat::JsonLines,
+            Format::Parquet => TableFormat::Parquet,
         };
         Ok(match self.what {
             Some(What::Events) => {
-                format!("{} events", export::events(reader, asked, form, Box::new(out))?)
+                format!("{} events", export::events(reader, filter, format, Box::new(out))?)
             }
-            _ => format!("{} readings", export::counters(reader, asked, form, Box::new(out))?),
+            _ => format!("{} readings", export::counters(reader, filter, format, Box::new(out))?),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `history`: what an exporter has recorded: what happened, and what became of a cable.
+//! `history`: queries a recorded history.
 
 mod diff;
 mod dump;
@@ -28,11 +28,11 @@ pub struct HistoryArgs {
     #[command(flatten)]
     origin: OriginArgs,
     #[command(subcommand)]
-    ask: Ask,
+    command: HistoryCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Ask {
+enum HistoryCommand {
     /// What happened, the earliest first
     Events(events::EventsArgs),
     /// What a port went through: what happened, and the course of its counters
@@ -49,70 +49,73 @@ enum Ask {
     Dump(dump::DumpArgs),
 }
 
-/// Tells what is asked for, and ends.
+/// Runs the command.
 pub fn run(args: HistoryArgs) -> Result<(), Fatal> {
     let clock = LocalClock::now();
-    let written = match &args.ask {
-        Ask::Export(ask) => Some(export::run(ask, args.origin.clone(), &clock)?),
-        Ask::Dump(ask) => Some(dump::run(ask, args.origin.clone(), &clock)?),
+    // Export and dump need the file, and write it themselves.
+    let written = match &args.command {
+        HistoryCommand::Export(export) => Some(export::run(export, args.origin.clone(), &clock)?),
+        HistoryCommand::Dump(dump) => Some(dump::run(dump, args.origin.clone(), &clock)?),
         _ => None,
     };
-    if let Some(last) = written {
-        // Whatever becomes of it, what was asked for is written.
-        let _ = writeln!(std::io::stderr(), "{last}");
+    if let Some(summary) = written {
+        print_summary(&summary);
         return Ok(());
     }
     let origin = args.origin.open()?;
     let source = origin.source();
     let stdout = std::io::stdout();
     let mut out = BufWriter::new(stdout.lock());
-    let told = match args.ask {
-        Ask::Events(ask) => events::tell(&ask, source, &clock, &mut out)?,
-        Ask::Port(ask) => port::port(&ask, source, &clock, &mut out)?,
-        Ask::Link(ask) => port::link(&ask, source, &clock, &mut out)?,
-        Ask::Diff(ask) => diff::tell(&ask, source, &clock, &mut out)?,
-        Ask::Report(ask) => report::tell(&ask, source, &clock, &mut out)?,
-        // These need the file, and are done.
-        Ask::Export(_) | Ask::Dump(_) => Ok(String::new()),
+    let written = match args.command {
+        HistoryCommand::Events(args) => events::write(&args, source, &clock, &mut out)?,
+        HistoryCommand::Port(args) => port::write_port(&args, source, &clock, &mut out)?,
+        HistoryCommand::Link(args) => port::write_link(&args, source, &clock, &mut out)?,
+        HistoryCommand::Diff(args) => diff::write(&args, source, &clock, &mut out)?,
+        HistoryCommand::Report(args) => report::write(&args, source, &clock, &mut out)?,
+        HistoryCommand::Export(_) | HistoryCommand::Dump(_) => Ok(String::new()),
     };
-    match told.and_then(|last| out.flush().map(|()| last)) {
-        // Whoever reads has enough.
+    match written.and_then(|summary| out.flush().map(|()| summary)) {
+        // The reader closed the pipe.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => {
             Err(Fatal::new(Exit::Failed, format!("cannot write to standard output: {error}")))
         }
-        Ok(last) => {
-            // Whatever becomes of it, what was asked for is written.
-            let _ = writeln!(std::io::stderr(), "{last}");
+        Ok(summary) => {
+            print_summary(&summary);
             Ok(())
         }
     }
 }
 
-/// What was written, and the line that ends it.
-type Told = std::io::Result<String>;
+/// Prints the line that ends the output. A closed standard error is ignored: the result is written.
+fn print_summary(summary: &str) {
+    let _ = writeln!(std::io::stderr(), "{summary}");
+}
+
+/// The outcome of writing a result: the summary that is printed after it.
+type Written = std::io::Result<String>;
 
 fn unreadable(error: SourceError) -> Fatal {
     Fatal::new(Exit::Failed, error)
 }
 
-/// The ports that somebody means by a name; an error if there are none.
-fn ports(source: &dyn Source, what: &str, called: &str) -> Result<Vec<model::Port>, Fatal> {
-    let ports = source.ports(called).map_err(unreadable)?;
+/// The ports that a name means; an error if there are none.
+fn ports(source: &dyn Source, what: &str, name: &str) -> Result<Vec<model::Port>, Fatal> {
+    let ports = source.ports(name).map_err(unreadable)?;
     if ports.is_empty() {
-        let problem = format!("{what}: {} knows no {called:?}", source.name());
+        let problem = format!("{what}: {} knows no {name:?}", source.name());
         return Err(Fatal::new(Exit::Usage, problem));
     }
     Ok(ports)
 }
 
-/// A line for a terminal: names come from the fabric, and must not move anybody's cursor.
+/// Removes control characters: names come from the fabric, and must not control the terminal.
 fn tame(text: &str) -> String {
     text.chars().map(super::links::tame).collect()
 }
 
-/// Values as JSON, for programs.
-fn as_json(values: &impl Serialize, out: &mut impl Write) -> std::io::Result<()> {
+/// Writes values as JSON.
+fn write_json(values: &impl Serialize, out: &mut impl Write) -> std::io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, values)?;
     writeln!(out)
 }

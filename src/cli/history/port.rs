@@ -1,4 +1,4 @@
-//! `history port` and `history link`: what a port went through, and what both ends of a cable did.
+//! `history port` and `history link`: counters and events of ports, and of both ends of cables.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,9 +18,9 @@ use ib_mad::Counter;
 use ib_mad::label::plural;
 
 use super::window::WindowArgs;
-use super::{Fatal, Told, as_json, tame, unreadable};
+use super::{Fatal, Written, tame, unreadable, write_json};
 
-/// How many columns a course has.
+/// Columns of a line of bars.
 const COLUMNS: usize = 60;
 
 /// The arguments of `history port`.
@@ -30,7 +30,7 @@ pub struct PortArgs {
     #[arg(value_name = "PORT")]
     port: String,
     #[command(flatten)]
-    how: How,
+    options: TimelineOptions,
 }
 
 /// The arguments of `history link`.
@@ -40,12 +40,12 @@ pub struct LinkArgs {
     #[arg(value_name = "LINK")]
     link: String,
     #[command(flatten)]
-    how: How,
+    options: TimelineOptions,
 }
 
-/// How both are told.
+/// The options of both.
 #[derive(Args, Debug)]
-struct How {
+struct TimelineOptions {
     #[command(flatten)]
     window: WindowArgs,
     /// Tell each reading with errors, too
@@ -56,24 +56,24 @@ struct How {
     json: bool,
 }
 
-pub(super) fn port(
-    ask: &PortArgs,
+pub(super) fn write_port(
+    args: &PortArgs,
     source: &dyn Source,
     clock: &LocalClock,
     out: &mut impl Write,
-) -> Result<Told, Fatal> {
-    let ports = super::ports(source, "PORT", &ask.port)?;
-    tell(&ask.how, ports, source, clock, out)
+) -> Result<Written, Fatal> {
+    let ports = super::ports(source, "PORT", &args.port)?;
+    write_timeline(&args.options, ports, source, clock, out)
 }
 
-pub(super) fn link(
-    ask: &LinkArgs,
+pub(super) fn write_link(
+    args: &LinkArgs,
     source: &dyn Source,
     clock: &LocalClock,
     out: &mut impl Write,
-) -> Result<Told, Fatal> {
-    let mut ports = super::ports(source, "LINK", &ask.link)?;
-    let window = ask.how.window.window(clock, source)?;
+) -> Result<Written, Fatal> {
+    let mut ports = super::ports(source, "LINK", &args.link)?;
+    let window = args.options.window.window(clock, source)?;
     let named: Vec<End> = ports.iter().map(Port::end).collect();
     for cable in source.cables(&named, window).map_err(unreadable)? {
         for end in cable.ends {
@@ -82,10 +82,10 @@ pub(super) fn link(
             }
         }
     }
-    tell(&ask.how, ports, source, clock, out)
+    write_timeline(&args.options, ports, source, clock, out)
 }
 
-/// What is told of some ports.
+/// The counters and events of some ports.
 struct Timeline {
     window: Window,
     ports: Vec<Port>,
@@ -93,47 +93,50 @@ struct Timeline {
     events: Vec<Event>,
 }
 
-fn tell(
-    how: &How,
+fn write_timeline(
+    options: &TimelineOptions,
     ports: Vec<Port>,
     source: &dyn Source,
     clock: &LocalClock,
     out: &mut impl Write,
-) -> Result<Told, Fatal> {
-    let window = how.window.window(clock, source)?;
+) -> Result<Written, Fatal> {
+    let window = options.window.window(clock, source)?;
     let window = until_known(source, window, clock.time()).map_err(unreadable)?;
     let ends: Vec<End> = ports.iter().map(Port::end).collect();
     let series = source.series(&ends, SeriesDetail::All, window).map_err(unreadable)?;
     let wanted = EventFilter { ports: ends, ..EventFilter::all(window) };
     let events = source.events(&wanted).map_err(unreadable)?;
     let timeline = Timeline { window, ports, series, events };
-    let last = format!(
+    let summary = format!(
         "{} from {} to {}; times are of {}",
         plural(timeline.events.len(), "event"),
         clock.format(window.from),
         clock.format(window.to),
         clock.zone()
     );
-    let written =
-        if how.json { timeline.as_json(out) } else { timeline.as_text(how.readings, clock, out) };
-    Ok(written.map(|()| last))
+    let written = if options.json {
+        timeline.write_json(out)
+    } else {
+        timeline.write_text(options.readings, clock, out)
+    };
+    Ok(written.map(|()| summary))
 }
 
 impl Timeline {
-    fn as_json(&self, out: &mut impl Write) -> std::io::Result<()> {
+    fn write_json(&self, out: &mut impl Write) -> std::io::Result<()> {
         let Timeline { window, ports, series, events } = self;
         let all = json!({"window": window, "ports": ports, "series": series, "events": events});
-        as_json(&all, out)
+        write_json(&all, out)
     }
 
-    fn as_text(
+    fn write_text(
         &self,
         readings: bool,
         clock: &LocalClock,
         out: &mut impl Write,
     ) -> std::io::Result<()> {
         for port in &self.ports {
-            self.courses(port, out)?;
+            self.write_counters(port, out)?;
         }
         let mut lines: Vec<(SystemTime, String, String)> = (self.events.iter())
             .map(|event| (event.at, event.place.clone(), format!("{}: {}", event.kind, event.text)))
@@ -141,8 +144,7 @@ impl Timeline {
         if readings {
             lines.extend(self.readings());
         }
-        // As finely as every source tells times, in their own order within that: a file knows
-        // nanoseconds, an answer in JSON milliseconds.
+        // Sorted by millisecond, the resolution of every source, in the given order within that.
         lines.sort_by_key(|(at, ..)| millis(*at));
         let places = lines.iter().map(|(_, place, _)| place.chars().count()).max().unwrap_or(0);
         for (at, place, text) in lines {
@@ -151,34 +153,40 @@ impl Timeline {
         Ok(())
     }
 
-    /// The courses of a port's counters, a line each: errors first.
-    fn courses(&self, port: &Port, out: &mut impl Write) -> std::io::Result<()> {
+    /// Writes a port's counters, a line of bars each, errors first.
+    fn write_counters(&self, port: &Port, out: &mut impl Write) -> std::io::Result<()> {
         writeln!(out, "{}  {}", tame(&port.label()), port.guid)?;
-        let mut of: Vec<&Series> = self.series.iter().filter(|of| of.port.is_same(port)).collect();
-        of.sort_by_key(|of| (RecordKind::of(of.counter) as u8, of.counter));
-        if !of.iter().any(|of| RecordKind::of(of.counter) == RecordKind::ErrorDeltas) {
+        let mut all: Vec<&Series> =
+            self.series.iter().filter(|series| series.port.is_same(port)).collect();
+        all.sort_by_key(|series| (RecordKind::of(series.counter) as u8, series.counter));
+        if !all.iter().any(|series| RecordKind::of(series.counter) == RecordKind::ErrorDeltas) {
             writeln!(out, "  no errors")?;
         }
-        let wide = of.iter().map(|of| of.counter.row().metric.len()).max().unwrap_or(0);
-        for of in of {
-            let sum: u64 = of.steps.iter().fold(0, |sum, step| sum.saturating_add(step.by));
-            let line = columns::bars(&columns::resample(&of.steps, self.window, COLUMNS));
-            writeln!(out, "  {:wide$}  {line}  {sum}", of.counter.row().metric)?;
+        let name = |series: &Series| series.counter.row().metric;
+        let width = all.iter().map(|series| name(series).len()).max().unwrap_or(0);
+        for series in all {
+            let sum: u64 = series.steps.iter().fold(0, |sum, step| sum.saturating_add(step.by));
+            let bars = columns::bars(&columns::resample(&series.steps, self.window, COLUMNS));
+            writeln!(out, "  {:width$}  {bars}  {sum}", name(series))?;
         }
         Ok(())
     }
 
-    /// What each port's errors grew by from sweep to sweep.
+    /// The increases of each port's error counters from sweep to sweep.
     fn readings(&self) -> Vec<(SystemTime, String, String)> {
-        let rare = |counter: Counter| RecordKind::of(counter) == RecordKind::ErrorDeltas;
         let mut by: BTreeMap<(SystemTime, &Port), Vec<String>> = BTreeMap::new();
-        for of in self.series.iter().filter(|of| rare(of.counter)) {
-            for step in &of.steps {
-                let told = format!("{} +{}", of.counter.row().metric, step.by);
-                by.entry((step.to, &of.port)).or_default().push(told);
+        for series in &self.series {
+            if RecordKind::of(series.counter) != RecordKind::ErrorDeltas {
+                continue;
+            }
+            for step in &series.steps {
+                let increase = format!("{} +{}", series.counter.row().metric, step.by);
+                by.entry((step.to, &series.port)).or_default().push(increase);
             }
         }
-        by.into_iter().map(|((at, port), told)| (at, port.label(), told.join(", "))).collect()
+        by.into_iter()
+            .map(|((at, port), increases)| (at, port.label(), increases.join(", ")))
+            .collect()
     }
 }
 
@@ -191,9 +199,9 @@ mod tests {
     use fabric_history::source::Canned;
     use ib_health::Verdict;
 
-    /// What nodes are called at present, and what they were called then, are the same nodes.
+    /// A node is the same one under its present name and under its name then.
     #[test]
-    fn ports_of_nodes_that_were_renamed_are_told_once_with_their_errors() {
+    fn ports_of_renamed_nodes_are_listed_once_with_their_errors() {
         let [new, old] = ["leaf", "host"].map(|node| Canned::port("fab", node, 1));
         let renamed = |port: &Port| Port { node: format!("old-{}", port.node), ..port.clone() };
         let mut ends = [renamed(&new), renamed(&old)];
@@ -212,13 +220,13 @@ mod tests {
             series: vec![series(&new), series(&old)],
             ..Canned::default()
         };
-        let how = How { window: WindowArgs::default(), readings: false, json: false };
+        let window = WindowArgs::default();
+        let options = TimelineOptions { window, readings: false, json: false };
         let mut out = Vec::new();
-        link(&LinkArgs { link: "leaf[1]".into(), how }, &source, &clock, &mut out)
-            .unwrap()
-            .unwrap();
-        let told = String::from_utf8(out).unwrap();
-        assert_eq!(told.matches("symbol_errors").count(), 2, "{told}");
-        assert_eq!(told.matches("no errors").count(), 0, "{told}");
+        let args = LinkArgs { link: "leaf[1]".into(), options };
+        write_link(&args, &source, &clock, &mut out).unwrap().unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.matches("symbol_errors").count(), 2, "{text}");
+        assert_eq!(text.matches("no errors").count(), 0, "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `history report`: one page on a window.
+//! `history report`: writes a report on a window.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use fabric_history::report::{Report, html, markdown};
 use ib_mad::label::plural;
 
 use super::window::WindowArgs;
-use super::{Exit, Fatal, Told, unreadable};
+use super::{Exit, Fatal, Written, unreadable};
 
 /// The arguments of `history report`.
 #[derive(Args, Debug)]
@@ -36,15 +36,15 @@ enum Format {
     Json,
 }
 
-pub(super) fn tell(
-    ask: &ReportArgs,
+pub(super) fn write(
+    args: &ReportArgs,
     source: &dyn Source,
     clock: &LocalClock,
     out: &mut impl Write,
-) -> Result<Told, Fatal> {
-    let window = ask.window.window(clock, source)?;
-    let format = match &ask.output {
-        None => ask.format,
+) -> Result<Written, Fatal> {
+    let window = args.window.window(clock, source)?;
+    let format = match &args.output {
+        None => args.format,
         Some(file) => match file.extension().and_then(|ending| ending.to_str()) {
             Some("html" | "htm") => Format::Html,
             Some("md" | "markdown" | "txt") => Format::Markdown,
@@ -66,7 +66,7 @@ pub(super) fn tell(
             json.map_err(|error| Fatal::new(Exit::Failed, error))? + "\n"
         }
     };
-    let last = format!(
+    let summary = format!(
         "{}, {} from {} to {}; times are of {}",
         plural(report.suspects.len() + report.more_suspects, "suspect"),
         plural(report.events.len() + report.more_events, "event"),
@@ -74,11 +74,11 @@ pub(super) fn tell(
         clock.format(report.window.to),
         clock.zone()
     );
-    let Some(file) = &ask.output else {
-        return Ok(out.write_all(text.as_bytes()).map(|()| last));
+    let Some(file) = &args.output else {
+        return Ok(out.write_all(text.as_bytes()).map(|()| summary));
     };
     std::fs::write(file, text).map_err(|error| {
         Fatal::new(Exit::Failed, format!("--output: cannot write {}: {error}", file.display()))
     })?;
-    Ok(Ok(format!("{}: {last}", file.display())))
+    Ok(Ok(format!("{}: {summary}", file.display())))
 }

@@ -1,4 +1,4 @@
-//! Which span of time is meant.
+//! The window of a query.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,19 +10,19 @@ use fabric_history::model::Window;
 use super::{Exit, Fatal, unreadable};
 use fabric_history::local_clock::LocalClock;
 
-/// How far around `--at` is looked.
+/// The window's extent before and after `--at`.
 const AROUND: Duration = Duration::from_secs(10 * 60);
 
-/// What is meant where nothing is said.
-const USUAL: Duration = Duration::from_secs(24 * 3600);
+/// The default length.
+const DEFAULT_LENGTH: Duration = Duration::from_secs(24 * 3600);
 
-/// After so long without a sweep nobody records any more, or something else is wrong.
-const OVER: Duration = Duration::from_secs(3600);
+/// A file whose last sweep is older than this is not being recorded.
+const STALE_AFTER: Duration = Duration::from_secs(3600);
 
-/// How long before the first sweep a history begins to tell, and after the last one ends.
-const BESIDE: Duration = Duration::from_secs(10);
+/// How long before the first sweep, and after the last one, there are events of the exporter itself.
+const MARGIN: Duration = Duration::from_secs(10);
 
-/// A span of time, as people say it.
+/// The arguments that name a window.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WindowArgs {
     /// From then on: 2h (ago), 03:12, "2026-11-21 03:12", or RFC 3339 [default: a day before the end]
@@ -37,27 +37,29 @@ pub struct WindowArgs {
 }
 
 impl WindowArgs {
-    /// The span that is meant.
+    /// The window that the arguments name.
     pub fn window(&self, clock: &LocalClock, source: &dyn Source) -> Result<Window, Fatal> {
         if let Some(at) = &self.at {
-            let at = asked(clock, "--at", at)?;
+            let at = parse_time(clock, "--at", at)?;
             let from = at.checked_sub(AROUND).unwrap_or(SystemTime::UNIX_EPOCH);
             return Ok(Window { from, to: at + AROUND });
         }
-        let since = self.since.as_deref().map(|text| asked(clock, "--since", text)).transpose()?;
-        let until = self.until.as_deref().map(|text| asked(clock, "--until", text)).transpose()?;
-        // Of a file that nobody writes any more the last day is the one that is of interest.
+        let since =
+            self.since.as_deref().map(|text| parse_time(clock, "--since", text)).transpose()?;
+        let until =
+            self.until.as_deref().map(|text| parse_time(clock, "--until", text)).transpose()?;
+        // Of a file that is not being recorded, the last recorded day is shown.
         let known = source.span().map_err(unreadable)?;
-        let is_over = |last: &SystemTime| *last + OVER < clock.time();
-        let to = match known.last.filter(is_over) {
-            Some(last) if since.is_none() => until.unwrap_or(last + BESIDE),
-            _ => until.unwrap_or_else(|| far(clock)),
+        let is_stale = |last: &SystemTime| *last + STALE_AFTER < clock.time();
+        let to = match known.last.filter(is_stale) {
+            Some(last) if since.is_none() => until.unwrap_or(last + MARGIN),
+            _ => until.unwrap_or_else(|| open_end(clock)),
         };
         let from = since.unwrap_or_else(|| {
             let end = known.last.unwrap_or(clock.time()).min(to);
-            let day = end.checked_sub(USUAL).unwrap_or(SystemTime::UNIX_EPOCH);
-            // With what was told just beside sweeps: that the exporter was started, and ended.
-            let first = known.first.and_then(|first| first.checked_sub(BESIDE));
+            let day = end.checked_sub(DEFAULT_LENGTH).unwrap_or(SystemTime::UNIX_EPOCH);
+            // With the exporter's start, which is before the first sweep.
+            let first = known.first.and_then(|first| first.checked_sub(MARGIN));
             first.map_or(day, |first| first.max(day)).min(end)
         });
         if from > to {
@@ -67,12 +69,12 @@ impl WindowArgs {
     }
 }
 
-/// The end of what is asked for where nobody names one: a simulated clock may be ahead of ours.
-pub(super) fn far(clock: &LocalClock) -> SystemTime {
+/// The end of a window without `--until`: a simulated clock may be ahead of the host's.
+pub(super) fn open_end(clock: &LocalClock) -> SystemTime {
     clock.time() + Duration::from_secs(365 * 24 * 3600)
 }
 
-/// A time that somebody asked for.
-pub(super) fn asked(clock: &LocalClock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {
+/// Parses the time of a flag.
+pub(super) fn parse_time(clock: &LocalClock, flag: &str, text: &str) -> Result<SystemTime, Fatal> {
     clock.parse(text).map_err(|error| Fatal::new(Exit::Usage, format!("{flag}: {error}")))
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use fabric_exporter::config::options::{FabricOptions, Options};
 use fabric_history::EventKind;
-use fabric_history::record::story::Story;
+use fabric_history::record::events::EventDetector;
 use ib_sim::scenario::{Overrides, Scenario};
 
 use crate::verdicts::watch::link;
@@ -90,13 +90,13 @@ fn host_with_restored_link_is_not_gone() {
 fn each_flap_has_its_own_time() {
     for interval in [15, 5] {
         let simulated = swept(DEMO, interval);
-        let mut story = Story::default();
+        let mut story = EventDetector::default();
         let mut flaps = BTreeSet::new();
         let mut losses = 0;
         let mut now = Duration::from_secs(1);
         while now < Duration::from_secs(300) {
             simulated.run_to(now);
-            for event in story.follow(&simulated.observation(), SystemTime::now()) {
+            for event in story.update(&simulated.observation(), SystemTime::now()) {
                 if event.kind == EventKind::Flap {
                     let since = event.at.duration_since(SystemTime::UNIX_EPOCH).unwrap();
                     let at = since.saturating_sub(test_rig::simulated::BEGAN).as_secs();

@@ -1,16 +1,13 @@
-//! What was recorded in a window, for other programs: tables of readings or of events, and totals as a
-//! scrape would have told them. All is written as it is read: how much is held in memory depends on the
-//! fabric and not on what is written.
+//! Exports of a window for other programs: tables of readings or events, and totals as a scrape would have
+//! returned them. Everything is written as it is read: memory use depends on the fabric, not on the window.
 
-mod csv;
-mod lines;
 mod openmetrics;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod table;
 mod tables;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::time::Duration;
 
@@ -21,53 +18,53 @@ use ib_mad::Guid;
 
 use super::HistoryError;
 use super::file::reader::Reader;
-use super::model::Window;
+use super::model::{Port, Window};
 
 pub use openmetrics::openmetrics;
 pub use tables::{counters, events};
 
-/// Why something is not exported.
+/// Why an export failed.
 #[derive(Debug, Error)]
 pub enum ExportError {
     /// The file cannot be read.
     #[error(transparent)]
     History(#[from] HistoryError),
-    /// It cannot be written.
+    /// The output cannot be written.
     #[error("cannot write: {0}")]
     Write(#[from] std::io::Error),
-    /// It was built without it.
+    /// The program was built without Parquet.
     #[error("this fabric-exporter was built without Parquet (cargo's feature parquet)")]
     NoParquet,
 }
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// A head and a line a row (RFC 4180, but with line feeds alone).
+pub enum TableFormat {
+    /// A line of names, and a line per row (RFC 4180, but with `\n` at the end of lines).
     Csv,
-    /// A JSON object a line.
-    Lines,
+    /// A JSON object per line.
+    JsonLines,
     /// Apache Parquet.
     Parquet,
 }
 
 /// What is exported.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    /// Of which time.
+pub struct ExportFilter {
+    /// The time.
     pub window: Window,
-    /// Of which nodes; none is all.
+    /// Only these nodes; `None` for all.
     pub nodes: Option<HashSet<Guid>>,
-    /// Of which ports; none is all. With both, what both say.
+    /// Only these ports; `None` for all. With nodes as well, ports that are in both.
     pub ports: Option<HashSet<End>>,
-    /// Of totals, one sample in each of these.
+    /// One sample of totals per step; `None` for all.
     pub step: Option<Duration>,
 }
 
-impl Asked {
-    /// All of a window.
+impl ExportFilter {
+    /// Everything in a window.
     pub fn all(window: Window) -> Self {
-        Asked { window, nodes: None, ports: None, step: None }
+        ExportFilter { window, nodes: None, ports: None, step: None }
     }
 
     fn has_node(&self, guid: Guid) -> bool {
@@ -75,34 +72,31 @@ impl Asked {
             && self.ports.as_ref().is_none_or(|ports| ports.iter().any(|(it, _)| *it == guid))
     }
 
-    fn has(&self, end: End) -> bool {
+    fn has_port(&self, end: End) -> bool {
         self.nodes.as_ref().is_none_or(|nodes| nodes.contains(&end.0))
             && self.ports.as_ref().is_none_or(|ports| ports.contains(&end))
     }
+
+    /// The ports of the file that are exported, by id.
+    fn ports_of(&self, reader: &Reader) -> rusqlite::Result<HashMap<u32, Port>> {
+        let ports = reader.sql().all_ports()?.into_iter();
+        let ports = ports.filter(|row| self.has_port(row.port.end()));
+        Ok(ports.map(|row| (row.id, row.port)).collect())
+    }
 }
 
-/// A table in the making.
-fn begun<'a>(
-    form: Form,
+/// A writer of rows.
+fn row_writer<'a>(
+    format: TableFormat,
     columns: &'static [table::Column],
     out: Box<dyn Write + Send + 'a>,
-) -> Result<Box<dyn table::Table + 'a>, ExportError> {
-    Ok(match form {
-        Form::Csv => Box::new(csv::Csv::begin(columns, out)?),
-        Form::Lines => Box::new(lines::Lines::new(columns, out)),
+) -> Result<Box<dyn table::RowWriter + 'a>, ExportError> {
+    Ok(match format {
+        TableFormat::Csv => Box::new(table::TextRows::csv(columns, out)?),
+        TableFormat::JsonLines => Box::new(table::TextRows::json(columns, out)),
         #[cfg(feature = "parquet")]
-        Form::Parquet => Box::new(parquet::Parquet::begin(columns, out)?),
+        TableFormat::Parquet => Box::new(parquet::Parquet::new(columns, out)?),
         #[cfg(not(feature = "parquet"))]
-        Form::Parquet => return Err(ExportError::NoParquet),
+        TableFormat::Parquet => return Err(ExportError::NoParquet),
     })
-}
-
-/// All ports of the file that are asked for, by their numbers in it.
-fn asked_for(
-    reader: &Reader,
-    asked: &Asked,
-) -> rusqlite::Result<std::collections::HashMap<u32, super::model::Port>> {
-    let ports = reader.sql().all_ports()?.into_iter();
-    let ports = ports.filter(|row| asked.has(row.port.end()));
-    Ok(ports.map(|row| (row.id, row.port)).collect())
 }

@@ -1,7 +1,8 @@
-//! Totals and states with the times at which a scrape would have told them, for a Prometheus to keep.
+//! Totals and states in OpenMetrics, with the times at which a scrape would have returned them, for import into a
+//! Prometheus.
 //!
-//! Family by family, and in each series by series. What the file does not know exactly as a scrape tells
-//! it is left out.
+//! Ordered by family, and in each by series. Samples that the file does not have exactly as a scrape would return
+//! them are left out.
 
 use std::io::Write;
 use std::ops::Range;
@@ -18,88 +19,90 @@ use ib_fabric::topology::{End, LinkId};
 use ib_mad::counter::{Attribute, CounterField, CounterRow, TABLE, scaled};
 use ib_mad::rate::{Speed, Width};
 
-use super::{Asked, ExportError};
+use super::{ExportError, ExportFilter};
 
-/// Numbers that are held at once: 32 MB.
-const AT_ONCE: usize = 4 << 20;
+/// Values that are held at once: 32 MB.
+const MAX_VALUES: usize = 4 << 20;
 
-/// The fewest ports, and the most, that are read at once.
-const PORTS: Range<usize> = 64..1_024;
+/// The least and the largest number of ports that are read at once.
+const PORTS_AT_ONCE: Range<usize> = 64..1_024;
 
-/// What was written.
+/// What an export wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// How many samples.
+pub struct ExportCounts {
+    /// Samples.
     pub samples: u64,
-    /// Of how many series.
+    /// Series.
     pub series: u64,
-    /// With how many sweeps.
+    /// Sweeps.
     pub sweeps: usize,
 }
 
-/// A fabric and its sweeps.
-struct Lived {
+/// A fabric in the window.
+struct ExportedFabric {
     name: String,
-    /// Those that are told.
+    /// The sweeps with samples.
     sweeps: Vec<SweepTimes>,
-    /// The ends of the lines of each: its time.
+    /// The end of a sample's line for each sweep: its time.
     times: Vec<String>,
     range: SegmentRange,
     timeline: Timeline,
-    /// What counters had come to in the end.
+    /// The totals at the end.
     ledger: TotalsTable,
 }
 
-/// Text in the making.
-struct Lines<'a> {
+/// Writes samples.
+struct SampleWriter<'a> {
     out: &'a mut dyn Write,
     text: Vec<u8>,
-    /// What is to stand before the next sample.
+    /// The family's metadata, until it is written before the first sample.
     header: Option<Header>,
     name: String,
-    written: Written,
+    counts: ExportCounts,
 }
 
-/// Writes totals and states, a sample a sweep.
+/// Writes totals and states, a sample per sweep.
 pub fn openmetrics(
     reader: &Reader,
-    asked: &Asked,
+    filter: &ExportFilter,
     out: &mut dyn Write,
-) -> Result<Written, ExportError> {
+) -> Result<ExportCounts, ExportError> {
     reader.in_one_transaction(|| {
         let failed = |error| ExportError::from(reader.failed()(error));
-        let fabrics = lived(reader, asked).map_err(failed)?;
+        let fabrics = fabrics(reader, filter).map_err(failed)?;
         let sweeps = fabrics.iter().map(|fabric| fabric.sweeps.len()).sum();
-        let written = Written { sweeps, ..Written::default() };
-        let mut lines = Lines { out, text: Vec::new(), header: None, name: String::new(), written };
+        let counts = ExportCounts { sweeps, ..ExportCounts::default() };
+        let (text, name) = (Vec::new(), String::new());
+        let mut lines = SampleWriter { out, text, header: None, name, counts };
+        let lines = &mut lines;
         lines.family(NODE_UP.into());
-        fabrics.iter().try_for_each(|fabric| fabric.node_up(asked, &mut lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.node_up(filter, lines))?;
         lines.family(PORT_INFO.into());
-        fabrics.iter().try_for_each(|fabric| fabric.port_info(asked, &mut lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.port_info(filter, lines))?;
         for row in TABLE {
             lines.family(counter_header(row.counter));
             for fabric in &fabrics {
-                fabric.counter(row, reader, asked, &mut lines)?;
+                fabric.counter(row, reader, filter, lines)?;
             }
         }
         lines.family(LINK_INFO.into());
-        fabrics.iter().try_for_each(|fabric| fabric.link_info(asked, &mut lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.link_info(filter, lines))?;
         lines.family(LINK_UP.into());
-        fabrics.iter().try_for_each(|fabric| fabric.link_up(asked, &mut lines))?;
+        fabrics.iter().try_for_each(|fabric| fabric.link_up(filter, lines))?;
         lines.text.extend_from_slice(b"# EOF\n");
         lines.flush()?;
         lines.out.flush()?;
-        Ok(lines.written)
+        Ok(lines.counts)
     })
 }
 
-fn lived(reader: &Reader, asked: &Asked) -> rusqlite::Result<Vec<Lived>> {
+fn fabrics(reader: &Reader, filter: &ExportFilter) -> rusqlite::Result<Vec<ExportedFabric>> {
     let mut all = Vec::new();
     let sql = reader.sql();
     for (fabric, name) in sql.fabrics()? {
-        let Some(all_sweeps) = SweepRange::read(sql, fabric, asked.window)? else { continue };
-        let mut sweeps = SweepTimes::read(sql, fabric, asked.window)?;
-        if let Some(step) = asked.step {
+        let Some(all_sweeps) = SweepRange::read(sql, fabric, filter.window)? else { continue };
+        let mut sweeps = SweepTimes::read(sql, fabric, filter.window)?;
+        if let Some(step) = filter.step {
             let step = i64::try_from(step.as_micros()).unwrap_or(i64::MAX).max(1);
             sweeps.dedup_by_key(|sweep| sweep.ended / step);
         }
@@ -112,22 +115,22 @@ fn lived(reader: &Reader, asked: &Asked) -> rusqlite::Result<Vec<Lived>> {
             format!(" {}.{:03}\n", millis / 1_000, millis % 1_000)
         };
         let times = sweeps.iter().map(time).collect();
-        all.push(Lived { name, sweeps, times, range, timeline, ledger });
+        all.push(ExportedFabric { name, sweeps, times, range, timeline, ledger });
     }
     Ok(all)
 }
 
-impl Lived {
+impl ExportedFabric {
     fn end(&self, port: u32) -> Option<End> {
         let (node, number) = self.timeline.ports.get(&port)?;
         Some((self.timeline.nodes.get(node)?.guid, *number))
     }
 
-    /// The ports that are told of, by their numbers in the file.
-    fn ports(&self, asked: &Asked) -> Vec<u32> {
+    /// The ids of the exported ports.
+    fn ports(&self, filter: &ExportFilter) -> Vec<u32> {
         let ports = self.timeline.ports.keys().copied();
         let mut ports: Vec<u32> =
-            ports.filter(|port| self.end(*port).is_some_and(|end| asked.has(end))).collect();
+            ports.filter(|port| self.end(*port).is_some_and(|end| filter.has_port(end))).collect();
         ports.sort_unstable();
         ports
     }
@@ -140,9 +143,13 @@ impl Lived {
         text
     }
 
-    fn node_up(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
+    fn node_up(
+        &self,
+        filter: &ExportFilter,
+        lines: &mut SampleWriter<'_>,
+    ) -> Result<(), ExportError> {
         let mut nodes: Vec<_> = self.timeline.nodes.iter().collect();
-        nodes.retain(|(_, node)| asked.has_node(node.guid));
+        nodes.retain(|(_, node)| filter.has_node(node.guid));
         nodes.sort_unstable_by_key(|(_, node)| node.guid);
         for (id, node) in nodes {
             let mut labels = Vec::new();
@@ -162,19 +169,20 @@ impl Lived {
         &self,
         row: &CounterRow,
         reader: &Reader,
-        asked: &Asked,
-        lines: &mut Lines<'_>,
+        filter: &ExportFilter,
+        lines: &mut SampleWriter<'_>,
     ) -> Result<(), ExportError> {
         let is_of_link =
-            |place: &CounterField| place.attribute == Attribute::PortExtendedSpeedsCounters;
+            |field: &CounterField| field.attribute == Attribute::PortExtendedSpeedsCounters;
         let of_link = row.fields.iter().any(is_of_link);
-        let ports = self.ports(asked);
-        let most = (AT_ONCE / self.sweeps.len().max(1)).clamp(PORTS.start, PORTS.end) as u32;
+        let ports = self.ports(filter);
+        let most = (MAX_VALUES / self.sweeps.len().max(1))
+            .clamp(PORTS_AT_ONCE.start, PORTS_AT_ONCE.end) as u32;
         let chunk = |port: u32| (part_of(port), port / most);
-        for some in ports.chunk_by(|a, b| chunk(*a) == chunk(*b)) {
+        for ports in ports.chunk_by(|a, b| chunk(*a) == chunk(*b)) {
             let end = |port: u32| self.ledger.find(port)?.get(row.counter);
             let known: Vec<(u32, u64)> =
-                some.iter().filter_map(|port| Some((*port, end(*port)?))).collect();
+                ports.iter().filter_map(|port| Some((*port, end(*port)?))).collect();
             let (Some((first, _)), Some((last, _))) = (known.first(), known.last()) else {
                 continue;
             };
@@ -191,11 +199,11 @@ impl Lived {
                 let Some((node, _)) = self.timeline.ports.get(&port) else { continue };
                 let Some(of) = self.end(port) else { continue };
                 let totals = growth.totals(port, end);
-                let told = self.sweeps.iter().zip(&self.times).zip(totals);
+                let samples = self.sweeps.iter().zip(&self.times).zip(totals);
                 lines.series(
                     &self.port_labels(of),
-                    told.filter_map(|((sweep, time), total)| {
-                        // What error correction mends is asked where there was a link before.
+                    samples.filter_map(|((sweep, time), total)| {
+                        // What error correction mends is filter where there was a link before.
                         let is_read = self.timeline.is_up(*node, sweep.began) == Some(true)
                             && (!of_link || self.timeline.had_link(port, sweep.began));
                         Some((scaled(total.filter(|_| is_read)?, row.scale), time))
@@ -206,18 +214,22 @@ impl Lived {
         Ok(())
     }
 
-    fn port_info(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
+    fn port_info(
+        &self,
+        filter: &ExportFilter,
+        lines: &mut SampleWriter<'_>,
+    ) -> Result<(), ExportError> {
         let timeline = &self.timeline;
-        for port in self.ports(asked) {
+        for port in self.ports(filter) {
             let Some((node_id, _)) = timeline.ports.get(&port) else { continue };
             let (Some(node), Some(end)) = (timeline.nodes.get(node_id), self.end(port)) else {
                 continue;
             };
-            // A switch's port 0 is told of where it is an endpoint of its own, with counters.
+            // A switch's port 0 is exposed only if it has counters of its own (enhanced port 0).
             if end.1 == 0 && self.ledger.find(port).is_none() {
                 continue;
             }
-            let mut told: Vec<(ChangingLabels<'_>, Vec<usize>)> = Vec::new();
+            let mut series: Vec<(InfoLabels<'_>, Vec<usize>)> = Vec::new();
             for (at, sweep) in self.sweeps.iter().enumerate() {
                 let began = sweep.began;
                 if timeline.is_up(*node_id, began) != Some(true) {
@@ -228,34 +240,34 @@ impl Lived {
                     let node = timeline.nodes.get(&timeline.ports.get(&other)?.0)?;
                     Some((self.end(other)?, node.name(began)))
                 });
-                let runs = timeline.port(port, began).runs();
-                add(&mut told, ChangingLabels { names: [node.name(began), ""], peer, runs }, at);
+                let rate = timeline.port(port, began).runs();
+                add(&mut series, InfoLabels { names: [node.name(began), ""], peer, rate }, at);
             }
-            for (said, sweeps) in told {
+            for (info, sweeps) in series {
                 let mut text = self.port_labels(end);
                 let mut labels = Labels::more(&mut text);
-                labels.push("node", said.names[0]).push("node_type", &node.kind);
-                if let Some((peer, name)) = said.peer {
+                labels.push("node", info.names[0]).push("node_type", &node.kind);
+                if let Some((peer, name)) = info.peer {
                     labels.push("peer_guid", &peer.0.to_string());
                     labels.push("peer_port", &peer.1.to_string()).push("peer_node", name);
                     labels.push("link", &LinkId::between(end, peer).to_string());
                 }
-                push_runs(&mut labels, said.runs);
+                push_rate(&mut labels, info.rate);
                 self.ones(&text, &sweeps, lines)?;
             }
         }
         Ok(())
     }
 
-    /// The cables that are told of: their ids, and when they were there.
-    fn cables(&self, asked: &Asked) -> Vec<([u32; 2], [End; 2], Vec<&CablePresence>)> {
+    /// The exported cables: the port ids of their ends, their ends, and the intervals in which they were present.
+    fn cables(&self, filter: &ExportFilter) -> Vec<([u32; 2], [End; 2], Vec<&CablePresence>)> {
         let mut cables: Vec<&CablePresence> = self.timeline.cables.iter().collect();
         cables.sort_by_key(|cable| cable.ends);
         let all = cables.chunk_by(|a, b| a.ends == b.ends).filter_map(|same| {
             let ends = same.first()?.ends;
             let [low, high] = ends.map(|port| self.end(port));
             let both = [low?, high?];
-            both.iter().any(|end| asked.has(*end)).then(|| (ends, both, same.to_vec()))
+            both.iter().any(|end| filter.has_port(*end)).then(|| (ends, both, same.to_vec()))
         });
         all.collect()
     }
@@ -267,44 +279,52 @@ impl Lived {
         labels
     }
 
-    fn link_info(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
+    fn link_info(
+        &self,
+        filter: &ExportFilter,
+        lines: &mut SampleWriter<'_>,
+    ) -> Result<(), ExportError> {
         let timeline = &self.timeline;
-        for (ids, ends, there) in self.cables(asked) {
+        for (ids, ends, there) in self.cables(filter) {
             let nodes = ids.map(|port| timeline.nodes.get(&timeline.ports.get(&port)?.0));
             let [Some(low), Some(high)] = nodes else { continue };
-            let mut told: Vec<(ChangingLabels<'_>, Vec<usize>)> = Vec::new();
+            let mut series: Vec<(InfoLabels<'_>, Vec<usize>)> = Vec::new();
             for (at, sweep) in self.sweeps.iter().enumerate() {
                 let began = sweep.began;
                 if there.iter().any(|cable| cable.is_present(began)) {
                     let names = [low, high].map(|node| node.name(began));
-                    let runs = timeline.port(ids[0], began).runs();
-                    add(&mut told, ChangingLabels { names, peer: None, runs }, at);
+                    let rate = timeline.port(ids[0], began).runs();
+                    add(&mut series, InfoLabels { names, peer: None, rate }, at);
                 }
             }
-            for (said, sweeps) in told {
+            for (info, sweeps) in series {
                 let mut text = self.link_labels(ends);
                 let mut labels = Labels::more(&mut text);
-                let of = [low, high].into_iter().zip(ends).zip(said.names);
+                let of = [low, high].into_iter().zip(ends).zip(info.names);
                 for (prefix, ((node, (guid, number)), name)) in ["", "peer_"].into_iter().zip(of) {
                     labels.push_if_any(&format!("{prefix}guid"), &guid.to_string());
                     labels.push(&format!("{prefix}port"), itoa::Buffer::new().format(number));
                     labels.push_if_any(&format!("{prefix}node"), name);
                     labels.push_if_any(&format!("{prefix}node_type"), &node.kind);
                 }
-                push_runs(&mut labels, said.runs);
+                push_rate(&mut labels, info.rate);
                 self.ones(&text, &sweeps, lines)?;
             }
         }
         Ok(())
     }
 
-    fn link_up(&self, asked: &Asked, lines: &mut Lines<'_>) -> Result<(), ExportError> {
-        for (ids, ends, there) in self.cables(asked) {
-            let told = self.sweeps.iter().zip(&self.times).filter_map(|(sweep, time)| {
+    fn link_up(
+        &self,
+        filter: &ExportFilter,
+        lines: &mut SampleWriter<'_>,
+    ) -> Result<(), ExportError> {
+        for (ids, ends, there) in self.cables(filter) {
+            let samples = self.sweeps.iter().zip(&self.times).filter_map(|(sweep, time)| {
                 there.iter().find(|cable| cable.is_present(sweep.began))?;
                 Some((self.timeline.port(ids[0], sweep.began).up()?.into(), time))
             });
-            lines.series(&self.link_labels(ends), told)?;
+            lines.series(&self.link_labels(ends), samples)?;
         }
         Ok(())
     }
@@ -313,60 +333,56 @@ impl Lived {
         &self,
         labels: &[u8],
         sweeps: &[usize],
-        lines: &mut Lines<'_>,
+        lines: &mut SampleWriter<'_>,
     ) -> Result<(), ExportError> {
         lines.series(labels, sweeps.iter().filter_map(|at| Some((1, self.times.get(*at)?))))
     }
 }
 
-/// What changes of a series' labels from sweep to sweep.
+/// The labels of an info metric that may change from sweep to sweep.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct ChangingLabels<'a> {
+struct InfoLabels<'a> {
     names: [&'a str; 2],
     peer: Option<(End, &'a str)>,
-    runs: Option<(Width, Speed)>,
+    rate: Option<(Width, Speed)>,
 }
 
-/// Takes down that a sweep had these labels.
-fn add<'a>(
-    told: &mut Vec<(ChangingLabels<'a>, Vec<usize>)>,
-    labels: ChangingLabels<'a>,
-    at: usize,
-) {
-    match told.iter_mut().rev().find(|(known, _)| *known == labels) {
+/// Adds a sweep, by its index, to those with the same labels.
+fn add<'a>(series: &mut Vec<(InfoLabels<'a>, Vec<usize>)>, labels: InfoLabels<'a>, at: usize) {
+    match series.iter_mut().rev().find(|(known, _)| *known == labels) {
         Some((_, sweeps)) => sweeps.push(at),
-        None => told.push((labels, vec![at])),
+        None => series.push((labels, vec![at])),
     }
 }
 
-fn push_runs(labels: &mut Labels<'_>, runs: Option<(Width, Speed)>) {
-    if let Some((width, speed)) = runs {
+fn push_rate(labels: &mut Labels<'_>, rate: Option<(Width, Speed)>) {
+    if let Some((width, speed)) = rate {
         labels.push("speed", speed.label()).push("width", width.label());
     }
 }
 
-impl Lines<'_> {
-    /// Begins a family: its head is written with its first sample.
+impl SampleWriter<'_> {
+    /// Begins a family: its metadata is written before its first sample.
     fn family(&mut self, header: Header) {
         self.name = header.sample_name();
         self.header = Some(header);
     }
 
-    /// Writes a series; `labels` lack the brace at their end.
+    /// Writes a series; `labels` are without the closing brace.
     fn series<'t>(
         &mut self,
         labels: &[u8],
         samples: impl Iterator<Item = (u64, &'t String)>,
     ) -> Result<(), ExportError> {
-        let before = self.written.samples;
+        let before = self.counts.samples;
         for (value, time) in samples {
             if let Some(header) = self.header.take() {
                 header.write(&mut self.text, Format::OpenMetrics);
             }
             Samples::new(&mut self.text, &self.name, labels).value_at(value, time);
-            self.written.samples += 1;
+            self.counts.samples += 1;
         }
-        self.written.series += u64::from(self.written.samples > before);
+        self.counts.series += u64::from(self.counts.samples > before);
         if self.text.len() > 1 << 16 { self.flush() } else { Ok(()) }
     }
 

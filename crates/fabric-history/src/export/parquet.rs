@@ -1,4 +1,4 @@
-//! Tables as Parquet: what a data frame reads.
+//! Tables as Parquet, for data frames.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,96 +13,97 @@ use ::parquet::schema::parser::parse_message_type;
 use crate::model::time::millis;
 
 use super::ExportError;
-use super::table::{Cell, Column, Table, Type};
+use super::table::{Cell, Column, ColumnType, RowWriter};
 
-/// Rows that are written together, and so are held in memory: some 15 MB.
-const ROWS: usize = 1 << 16;
+/// Rows of a row group, which is held in memory: some 15 MB.
+const GROUP_ROWS: usize = 1 << 16;
 
-/// A table in the making.
+/// Writes a Parquet file.
 pub struct Parquet<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    columns: Vec<Values>,
+    columns: Vec<ColumnBuffer>,
     rows: usize,
 }
 
-/// A column's values, and which rows have one.
-struct Values {
-    is_full: bool,
+/// A column of a row group.
+struct ColumnBuffer {
+    is_required: bool,
+    /// Definition levels: 1 for each row with a value.
     levels: Vec<i16>,
-    of: Kind,
+    values: Values,
 }
 
-enum Kind {
+enum Values {
     Numbers(Vec<i64>),
     Texts(Vec<ByteArray>),
 }
 
 impl<W: Write + Send> Parquet<W> {
-    /// Writes the head.
-    pub fn begin(columns: &[Column], out: W) -> Result<Self, ExportError> {
+    /// Writes the header.
+    pub fn new(columns: &[Column], out: W) -> Result<Self, ExportError> {
         let fields: String = columns.iter().map(field).collect();
         let schema =
-            parse_message_type(&format!("message rows {{{fields}}}")).map_err(unwritten)?;
+            parse_message_type(&format!("message rows {{{fields}}}")).map_err(write_error)?;
         let properties = WriterProperties::builder()
-            // Those of each page are held until the end, and a file has thousands.
+            // Statistics of pages are held until the end, and a file has thousands of pages.
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_compression(Compression::GZIP(GzipLevel::default()))
             .set_created_by(concat!("fabric-exporter ", env!("CARGO_PKG_VERSION")).into())
             .build();
         let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties));
-        let columns = columns.iter().map(|column| Values {
-            is_full: column.is_full,
+        let columns = columns.iter().map(|column| ColumnBuffer {
+            is_required: column.is_required,
             levels: Vec::new(),
-            of: match column.of {
-                Type::Time | Type::Number => Kind::Numbers(Vec::new()),
-                Type::Text | Type::Json => Kind::Texts(Vec::new()),
+            values: match column.of {
+                ColumnType::Time | ColumnType::Number => Values::Numbers(Vec::new()),
+                ColumnType::Text | ColumnType::Json => Values::Texts(Vec::new()),
             },
         });
-        Ok(Parquet { writer: writer.map_err(unwritten)?, columns: columns.collect(), rows: 0 })
+        Ok(Parquet { writer: writer.map_err(write_error)?, columns: columns.collect(), rows: 0 })
     }
 
-    /// Writes the rows that are held.
-    fn settle(&mut self) -> Result<(), ParquetError> {
+    /// Writes the rows of the row group.
+    fn write_group(&mut self) -> Result<(), ParquetError> {
         if std::mem::take(&mut self.rows) == 0 {
             return Ok(());
         }
         let mut group = self.writer.next_row_group()?;
-        for values in &mut self.columns {
+        for buffer in &mut self.columns {
             if let Some(column) = group.next_column()? {
-                values.write(column)?;
+                buffer.write(column)?;
             }
         }
         group.close().map(|_| ())
     }
 }
 
-impl Values {
+impl ColumnBuffer {
     fn push(&mut self, cell: &Cell<'_>) {
-        self.levels.push((*cell != Cell::Nothing).into());
-        match (&mut self.of, cell) {
-            (Kind::Numbers(numbers), Cell::Time(at)) => numbers.push(millis(*at).cast_signed()),
-            (Kind::Numbers(numbers), Cell::Number(number)) => numbers.push(number.cast_signed()),
-            (Kind::Texts(texts), Cell::Text(text)) => {
-                // Rows of a port stand together, and share what they have alike.
+        self.levels.push((*cell != Cell::Null).into());
+        match (&mut self.values, cell) {
+            (Values::Numbers(numbers), Cell::Time(at)) => numbers.push(millis(*at).cast_signed()),
+            (Values::Numbers(numbers), Cell::Number(number)) => numbers.push(number.cast_signed()),
+            (Values::Texts(texts), Cell::Text(text)) => {
+                // Successive rows of a port share equal values.
                 let last = texts.last().filter(|last| last.data() == text.as_bytes()).cloned();
                 texts.push(last.unwrap_or_else(|| text.as_bytes().to_vec().into()));
             }
-            (Kind::Texts(texts), Cell::Json(json)) => {
+            (Values::Texts(texts), Cell::Json(json)) => {
                 texts.push(json.to_string().into_bytes().into());
             }
-            // Each column has cells of its own type.
+            // No value: a cell has its column's type, or is null.
             _ => {}
         }
     }
 
     fn write(&mut self, mut column: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
-        let levels = (!self.is_full).then_some(&*self.levels);
-        match &mut self.of {
-            Kind::Numbers(numbers) => {
+        let levels = (!self.is_required).then_some(&*self.levels);
+        match &mut self.values {
+            Values::Numbers(numbers) => {
                 column.typed::<Int64Type>().write_batch(numbers, levels, None)?;
                 numbers.clear();
             }
-            Kind::Texts(texts) => {
+            Values::Texts(texts) => {
                 column.typed::<ByteArrayType>().write_batch(texts, levels, None)?;
                 texts.clear();
             }
@@ -112,35 +113,35 @@ impl Values {
     }
 }
 
-impl<W: Write + Send> Table for Parquet<W> {
+impl<W: Write + Send> RowWriter for Parquet<W> {
     fn row(&mut self, cells: &[Cell<'_>]) -> Result<(), ExportError> {
-        for (values, cell) in self.columns.iter_mut().zip(cells) {
-            values.push(cell);
+        for (buffer, cell) in self.columns.iter_mut().zip(cells) {
+            buffer.push(cell);
         }
         self.rows += 1;
-        if self.rows == ROWS { self.settle().map_err(unwritten) } else { Ok(()) }
+        if self.rows == GROUP_ROWS { self.write_group().map_err(write_error) } else { Ok(()) }
     }
 
     fn finish(&mut self) -> Result<(), ExportError> {
-        self.settle().map_err(unwritten)?;
-        self.writer.finish().map_err(unwritten)?;
+        self.write_group().map_err(write_error)?;
+        self.writer.finish().map_err(write_error)?;
         Ok(self.writer.inner_mut().flush()?)
     }
 }
 
-/// A column as Parquet's schemas have it.
+/// A column's field in the schema.
 fn field(column: &Column) -> String {
-    let repetition = if column.is_full { "REQUIRED" } else { "OPTIONAL" };
+    let repetition = if column.is_required { "REQUIRED" } else { "OPTIONAL" };
     let (physical, logical) = match column.of {
-        Type::Time => ("INT64", "TIMESTAMP(MILLIS,true)"),
-        Type::Number => ("INT64", "INTEGER(64,false)"),
-        Type::Text => ("BYTE_ARRAY", "STRING"),
-        Type::Json => ("BYTE_ARRAY", "JSON"),
+        ColumnType::Time => ("INT64", "TIMESTAMP(MILLIS,true)"),
+        ColumnType::Number => ("INT64", "INTEGER(64,false)"),
+        ColumnType::Text => ("BYTE_ARRAY", "STRING"),
+        ColumnType::Json => ("BYTE_ARRAY", "JSON"),
     };
     format!("{repetition} {physical} {} ({logical});", column.name)
 }
 
-fn unwritten(error: ParquetError) -> ExportError {
+fn write_error(error: ParquetError) -> ExportError {
     match error {
         ParquetError::External(error) => match error.downcast::<std::io::Error>() {
             Ok(error) => (*error).into(),

@@ -1,4 +1,4 @@
-//! What the tables tell: a row a reading, or a row an event.
+//! The exported tables: a row per reading, or a row per event.
 
 use std::io::Write;
 
@@ -9,68 +9,72 @@ use crate::file::walk::reading_times;
 use crate::model::Event;
 use crate::source::EventFilter;
 
-use super::table::Type::{Json, Number, Text, Time};
-use super::table::{Cell, Column, Table};
-use super::{Asked, ExportError, Form, asked_for, begun};
+use super::table::ColumnType::{Json, Number, Text, Time};
+use super::table::{Cell, Column, RowWriter};
+use super::{ExportError, ExportFilter, TableFormat, row_writer};
 
 const COUNTERS: &[Column] = &[
-    Column::full("from", Time),
-    Column::full("to", Time),
-    Column::full("fabric", Text),
-    Column::full("guid", Text),
-    Column::full("node", Text),
-    Column::full("port", Number),
-    Column::full("counter", Text),
-    Column::full("by", Number),
+    Column::required("from", Time),
+    Column::required("to", Time),
+    Column::required("fabric", Text),
+    Column::required("guid", Text),
+    Column::required("node", Text),
+    Column::required("port", Number),
+    Column::required("counter", Text),
+    Column::required("by", Number),
 ];
 
 const EVENTS: &[Column] = &[
-    Column::full("at", Time),
-    Column::full("fabric", Text),
-    Column::full("kind", Text),
-    Column::some("node", Text),
-    Column::some("port", Number),
-    Column::some("link", Text),
-    Column::full("place", Text),
-    Column::full("text", Text),
-    Column::some("detail", Json),
+    Column::required("at", Time),
+    Column::required("fabric", Text),
+    Column::required("kind", Text),
+    Column::optional("node", Text),
+    Column::optional("port", Number),
+    Column::optional("link", Text),
+    Column::required("place", Text),
+    Column::required("text", Text),
+    Column::optional("detail", Json),
 ];
 
-/// Writes what counters grew by, a row a reading, and tells how many they are.
+/// Writes the increases of counters, a row per reading; returns the number of rows.
 pub fn counters(
     reader: &Reader,
-    asked: &Asked,
-    form: Form,
+    filter: &ExportFilter,
+    format: TableFormat,
     out: Box<dyn Write + Send + '_>,
 ) -> Result<u64, ExportError> {
-    let mut table = begun(form, COUNTERS, out)?;
-    let rows = reader.in_one_transaction(|| readings(reader, asked, &mut *table))?;
+    let mut table = row_writer(format, COUNTERS, out)?;
+    let rows = reader.in_one_transaction(|| write_readings(reader, filter, &mut *table))?;
     table.finish()?;
     Ok(rows)
 }
 
-fn readings(reader: &Reader, asked: &Asked, table: &mut dyn Table) -> Result<u64, ExportError> {
+fn write_readings(
+    reader: &Reader,
+    filter: &ExportFilter,
+    table: &mut dyn RowWriter,
+) -> Result<u64, ExportError> {
     let failed = |error| ExportError::from(reader.failed()(error));
-    let ports = asked_for(reader, asked).map_err(failed)?;
+    let ports = filter.ports_of(reader).map_err(failed)?;
     let mut rows = 0;
     let sql = reader.sql();
     for (fabric, name) in sql.fabrics().map_err(failed)? {
-        let sweeps = SweepRange::read(sql, fabric, asked.window).map_err(failed)?;
+        let sweeps = SweepRange::read(sql, fabric, filter.window).map_err(failed)?;
         let Some(SweepRange { first, last }) = sweeps else { continue };
         let before = first.saturating_sub(1);
         let range = SegmentRange::read(sql, fabric, before, last, false).map_err(failed)?;
         for kind in [RecordKind::ErrorDeltas, RecordKind::TrafficDeltas] {
-            let mut done = Ok(());
+            let mut result = Ok(());
             let visited = range.visit(sql, kind, None, &mut |span, frame, entry| {
                 let (from, to) = reading_times(span, entry);
-                let Some(port) = ports.get(&entry.port).filter(|_| asked.window.has(to)) else {
+                let Some(port) = ports.get(&entry.port).filter(|_| filter.window.has(to)) else {
                     return;
                 };
                 for (counter, by) in reader.counter_ids().values(frame, entry) {
-                    if done.is_err() {
+                    if result.is_err() {
                         return;
                     }
-                    done = table.row(&[
+                    result = table.row(&[
                         Cell::Time(from),
                         Cell::Time(to),
                         Cell::Text((&*name).into()),
@@ -84,45 +88,45 @@ fn readings(reader: &Reader, asked: &Asked, table: &mut dyn Table) -> Result<u64
                 }
             });
             visited.map_err(failed)?;
-            done?;
+            result?;
         }
     }
     Ok(rows)
 }
 
-/// Writes what happened, a row an event, and tells how many they are.
+/// Writes events, a row per event; returns the number of rows.
 pub fn events(
     reader: &Reader,
-    asked: &Asked,
-    form: Form,
+    filter: &ExportFilter,
+    format: TableFormat,
     out: Box<dyn Write + Send + '_>,
 ) -> Result<u64, ExportError> {
-    let mut table = begun(form, EVENTS, out)?;
+    let mut table = row_writer(format, EVENTS, out)?;
     let wanted = EventFilter {
-        nodes: asked.nodes.iter().flatten().copied().collect(),
-        ports: asked.ports.iter().flatten().copied().collect(),
-        ..EventFilter::all(asked.window)
+        nodes: filter.nodes.iter().flatten().copied().collect(),
+        ports: filter.ports.iter().flatten().copied().collect(),
+        ..EventFilter::all(filter.window)
     };
     let mut rows = 0;
-    reader.visit_events(&wanted, &mut |told| {
+    reader.visit_events(&wanted, &mut |event| {
         rows += 1;
-        event(&told, &mut *table)
+        write_event(&event, &mut *table)
     })?;
     table.finish()?;
     Ok(rows)
 }
 
-fn event(told: &Event, table: &mut dyn Table) -> Result<(), ExportError> {
-    let text = |text: Option<String>| text.map_or(Cell::Nothing, |text| Cell::Text(text.into()));
+fn write_event(event: &Event, table: &mut dyn RowWriter) -> Result<(), ExportError> {
+    let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
     table.row(&[
-        Cell::Time(told.at),
-        Cell::Text((&*told.fabric).into()),
-        Cell::Text((&*told.kind).into()),
-        text(told.node.map(|guid| guid.to_string())),
-        told.port.map_or(Cell::Nothing, |port| Cell::Number(port.into())),
-        text(told.link.map(|link| link.to_string())),
-        Cell::Text((&*told.place).into()),
-        Cell::Text((&*told.text).into()),
-        if told.detail.is_null() { Cell::Nothing } else { Cell::Json(&told.detail) },
+        Cell::Time(event.at),
+        Cell::Text((&*event.fabric).into()),
+        Cell::Text((&*event.kind).into()),
+        text(event.node.map(|guid| guid.to_string())),
+        event.port.map_or(Cell::Null, |port| Cell::Number(port.into())),
+        text(event.link.map(|link| link.to_string())),
+        Cell::Text((&*event.place).into()),
+        Cell::Text((&*event.text).into()),
+        if event.detail.is_null() { Cell::Null } else { Cell::Json(&event.detail) },
     ])
 }

@@ -1,10 +1,10 @@
-//! What the file calls fabrics, nodes, ports and links: small numbers, given once.
+//! The ids that the file uses for fabrics, nodes, ports and links: small numbers, assigned once.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{Fabric, PortIndex};
@@ -15,136 +15,119 @@ use crate::event::About;
 use crate::file::counter_ids::{CounterIds, guid_bits};
 use crate::{MOST_PORTS, OutOfIds};
 
-use super::link_timeline::LinkTimeline;
-
-/// The numbers of what a fabric has.
+/// The ids of a fabric, its nodes, ports and links.
 #[derive(Debug)]
-pub struct Places {
-    /// The fabric's own.
+pub struct FabricIds {
+    /// The fabric's own id.
     pub fabric: i64,
-    /// Of each port, by its place in the fabric that was seen last.
+    /// Ids of the present ports, by [`PortIndex`].
     pub ports: Vec<u32>,
-    /// Of each node, likewise.
-    pub nodes_there: Vec<u32>,
-    seen: Option<Arc<Fabric>>,
+    /// Ids of the present nodes, by node index.
+    pub present_nodes: Vec<u32>,
+    /// The fabric to which the indexes above belong.
+    current: Option<Arc<Fabric>>,
+    /// Ids and latest names of all nodes in the file.
     nodes: HashMap<Guid, (i64, String)>,
+    /// Ids of all ports in the file, by node id and port number.
     by_end: HashMap<(i64, PortNumber), u32>,
+    /// Ids of all links in the file, by the port ids of their ends, the lower first.
     links: HashMap<(u32, u32), i64>,
-    /// Events by which nodes and links are kept that were not seen for long.
-    pub kept_by: BTreeSet<i64>,
-    cables: Course,
-    presences: Course,
+    /// Events that refer to nodes or links that are not present: these must not be pruned.
+    pub referring_events: BTreeSet<i64>,
+    cable_intervals: PresenceIntervals,
+    node_intervals: PresenceIntervals,
 }
 
-/// The numbers of all that is recorded.
+/// The ids of everything in the file.
 #[derive(Debug)]
 pub struct Catalog {
-    fabrics: HashMap<String, Places>,
-    numbers: CounterIds,
+    fabrics: HashMap<String, FabricIds>,
+    counters: CounterIds,
 }
 
 impl Catalog {
-    /// Reads the numbers of counters, and gives some to those that have none.
+    /// Reads the ids of counters, and assigns ids to those that have none.
     pub fn read(db: &Connection) -> rusqlite::Result<Self> {
-        Ok(Catalog { fabrics: HashMap::new(), numbers: give_numbers(db)? })
+        for row in TABLE {
+            db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
+        }
+        Ok(Catalog { fabrics: HashMap::new(), counters: CounterIds::read(db)? })
     }
 
-    /// The counters' numbers.
-    pub fn numbers(&self) -> &CounterIds {
-        &self.numbers
+    /// The counters' ids.
+    pub fn counters(&self) -> &CounterIds {
+        &self.counters
     }
 
-    /// The numbers of a fabric as it was last.
-    pub(super) fn places(&mut self, db: &Connection, name: &str) -> rusqlite::Result<&mut Places> {
+    /// The ids of a fabric as it was last.
+    pub(super) fn fabric(
+        &mut self,
+        db: &Connection,
+        name: &str,
+    ) -> rusqlite::Result<&mut FabricIds> {
         match self.fabrics.entry(name.to_owned()) {
             Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(new) => Ok(new.insert(Places::read(db, name)?)),
+            Entry::Vacant(new) => Ok(new.insert(FabricIds::read(db, name)?)),
         }
     }
 
-    /// The numbers of a fabric as it is now, if that is known, given where there were none.
-    pub fn follow(
+    /// The ids of a fabric as it is now, if `fabric` is given; assigns ids to what is new.
+    pub fn update(
         &mut self,
         db: &Connection,
         name: &str,
         fabric: Option<&Arc<Fabric>>,
         at: i64,
-    ) -> rusqlite::Result<&mut Places> {
-        let places = self.places(db, name)?;
+    ) -> rusqlite::Result<&mut FabricIds> {
+        let ids = self.fabric(db, name)?;
         if let Some(fabric) = fabric
-            && !places.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, fabric))
+            && !ids.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, fabric))
         {
-            places.follow(db, fabric, at)?;
+            ids.update(db, fabric, at)?;
         }
-        Ok(places)
+        Ok(ids)
     }
 }
 
-/// The counters' numbers: those that the file has, and new ones for those that it has not.
-fn give_numbers(db: &Connection) -> rusqlite::Result<CounterIds> {
-    for row in TABLE {
-        db.execute("INSERT OR IGNORE INTO counters (name) VALUES (?1)", [row.ibta])?;
-    }
-    CounterIds::read(db)
+fn port_id(id: i64) -> rusqlite::Result<u32> {
+    let in_range = u32::try_from(id).ok().filter(|id| *id < MOST_PORTS);
+    in_range.ok_or_else(|| OutOfIds::Ports(id).in_sql())
 }
 
-fn port_number(given: i64) -> rusqlite::Result<u32> {
-    let number = u32::try_from(given).ok().filter(|number| *number < MOST_PORTS);
-    number.ok_or_else(|| OutOfIds::Ports(given).in_sql())
-}
-
-impl Places {
+impl FabricIds {
     fn read(db: &Connection, name: &str) -> rusqlite::Result<Self> {
         db.execute("INSERT OR IGNORE INTO fabrics (name) VALUES (?1)", [name])?;
         let fabric =
             db.query_row("SELECT id FROM fabrics WHERE name = ?1", [name], |row| row.get(0))?;
-        let mut nodes = HashMap::new();
-        let mut statement = db.prepare(
-            "SELECT id, guid, coalesce(
+        let nodes = "SELECT id, guid, coalesce(
                  (SELECT name FROM names WHERE node = id ORDER BY since DESC LIMIT 1), '')
-             FROM nodes WHERE fabric = ?1",
-        )?;
-        let mut rows = statement.query([fabric])?;
-        while let Some(row) = rows.next()? {
-            let guid = Guid(row.get::<_, i64>(1)?.cast_unsigned());
-            nodes.insert(guid, (row.get(0)?, row.get(2)?));
-        }
-        let mut by_end = HashMap::new();
-        let mut statement = db.prepare(
-            "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node
-             WHERE fabric = ?1",
-        )?;
-        let mut rows = statement.query([fabric])?;
-        while let Some(row) = rows.next()? {
-            by_end.insert((row.get(1)?, row.get(2)?), port_number(row.get(0)?)?);
-        }
-        let mut links = HashMap::new();
-        let mut statement = db.prepare(
-            "SELECT links.id, low, high FROM links JOIN ports ON ports.id = low
-             JOIN nodes ON nodes.id = node WHERE fabric = ?1",
-        )?;
-        let mut rows = statement.query([fabric])?;
-        while let Some(row) = rows.next()? {
-            links.insert((row.get(1)?, row.get(2)?), row.get(0)?);
-        }
-        let (ports, nodes_there, seen) = (Vec::new(), Vec::new(), None);
-        let (cables, presences) = (LinkTimeline::cables(db, fabric)?, LinkTimeline::presences(db, fabric)?);
-        let kept_by = BTreeSet::new();
-        Ok(Places {
+             FROM nodes WHERE fabric = ?1";
+        let ports = "SELECT ports.id, node, number FROM ports JOIN nodes ON nodes.id = node
+             WHERE fabric = ?1";
+        let links = "SELECT links.id, low, high FROM links JOIN ports ON ports.id = low
+             JOIN nodes ON nodes.id = node WHERE fabric = ?1";
+        Ok(FabricIds {
             fabric,
-            ports,
-            nodes_there,
-            seen,
-            nodes,
-            by_end,
-            links,
-            kept_by,
-            cables,
-            presences,
+            ports: Vec::new(),
+            present_nodes: Vec::new(),
+            current: None,
+            nodes: read_map(db, nodes, fabric, |row| {
+                let guid = Guid(row.get::<_, i64>(1)?.cast_unsigned());
+                Ok((guid, (row.get(0)?, row.get(2)?)))
+            })?,
+            by_end: read_map(db, ports, fabric, |row| {
+                Ok(((row.get(1)?, row.get(2)?), port_id(row.get(0)?)?))
+            })?,
+            links: read_map(db, links, fabric, |row| {
+                Ok(((row.get(1)?, row.get(2)?), row.get(0)?))
+            })?,
+            referring_events: BTreeSet::new(),
+            cable_intervals: PresenceIntervals::cables(db, fabric)?,
+            node_intervals: PresenceIntervals::nodes(db, fabric)?,
         })
     }
 
-    fn follow(&mut self, db: &Connection, fabric: &Arc<Fabric>, at: i64) -> rusqlite::Result<()> {
+    fn update(&mut self, db: &Connection, fabric: &Arc<Fabric>, at: i64) -> rusqlite::Result<()> {
         let mut add_node =
             db.prepare_cached("INSERT INTO nodes (fabric, guid, kind) VALUES (?1, ?2, ?3)")?;
         let mut name_node = db.prepare_cached(
@@ -152,7 +135,7 @@ impl Places {
         )?;
         let mut add_port = db.prepare_cached("INSERT INTO ports (node, number) VALUES (?1, ?2)")?;
         self.ports.clear();
-        self.nodes_there.clear();
+        self.present_nodes.clear();
         for index in fabric.node_indexes() {
             let node = fabric.node(index);
             let guid = node.identity.guid;
@@ -170,33 +153,32 @@ impl Places {
                     id
                 }
             };
-            self.nodes_there.push(port_number(id)?);
+            self.present_nodes.push(port_id(id)?);
             for port in fabric.ports_of(index) {
                 let number = fabric.port(port).number;
-                let port = if let Some(port) = self.by_end.get(&(id, number)) {
-                    *port
-                } else {
-                    let port = port_number(add_port.insert(params![id, number])?)?;
-                    self.by_end.insert((id, number), port);
-                    port
+                let port = match self.by_end.entry((id, number)) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(new) => {
+                        *new.insert(port_id(add_port.insert(params![id, number])?)?)
+                    }
                 };
                 self.ports.push(port);
             }
         }
-        self.seen = Some(Arc::clone(fabric));
-        let nodes = self.nodes_there.iter().map(|node| (*node).into()).collect();
-        self.presences.follow(db, nodes, at)?;
+        self.current = Some(Arc::clone(fabric));
+        let nodes = self.present_nodes.iter().map(|node| (*node).into()).collect();
+        self.node_intervals.update(db, nodes, at)?;
         let mut cables = HashSet::new();
         for Link(a, b) in fabric.links() {
-            let number = |port: PortIndex| self.ports.get(port.0 as usize).copied();
-            let Some(ends) = number(a).zip(number(b)) else { continue };
+            let id = |port: PortIndex| self.ports.get(port.0 as usize).copied();
+            let Some(ends) = id(a).zip(id(b)) else { continue };
             cables.insert(self.link_between(db, ends)?);
         }
-        self.cables.follow(db, cables, at)
+        self.cable_intervals.update(db, cables, at)
     }
 
-    /// Forgets nodes, with their ports, and links that were dropped.
-    pub fn forget(&mut self, nodes: &HashSet<i64>, links: &HashSet<i64>) {
+    /// Removes the ids of pruned nodes, of their ports, and of pruned links.
+    pub fn remove(&mut self, nodes: &HashSet<i64>, links: &HashSet<i64>) {
         self.nodes.retain(|_, (id, _)| !nodes.contains(id));
         self.by_end.retain(|(node, _), _| !nodes.contains(node));
         self.links.retain(|_, link| !links.contains(link));
@@ -210,8 +192,8 @@ impl Places {
         self.by_end.get(&(self.node(guid)?, number)).copied()
     }
 
-    /// The numbers of the node, the port and the link that an event is about.
-    pub fn about(
+    /// The ids of the node, the port and the link that an event is about.
+    pub fn subject(
         &mut self,
         db: &Connection,
         about: About,
@@ -220,17 +202,11 @@ impl Places {
             About::All => (None, None, None),
             About::Node(guid) => (self.node(guid), None, None),
             About::Port(guid, number) => (self.node(guid), self.port(guid, number), None),
-            About::Link(link) => (None, None, self.link(db, link)?),
+            About::Link(LinkId(low, high)) => {
+                let ends = self.port(low.0, low.1).zip(self.port(high.0, high.1));
+                (None, None, ends.map(|ends| self.link_between(db, ends)).transpose()?)
+            }
         })
-    }
-
-    fn link(
-        &mut self,
-        db: &Connection,
-        LinkId(low, high): LinkId,
-    ) -> rusqlite::Result<Option<i64>> {
-        let ends = self.port(low.0, low.1).zip(self.port(high.0, high.1));
-        ends.map(|ends| self.link_between(db, ends)).transpose()
     }
 
     fn link_between(&mut self, db: &Connection, ends: (u32, u32)) -> rusqlite::Result<i64> {
@@ -241,5 +217,72 @@ impl Places {
         let id = add.insert([ends.0, ends.1])?;
         self.links.insert(ends, id);
         Ok(id)
+    }
+}
+
+/// Reads a fabric's rows into a map.
+pub(super) fn read_map<K: Eq + std::hash::Hash, V>(
+    db: &Connection,
+    sql: &str,
+    fabric: i64,
+    entry: impl FnMut(&Row<'_>) -> rusqlite::Result<(K, V)>,
+) -> rusqlite::Result<HashMap<K, V>> {
+    db.prepare(sql)?.query_map([fabric], entry)?.collect()
+}
+
+/// What is present, each with its open row in the file.
+///
+/// A row has the number of the cable or node, and the times from which and until which it was present; the
+/// latter is NULL while it is.
+#[derive(Debug)]
+pub struct PresenceIntervals {
+    /// Row ids by the number of the cable or node.
+    open: HashMap<i64, i64>,
+    insert: &'static str,
+    close: &'static str,
+}
+
+impl PresenceIntervals {
+    /// Of the cables of a fabric.
+    pub fn cables(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
+        let sql = "SELECT link, cables.id FROM cables JOIN links ON links.id = link
+             JOIN ports ON ports.id = low JOIN nodes ON nodes.id = node
+             WHERE until IS NULL AND fabric = ?1";
+        let open = read_map(db, sql, fabric, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let insert = "INSERT INTO cables (link, since) VALUES (?1, ?2)";
+        Ok(PresenceIntervals { open, insert, close: "UPDATE cables SET until = ?2 WHERE id = ?1" })
+    }
+
+    /// Of the nodes of a fabric.
+    pub fn nodes(db: &Connection, fabric: i64) -> rusqlite::Result<Self> {
+        let sql = "SELECT node, presences.id FROM presences JOIN nodes ON nodes.id = node
+             WHERE until IS NULL AND fabric = ?1";
+        let open = read_map(db, sql, fabric, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let insert = "INSERT INTO presences (node, since) VALUES (?1, ?2)";
+        Ok(PresenceIntervals {
+            open,
+            insert,
+            close: "UPDATE presences SET until = ?2 WHERE id = ?1",
+        })
+    }
+
+    /// Closes the intervals of what is not present any more, and opens those of what is new.
+    pub fn update(
+        &mut self,
+        db: &Connection,
+        present: HashSet<i64>,
+        at: i64,
+    ) -> rusqlite::Result<()> {
+        let mut close = db.prepare_cached(self.close)?;
+        for (_, row) in self.open.extract_if(|id, _| !present.contains(id)) {
+            close.execute([row, at])?;
+        }
+        let mut insert = db.prepare_cached(self.insert)?;
+        for id in present {
+            if let Entry::Vacant(new) = self.open.entry(id) {
+                new.insert(insert.insert([id, at])?);
+            }
+        }
+        Ok(())
     }
 }

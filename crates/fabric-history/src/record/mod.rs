@@ -1,26 +1,27 @@
-//! Writing the history: what a monitor publishes is taken in by a thread of its own ([`recorder`]),
-//! which nobody waits for: neither the next sweep nor a scrape.
+//! Writing the history file.
 //!
-//! A sweep is one transaction ([`store`]): what happened, as events that [`story`] tells from one
-//! observation to the next, what each counter has `grown` by, and what is `standing` otherwise than before.
-//! The ledger knows what totals were, so that they go on when the exporter is started again; `digesting`
-//! brings what was counted in an hour together port by port; `clock` sees when the time of day is set;
-//! `retention` keeps the file within its budget, and `log` SQLite's log beside it. The devices of the
-//! exporter's own host become a fabric without cables (`host`), so that they take the same way.
+//! A thread of its own ([`recorder`]) takes the observations that the monitors publish. Nothing waits for
+//! it: neither the next sweep nor a scrape.
+//!
+//! A sweep is one transaction ([`store`]): the events between two observations ([`events`]), the increase of
+//! each counter (`counter_deltas`), and changed states (`state_deltas`). The store keeps the totals of all
+//! counters, so that they continue after a restart of the exporter. `hourly_digest` rewrites an hour's
+//! readings port by port; `clock_monitor` detects that the time of day was set; `retention` and
+//! `unreferenced` keep the file within its budget, and `write_ahead_log` bounds SQLite's log. `host`
+//! represents the devices of the exporter's own host as a fabric without links, so that they are recorded
+//! the same way.
 
 mod catalog;
-mod clock;
-mod course;
-mod digesting;
-mod grown;
+mod clock_monitor;
+mod counter_deltas;
+pub mod events;
 mod host;
-mod log;
+mod hourly_digest;
 pub mod recorder;
-mod remembered;
 mod retention;
-mod standing;
+mod state_deltas;
 pub mod store;
-pub mod story;
-mod unused;
+mod unreferenced;
+mod write_ahead_log;
 
 pub use recorder::Recorder;

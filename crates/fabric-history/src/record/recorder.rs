@@ -1,9 +1,9 @@
-//! The thread that records: it takes what the monitors published last, and nobody waits for it.
+//! The recorder thread: takes the observation that each monitor published last. No monitor waits for it.
 //!
-//! Between monitors and recorder is the board itself, on which each fabric's latest observation takes
-//! the place of the one before: a queue of one. So a recorder that is behind costs no memory, and
-//! holds nobody up; how many sweeps it missed the monitor's own count of them tells, and what they
-//! counted is in the next one. (An observation of 60,000 ports is 20 MB.)
+//! The queue between monitors and recorder is the board itself, on which a fabric's latest observation
+//! replaces the one before: a queue of length one. A recorder that falls behind therefore costs no memory
+//! (an observation of 60,000 ports is 20 MB) and delays nothing. The monitor's count of sweeps shows how
+//! many the recorder missed; what they counted is contained in the next sweep's totals.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,203 +25,200 @@ use ib_fabric::Snapshot;
 use ib_health::Findings;
 use ib_health::totals::Memory;
 
-use super::clock::Clock;
-use super::host::HostDevices;
+use super::clock_monitor::ClockMonitor;
+use super::events::EventDetector;
+use super::host::HostFabric;
 use super::store::Store;
-use super::story::Story;
 
-/// How many events wait for a file that cannot be written, at most.
-const MOST_WAITING: usize = 10_000;
+/// How many events are kept at most while the file cannot be written.
+const MAX_PENDING_EVENTS: usize = 10_000;
 
-/// How long a problem that was logged is not logged again, though it lasts or comes back.
-const TOLD_FOR: Duration = Duration::from_secs(600);
+/// A problem that was logged is not logged again for this long, although it lasts or recurs.
+const REPEAT_LOG_AFTER: Duration = Duration::from_secs(600);
 
-/// How many kinds of problems are remembered, at most.
-const MOST_PROBLEMS: usize = 64;
+/// How many distinct problems are remembered for that.
+const MAX_LOGGED_PROBLEMS: usize = 64;
 
-/// How long it is from one check of the whole file to the next: of 10 GB on a slow disk one takes 5 minutes.
-const CHECK_EVERY: Duration = Duration::from_secs(3600);
+/// Least time between two integrity checks of the file: of 10 GB on a slow disk one takes 5 minutes.
+const CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// How long it is from one count of the files that are set aside to the next. An operator may move some.
-const COUNT_EVERY: Duration = Duration::from_secs(60);
+/// Time between two counts of the files that were set aside: an operator may move them.
+const COUNT_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What is known of a fabric that is recorded.
+/// A fabric that is recorded.
 #[derive(Debug, Default)]
-struct Watched {
-    story: Story,
-    clock: Clock,
-    /// Sweeps that the monitor had done when it was recorded last.
+struct RecordedFabric {
+    detector: EventDetector,
+    clock: ClockMonitor,
+    /// The monitor's count of sweeps at the last one that was recorded.
     sweeps: u64,
-    /// When the sweep that was recorded last ended.
-    last: Option<SystemTime>,
-    /// What happened and is not written yet.
+    /// When the last recorded sweep ended.
+    last_ended: Option<SystemTime>,
+    /// Events that are not written yet.
     events: Vec<NewEvent>,
 }
 
-impl Watched {
-    /// One whose first event says that nobody knows what was before.
-    fn begin(fabric: &str, story: Story, now: SystemTime) -> Self {
+impl RecordedFabric {
+    /// Begins with an event that says that nothing is known of the time before.
+    fn new(fabric: &str, detector: EventDetector, now: SystemTime) -> Self {
         let text = format!("fabric-exporter {}", env!("CARGO_PKG_VERSION"));
-        let start = own(EventKind::ExporterStart, fabric, text, now);
-        Watched { story, events: vec![start], ..Watched::default() }
+        let start = exporter_event(EventKind::ExporterStart, fabric, text, now);
+        RecordedFabric { detector, events: vec![start], ..RecordedFabric::default() }
     }
 }
 
-/// Records what it is given.
+/// Writes observations to the history file.
 #[derive(Debug)]
 pub struct Recorder {
     settings: HistorySettings,
-    account: Arc<RecorderMetrics>,
+    metrics: Arc<RecorderMetrics>,
     store: Option<Store>,
     /// Closed after the store.
     header: Header,
-    fabrics: HashMap<String, Watched>,
-    host: HostDevices,
-    /// The problems that were logged, and when.
-    problems: HashMap<String, Instant>,
-    /// Whether a problem was logged last.
-    is_troubled: bool,
-    /// When SQLite was last asked to check the file.
+    fabrics: HashMap<String, RecordedFabric>,
+    host: HostFabric,
+    /// The problems that were logged, without their digits, and when.
+    logged: HashMap<String, Instant>,
+    /// Whether a problem was logged since the last successful write.
+    is_failing: bool,
+    /// When SQLite last checked the file.
     checked: Option<Instant>,
-    /// When it was last counted how many files are set aside.
+    /// When the files that are set aside were last counted.
     counted: Option<Instant>,
-    /// Closed when recording is to end.
+    /// Its sender is dropped when recording is to end.
     board: Option<watch::Receiver<Board>>,
 }
 
 impl Recorder {
-    /// One that writes from now on. A file that cannot be opened now is tried again with each sweep.
-    pub fn new(settings: HistorySettings, account: Arc<RecorderMetrics>) -> Self {
-        account.set_floor(settings.least_free);
+    /// Opens or creates the file. If that fails, it is tried again with each sweep.
+    pub fn new(settings: HistorySettings, metrics: Arc<RecorderMetrics>) -> Self {
+        metrics.set_floor(settings.least_free);
         let mut recorder = Recorder {
             settings,
-            account,
+            metrics,
             store: None,
             header: Header::default(),
             fabrics: HashMap::new(),
-            host: HostDevices::default(),
-            problems: HashMap::new(),
-            is_troubled: false,
+            host: HostFabric::default(),
+            logged: HashMap::new(),
+            is_failing: false,
             checked: None,
             counted: None,
             board: None,
         };
-        match Store::open_again(&recorder.settings.file, &mut recorder.header) {
+        match Store::reopen(&recorder.settings.file, &mut recorder.header) {
             Ok(store) => {
-                recorder.account.set_bytes(store.bytes());
+                recorder.metrics.set_bytes(store.bytes());
                 recorder.store = Some(store);
             }
-            Err(error) => recorder.failed(&error),
+            Err(error) => recorder.handle_error(&error),
         }
         recorder.count_set_aside();
         recorder
     }
 
-    /// Whether it has its file.
+    /// Whether the file is open.
     pub fn is_open(&self) -> bool {
         self.store.is_some()
     }
 
-    /// The totals of a fabric's ports, as they were recorded last.
+    /// The recorded totals of a fabric's ports.
     pub fn totals(&mut self, fabric: &str) -> Memory {
-        match self.store.as_ref().map(|store| store.memory(fabric)) {
+        match self.store.as_ref().map(|store| store.totals(fabric)) {
             None => Memory::new(),
-            Some(Ok(memory)) => memory,
+            Some(Ok(totals)) => totals,
             Some(Err(error)) => {
-                self.failed(&error);
+                self.handle_error(&error);
                 Memory::new()
             }
         }
     }
 
-    /// Takes what is published, until nobody publishes any more.
-    pub fn run(mut self, mut seen: watch::Receiver<Board>, runtime: &Runtime) {
-        self.board = Some(seen.clone());
+    /// Records what is published until the board's sender is dropped.
+    pub fn run(mut self, mut receiver: watch::Receiver<Board>, runtime: &Runtime) {
+        self.board = Some(receiver.clone());
         let mut last: Vec<Arc<Observation>> = Vec::new();
-        let mut looks = 0;
+        let mut last_look = 0;
         loop {
             let (fabrics, host) = {
-                let board = seen.borrow_and_update();
+                let board = receiver.borrow_and_update();
                 (board.fabrics.clone(), board.host.clone())
             };
-            for (slot, observation) in fabrics.iter().enumerate() {
-                if last.get(slot).is_none_or(|last| !Arc::ptr_eq(last, observation)) {
+            for (index, observation) in fabrics.iter().enumerate() {
+                if last.get(index).is_none_or(|last| !Arc::ptr_eq(last, observation)) {
                     self.record(observation, SystemTime::now());
                 }
             }
-            if let Some(host) = host.filter(|host| host.looks != looks) {
-                looks = host.looks;
+            if let Some(host) = host.filter(|host| host.looks != last_look) {
+                last_look = host.looks;
                 self.record_host(&host, &fabrics, SystemTime::now());
             }
             last = fabrics;
-            if runtime.block_on(seen.changed()).is_err() {
+            if runtime.block_on(receiver.changed()).is_err() {
                 break;
             }
         }
         self.finish(SystemTime::now());
     }
 
-    /// Records a look at the host's own devices, but for those that the fabrics tell of; `now` is what
-    /// the wall says.
+    /// Records the host's devices, except those that a fabric contains. `now` is the time of day.
     pub fn record_host(
         &mut self,
-        seen: &HostObservation,
+        host: &HostObservation,
         fabrics: &[Arc<Observation>],
         now: SystemTime,
     ) {
-        let Some((observation, told)) = self.host.follow(seen, fabrics) else { return };
+        let Some((observation, events)) = self.host.update(host, fabrics) else { return };
         self.fabrics
             .entry(HOST_FABRIC.to_owned())
-            .or_insert_with(|| Watched::begin(HOST_FABRIC, Story::of_host(), now))
+            .or_insert_with(|| RecordedFabric::new(HOST_FABRIC, EventDetector::of_host(), now))
             .events
-            .extend(told);
+            .extend(events);
         self.record(&observation, now);
     }
 
-    /// Records an observation; `now` is what the wall says.
-    pub fn record(&mut self, seen: &Observation, now: SystemTime) {
-        let mut watched = self
-            .fabrics
-            .remove(&seen.fabric)
-            .unwrap_or_else(|| Watched::begin(&seen.fabric, Story::default(), now));
-        watched.events.extend(watched.story.follow(seen, now));
-        // A device that is gone leaves a board without a sweep of its own.
-        let sweeps = seen.tally.sweeps;
-        let sweep = seen.snapshot.as_ref().filter(|_| sweeps > watched.sweeps);
+    /// Records an observation. `now` is the time of day.
+    pub fn record(&mut self, observation: &Observation, now: SystemTime) {
+        let name = &observation.fabric;
+        let mut fabric = (self.fabrics.remove(name))
+            .unwrap_or_else(|| RecordedFabric::new(name, EventDetector::default(), now));
+        fabric.events.extend(fabric.detector.update(observation, now));
+        // When a device is removed, a board is published without a new sweep.
+        let sweeps = observation.tally.sweeps;
+        let sweep = observation.snapshot.as_ref().filter(|_| sweeps > fabric.sweeps);
         if let Some(sweep) = sweep {
-            let missed = sweeps - watched.sweeps - 1;
-            if missed > 0 && watched.sweeps > 0 {
-                self.account.add_missed(missed);
+            let missed = sweeps - fabric.sweeps - 1;
+            if missed > 0 && fabric.sweeps > 0 {
+                self.metrics.add_missed(missed);
                 tracing::warn!(
-                    fabric = seen.fabric,
+                    fabric = name,
                     missed,
                     "sweeps are not in the history: it was behind"
                 );
             }
-            watched.sweeps = sweeps;
-            watched.events.extend(watched.clock.follow(&seen.fabric, sweep));
-            watched.last = Some(sweep.anchor.wall_of(sweep.ended));
+            fabric.sweeps = sweeps;
+            fabric.events.extend(fabric.clock.update(name, sweep));
+            fabric.last_ended = Some(sweep.anchor.wall_of(sweep.ended));
         }
-        if sweep.is_some() || !watched.events.is_empty() {
+        if sweep.is_some() || !fabric.events.is_empty() {
             let began = Instant::now();
-            let sweep = sweep.map(|sweep| (sweep, &seen.findings));
-            let time = watched.clock.believed();
-            match self.write(&seen.fabric, &watched.events, sweep, time) {
+            let sweep = sweep.map(|sweep| (sweep, &observation.findings));
+            match self.write(name, &fabric.events, sweep, fabric.clock.trusted_time()) {
                 Ok(()) => {
-                    watched.events.clear();
-                    self.account.set_write_duration(began.elapsed());
+                    fabric.events.clear();
+                    self.metrics.set_write_duration(began.elapsed());
                 }
                 Err(error) => {
-                    self.failed(&error);
-                    self.check_for(&error);
-                    // What happened waits for the next sweep, and what was counted is in that.
-                    self.account.add_missed(sweep.is_some().into());
-                    let too_many = watched.events.len().saturating_sub(MOST_WAITING);
-                    watched.events.drain(..too_many);
+                    self.handle_error(&error);
+                    self.check_file_after(&error);
+                    // The events are written with the next sweep, whose totals contain this one's.
+                    self.metrics.add_missed(sweep.is_some().into());
+                    let excess = fabric.events.len().saturating_sub(MAX_PENDING_EVENTS);
+                    fabric.events.drain(..excess);
                 }
             }
         }
-        self.fabrics.insert(seen.fabric.clone(), watched);
+        self.fabrics.insert(name.clone(), fabric);
         self.count_set_aside();
     }
 
@@ -230,136 +227,132 @@ impl Recorder {
         fabric: &str,
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Findings)>,
-        time: Option<SystemTime>,
+        trusted_time: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
         if self.store.is_none() {
-            // Opening it may set it aside.
+            // Opening the file may set it aside.
             self.counted = None;
         }
-        let store = opened(&mut self.store, &mut self.header, &self.settings.file)?;
-        store.ensure_room(self.settings.least_free, &self.account)?;
+        let store = open_store(&mut self.store, &mut self.header, &self.settings.file)?;
+        store.ensure_free_space(self.settings.least_free, &self.metrics)?;
         let written = store.write(fabric, events, sweep)?;
-        self.account.add_frames(written.frames);
-        self.account.add_events(written.events);
-        let pruned = store.prune(&self.settings, time);
-        self.account.set_bytes(store.bytes());
-        // What was written stays written.
+        self.metrics.add_frames(written.frames);
+        self.metrics.add_events(written.events);
+        let pruned = store.prune(&self.settings, trusted_time);
+        self.metrics.set_bytes(store.bytes());
         match pruned {
-            Ok(()) => self.well(),
+            Ok(()) => {
+                if std::mem::take(&mut self.is_failing) {
+                    tracing::info!(file = %self.settings.file.display(), "the history is written again");
+                }
+            }
+            // The sweep itself is committed.
             Err(error) => {
-                self.failed(&error);
-                self.check_for(&error);
+                self.handle_error(&error);
+                self.check_file_after(&error);
             }
         }
         Ok(())
     }
 
-    /// Writes that it ends, and what waits to be written; each fabric to a file that is as it is known.
+    /// Writes pending events, and one event per fabric that the exporter stopped.
     pub fn finish(&mut self, now: SystemTime) {
-        for (fabric, mut watched) in std::mem::take(&mut self.fabrics) {
-            let at = watched.last.map_or(now, |last| last.max(now));
-            watched.events.push(own(
-                EventKind::ExporterStop,
-                &fabric,
-                "it was told to end".into(),
-                at,
-            ));
-            let written = opened(&mut self.store, &mut self.header, &self.settings.file)
-                .and_then(|store| store.write(&fabric, &watched.events, None));
+        for (name, mut fabric) in std::mem::take(&mut self.fabrics) {
+            let at = fabric.last_ended.map_or(now, |last| last.max(now));
+            let text = "it was told to end".into();
+            fabric.events.push(exporter_event(EventKind::ExporterStop, &name, text, at));
+            // After an error the file is opened anew for the next fabric.
+            let written = open_store(&mut self.store, &mut self.header, &self.settings.file)
+                .and_then(|store| store.write(&name, &fabric.events, None));
             match written {
-                Ok(written) => self.account.add_events(written.events),
-                Err(error) => self.failed(&error),
+                Ok(written) => self.metrics.add_events(written.events),
+                Err(error) => self.handle_error(&error),
             }
         }
     }
 
-    /// Counts and logs an error.
+    /// Counts an error and logs it, unless the same one was logged lately.
     fn report(&mut self, error: &HistoryError) {
-        self.account.add_error(error.metric_kind());
-        let told = error.to_string();
-        // Numbers in it change, and say nothing new.
-        let kind: String = told.chars().filter(|char| !char.is_ascii_digit()).collect();
-        if self.problems.get(&kind).is_none_or(|told| told.elapsed() >= TOLD_FOR) {
-            if self.problems.len() >= MOST_PROBLEMS {
-                self.problems.clear();
+        self.metrics.add_error(error.metric_kind());
+        // Only numbers differ between two occurrences of one problem.
+        let kind: String =
+            error.to_string().chars().filter(|char| !char.is_ascii_digit()).collect();
+        if self.logged.get(&kind).is_none_or(|logged| logged.elapsed() >= REPEAT_LOG_AFTER) {
+            if self.logged.len() >= MAX_LOGGED_PROBLEMS {
+                self.logged.clear();
             }
-            self.problems.insert(kind, Instant::now());
-            self.is_troubled = true;
+            self.logged.insert(kind, Instant::now());
+            self.is_failing = true;
             tracing::error!(%error, "the history is not written: tried again with each sweep");
         }
     }
 
-    fn failed(&mut self, error: &HistoryError) {
+    fn handle_error(&mut self, error: &HistoryError) {
         self.report(error);
-        // A full disk leaves the file as it is; what else there is in memory may not be what is in it.
+        // A full disk does not change the file. After any other error the state in memory may differ from
+        // the file, so the file is opened anew.
         if matches!(error, HistoryError::Full { .. }) {
             return;
         }
         if let Some(store) = self.store.take() {
-            store.close_as_it_is();
+            store.close_without_checkpoint();
         }
         self.counted = None;
-        // The file itself, not a copy of it or what lies beside it.
+        // Only if the error is about the file itself, not about a copy or a file beside it.
         if matches!(error, HistoryError::Damaged { .. } | HistoryError::Database { .. })
             && error.is_damage()
             && let Err(error) = Store::set_aside(&self.settings.file, error)
         {
-            self.failed(&error);
+            self.handle_error(&error);
         }
     }
 
-    /// Lets SQLite check the file after an error that damage may have caused, once in a while: what it
-    /// finds no fault with stays as it is.
-    fn check_for(&mut self, error: &HistoryError) {
-        let is_checked = self.checked.is_some_and(|checked| checked.elapsed() < CHECK_EVERY);
-        if !error.is_suspicious() || error.is_damage() || is_checked {
+    /// Lets SQLite check the file after an error that damage may have caused, at most once in
+    /// [`CHECK_INTERVAL`]. A file without a fault stays in use.
+    fn check_file_after(&mut self, error: &HistoryError) {
+        let is_recent = self.checked.is_some_and(|checked| checked.elapsed() < CHECK_INTERVAL);
+        if !error.is_suspicious() || error.is_damage() || is_recent {
             return;
         }
         self.checked = Some(Instant::now());
         let file = self.settings.file.display();
         tracing::info!(%file, "SQLite checks the history");
-        // Events that wait are written when recording ends, and the end does not wait for minutes.
+        // Shutdown must not wait for minutes: pending events are still to be written.
         let is_over = || self.board.as_ref().is_some_and(|board| board.has_changed().is_err());
         match Store::check(&self.settings.file, &is_over) {
             Ok(Some(error)) => self.report(&error),
             _ if is_over() => tracing::info!(%file, "recording ends: the history is not checked"),
             Ok(None) => tracing::info!(%file, "SQLite finds no fault with the history"),
-            Err(error) => self.failed(&error),
+            Err(error) => self.handle_error(&error),
         }
         self.counted = None;
     }
 
-    /// Counts the damaged files that lie beside the file, unless that was done lately.
+    /// Counts the damaged files beside the history file, at most once in [`COUNT_INTERVAL`].
     fn count_set_aside(&mut self) {
-        if self.counted.is_some_and(|counted| counted.elapsed() < COUNT_EVERY) {
+        if self.counted.is_some_and(|counted| counted.elapsed() < COUNT_INTERVAL) {
             return;
         }
         self.counted = Some(Instant::now());
         if let Ok(count) = validate::aside(&self.settings.file) {
-            self.account.count_set_aside(count as u64);
-        }
-    }
-
-    fn well(&mut self) {
-        if std::mem::take(&mut self.is_troubled) {
-            tracing::info!(file = %self.settings.file.display(), "the history is written again");
+            self.metrics.count_set_aside(count as u64);
         }
     }
 }
 
-/// The file as it is known; opened anew after an error.
-fn opened<'a>(
-    known: &'a mut Option<Store>,
+/// The open store; opened anew after an error.
+fn open_store<'a>(
+    store: &'a mut Option<Store>,
     header: &mut Header,
     file: &Path,
 ) -> Result<&'a mut Store, HistoryError> {
-    match known {
+    match store {
         Some(store) => Ok(store),
-        none => Ok(none.insert(Store::open_again(file, header)?)),
+        none => Ok(none.insert(Store::reopen(file, header)?)),
     }
 }
 
-fn own(kind: EventKind, fabric: &str, text: String, at: SystemTime) -> NewEvent {
+fn exporter_event(kind: EventKind, fabric: &str, text: String, at: SystemTime) -> NewEvent {
     let detail = match kind {
         EventKind::ExporterStart => json!({"version": env!("CARGO_PKG_VERSION")}),
         _ => Value::Null,

@@ -1,4 +1,4 @@
-//! The file as it is written: opened for one exporter alone, a transaction a sweep.
+//! The history file as the recorder writes it: open for one exporter alone, one transaction per sweep.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -27,103 +27,111 @@ use ib_health::Findings;
 use ib_health::totals::{Before, Memory};
 use ib_mad::{Counter, Guid};
 
-use super::catalog::{Catalog, Places};
-use super::grown::{Grown, Sweep, insert};
-use super::remembered::{befores, latest};
-use super::standing::Standing;
-use super::unused::drop_unused;
+use super::catalog::{Catalog, FabricIds};
+use super::counter_deltas::{CounterDeltas, SweepKey, insert_frame};
+use super::state_deltas::StateDeltas;
+use super::unreferenced::drop_unused;
 
-/// After so many sweeps totals are written as a whole, so that telling them never takes longer than
-/// unpacking as many frames.
-const WHOLE_EVERY: u32 = 20;
+/// All totals are written every so many sweeps, so that reconstructing totals never takes longer than
+/// unpacking this many frames.
+const SWEEPS_PER_TOTALS: u32 = 20;
 
-/// How long it is from one look for what nothing refers to any more to the next, in microseconds: it may
-/// go through all events, a second for a million of them.
-const LOOK_EVERY: i64 = 3_600_000_000;
+/// Time between two searches for unreferenced rows, in microseconds: a search may go through all events, at
+/// a second per million.
+const PRUNE_UNUSED_INTERVAL: i64 = 3_600_000_000;
 
-/// The file, and what is known of what is in it.
+/// An open history file, with what has to be known of its content to append to it.
 #[derive(Debug)]
 pub struct Store {
     pub(super) db: Connection,
     pub(super) path: PathBuf,
     catalog: Catalog,
+    /// The totals that were written last.
     ledger: TotalsTable,
+    /// What counters had counted before they were last reset, by port id.
     befores: HashMap<u32, Arc<Before>>,
-    /// Sweeps since totals were written as a whole, by fabric.
-    since_whole: HashMap<i64, u32>,
-    /// When the sweep that was written last was begun, by fabric.
+    /// By fabric id.
+    written: HashMap<i64, WrittenFabric>,
+    /// The beginning of the last recorded sweep, by fabric id.
     latest: HashMap<i64, i64>,
-    standing: HashMap<i64, Standing>,
-    /// When the sweep was begun with which it was last looked what nothing refers to, by fabric's name.
-    looked: HashMap<String, i64>,
-    /// How long the write-ahead log was when it could not be begun anew.
+    /// The beginning of the sweep with which unreferenced rows were last searched, by the fabric's name.
+    pruned_unused: HashMap<String, i64>,
+    /// The length of the write-ahead log when it could not be truncated.
     pub(super) log_left: Cell<u64>,
     /// Closed after the connection.
     _header: Header,
-    /// The process that holds this may write.
+    /// Only the process that holds this lock may write.
     _lock: File,
 }
 
-/// What was written.
+/// What this process has written of a fabric.
+#[derive(Debug, Default)]
+struct WrittenFabric {
+    states: StateDeltas,
+    /// Sweeps since all totals were written; `None` before that.
+    since_totals: Option<u32>,
+}
+
+/// What was written in a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// How many frames.
+pub struct WriteCounts {
+    /// Kinds of counter frames.
     pub frames: u64,
-    /// How many events.
+    /// Events.
     pub events: u64,
 }
 
 impl Store {
-    /// Opens a file for one exporter alone, or makes it. One that is damaged is set aside.
+    /// Opens or creates a file for one exporter alone. A damaged file is set aside.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
-        Self::open_again(path, &mut Header::default())
+        Self::reopen(path, &mut Header::default())
     }
 
-    /// The same, where this process may have connections to the file already. The header was given to each
-    /// call before, so that none of its descriptors is closed.
-    pub(super) fn open_again(path: &Path, header: &mut Header) -> Result<Self, HistoryError> {
+    /// The same for a process that may have connections to the file already: each call is given the same
+    /// header, so that none of its descriptors is closed.
+    pub(super) fn reopen(path: &Path, header: &mut Header) -> Result<Self, HistoryError> {
         let lock_path = lock_path(path);
         let bytes = header.read(path)?;
         ensure_ours(path, &bytes, &lock_path)?;
         let lock = lock(path, &lock_path)?;
         mark(path, &lock_path)?;
         set_log_aside(path)?;
-        match Self::open_ours(path, header, &bytes, &lock) {
+        match Self::open_locked(path, header, &bytes, &lock) {
             Err(error) if error.is_damage() => {
                 set_aside(path, &error)?;
-                Self::open_ours(path, header, &[], &lock)
+                Self::open_locked(path, header, &[], &lock)
             }
             other => other,
         }
     }
 
-    /// Sets a file aside that was found damaged while it was not open, unless another exporter has it.
+    /// Sets aside a file that was found damaged and is not open, unless another exporter has it.
     pub fn set_aside(path: &Path, error: &HistoryError) -> Result<(), HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
         set_aside(path, error)
     }
 
-    /// Lets SQLite check a file that is not open, unless another exporter has it. One that has a fault is
-    /// set aside; returns the fault. An error if `is_over` says so before the end.
+    /// Lets SQLite check a file that is not open, unless another exporter has it. A file with a fault is set
+    /// aside, and the fault returned. An error if `is_cancelled` becomes true before the check ends.
     pub fn check(
         path: &Path,
-        is_over: &(dyn Fn() -> bool + Sync),
+        is_cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<HistoryError>, HistoryError> {
         let _lock = lock(path, &lock_path(path))?;
-        let Some(what) = validate::fault(path, is_over)? else { return Ok(None) };
+        let Some(what) = validate::fault(path, is_cancelled)? else { return Ok(None) };
         let error = HistoryError::Damaged { path: path.into(), what };
         set_aside(path, &error)?;
         Ok(Some(error))
     }
 
-    /// Closes the file after an error, as it is: the log is not brought into a file that may be damaged.
-    pub fn close_as_it_is(self) {
-        if let Err(error) = keep_log(&self.db, true) {
+    /// Closes the file after an error, without moving the write-ahead log into a file that may be damaged.
+    pub fn close_without_checkpoint(self) {
+        if let Err(error) = set_checkpoint_on_close(&self.db, false) {
             tracing::debug!(%error, "the history's log is brought into it");
         }
     }
 
-    fn open_ours(
+    fn open_locked(
         path: &Path,
         held: &Header,
         header: &[u8],
@@ -138,34 +146,30 @@ impl Store {
         validate::ensure_format(path, header)?;
         let mut db = Connection::open(path).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
-        keep_log(&db, true).map_err(failed)?;
-        // Before anything is changed: it may be another program's.
+        set_checkpoint_on_close(&db, false).map_err(failed)?;
+        // Before anything is changed: the file may be another program's.
         validate::ensure_usable(&db, path)?;
         prepare(&mut db).map_err(failed)?;
         schema::create(&mut db).map_err(failed)?;
         if !validate::is_history(header) {
-            // All else says that it is one: only these bytes are damaged.
+            // Everything else identifies it as a history: only these bytes are damaged.
             db.pragma_update(None, "application_id", schema::APPLICATION).map_err(failed)?;
         }
         let catalog = Catalog::read(&db).map_err(failed)?;
-        let ledger = totals::latest(&db, catalog.numbers()).map_err(failed)?;
+        let ledger = totals::latest(&db, catalog.counters()).map_err(failed)?;
         let befores = befores(&db, &catalog).map_err(failed)?;
         let latest = latest(&db).map_err(failed)?;
-        keep_log(&db, false).map_err(failed)?;
-        let path = path.to_owned();
-        let (since_whole, standing, looked) = (HashMap::new(), HashMap::new(), HashMap::new());
-        let log_left = Cell::new(0);
+        set_checkpoint_on_close(&db, true).map_err(failed)?;
         Ok(Store {
             db,
-            path,
+            path: path.to_owned(),
             catalog,
             ledger,
             befores,
-            since_whole,
+            written: HashMap::new(),
             latest,
-            standing,
-            looked,
-            log_left,
+            pruned_unused: HashMap::new(),
+            log_left: Cell::new(0),
             _header: held.clone(),
             _lock: lock,
         })
@@ -176,27 +180,27 @@ impl Store {
         move |error| HistoryError::database(&path, doing, error)
     }
 
-    /// The totals of a fabric's ports, for a judge to go on from.
-    pub fn memory(&self, fabric: &str) -> Result<Memory, HistoryError> {
-        self.read_memory(fabric).map_err(self.failed("read totals from it"))
+    /// The totals of a fabric's ports, from which its monitor continues after a restart.
+    pub fn totals(&self, fabric: &str) -> Result<Memory, HistoryError> {
+        self.read_totals(fabric).map_err(self.failed("read totals from it"))
     }
 
-    fn read_memory(&self, fabric: &str) -> rusqlite::Result<Memory> {
+    fn read_totals(&self, fabric: &str) -> rusqlite::Result<Memory> {
         let mut statement = self.db.prepare(
             "SELECT ports.id, guid, number, fabrics.id FROM ports
              JOIN nodes ON nodes.id = node JOIN fabrics ON fabrics.id = fabric
              WHERE fabrics.name = ?1",
         )?;
         let mut ends: HashMap<u32, End> = HashMap::new();
-        let mut of = None;
+        let mut fabric_id = None;
         let mut rows = statement.query([fabric])?;
         while let Some(row) = rows.next()? {
             let guid = Guid(row.get::<_, i64>(1)?.cast_unsigned());
             ends.insert(row.get(0)?, (guid, row.get(2)?));
-            of = Some(row.get(3)?);
+            fabric_id = Some(row.get(3)?);
         }
         let mut memory = Memory::new();
-        for (port, totals) in of.into_iter().flat_map(|of| self.ledger.of(of)) {
+        for (port, totals) in fabric_id.into_iter().flat_map(|id| self.ledger.of(id)) {
             let Some(end) = ends.get(&port) else { continue };
             let remembered = memory.entry(*end).or_default();
             for (counter, total) in totals.iter() {
@@ -209,15 +213,15 @@ impl Store {
         Ok(memory)
     }
 
-    /// Writes what happened and what was counted, or nothing at all.
+    /// Writes events, and a sweep if there is one, in one transaction.
     ///
-    /// After an error what is known of the file may be wrong: it has to be opened anew.
+    /// After an error, what is known of the file may be wrong: it has to be opened anew.
     pub fn write(
         &mut self,
         fabric: &str,
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Findings)>,
-    ) -> Result<Written, HistoryError> {
+    ) -> Result<WriteCounts, HistoryError> {
         let failed = self.failed("write to it");
         self.write_all(fabric, events, sweep).map_err(failed)
     }
@@ -227,107 +231,101 @@ impl Store {
         fabric: &str,
         events: &[NewEvent],
         sweep: Option<(&Snapshot, &Findings)>,
-    ) -> rusqlite::Result<Written> {
-        let Store { db, catalog, ledger, befores, since_whole, latest, standing, looked, .. } =
-            self;
-        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let numbers = catalog.numbers().clone();
+    ) -> rusqlite::Result<WriteCounts> {
+        let Store { db, catalog, ledger, befores, written, latest, pruned_unused, .. } = self;
+        let db = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let counters = catalog.counters().clone();
         let began = sweep.map(|(snapshot, _)| snapshot.anchor.wall_of(snapshot.began));
         let at = began.or(events.first().map(|event| event.at)).map_or(0, micros_of);
-        let is_looked = looked
+        let is_pruned = pruned_unused
             .get(fabric)
-            .is_some_and(|last| (0..LOOK_EVERY).contains(&at.saturating_sub(*last)));
+            .is_some_and(|last| (0..PRUNE_UNUSED_INTERVAL).contains(&at.saturating_sub(*last)));
         let mut dropped = Vec::new();
-        if let Some((snapshot, _)) = sweep.filter(|_| !is_looked) {
-            dropped =
-                drop_unused(&transaction, catalog.places(&transaction, fabric)?, &snapshot.fabric)?;
-            looked.insert(fabric.to_owned(), at);
+        if let Some((snapshot, _)) = sweep.filter(|_| !is_pruned) {
+            dropped = drop_unused(&db, catalog.fabric(&db, fabric)?, &snapshot.fabric)?;
+            pruned_unused.insert(fabric.to_owned(), at);
         }
         for port in &dropped {
             ledger.remove(*port);
             befores.remove(port);
         }
-        // Without a sweep, nothing is known of the fabric but what was known before.
-        let seen = sweep.map(|(snapshot, _)| &snapshot.fabric);
-        let places = catalog.follow(&transaction, fabric, seen, at)?;
-        let mut written = Written::default();
+        // Without a sweep the fabric is as it was last known.
+        let ids = catalog.update(&db, fabric, sweep.map(|(snapshot, _)| &snapshot.fabric), at)?;
+        let mut counts = WriteCounts::default();
         if let Some((snapshot, findings)) = sweep {
-            let fabric = places.fabric;
             let ended = micros_of(snapshot.anchor.wall_of(snapshot.ended));
-            let sweep = Sweep { fabric, began: at, ended };
-            insert_sweep(&transaction, sweep, latest.insert(fabric, at))?;
-            let number = |counter| numbers.number(counter);
-            let grown = Grown::take(&transaction, sweep, ledger, places, snapshot, number)?;
-            written.frames += grown.write(&transaction, sweep)?;
+            let sweep = SweepKey { fabric: ids.fabric, began: at, ended };
+            insert_sweep(&db, sweep, latest.insert(ids.fabric, at))?;
+            let deltas = CounterDeltas::compute(&db, sweep, ledger, ids, snapshot, &counters)?;
+            counts.frames += deltas.write(&db, sweep)?;
             if !dropped.is_empty() {
-                // Their numbers may be others' by now: what is written of these follows on nothing.
-                standing.remove(&fabric);
-                since_whole.remove(&fabric);
+                // Their ids may be assigned again: what is written of these must not follow the old ones.
+                written.remove(&ids.fabric);
             }
-            let standing = standing.entry(fabric).or_default();
-            standing.write(&transaction, sweep, places, snapshot, findings)?;
-            let since = since_whole.entry(fabric).or_insert(WHOLE_EVERY);
-            *since += 1;
+            let written = written.entry(ids.fabric).or_default();
+            written.states.write(&db, sweep, ids, snapshot, findings)?;
+            let since = written.since_totals.map_or(SWEEPS_PER_TOTALS, |since| since + 1);
             let is_stale = !dropped.is_empty();
-            if *since >= WHOLE_EVERY
-                && write_whole(&transaction, sweep, ledger, &numbers, is_stale)?
-            {
-                written.frames += 1;
-                *since = 0;
-            }
-            write_befores(&transaction, befores, places, findings, &|it| numbers.number(it))?;
+            let is_written = since >= SWEEPS_PER_TOTALS
+                && write_totals(&db, sweep, ledger, &counters, is_stale)?;
+            counts.frames += u64::from(is_written);
+            written.since_totals = Some(if is_written { 0 } else { since });
+            write_befores(&db, befores, ids, findings, &counters)?;
         }
         for event in events {
-            insert_event(&transaction, places, event)?;
-            written.events += 1;
+            insert_event(&db, ids, event)?;
+            counts.events += 1;
         }
-        transaction.commit()?;
-        Ok(written)
+        db.commit()?;
+        Ok(counts)
     }
 }
 
-/// Whether a log is left as it is by the last connection that is closed.
-fn keep_log(db: &Connection, is_kept: bool) -> rusqlite::Result<()> {
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_kept).map(|_| ())
+/// Whether the last connection that is closed moves the write-ahead log into the file.
+fn set_checkpoint_on_close(db: &Connection, enabled: bool) -> rusqlite::Result<()> {
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !enabled).map(|_| ())
 }
 
-fn insert_sweep(db: &Transaction<'_>, sweep: Sweep, since: Option<i64>) -> rusqlite::Result<()> {
-    let Sweep { fabric, began, ended } = sweep;
-    // The wall's clock may have been set back.
-    let since = since.filter(|since| *since < began);
+fn insert_sweep(
+    db: &Transaction<'_>,
+    SweepKey { fabric, began, ended }: SweepKey,
+    previous: Option<i64>,
+) -> rusqlite::Result<()> {
+    // The time of day may have been set back.
+    let since = previous.filter(|previous| *previous < began);
     db.prepare_cached("INSERT INTO sweeps (fabric, since, began, ended) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![fabric, since, began, ended])?;
     Ok(())
 }
 
-/// Writes what all counters came to, by parts, for all at once are 20 MB; tells whether there were any.
-/// What was written before goes with it, and if that is stale, also where there are none.
-fn write_whole(
+/// Writes the totals of all counters, in parts, because all at once are 20 MB. Returns whether there were
+/// any. Deletes the totals that were written before, even without new ones if they are stale.
+fn write_totals(
     db: &Transaction<'_>,
-    sweep: Sweep,
+    sweep: SweepKey,
     ledger: &TotalsTable,
-    numbers: &CounterIds,
+    counters: &CounterIds,
     is_stale: bool,
 ) -> rusqlite::Result<bool> {
-    let mut last = db
-        .prepare_cached("SELECT coalesce(max(id), 0) FROM frames WHERE tier = 3 AND fabric = ?1")?;
-    let last: i64 = last.query_row([sweep.fabric], |row| row.get(0))?;
-    let (mut whole, mut part, mut any) = (Frame::default(), 0, false);
+    let last = "SELECT coalesce(max(id), 0) FROM frames WHERE tier = ?1 AND fabric = ?2";
+    let last: i64 = db
+        .prepare_cached(last)?
+        .query_row(params![RecordKind::AllTotals, sweep.fabric], |row| row.get(0))?;
+    let (mut frame, mut part, mut any) = (Frame::default(), 0, false);
     for (port, totals) in ledger.of(sweep.fabric) {
         if part_of(port) != part {
-            any |= insert(db, sweep, RecordKind::AllTotals, Some(part), &whole)?;
-            (whole, part) = (Frame::default(), part_of(port));
+            any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), &frame)?;
+            (frame, part) = (Frame::default(), part_of(port));
         }
-        let values = numbers.in_order();
-        let values = values.filter_map(|(number, counter)| Some((number, totals.get(counter)?)));
-        whole.push(port, Duration::ZERO, values);
+        let values = counters.in_order();
+        let values = values.filter_map(|(id, counter)| Some((id, totals.get(counter)?)));
+        frame.push(port, Duration::ZERO, values);
     }
-    any |= insert(db, sweep, RecordKind::AllTotals, Some(part), &whole)?;
+    any |= insert_frame(db, sweep, RecordKind::AllTotals, Some(part), &frame)?;
     if any || is_stale {
-        // Those before are not needed any more.
         db.execute(
-            "DELETE FROM frames WHERE tier = 3 AND fabric = ?1 AND id <= ?2",
-            [sweep.fabric, last],
+            "DELETE FROM frames WHERE tier = ?1 AND fabric = ?2 AND id <= ?3",
+            params![RecordKind::AllTotals, sweep.fabric, last],
         )?;
     }
     Ok(any)
@@ -335,55 +333,69 @@ fn write_whole(
 
 fn insert_event(
     db: &Transaction<'_>,
-    places: &mut Places,
+    ids: &mut FabricIds,
     event: &NewEvent,
 ) -> rusqlite::Result<()> {
-    let (node, port, link) = places.about(db, event.about)?;
+    let (node, port, link) = ids.subject(db, event.about)?;
     let detail = (!event.detail.is_null()).then(|| event.detail.to_string());
     let (at, kind) = (micros_of(event.at), event.kind.label());
+    let (fabric, place, text) = (ids.fabric, &event.place, &event.text);
     db.prepare_cached(
         "INSERT INTO events (at, fabric, kind, node, port, link, place, text, detail)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
-    .execute(params![
-        at,
-        places.fabric,
-        kind,
-        node,
-        port,
-        link,
-        event.place,
-        event.text,
-        detail
-    ])?;
+    .execute(params![at, fabric, kind, node, port, link, place, text, detail])?;
     Ok(())
 }
 
-/// Writes what counters had counted before they fell, where that is not what was written last.
+/// Writes what counters had counted before they were reset, where it differs from what was written last.
 fn write_befores(
     db: &Transaction<'_>,
     befores: &mut HashMap<u32, Arc<Before>>,
-    places: &Places,
+    ids: &FabricIds,
     findings: &Findings,
-    number: &impl Fn(Counter) -> Option<u8>,
+    counters: &CounterIds,
 ) -> rusqlite::Result<()> {
-    for (&port, found) in places.ports.iter().zip(&findings.ports) {
+    for (&port, found) in ids.ports.iter().zip(&findings.ports) {
         let Some(before) = &found.before else { continue };
         let last = befores.get(&port);
         if last.is_some_and(|last| Arc::ptr_eq(last, before)) {
             continue;
         }
         for counter in Counter::all() {
-            let Some(number) = number(counter) else { continue };
+            let Some(id) = counters.number(counter) else { continue };
             let count = before[counter as usize];
             if count != last.map_or(0, |last| last[counter as usize]) {
                 db.prepare_cached(
                     "INSERT OR REPLACE INTO befores (port, counter, count) VALUES (?1, ?2, ?3)",
                 )?
-                .execute(params![port, number, count.cast_signed()])?;
+                .execute(params![port, id, count.cast_signed()])?;
             }
         }
         befores.insert(port, Arc::clone(before));
     }
     Ok(())
+}
+
+/// What counters had counted before they were last reset, by port id.
+fn befores(db: &Connection, catalog: &Catalog) -> rusqlite::Result<HashMap<u32, Arc<Before>>> {
+    let mut befores: HashMap<u32, Before> = HashMap::new();
+    let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let Some(counter) = catalog.counters().counter(row.get(1)?) else { continue };
+        let before = befores.entry(row.get(0)?).or_insert([0; _]);
+        before[counter as usize] = row.get::<_, i64>(2)?.cast_unsigned();
+    }
+    Ok(befores.into_iter().map(|(port, before)| (port, Arc::new(before))).collect())
+}
+
+/// The beginning of each fabric's last recorded sweep: last in the order of writing, as clocks may have been
+/// wrong.
+fn latest(db: &Connection) -> rusqlite::Result<HashMap<i64, i64>> {
+    let mut statement = db.prepare(
+        "SELECT fabrics.id, began FROM fabrics JOIN sweeps ON sweeps.id = (
+             SELECT id FROM sweeps WHERE +fabric = fabrics.id ORDER BY id DESC LIMIT 1)",
+    )?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }

@@ -1,12 +1,13 @@
-//! The report as one page of HTML that needs nothing besides: no script, no picture, no style from
-//! elsewhere. Readable in light and in dark, on paper, and by a screen reader.
+//! The report as one self-contained page of HTML: no scripts, no images, no external styles. It is readable in
+//! light and dark mode, on paper, and by a screen reader.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::local_clock::LocalClock;
 use crate::plot;
 
-use super::{Report, Suspect, shape, suspects};
+use super::suspects::list_errors;
+use super::{Report, Suspect, fabric_summary};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif;
@@ -34,7 +35,7 @@ svg .mark line { stroke: var(--watch); stroke-dasharray: 2 3; } svg .mark circle
 svg .mark.good line { stroke: var(--good); } svg .mark.good circle { fill: var(--good); }
 ";
 
-/// Writes it.
+/// Writes the report.
 pub fn write(report: &Report, clock: &LocalClock) -> String {
     let (from, to) = (clock.format(report.window.from), clock.format(report.window.to));
     let page = html! {
@@ -48,15 +49,15 @@ pub fn write(report: &Report, clock: &LocalClock) -> String {
             }
             body {
                 h1 { "The fabric from " (from) " to " (to) }
-                p .gist { (report.gist()) }
+                p .gist { (report.summary()) }
                 p .quiet {
                     "Event from " (report.source) " by fabric-exporter " (env!("CARGO_PKG_VERSION"))
                     ". Times are of " (clock.zone()) "."
                 }
-                (suspected(report, clock))
-                (happened(report, clock))
+                (suspects(report, clock))
+                (events(report, clock))
                 (others(report, clock))
-                (shapes(report))
+                (summaries(report))
                 h2 { "What is not known" }
                 @if report.unknown.is_empty() { p { "Nothing that could be told." } }
                 ul { @for sentence in &report.unknown { li { (sentence) } } }
@@ -66,16 +67,16 @@ pub fn write(report: &Report, clock: &LocalClock) -> String {
     page.into_string()
 }
 
-fn suspected(report: &Report, clock: &LocalClock) -> Markup {
+fn suspects(report: &Report, clock: &LocalClock) -> Markup {
     html! {
         h2 { "Suspects" }
         @if report.suspects.is_empty() { p { "None." } }
-        @for suspect in &report.suspects { (one(suspect, report, clock)) }
+        @for suspect in &report.suspects { (suspect_article(suspect, report, clock)) }
         @if report.more_suspects > 0 { p { (report.more_suspects) " more are less grave." } }
     }
 }
 
-fn one(suspect: &Suspect, report: &Report, clock: &LocalClock) -> Markup {
+fn suspect_article(suspect: &Suspect, report: &Report, clock: &LocalClock) -> Markup {
     html! {
         article class=(suspect.worst) {
             h3 { (suspect.place) ": " span class={ "verdict " (suspect.worst) } { (suspect.worst) } }
@@ -87,12 +88,12 @@ fn one(suspect: &Suspect, report: &Report, clock: &LocalClock) -> Markup {
                 @for line in &suspect.evidence { li { (line) } }
                 @if let Some(repair) = suspect.repair { li { strong { "To try first: " (repair) } } }
             }
-            @if let Some(picture) = plot::draw(suspect.timeline(), report.window, clock) { (picture) }
+            @if let Some(plot) = plot::draw(suspect.timeline(), report.window, clock) { (plot) }
         }
     }
 }
 
-fn happened(report: &Report, clock: &LocalClock) -> Markup {
+fn events(report: &Report, clock: &LocalClock) -> Markup {
     html! {
         h2 { "What happened" }
         @if report.events.is_empty() {
@@ -120,7 +121,7 @@ fn others(report: &Report, clock: &LocalClock) -> Markup {
                 thead { tr { th { "port" } th { "counted" } } }
                 tbody { @for moved in &report.others { tr {
                     td { (moved.port.label()) }
-                    td { (suspects::counted(moved, &|at| clock.format(at))) }
+                    td { (list_errors(moved, &|at| clock.format(at))) }
                 } } }
             } }
             @if report.more_others > 0 { p { (report.more_others) " more ports had fewer." } }
@@ -128,14 +129,14 @@ fn others(report: &Report, clock: &LocalClock) -> Markup {
     }
 }
 
-fn shapes(report: &Report) -> Markup {
+fn summaries(report: &Report) -> Markup {
     html! {
         h2 { "The fabric then" }
-        @if report.shapes.is_empty() { p { "Not known." } }
-        @for (fabric, [before, after]) in &report.shapes {
+        @if report.summaries.is_empty() { p { "Not known." } }
+        @for (fabric, [before, after]) in &report.summaries {
             div .wide { table {
                 thead { tr { th { (fabric) } th { "at the beginning" } th { "at the end" } } }
-                tbody { @for (what, before, after) in shape::side_by_side(before.as_ref(), after.as_ref()) {
+                tbody { @for (what, before, after) in fabric_summary::side_by_side(before.as_ref(), after.as_ref()) {
                     tr { td { (what) } td { (before) } td { (after) } }
                 } }
             } }

@@ -2,33 +2,34 @@
 
 use std::fmt::Write;
 
-use crate::local_clock::LocalClock;
 use crate::columns;
+use crate::local_clock::LocalClock;
 
-use super::{Report, Suspect, suspects};
+use super::suspects::list_errors;
+use super::{Report, Suspect};
 
-/// How many columns a course has.
+/// Columns of a line of bars.
 const COLUMNS: usize = 60;
 
-/// Writes it.
+/// Writes the report.
 pub fn write(report: &Report, clock: &LocalClock) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = page(&mut out, report, clock);
+    let _ = write_report(&mut out, report, clock);
     out
 }
 
-fn page(out: &mut String, report: &Report, clock: &LocalClock) -> std::fmt::Result {
+fn write_report(out: &mut String, report: &Report, clock: &LocalClock) -> std::fmt::Result {
     let (from, to) = (clock.format(report.window.from), clock.format(report.window.to));
     writeln!(out, "# The fabric from {from} to {to}\n")?;
-    writeln!(out, "Event from {}. Times are of {}.\n", text(&report.source), clock.zone())?;
-    writeln!(out, "**{}**\n", report.gist())?;
+    writeln!(out, "Event from {}. Times are of {}.\n", escaped(&report.source), clock.zone())?;
+    writeln!(out, "**{}**\n", report.summary())?;
     writeln!(out, "## Suspects\n")?;
     if report.suspects.is_empty() {
         writeln!(out, "None.\n")?;
     }
     for suspect in &report.suspects {
-        one(out, suspect, report, clock)?;
+        write_suspect(out, suspect, report, clock)?;
     }
     if report.more_suspects > 0 {
         writeln!(out, "{} more are less grave.\n", report.more_suspects)?;
@@ -39,8 +40,13 @@ fn page(out: &mut String, report: &Report, clock: &LocalClock) -> std::fmt::Resu
     } else {
         writeln!(out, "| when | what | where | in words |\n|---|---|---|---|")?;
         for event in &report.events {
-            let (at, kind) = (clock.format(event.at), text(&event.kind));
-            writeln!(out, "| {at} | {kind} | {} | {} |", text(&event.place), text(&event.text))?;
+            let (at, kind) = (clock.format(event.at), escaped(&event.kind));
+            writeln!(
+                out,
+                "| {at} | {kind} | {} | {} |",
+                escaped(&event.place),
+                escaped(&event.text)
+            )?;
         }
         writeln!(out)?;
     }
@@ -53,8 +59,8 @@ fn page(out: &mut String, report: &Report, clock: &LocalClock) -> std::fmt::Resu
             "## Counters of ports that are not suspect\n\n| port | counted |\n|---|---|"
         )?;
         for moved in &report.others {
-            let counted = suspects::counted(moved, &|at| clock.format(at));
-            writeln!(out, "| {} | {} |", text(&moved.port.label()), text(&counted))?;
+            let counted = list_errors(moved, &|at| clock.format(at));
+            writeln!(out, "| {} | {} |", escaped(&moved.port.label()), escaped(&counted))?;
         }
         writeln!(out)?;
         if report.more_others > 0 {
@@ -62,20 +68,22 @@ fn page(out: &mut String, report: &Report, clock: &LocalClock) -> std::fmt::Resu
         }
     }
     writeln!(out, "## The fabric then\n")?;
-    if report.shapes.is_empty() {
+    if report.summaries.is_empty() {
         writeln!(out, "Not known.\n")?;
     }
-    for (fabric, [before, after]) in &report.shapes {
-        let fabric = text(fabric);
+    for (fabric, [before, after]) in &report.summaries {
+        let fabric = escaped(fabric);
         writeln!(out, "| {fabric} | at the beginning | at the end |\n|---|---|---|")?;
-        for (what, before, after) in super::shape::side_by_side(before.as_ref(), after.as_ref()) {
-            writeln!(out, "| {} | {before} | {after} |", text(&what))?;
+        for (what, before, after) in
+            super::fabric_summary::side_by_side(before.as_ref(), after.as_ref())
+        {
+            writeln!(out, "| {} | {before} | {after} |", escaped(&what))?;
         }
         writeln!(out)?;
     }
     writeln!(out, "## What is not known\n")?;
     for sentence in &report.unknown {
-        writeln!(out, "- {}", text(sentence))?;
+        writeln!(out, "- {}", escaped(sentence))?;
     }
     if report.unknown.is_empty() {
         writeln!(out, "Nothing that could be told.")?;
@@ -83,16 +91,21 @@ fn page(out: &mut String, report: &Report, clock: &LocalClock) -> std::fmt::Resu
     Ok(())
 }
 
-fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &LocalClock) -> std::fmt::Result {
+fn write_suspect(
+    out: &mut String,
+    suspect: &Suspect,
+    report: &Report,
+    clock: &LocalClock,
+) -> std::fmt::Result {
     let Suspect { place, worst, last, link, .. } = suspect;
-    writeln!(out, "### {}: {worst}\n", text(place))?;
+    writeln!(out, "### {}: {worst}\n", escaped(place))?;
     writeln!(
         out,
         "`{link}`, conspicuous from {}, at the end {last}.\n",
         clock.format(suspect.since)
     )?;
     for line in &suspect.evidence {
-        writeln!(out, "- {}", text(line))?;
+        writeln!(out, "- {}", escaped(line))?;
     }
     if let Some(repair) = suspect.repair {
         writeln!(out, "- To try first: {repair}")?;
@@ -101,7 +114,7 @@ fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &LocalClock)
     for end in suspect.timeline().end_errors(report.window, COLUMNS) {
         for (what, columns) in [("link errors", end.link_errors), ("discards", end.discards)] {
             if columns.iter().any(|value| *value > 0.0) {
-                let place = text(&end.port.label());
+                let place = escaped(&end.port.label());
                 writeln!(out, "`{}` {what} at {place}\n", columns::bars(&columns))?;
             }
         }
@@ -109,8 +122,8 @@ fn one(out: &mut String, suspect: &Suspect, report: &Report, clock: &LocalClock)
     Ok(())
 }
 
-/// Names come from the fabric, and must not become markup.
-fn text(text: &str) -> String {
+/// Escapes a text: names come from the fabric, and must not become markup.
+fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
         match char {

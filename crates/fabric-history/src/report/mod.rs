@@ -1,13 +1,13 @@
-//! The report on a window: what happened in order, who is suspect and why, what the fabric was like, and
-//! what is not known. It has one shape, whoever it is told by.
+//! The report on a window: events in order, suspect cables with evidence, the fabric at both ends of the
+//! window, and what is not known.
 //!
-//! Gathered from a [`Source`] into a [`Report`], which [`html`] and [`markdown`] write down.
+//! [`Report`] is computed from any [`Source`]; [`html`] and [`markdown`] write it.
 
+mod fabric_summary;
 pub mod html;
+mod limitations;
 pub mod markdown;
-mod shape;
 mod suspects;
-mod unknown;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -17,36 +17,37 @@ use serde::Serialize;
 use super::model::{ErrorDelta, Event, FabricState, Window};
 use super::source::{EventFilter, Source, SourceError, until_known};
 
-pub use shape::Shape;
+pub use fabric_summary::FabricSummary;
 pub use suspects::Suspect;
 
-/// How many suspects are told of in full; those after them are counted.
-const MOST_SUSPECTS: usize = 20;
+/// Suspects in the report; further ones are only counted.
+const MAX_SUSPECTS: usize = 20;
 
-/// How many events are: more are not read.
-const MOST_EVENTS: usize = 1_000;
+/// Events in the report; further ones are only counted.
+const MAX_EVENTS: usize = 1_000;
 
-/// How many ports with errors that nobody is suspected for.
-const MOST_OTHERS: usize = 30;
+/// Ports with errors that do not belong to a suspect.
+const MAX_OTHERS: usize = 30;
 
-/// What is told of a window.
+/// The report on a window.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Who told it.
+    /// The name of its source.
     pub source: String,
-    /// The window, without what lies in the future.
+    /// The window, without its future part.
     pub window: Window,
     /// The fabrics at the window's beginning and at its end, by name.
-    pub shapes: BTreeMap<String, [Option<Shape>; 2]>,
+    #[serde(rename = "shapes")]
+    pub summaries: BTreeMap<String, [Option<FabricSummary>; 2]>,
     /// The suspects, the worst first.
     pub suspects: Vec<Suspect>,
     /// How many more there are.
     pub more_suspects: usize,
-    /// What happened, the earliest first.
+    /// Events, the earliest first.
     pub events: Vec<Event>,
     /// How many more events there were.
     pub more_events: usize,
-    /// Errors of ports whose cables are not suspect, the most first.
+    /// Errors of ports whose cables are not suspect, those with the most errors first.
     pub others: Vec<ErrorDelta>,
     /// How many more of those ports there are.
     pub more_others: usize,
@@ -55,31 +56,30 @@ pub struct Report {
 }
 
 impl Report {
-    /// Asks a source all that a report needs. `now` bounds the window, but for a source that is
-    /// ahead of it; `tell` says a time as its readers do.
+    /// Computes the report from a source. The window ends at `now` at the latest, unless the source's own
+    /// clock is ahead of it; `format_time` formats times for readers.
     pub fn compute(
         source: &dyn Source,
         window: Window,
         now: SystemTime,
-        tell: &dyn Fn(SystemTime) -> String,
+        format_time: &dyn Fn(SystemTime) -> String,
     ) -> Result<Self, SourceError> {
         let window = until_known(source, window, now)?;
         let cover = source.coverage(window)?;
         let mut events = source.events(&EventFilter::all(window))?;
         let moved = source.error_deltas(window)?;
         let (before, after) = (at_beginning(source, window)?, source.fabrics(window.to)?);
-        let unknown = unknown::sentences(&cover, window, &events, &after, tell);
-        let mut suspects = suspects::of(&events, &moved, [&before, &after], window, tell);
-        let more_suspects = suspects.len().saturating_sub(MOST_SUSPECTS);
-        suspects.truncate(MOST_SUSPECTS);
-        suspects::trace(source, &mut suspects, window)?;
-        let (others, more_others) = others(moved, &suspects);
-        let more_events = events.len().saturating_sub(MOST_EVENTS);
-        events.truncate(MOST_EVENTS);
+        let unknown = limitations::sentences(&cover, window, &events, &after, format_time);
+        let mut suspects = suspects::find(&events, &moved, [&before, &after], window, format_time);
+        let more_suspects = truncate(&mut suspects, MAX_SUSPECTS);
+        suspects::read_series(source, &mut suspects, window)?;
+        let mut others = others(moved, &suspects);
+        let more_others = truncate(&mut others, MAX_OTHERS);
+        let more_events = truncate(&mut events, MAX_EVENTS);
         Ok(Report {
             source: source.name(),
             window,
-            shapes: shapes(&before, &after),
+            summaries: summaries(&before, &after),
             suspects,
             more_suspects,
             events,
@@ -90,8 +90,8 @@ impl Report {
         })
     }
 
-    /// The gist in a sentence or two.
-    pub fn gist(&self) -> String {
+    /// A summary in one or two sentences.
+    pub fn summary(&self) -> String {
         let suspects = self.suspects.len() + self.more_suspects;
         match (suspects, self.events.len() + self.more_events) {
             (0, 0) => "Nothing happened, as far as is known, and no cable is suspect.".into(),
@@ -102,27 +102,38 @@ impl Report {
     }
 }
 
-/// The fabrics as they were at a window's beginning, or at the first sweep, if that came later.
+/// Shortens a list; returns by how many elements.
+fn truncate<T>(list: &mut Vec<T>, max: usize) -> usize {
+    let more = list.len().saturating_sub(max);
+    list.truncate(max);
+    more
+}
+
+/// The fabrics at a window's beginning, or at the first sweep, if that came later.
 fn at_beginning(source: &dyn Source, window: Window) -> Result<Vec<FabricState>, SourceError> {
     let then = source.fabrics(window.from)?;
     let first = source.span()?.first.filter(|first| then.is_empty() && window.has(*first));
-    // Whoever asks by HTTP says it to the millisecond.
+    // Over HTTP times have milliseconds.
     first.map_or(Ok(then), |first| source.fabrics(first + Duration::from_millis(1)))
 }
 
-fn shapes(before: &[FabricState], after: &[FabricState]) -> BTreeMap<String, [Option<Shape>; 2]> {
-    let mut shapes: BTreeMap<String, [Option<Shape>; 2]> = BTreeMap::new();
-    for (place, then) in [before, after].into_iter().enumerate() {
-        for then in then {
-            shapes.entry(then.fabric.clone()).or_default()[place] = Some(Shape::of(then));
+fn summaries(
+    before: &[FabricState],
+    after: &[FabricState],
+) -> BTreeMap<String, [Option<FabricSummary>; 2]> {
+    let mut summaries: BTreeMap<String, [Option<FabricSummary>; 2]> = BTreeMap::new();
+    for (index, fabrics) in [before, after].into_iter().enumerate() {
+        for then in fabrics {
+            summaries.entry(then.fabric.clone()).or_default()[index] =
+                Some(FabricSummary::of(then));
         }
     }
-    shapes
+    summaries
 }
 
-/// The ports that counted something and are at no suspect's cable, those with the most link errors first, and
-/// by all that they counted among equals.
-fn others(moved: Vec<ErrorDelta>, suspects: &[Suspect]) -> (Vec<ErrorDelta>, usize) {
+/// The ports that counted errors and are at no suspect's cable, ordered by link errors, and then by all errors,
+/// the most first.
+fn others(moved: Vec<ErrorDelta>, suspects: &[Suspect]) -> Vec<ErrorDelta> {
     let is_suspect = |moved: &ErrorDelta| {
         suspects.iter().any(|suspect| {
             suspect.fabric == moved.port.fabric && suspect.link.ends().contains(&moved.port.end())
@@ -133,9 +144,7 @@ fn others(moved: Vec<ErrorDelta>, suspects: &[Suspect]) -> (Vec<ErrorDelta>, usi
     let sum = |moved: &ErrorDelta| moved.sums.iter().map(|sum| u128::from(sum.by)).sum::<u128>();
     let rank = |moved: &ErrorDelta| std::cmp::Reverse((moved.link_errors(), sum(moved)));
     others.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.port.cmp(&b.port)));
-    let more = others.len().saturating_sub(MOST_OTHERS);
-    others.truncate(MOST_OTHERS);
-    (others, more)
+    others
 }
 
 #[cfg(test)]
@@ -156,9 +165,9 @@ mod tests {
         suspect.evidence.join("\n")
     }
 
-    /// A bad cable at whose port another one is by the end of the window.
+    /// At the end of the window the bad cable's port has another cable.
     #[test]
-    fn errors_of_a_cable_that_was_replaced_are_held_against_it() {
+    fn replaced_cable_keeps_its_errors() {
         let [port, was, is] = ["leaf", "host", "next"].map(|node| Canned::port("fab", node, 1));
         let id = LinkId::between(port.end(), was.end());
         let source = Canned {
@@ -167,14 +176,14 @@ mod tests {
             ..Canned::default()
         };
         let report = report(&source);
-        let told = evidence(&report.suspects[0]);
-        assert!(told.contains("leaf port 1 counted 4711 symbol_errors"), "{told}");
+        let text = evidence(&report.suspects[0]);
+        assert!(text.contains("leaf port 1 counted 4711 symbol_errors"), "{text}");
         assert!(report.others.is_empty());
     }
 
-    /// One net that is watched by two devices has each of its cables in two fabrics.
+    /// A subnet that is monitored by two devices has each of its cables in two fabrics.
     #[test]
-    fn what_two_fabrics_tell_of_the_same_guids_is_counted_once() {
+    fn same_guids_in_two_fabrics_are_counted_once_each() {
         let mut source = Canned::default();
         for fabric in ["one", "two"] {
             let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port(fabric, node, 1));
@@ -188,17 +197,17 @@ mod tests {
         let report = report(&source);
         assert_eq!(report.suspects.len(), 2);
         for (suspect, fabric) in report.suspects.iter().zip(["one", "two"]) {
-            let told = evidence(suspect);
-            assert!(told.contains("by its own fault at then"), "{told}");
-            assert_eq!(told.matches(" counted 3 ").count(), 1, "{told}");
+            let text = evidence(suspect);
+            assert!(text.contains("by its own fault at then"), "{text}");
+            assert_eq!(text.matches(" counted 3 ").count(), 1, "{text}");
             let of: Vec<&str> = suspect.series.iter().map(|it| it.port.fabric.as_str()).collect();
             assert_eq!(of, [fabric]);
         }
     }
 
-    /// Another program's answer may have any name in it.
+    /// The response of another program may contain any name.
     #[test]
-    fn a_name_of_several_lines_is_one_line_of_a_course() {
+    fn name_with_line_breaks_stays_on_one_line() {
         let [a, b] = ["a\nb\u{1b}[2J", "bbbb"].map(|node| Canned::port("fab", node, 1));
         let id = LinkId::between(a.end(), b.end());
         let (from, counter) = (SystemTime::UNIX_EPOCH, ib_mad::Counter::SymbolErrors);
@@ -213,18 +222,17 @@ mod tests {
         assert!(!page.contains('\u{1b}'), "{page}");
     }
 
-    /// An afternoon of flapping is not a page of sentences.
     #[test]
-    fn a_link_that_went_down_a_thousand_times_is_told_shortly() {
+    fn evidence_of_a_thousand_flaps_stays_short() {
         let [a, b] = ["aaaa", "bbbb"].map(|node| Canned::port("fab", node, 1));
         let id = LinkId::between(a.end(), b.end());
         let kinds = [EventKind::Flap, EventKind::LinkDown, EventKind::LinkUp, EventKind::Rate];
         let events = (0..1_000).flat_map(|_| kinds).map(|kind| Canned::event(kind, Some(id), &a));
         let source = Canned { events: events.collect(), ..Canned::default() };
         let report = report(&source);
-        let told = evidence(&report.suspects[0]);
-        assert!(told.lines().count() < 30, "{}", told.lines().count());
-        assert!(told.contains("It was seen down: 990 more times."), "{told}");
-        assert!(told.contains("It ran at another rate: 990 more times."), "{told}");
+        let text = evidence(&report.suspects[0]);
+        assert!(text.lines().count() < 30, "{}", text.lines().count());
+        assert!(text.contains("It was seen down: 990 more times."), "{text}");
+        assert!(text.contains("It ran at another rate: 990 more times."), "{text}");
     }
 }

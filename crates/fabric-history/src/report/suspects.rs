@@ -1,4 +1,4 @@
-//! Which cables are suspect in a window, and on what evidence.
+//! The suspect cables of a window, with evidence.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime};
@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 
 use crate::EventKind;
-use crate::link_timeline::LinkTimeline;
 use crate::event::downtime_of;
+use crate::link_timeline::LinkTimeline;
 use crate::model::{Cable, ErrorDelta, Event, FabricState, Series, Window};
 use crate::source::{SeriesDetail, Source, SourceError};
 use ib_fabric::topology::LinkId;
@@ -15,84 +15,86 @@ use ib_health::outage::Downtime;
 use ib_health::verdict::Repair;
 use ib_health::{Verdict, evidence};
 
-/// How many outages and rates of a cable are told one by one.
-const MOST_OF_A_KIND: usize = 10;
+/// Sentences on outages, and on rates, of a cable; further ones are only counted.
+const MAX_OF_A_KIND: usize = 10;
 
 /// A cable that is suspect.
 #[derive(Clone, Debug, Serialize)]
 pub struct Suspect {
-    /// The fabric that tells of it: a net that is watched by two devices is two of them.
+    /// The fabric that contains it: a subnet that is monitored by two devices is two fabrics.
     pub fabric: String,
     /// The cable.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "serialize_link")]
     pub link: LinkId,
-    /// As people call it.
+    /// Its label.
     pub place: String,
-    /// The gravest verdict on it in the window.
+    /// The worst verdict on it in the window.
     pub worst: &'static str,
-    /// The verdict at the window's end; `gone` if it was no part of the fabric any more.
+    /// The verdict at the window's end; `gone` if the fabric did not contain it any more.
     pub last: &'static str,
-    /// When it was first conspicuous.
+    /// The time of its first event, or the window's beginning if it was suspect before.
     #[serde(with = "crate::model::time")]
     pub since: SystemTime,
-    /// Why, in sentences.
+    /// Evidence, in sentences.
     pub evidence: Vec<String>,
     /// What to try first.
     pub repair: Option<&'static str>,
-    /// What happened to it.
+    /// Its events.
     pub events: Vec<Event>,
-    /// What both ends counted.
+    /// The counters of both ends.
     pub series: Vec<Series>,
 }
 
-fn as_text<S: serde::Serializer>(link: &LinkId, to: S) -> Result<S::Ok, S::Error> {
+fn serialize_link<S: serde::Serializer>(link: &LinkId, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(link)
 }
 
-/// What is held against a cable.
+/// What is known of a cable that may be suspect.
 #[derive(Default)]
-struct File<'a> {
+struct Case<'a> {
     events: Vec<&'a Event>,
+    /// The cable at the window's beginning, if its verdict was bad then.
     before: Option<&'a Cable>,
+    /// The cable at the window's end.
     after: Option<&'a Cable>,
     moved: Vec<&'a ErrorDelta>,
 }
 
-/// The suspects of a window, the worst first. A cable is one for a verdict of somebody to look at it, for a
-/// loss that nobody expected, or for having been so when the window began.
-pub(super) fn of(
+/// The suspects of a window, the worst first. A cable is suspect if its verdict was `watch` or worse, also at
+/// the window's beginning, or if the link was lost unexpectedly.
+pub(super) fn find(
     events: &[Event],
     moved: &[ErrorDelta],
     [before, after]: [&[FabricState]; 2],
     window: Window,
-    tell: &dyn Fn(SystemTime) -> String,
+    format_time: &dyn Fn(SystemTime) -> String,
 ) -> Vec<Suspect> {
-    let mut files: BTreeMap<(&str, LinkId), File<'_>> = BTreeMap::new();
+    let mut cases: BTreeMap<(&str, LinkId), Case<'_>> = BTreeMap::new();
     for event in events {
         if let Some(link) = event.link {
-            files.entry((&event.fabric, link)).or_default().events.push(event);
+            cases.entry((&event.fabric, link)).or_default().events.push(event);
         }
     }
     for then in before {
         for cable in then.cables.iter().filter(|cable| cable.verdict >= Verdict::Watch) {
-            files.entry((&then.fabric, cable.link())).or_default().before = Some(cable);
+            cases.entry((&then.fabric, cable.link())).or_default().before = Some(cable);
         }
     }
     for then in after {
         for cable in &then.cables {
-            if let Some(file) = files.get_mut(&(&*then.fabric, cable.link())) {
-                file.after = Some(cable);
+            if let Some(case) = cases.get_mut(&(&*then.fabric, cable.link())) {
+                case.after = Some(cable);
             }
         }
     }
-    // Where its cable leads now is not where it led when it counted: what is told is what the port did.
+    // By port, not by cable: a port's cable may have been replaced since it counted.
     let mut by_port: HashMap<_, Vec<_>> = HashMap::new();
     for moved in moved {
         by_port.entry((&*moved.port.fabric, moved.port.end())).or_default().push(moved);
     }
-    for ((fabric, link), file) in &mut files {
+    for ((fabric, link), case) in &mut cases {
         let of_ends = link.ends().into_iter().filter_map(|end| by_port.get(&(*fabric, end)));
-        file.moved.extend(of_ends.flatten());
+        case.moved.extend(of_ends.flatten());
     }
     let replugged: Vec<_> = events
         .iter()
@@ -100,43 +102,43 @@ pub(super) fn of(
         .filter_map(|event| Some((event.node?, event.port?)))
         .collect();
     let knows_after = !after.is_empty();
-    files.retain(|(_, link), file| {
-        // It did not fail: somebody plugged it elsewhere.
+    cases.retain(|(_, link), case| {
+        // Not a failure: both ends were plugged elsewhere.
         let was_moved = knows_after
-            && file.after.is_none()
+            && case.after.is_none()
             && link.ends().iter().all(|end| replugged.contains(end));
-        !was_moved && file.weight() >= Verdict::Watch
+        !was_moved && case.worst() >= Verdict::Watch
     });
-    let mut ranked: Vec<(Rank, Suspect)> = (files.iter())
-        .map(|((fabric, link), file)| {
-            (file.rank(), file.suspect(fabric, *link, knows_after, window, tell))
+    let mut ranked: Vec<(Rank, Suspect)> = (cases.iter())
+        .map(|((fabric, link), case)| {
+            (case.rank(), case.suspect(fabric, *link, knows_after, window, format_time))
         })
         .collect();
     ranked.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.link.cmp(&other.link)));
     ranked.into_iter().map(|(_, suspect)| suspect).collect()
 }
 
-/// How grave it is: the verdict, losses, link errors.
+/// Sort key of suspects: the worst verdict, losses, link errors.
 type Rank = (Verdict, usize, u64);
 
-impl File<'_> {
+impl Case<'_> {
     fn of_kind(&self, kind: EventKind) -> impl Iterator<Item = &&Event> {
         self.events.iter().filter(move |event| event.kind == kind.label())
     }
 
-    /// The gravest verdict on it.
-    fn weight(&self) -> Verdict {
-        let told = self
+    /// The worst verdict on it; an unexpected loss counts as `watch`.
+    fn worst(&self) -> Verdict {
+        let verdicts = self
             .of_kind(EventKind::Verdict)
             .flat_map(|event| ["from", "to"].map(|key| verdict(event, key)));
         let before = self.before.map(|cable| cable.verdict);
         let lost = self.of_kind(EventKind::Flap).next().map(|_| Verdict::Watch);
-        told.chain([before, lost]).flatten().max().unwrap_or(Verdict::Ok)
+        verdicts.chain([before, lost]).flatten().max().unwrap_or(Verdict::Ok)
     }
 
     fn rank(&self) -> Rank {
         let errors = self.moved.iter().map(|moved| moved.link_errors());
-        (self.weight(), self.of_kind(EventKind::Flap).count(), errors.fold(0, u64::saturating_add))
+        (self.worst(), self.of_kind(EventKind::Flap).count(), errors.fold(0, u64::saturating_add))
     }
 
     fn suspect(
@@ -145,121 +147,132 @@ impl File<'_> {
         link: LinkId,
         knows_after: bool,
         window: Window,
-        tell: &dyn Fn(SystemTime) -> String,
+        format_time: &dyn Fn(SystemTime) -> String,
     ) -> Suspect {
         let last = match self.after {
             Some(cable) => cable.verdict.label(),
             None if knows_after => "gone",
             None => {
-                let told =
-                    self.of_kind(EventKind::Verdict).filter_map(|event| verdict(event, "to"));
-                told.last().unwrap_or(Verdict::Unknown).label()
+                let verdicts = self.of_kind(EventKind::Verdict);
+                verdicts
+                    .filter_map(|event| verdict(event, "to"))
+                    .last()
+                    .unwrap_or(Verdict::Unknown)
+                    .label()
             }
         };
         let place = self.after.or(self.before).map(Cable::label);
         let place = place.or_else(|| self.events.first().map(|event| event.place.clone()));
-        let gravest = self.gravest();
-        let repair = gravest.and_then(|event| event.detail.get("repair")?.as_str());
+        let decisive = self.decisive_verdict();
+        let repair = decisive.and_then(|event| event.detail.get("repair")?.as_str());
         let repair = Repair::ALL.iter().find(|known| Some(known.label()) == repair);
         let first = self.events.first().map(|event| event.at);
         Suspect {
             fabric: fabric.to_owned(),
             link,
             place: place.unwrap_or_else(|| link.to_string()),
-            worst: self.weight().label(),
+            worst: self.worst().label(),
             last,
             since: if self.before.is_some() { window.from } else { first.unwrap_or(window.from) },
-            evidence: self.evidence(gravest, window, tell),
+            evidence: self.evidence(decisive, window, format_time),
             repair: repair.map(|repair| repair.help()),
             events: self.events.iter().map(|event| (*event).clone()).collect(),
             series: Vec::new(),
         }
     }
 
-    /// The latest of the gravest verdicts.
-    fn gravest(&self) -> Option<&Event> {
-        let told = self
-            .of_kind(EventKind::Verdict)
-            .filter(|event| verdict(event, "to") >= Some(Verdict::Watch));
-        told.max_by_key(|event| (verdict(event, "to"), event.at)).copied()
+    /// The event of the worst verdict; the latest of several.
+    fn decisive_verdict(&self) -> Option<&Event> {
+        self.of_kind(EventKind::Verdict)
+            .filter(|event| verdict(event, "to") >= Some(Verdict::Watch))
+            .max_by_key(|event| (verdict(event, "to"), event.at))
+            .copied()
     }
 
     fn evidence(
         &self,
-        gravest: Option<&Event>,
+        decisive: Option<&Event>,
         window: Window,
-        tell: &dyn Fn(SystemTime) -> String,
+        format_time: &dyn Fn(SystemTime) -> String,
     ) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         if let Some(before) = self.before {
-            told.push(format!("It was {} already when this window began.", before.verdict.label()));
+            sentences
+                .push(format!("It was {} already when this window began.", before.verdict.label()));
         }
-        if let Some(event) = gravest {
+        if let Some(event) = decisive {
             let reasons = event.detail.get("reasons").and_then(|reasons| reasons.as_array());
             let reasons = reasons.into_iter().flatten();
             let reasons: Vec<&str> =
                 reasons.filter_map(|reason| reason.get("evidence")?.as_str()).collect();
             let verdict = verdict(event, "to").unwrap_or(Verdict::Unknown).label();
-            let at = tell(event.at);
-            told.push(format!("Judged {verdict} at {at}: {}.", reasons.join("; ")));
+            let at = format_time(event.at);
+            sentences.push(format!("Judged {verdict} at {at}: {}.", reasons.join("; ")));
         }
         let flaps: Vec<_> = self.of_kind(EventKind::Flap).collect();
         if let (Some(first), Some(last)) = (flaps.first(), flaps.last()) {
             let losses = flaps.iter().map(|event| event.detail["losses"].as_u64().unwrap_or(1));
             let when = match losses.sum() {
-                1 => format!("at {}", tell(first.at)),
+                1 => format!("at {}", format_time(first.at)),
                 count => {
-                    format!("{count} times, first at {}, last at {}", tell(first.at), tell(last.at))
+                    format!(
+                        "{count} times, first at {}, last at {}",
+                        format_time(first.at),
+                        format_time(last.at)
+                    )
                 }
             };
-            told.push(format!("The link was lost by its own fault {when}."));
+            sentences.push(format!("The link was lost by its own fault {when}."));
         }
         let outages = self.outages();
-        for (from, to) in outages.iter().copied().take(MOST_OF_A_KIND) {
-            let long = |to: SystemTime| {
-                let long = to.duration_since(from).unwrap_or_default();
-                humantime::format_duration(Duration::from_secs(long.as_secs())).to_string()
+        for (from, to) in outages.iter().copied().take(MAX_OF_A_KIND) {
+            let length = |to: SystemTime| {
+                let length = to.duration_since(from).unwrap_or_default();
+                humantime::format_duration(Duration::from_secs(length.as_secs())).to_string()
             };
-            told.push(match to {
+            sentences.push(match to {
                 Some(to) => {
-                    let long = self.down(from).map_or_else(|| long(to), evidence::downtime);
-                    format!("It was seen down at {}, and was down for {long}.", tell(from))
+                    let length = self.downtime(from).map_or_else(|| length(to), evidence::downtime);
+                    format!("It was seen down at {}, and was down for {length}.", format_time(from))
                 }
                 None => format!(
                     "It was seen down at {}, and is down to the end of this window ({}).",
-                    tell(from),
-                    long(window.to)
+                    format_time(from),
+                    length(window.to)
                 ),
             });
         }
-        more(&mut told, outages.len(), "It was seen down");
-        for event in self.of_kind(EventKind::Rate).take(MOST_OF_A_KIND) {
-            told.push(format!(
+        push_more(&mut sentences, outages.len(), "It was seen down");
+        for event in self.of_kind(EventKind::Rate).take(MAX_OF_A_KIND) {
+            sentences.push(format!(
                 "It ran at another rate from {} on: {}.",
-                tell(event.at),
+                format_time(event.at),
                 event.text
             ));
         }
-        more(&mut told, self.of_kind(EventKind::Rate).count(), "It ran at another rate");
+        push_more(&mut sentences, self.of_kind(EventKind::Rate).count(), "It ran at another rate");
         for moved in &self.moved {
-            told.push(format!("{} counted {}.", moved.port.label(), counted(moved, tell)));
+            sentences.push(format!(
+                "{} counted {}.",
+                moved.port.label(),
+                list_errors(moved, format_time)
+            ));
         }
-        told
+        sentences
     }
 
-    /// How long the outage was that was seen to begin at this time, if its loss was counted.
-    fn down(&self, from: SystemTime) -> Option<Downtime> {
+    /// The length of the outage that began at this time, if its loss was counted.
+    fn downtime(&self, from: SystemTime) -> Option<Downtime> {
         let kinds = [EventKind::Flap, EventKind::ExpectedLoss].map(EventKind::label);
         // The clocks of two sweeps may disagree by some microseconds.
         let apart = |at: SystemTime| at.max(from).duration_since(at.min(from)).unwrap_or_default();
-        let mut of_it = self
-            .events
-            .iter()
-            .filter(|it| kinds.contains(&&*it.kind) && apart(it.at) < Duration::from_secs(1));
-        of_it.find_map(|it| downtime_of(&it.detail))
+        let mut losses = (self.events.iter())
+            .filter(|event| kinds.contains(&&*event.kind))
+            .filter(|event| apart(event.at) < Duration::from_secs(1));
+        losses.find_map(|event| downtime_of(&event.detail))
     }
 
-    /// When it was seen to go down, and when it was seen up again.
+    /// The times at which it went down, and at which it came up again.
     fn outages(&self) -> Vec<(SystemTime, Option<SystemTime>)> {
         let mut outages: Vec<(SystemTime, Option<SystemTime>)> = Vec::new();
         for event in &self.events {
@@ -275,39 +288,44 @@ impl File<'_> {
     }
 }
 
-/// Says how often something was so besides, if it was.
-fn more(told: &mut Vec<String>, count: usize, what: &str) {
-    match count.saturating_sub(MOST_OF_A_KIND) {
+/// Adds a sentence with the number of further occurrences, if there are any.
+fn push_more(sentences: &mut Vec<String>, count: usize, what: &str) {
+    match count.saturating_sub(MAX_OF_A_KIND) {
         0 => {}
-        1 => told.push(format!("{what}: one more time.")),
-        more => told.push(format!("{what}: {more} more times.")),
+        1 => sentences.push(format!("{what}: one more time.")),
+        more => sentences.push(format!("{what}: {more} more times.")),
     }
 }
 
-/// What a port's errors came to, the most first.
-pub(super) fn counted(moved: &ErrorDelta, tell: &dyn Fn(SystemTime) -> String) -> String {
+/// A port's errors in words, the most first.
+pub(super) fn list_errors(
+    moved: &ErrorDelta,
+    format_time: &dyn Fn(SystemTime) -> String,
+) -> String {
     let mut sums: Vec<_> = moved.sums.iter().collect();
     sums.sort_by_key(|sum| (std::cmp::Reverse(sum.by), sum.counter));
-    let told: Vec<String> =
+    let counts: Vec<String> =
         sums.iter().map(|sum| format!("{} {}", sum.by, sum.counter.row().metric)).collect();
     let first = sums.iter().map(|sum| sum.first).min();
     let last = sums.iter().map(|sum| sum.last).max();
     let when = match (first, last) {
-        (Some(first), Some(last)) if first == last => format!(" at {}", tell(first)),
-        (Some(first), Some(last)) => format!(" from {} to {}", tell(first), tell(last)),
+        (Some(first), Some(last)) if first == last => format!(" at {}", format_time(first)),
+        (Some(first), Some(last)) => {
+            format!(" from {} to {}", format_time(first), format_time(last))
+        }
         _ => String::new(),
     };
-    told.join(", ") + &when
+    counts.join(", ") + &when
 }
 
-/// The verdict that an event's detail has under a key.
+/// The verdict under a key of an event's detail.
 fn verdict(event: &Event, key: &str) -> Option<Verdict> {
     let label = event.detail.get(key)?.as_str()?;
     Verdict::ALL.into_iter().find(|verdict| verdict.label() == label)
 }
 
-/// Asks for the course of the suspects' counters, all at once.
-pub(super) fn trace(
+/// Reads the counters of all suspects with one query.
+pub(super) fn read_series(
     source: &dyn Source,
     suspects: &mut [Suspect],
     window: Window,
@@ -331,8 +349,13 @@ pub(super) fn trace(
 }
 
 impl Suspect {
-    /// What it went through.
+    /// Its counters and events.
     pub(super) fn timeline(&self) -> LinkTimeline<'_> {
-        LinkTimeline { link: self.link, place: &self.place, series: &self.series, events: &self.events }
+        LinkTimeline {
+            link: self.link,
+            place: &self.place,
+            series: &self.series,
+            events: &self.events,
+        }
     }
 }

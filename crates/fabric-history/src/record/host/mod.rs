@@ -1,10 +1,10 @@
-//! The devices of the exporter's own host, as what is recorded of a fabric: nodes with ports and no
-//! cables, for where those lead no host knows.
+//! The devices of the exporter's own host as a fabric: nodes with ports and without links, since a host does
+//! not know where its cables lead.
 
-mod ports;
-mod shape;
+mod port_events;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,100 +20,101 @@ use ib_health::{Findings, PortFindings};
 use ib_mad::Guid;
 use rdma_host::model::{Device, HostSnapshot};
 
-use ports::Ports;
-use shape::Shape;
+use port_events::HostEventDetector;
+use topology::HostTopology;
 
-/// What is remembered of a host's devices from one look to the next.
+/// Converts observations of a host to observations of a fabric.
 #[derive(Debug, Default)]
-pub(super) struct HostDevices {
-    shape: Shape,
-    ports: Ports,
-    /// How the counters of ports fared that are not always there.
-    found: HashMap<End, PortFindings>,
+pub(super) struct HostFabric {
+    topology: HostTopology,
+    events: HostEventDetector,
+    /// The latest counter findings of ports, including those of devices that are absent at the moment.
+    findings: HashMap<End, PortFindings>,
 }
 
-impl HostDevices {
-    /// A look as the sweep of a fabric, and what ports told that no sweep does. `None` where there is
-    /// nothing to record: no device yet, or none that a fabric does not tell of.
-    pub(super) fn follow(
+impl HostFabric {
+    /// A host observation as that of a fabric, with events that the kernel reported between two sweeps.
+    /// `None` while there is nothing to record: no device, or only devices that one of `fabrics` contains.
+    pub(super) fn update(
         &mut self,
-        seen: &HostObservation,
+        host: &HostObservation,
         fabrics: &[Arc<Observation>],
     ) -> Option<(Observation, Vec<NewEvent>)> {
-        let look = seen.snapshot.as_ref()?;
-        // Until each fabric was swept nobody knows whether a device is in one.
+        let look = host.snapshot.as_ref()?;
+        // Whether a fabric contains a device is only known when all fabrics were swept.
         let swept: Option<Vec<&Snapshot>> =
             fabrics.iter().map(|fabric| fabric.snapshot.as_ref()).collect();
         let swept = swept?;
-        let is_told = |guid| swept.iter().any(|sweep| sweep.fabric.node_by_guid(guid).is_some());
-        let ours: Vec<Ours<'_>> = (look.devices.iter().zip(&seen.ids).enumerate())
-            .filter(|(_, (_, id))| !is_told(**id))
-            .map(|(at, (device, &id))| Ours { at, id, device })
+        let is_in_fabric =
+            |guid| swept.iter().any(|sweep| sweep.fabric.node_by_guid(guid).is_some());
+        let devices: Vec<RecordedDevice<'_>> = (look.devices.iter().zip(&host.ids).enumerate())
+            .filter(|(_, (_, id))| !is_in_fabric(**id))
+            .map(|(index, (device, &id))| RecordedDevice { index, id, device })
             .collect();
-        self.shape.follow(look, &ours, is_told);
-        if self.shape.fabric.nodes.is_empty() {
+        self.topology.update(look, &devices, is_in_fabric);
+        if self.topology.fabric.nodes.is_empty() {
             return None;
         }
-        let snapshot = self.snapshot(look, &ours);
-        let findings = self.findings(seen, &ours);
-        let told = self.ports.follow(&seen.tally, look, &snapshot);
+        let snapshot = self.snapshot(look, &devices);
+        let findings = self.findings(host, &devices);
+        let events = self.events.update(&host.tally, look, &snapshot);
         let mut observation = Observation {
             fabric: HOST_FABRIC.to_owned(),
-            interval: seen.interval,
+            interval: host.interval,
             snapshot: Some(snapshot),
             findings,
             ..Observation::default()
         };
-        observation.tally.sweeps = seen.looks;
-        // The kernel always answers; a device that does not is told by itself.
+        observation.tally.sweeps = host.looks;
+        // The kernel always responds; a device that does not is a node that does not.
         for collector in Collector::ALL {
             observation.tally.set_success(collector, true);
         }
-        Some((observation, told))
+        Some((observation, events))
     }
 
-    fn snapshot(&self, look: &HostSnapshot, ours: &[Ours<'_>]) -> Snapshot {
-        let fabric = &self.shape.fabric;
+    fn snapshot(&self, look: &HostSnapshot, devices: &[RecordedDevice<'_>]) -> Snapshot {
+        let fabric = &self.topology.fabric;
         let mut snapshot = Snapshot::blank(Arc::clone(fabric), look.anchor);
         (snapshot.began, snapshot.ended) = (look.began, look.ended);
         snapshot.statuses.fill(PortRead::Unknown);
-        for Ours { id, device, .. } in ours {
+        for RecordedDevice { id, device, .. } in devices {
             let Some(node) = fabric.node_by_guid(*id) else { continue };
             snapshot.silent[node.0 as usize] = !device.is_readable;
             for port in &device.ports {
-                let Some(place) = fabric.find((*id, port.number)) else { continue };
-                let place = place.0 as usize;
-                snapshot.statuses[place] =
-                    shape::status(port).map_or(PortRead::Unknown, PortRead::Ok);
+                let Some(index) = fabric.find((*id, port.number)) else { continue };
+                let index = index.0 as usize;
+                snapshot.statuses[index] =
+                    topology::status(port).map_or(PortRead::Unknown, PortRead::Ok);
                 if !port.reading.is_empty() {
-                    snapshot.readings[place] = Some(port.reading.clone());
+                    snapshot.readings[index] = Some(port.reading.clone());
                 }
             }
         }
         snapshot
     }
 
-    /// How counters fared; those of a port that is not there as they did when it was.
-    fn findings(&mut self, seen: &HostObservation, ours: &[Ours<'_>]) -> Findings {
-        let fabric = &self.shape.fabric;
-        self.found.retain(|end, _| fabric.find(*end).is_some());
-        for Ours { at, id, device } in ours {
-            let counting = seen.counting.get(*at).into_iter().flatten();
-            let befores = seen.befores.get(*at).into_iter().flatten();
+    /// Counter findings by port; those of an absent port are its last ones.
+    fn findings(&mut self, host: &HostObservation, devices: &[RecordedDevice<'_>]) -> Findings {
+        let fabric = &self.topology.fabric;
+        self.findings.retain(|end, _| fabric.find(*end).is_some());
+        for RecordedDevice { index, id, device } in devices {
+            let counting = host.counting.get(*index).into_iter().flatten();
+            let befores = host.befores.get(*index).into_iter().flatten();
             for ((port, counting), before) in device.ports.iter().zip(counting).zip(befores) {
-                let found = self.found.entry((*id, port.number)).or_default();
+                let found = self.findings.entry((*id, port.number)).or_default();
                 (found.counting, found.before) = (*counting, before.clone());
             }
         }
-        let of = |port| self.found.get(&fabric.end(port)).cloned().unwrap_or_default();
+        let of = |port| self.findings.get(&fabric.end(port)).cloned().unwrap_or_default();
         Findings { ports: fabric.port_indexes().map(of).collect(), ..Findings::default() }
     }
 }
 
-/// A device that is recorded.
-struct Ours<'a> {
-    /// Its place in the look.
-    at: usize,
+/// A device that is recorded, because no fabric contains it.
+struct RecordedDevice<'a> {
+    /// Its index among the snapshot's devices.
+    index: usize,
     id: Guid,
     device: &'a Device,
 }

@@ -2,7 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::event::About;
-use crate::record::story::Story;
+use crate::record::events::EventDetector;
 use ib_fabric::testing::{fabric, found};
 use ib_health::findings::Counting;
 use ib_mad::Counter;
@@ -10,7 +10,7 @@ use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;
 use ib_mad::port_state::state;
 use ib_mad::rate::Width;
-use rdma_host::model::event::{Event as Told, EventKind};
+use rdma_host::model::event::{Event as PortEvent, EventKind as PortEventKind};
 use rdma_host::testing::{port, snapshot};
 
 fn moment(millis: u64) -> Moment {
@@ -21,36 +21,36 @@ fn wall(millis: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
 }
 
-/// A host with mlx5_0 and its one port, looked at each 15 s.
-struct Watch {
-    devices: HostDevices,
-    story: Story,
+/// A host with `mlx5_0`, which has one port, read each 15 s.
+struct Simulation {
+    devices: HostFabric,
+    detector: EventDetector,
     seen: HostObservation,
     millis: u64,
-    /// The devices of the next look.
+    /// The devices of the next snapshot.
     next: Vec<Device>,
-    told: Vec<NewEvent>,
+    events: Vec<NewEvent>,
 }
 
-impl Watch {
+impl Simulation {
     fn new() -> Self {
-        let mut watch = Watch {
-            devices: HostDevices::default(),
-            story: Story::of_host(),
+        let mut sim = Simulation {
+            devices: HostFabric::default(),
+            detector: EventDetector::of_host(),
             seen: HostObservation::default(),
             millis: 0,
             next: snapshot("mlx5_0", vec![port(1)]).devices,
-            told: Vec::new(),
+            events: Vec::new(),
         };
-        assert_eq!(watch.look(), NONE, "the first one is what others are told against");
-        watch
+        assert_eq!(sim.look(), NONE, "the first snapshot is the reference");
+        sim
     }
 
-    fn hear(&mut self, after: u64, kind: EventKind) {
+    fn hear(&mut self, after: u64, kind: PortEventKind) {
         let millis = self.millis + after;
         let at = Anchor { moment: moment(millis), wall: wall(millis) };
-        let port = (kind != EventKind::DeviceFatal).then_some(1);
-        self.seen.tally.hear(&Told { at, device: "mlx5_0".into(), port, kind });
+        let port = (kind != PortEventKind::DeviceFatal).then_some(1);
+        self.seen.tally.hear(&PortEvent { at, device: "mlx5_0".into(), port, kind });
     }
 
     fn observe(&mut self, fabrics: &[Arc<Observation>]) -> Option<(Observation, Vec<NewEvent>)> {
@@ -76,19 +76,19 @@ impl Watch {
         self.seen.befores = sizes().map(|ports| vec![None; ports]).collect();
         self.seen.snapshot = Some(look);
         self.seen.looks += 1;
-        self.devices.follow(&self.seen, fabrics)
+        self.devices.update(&self.seen, fabrics)
     }
 
-    /// Looks, and tells seconds, kinds, places and texts.
+    /// Takes a snapshot; returns the seconds, kinds, places and texts of the events.
     fn look(&mut self) -> Vec<String> {
-        let (observation, told) = self.observe(&[]).unwrap();
-        self.told = self.story.follow(&observation, wall(self.millis));
-        self.told.extend(told);
+        let (observation, events) = self.observe(&[]).unwrap();
+        self.events = self.detector.update(&observation, wall(self.millis));
+        self.events.extend(events);
         let tell = |event: &NewEvent| {
             let at = event.at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
             format!("{at} {}: {}: {}", event.kind.label(), event.place, event.text)
         };
-        self.told.iter().map(tell).collect()
+        self.events.iter().map(tell).collect()
     }
 
     fn port(&mut self) -> &mut rdma_host::model::Port {
@@ -99,78 +99,87 @@ impl Watch {
 const NONE: [&str; 0] = [];
 
 #[test]
-fn a_port_that_tells_its_loss_is_told_at_that_moment() {
-    let mut watch = Watch::new();
-    watch.hear(500, EventKind::PortError);
-    watch.port().state = Some(state::DOWN);
+fn reported_port_error_sets_the_event_time() {
+    let mut sim = Simulation::new();
+    sim.hear(500, PortEventKind::PortError);
+    sim.port().state = Some(state::DOWN);
     assert_eq!(
-        watch.look(),
+        sim.look(),
         [
             "15.5 link_down: mlx5_0 port 1: it is not Active any more",
             "15.5 flap: mlx5_0 port 1: lost once; 1 in all",
         ]
     );
-    assert_eq!(watch.told[0].about, About::Port(Guid(0xabc), 1));
-    assert_eq!(watch.look(), NONE);
-    watch.hear(2_250, EventKind::PortActive);
-    watch.port().state = Some(state::ACTIVE);
-    assert_eq!(watch.look(), ["47.25 link_up: mlx5_0 port 1: it is Active again"]);
+    assert_eq!(sim.events[0].about, About::Port(Guid(0xabc), 1));
+    assert_eq!(sim.look(), NONE);
+    sim.hear(2_250, PortEventKind::PortActive);
+    sim.port().state = Some(state::ACTIVE);
+    assert_eq!(sim.look(), ["47.25 link_up: mlx5_0 port 1: it is Active again"]);
     // Lost and back between two looks, twice.
     for millis in [1_000, 2_000] {
-        watch.hear(millis, EventKind::PortError);
-        watch.hear(millis + 500, EventKind::PortActive);
+        sim.hear(millis, PortEventKind::PortError);
+        sim.hear(millis + 500, PortEventKind::PortActive);
     }
-    assert_eq!(watch.look(), ["62 flap: mlx5_0 port 1: lost twice; 3 in all"]);
+    assert_eq!(sim.look(), ["62 flap: mlx5_0 port 1: lost twice; 3 in all"]);
 }
 
 #[test]
-fn what_nobody_told_is_of_the_look_that_found_it() {
-    let mut watch = Watch::new();
-    watch.port().state = Some(state::INIT);
-    let told = watch.look();
-    assert!(told[0].starts_with("30 link_down") && told[1].starts_with("30 flap"), "{told:?}");
-    watch.port().state = None;
-    assert_eq!(watch.look(), NONE, "nobody knows");
-    watch.port().state = Some(state::ACTIVE_DEFER);
-    assert_eq!(watch.look(), ["60 link_up: mlx5_0 port 1: it is Active again"]);
-    watch.port().width = Some(Width::X1);
-    assert_eq!(watch.look(), ["75 rate: mlx5_0 port 1: 4x NDR -> 1x NDR"]);
-    assert_eq!(watch.look(), NONE);
+fn unreported_change_has_the_snapshot_time() {
+    let mut sim = Simulation::new();
+    sim.port().state = Some(state::INIT);
+    let events = sim.look();
+    assert!(
+        events[0].starts_with("30 link_down") && events[1].starts_with("30 flap"),
+        "{events:?}"
+    );
+    sim.port().state = None;
+    assert_eq!(sim.look(), NONE, "nobody knows");
+    sim.port().state = Some(state::ACTIVE_DEFER);
+    assert_eq!(sim.look(), ["60 link_up: mlx5_0 port 1: it is Active again"]);
+    sim.port().width = Some(Width::X1);
+    assert_eq!(sim.look(), ["75 rate: mlx5_0 port 1: 4x NDR -> 1x NDR"]);
+    assert_eq!(sim.look(), NONE);
 }
 
 #[test]
-fn devices_come_go_and_hang() {
-    let mut watch = Watch::new();
-    let device = watch.next[0].clone();
-    watch.next[0].ports.clear();
-    watch.next[0].is_readable = false;
-    assert_eq!(watch.look(), ["30 node_gone: mlx5_0: it does not answer"]);
-    watch.next[0] = device.clone();
-    assert_eq!(watch.look(), ["45 node_back: mlx5_0: it answers again"]);
-    watch.hear(1_000, EventKind::DeviceFatal);
-    watch.next.clear();
-    let told = watch.look();
-    assert!(told[0].starts_with("60 node_gone: mlx5_0: the kernel does not know it"), "{told:?}");
-    assert!(told.contains(&"46 device_fatal: mlx5_0: the device or its driver goes away".into()));
-    assert!(told.iter().any(|told| told.starts_with("46 link_down: mlx5_0 port 1")), "{told:?}");
-    assert_eq!(watch.look(), NONE);
+fn device_events_for_hang_removal_and_return() {
+    let mut sim = Simulation::new();
+    let device = sim.next[0].clone();
+    sim.next[0].ports.clear();
+    sim.next[0].is_readable = false;
+    assert_eq!(sim.look(), ["30 node_gone: mlx5_0: it does not answer"]);
+    sim.next[0] = device.clone();
+    assert_eq!(sim.look(), ["45 node_back: mlx5_0: it answers again"]);
+    sim.hear(1_000, PortEventKind::DeviceFatal);
+    sim.next.clear();
+    let events = sim.look();
+    assert!(
+        events[0].starts_with("60 node_gone: mlx5_0: the kernel does not know it"),
+        "{events:?}"
+    );
+    assert!(events.contains(&"46 device_fatal: mlx5_0: the device or its driver goes away".into()));
+    assert!(
+        events.iter().any(|events| events.starts_with("46 link_down: mlx5_0 port 1")),
+        "{events:?}"
+    );
+    assert_eq!(sim.look(), NONE);
     let mut other = snapshot("mlx5_1", vec![port(1), port(2)]).devices.remove(0);
     other.info =
         Arc::new(rdma_host::model::DeviceInfo { guid: Some(Guid(0xdef)), ..Default::default() });
-    watch.next = vec![device, other];
-    let told = watch.look();
-    assert!(told[0].starts_with("90 node_new: mlx5_1: a device that was"), "{told:?}");
-    assert!(told[1].starts_with("90 node_back: mlx5_0"), "{told:?}");
-    assert!(told[2].starts_with("90 link_up: mlx5_0 port 1"), "{told:?}");
-    assert_eq!((told.len(), watch.look().len()), (3, 0));
+    sim.next = vec![device, other];
+    let events = sim.look();
+    assert!(events[0].starts_with("90 node_new: mlx5_1: a device that was"), "{events:?}");
+    assert!(events[1].starts_with("90 node_back: mlx5_0"), "{events:?}");
+    assert!(events[2].starts_with("90 link_up: mlx5_0 port 1"), "{events:?}");
+    assert_eq!((events.len(), sim.look().len()), (3, 0));
 }
 
 #[test]
-fn the_fabric_is_the_same_one_while_devices_stay() {
-    let mut watch = Watch::new();
+fn fabric_is_shared_while_devices_stay() {
+    let mut sim = Simulation::new();
     let mut fabric_of = |change: &mut dyn FnMut(&mut Device)| {
-        change(&mut watch.next[0]);
-        watch.observe(&[]).unwrap().0.snapshot.unwrap().fabric
+        change(&mut sim.next[0]);
+        sim.observe(&[]).unwrap().0.snapshot.unwrap().fabric
     };
     let first = fabric_of(&mut |_| {});
     let same = fabric_of(&mut |device| device.ports[0].state = Some(state::DOWN));
@@ -185,49 +194,49 @@ fn the_fabric_is_the_same_one_while_devices_stay() {
 }
 
 #[test]
-fn totals_and_how_counters_fared_stand_at_their_ports() {
-    let mut watch = Watch::new();
-    watch.port().reading.set(Counter::SymbolErrors, 7);
-    let (seen, _) = watch.observe(&[]).unwrap();
+fn totals_and_counter_findings_belong_to_their_ports() {
+    let mut sim = Simulation::new();
+    sim.port().reading.set(Counter::SymbolErrors, 7);
+    let (seen, _) = sim.observe(&[]).unwrap();
     let reading = |seen: &Observation| seen.snapshot.as_ref().unwrap().readings[0].clone();
     assert_eq!(reading(&seen).unwrap().get(Counter::SymbolErrors), Some(7));
-    watch.seen.counting[0][0].resets = 1;
-    watch.seen.befores[0][0] = Some(Arc::new([5; _]));
-    let (seen, _) = watch.devices.follow(&watch.seen, &[]).unwrap();
+    sim.seen.counting[0][0].resets = 1;
+    sim.seen.befores[0][0] = Some(Arc::new([5; _]));
+    let (seen, _) = sim.devices.update(&sim.seen, &[]).unwrap();
     assert_eq!((seen.findings.ports[0].counting.resets, seen.fabric.as_str()), (1, "host"));
     // Of one that is gone it is what it was: that is no reset.
-    watch.next.clear();
-    let (seen, _) = watch.observe(&[]).unwrap();
+    sim.next.clear();
+    let (seen, _) = sim.observe(&[]).unwrap();
     let found = &seen.findings.ports[0];
     assert_eq!((found.counting.resets, found.before.as_ref().unwrap()[0]), (1, 5));
     assert_eq!(reading(&seen), None);
 }
 
 #[test]
-fn a_device_that_a_fabric_tells_of_is_left_to_it() {
-    let mut watch = Watch::new();
-    watch.devices = HostDevices::default();
+fn device_in_a_swept_fabric_is_not_recorded() {
+    let mut sim = Simulation::new();
+    sim.devices = HostFabric::default();
     let blank = Arc::new(Observation::default());
-    assert!(watch.observe(&[blank]).is_none(), "nobody knows yet");
+    assert!(sim.observe(&[blank]).is_none(), "nobody knows yet");
     let of = |guid| {
         let fabric = Arc::new(fabric(vec![found(guid, NodeKind::Ca, 1)], &[], None));
         let anchor = Anchor { moment: moment(0), wall: wall(0) };
         let snapshot = Some(Snapshot::blank(fabric, anchor));
         Arc::new(Observation { snapshot, ..Observation::default() })
     };
-    assert!(watch.observe(&[of(0xabc)]).is_none());
-    let (seen, _) = watch.observe(&[of(1), of(2)]).unwrap();
+    assert!(sim.observe(&[of(0xabc)]).is_none());
+    let (seen, _) = sim.observe(&[of(1), of(2)]).unwrap();
     assert_eq!(seen.snapshot.unwrap().fabric.nodes.len(), 1);
     // A port that was down is found by the fabric once it is up: it is not gone.
-    let (seen, _) = watch.observe(&[of(1)]).unwrap();
-    watch.story.follow(&seen, wall(0));
+    let (seen, _) = sim.observe(&[of(1)]).unwrap();
+    sim.detector.update(&seen, wall(0));
     let mut other = snapshot("mlx5_1", vec![port(1)]).devices.remove(0);
     other.info =
         Arc::new(rdma_host::model::DeviceInfo { guid: Some(Guid(0xdef)), ..Default::default() });
-    watch.next.push(other);
-    let (seen, _) = watch.observe(&[of(0xabc)]).unwrap();
-    let told = watch.story.follow(&seen, wall(0));
-    let kinds: Vec<&str> = told.iter().map(|event| event.kind.label()).collect();
-    assert_eq!(kinds, ["node_new"], "{told:?}");
+    sim.next.push(other);
+    let (seen, _) = sim.observe(&[of(0xabc)]).unwrap();
+    let events = sim.detector.update(&seen, wall(0));
+    let kinds: Vec<&str> = events.iter().map(|event| event.kind.label()).collect();
+    assert_eq!(kinds, ["node_new"], "{events:?}");
     assert_eq!(seen.snapshot.unwrap().fabric.nodes.len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Times as people say them: `2h` ago, `03:12` today, or in full.
+//! Parses and formats times in the local time zone: `2h` (ago), `03:12` (the latest one), or in full.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,39 +6,39 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
 
-/// How many days back a time of day is looked for: no two days in a row lack it.
-const MOST_DAYS: usize = 4;
+/// How many days back a time of day is searched: no two consecutive days lack it.
+const MAX_DAYS: usize = 4;
 
-/// Now, and the zone in which times of day are meant and told.
+/// The current time, and the time zone in which times are parsed and formatted.
 #[derive(Clone, Debug)]
 pub struct LocalClock {
     now: Zoned,
 }
 
 impl LocalClock {
-    /// This host's own.
+    /// The host's time and zone.
     pub fn now() -> Self {
         LocalClock { now: Zoned::now() }
     }
 
-    /// So long ago.
-    pub fn ago(&self, rest: Duration) -> SystemTime {
-        self.time().checked_sub(rest).unwrap_or(SystemTime::UNIX_EPOCH)
+    /// The time that is this long ago.
+    pub fn ago(&self, age: Duration) -> SystemTime {
+        self.time().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    /// What it says.
+    /// The current time.
     pub fn time(&self) -> SystemTime {
         self.now.timestamp().into()
     }
 
-    /// The same, not behind a time: a simulated clock may be ahead of ours.
+    /// The same, or the given time if that is later: a simulated clock may be ahead of the host's.
     #[must_use]
     pub fn not_before(self, time: SystemTime) -> Self {
         let later = Timestamp::try_from(time).ok().filter(|time| *time > self.now.timestamp());
         later.map_or_else(|| self.clone(), |time| LocalClock { now: time.to_zoned(self.zone_of()) })
     }
 
-    /// The zone, as a reader has to know it.
+    /// The zone's name and offset, for readers.
     pub fn zone(&self) -> String {
         let offset = self.now.strftime("%:z");
         match self.now.time_zone().iana_name() {
@@ -47,21 +47,21 @@ impl LocalClock {
         }
     }
 
-    /// A time in this zone, to the second.
+    /// Formats a time in this zone, to the second.
     pub fn format(&self, time: SystemTime) -> String {
         let stamp = Timestamp::try_from(time).unwrap_or(Timestamp::MAX);
         stamp.to_zoned(self.zone_of()).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
-    /// The time of day in this zone, to the second.
+    /// Formats the time of day in this zone, to the second.
     pub fn format_time(&self, time: SystemTime) -> String {
         self.format(time).split_off("2026-11-21 ".len())
     }
 
-    /// When it was last so late. Where clocks are changed there are days on which that is never so, and
-    /// days on which it is so twice.
+    /// The latest moment with this time of day. At changes between summer and winter time it is missing on one
+    /// day, and occurs twice on another.
     fn latest(&self, time: Time) -> Option<Zoned> {
-        let days = self.now.date().series(-1.day()).take(MOST_DAYS);
+        let days = self.now.date().series(-1.day()).take(MAX_DAYS);
         let moments = days.flat_map(|day| {
             let local = self.zone_of().into_ambiguous_zoned(day.to_datetime(time));
             [local.clone().later(), local.earlier()].map(Result::ok)
@@ -73,11 +73,10 @@ impl LocalClock {
         self.now.time_zone().clone()
     }
 
-    /// Reads `2h` (so long ago), `03:12` (the latest one), `2026-11-21 03:12`, and RFC 3339, which
-    /// names its zone.
+    /// Parses `2h` (ago), `03:12` (the latest one), `2026-11-21 03:12`, and RFC 3339, which names its zone.
     pub fn parse(&self, text: &str) -> Result<SystemTime, String> {
-        if let Ok(rest) = humantime::parse_duration(text) {
-            return Ok(self.ago(rest));
+        if let Ok(age) = humantime::parse_duration(text) {
+            return Ok(self.ago(age));
         }
         if let Ok(stamp) = text.parse::<Timestamp>() {
             return Ok(stamp.into());
@@ -106,12 +105,12 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_people_say_them() {
+    fn durations_times_and_dates_are_parsed() {
         for (text, means) in [
             ("2h", "2026-11-20T23:30:00Z"),
             ("90s", "2026-11-21T01:28:30Z"),
             ("02:12", "2026-11-21T01:12:00Z"),
-            // Still to come: yesterday's.
+            // Not yet today: yesterday's.
             ("03:12", "2026-11-20T02:12:00Z"),
             ("03:12:30", "2026-11-20T02:12:30Z"),
             ("2026-11-01", "2026-10-31T23:00:00Z"),
@@ -128,9 +127,9 @@ mod tests {
         }
     }
 
-    /// Where clocks go back an hour there are two of each time of that hour; where they go forward, none.
+    /// When summer time ends, each time of an hour occurs twice; when it begins, never.
     #[test]
-    fn times_of_day_are_the_latest_also_where_clocks_are_changed() {
+    fn time_of_day_is_the_latest_across_clock_changes() {
         for (now, text, means) in [
             ("2026-10-25T02:50:00+01:00[Europe/Berlin]", "02:30", "2026-10-25T01:30:00Z"),
             ("2026-10-25T02:10:00+01:00[Europe/Berlin]", "02:30", "2026-10-25T00:30:00Z"),
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_in_the_zone_that_is_said() {
+    fn times_are_formatted_in_the_local_zone() {
         let time = clock().parse("2026-11-01T03:12:00Z").unwrap();
         assert_eq!(clock().format(time), "2026-11-01 04:12:00");
         assert_eq!(clock().zone(), "+01:00");

@@ -15,13 +15,13 @@ use ib_mad::node::NodeKind;
 use ib_mad::rate::Width;
 
 /// Switch 1 with hosts 2 and 3 at its ports 1 and 2, swept each 15 s.
-struct Watch {
-    story: Story,
-    seen: Observation,
+struct Simulation {
+    detector: EventDetector,
+    observation: Observation,
     sweep: u64,
 }
 
-impl Watch {
+impl Simulation {
     fn new() -> Self {
         let nodes = vec![
             found(1, NodeKind::Switch, 2),
@@ -49,48 +49,48 @@ impl Watch {
             regions: Vec::new(),
         };
         let snapshot = Some(Snapshot::blank(fabric, anchor));
-        let seen = Observation { snapshot, findings, ..Observation::default() };
-        let mut watch = Watch { story: Story::default(), seen, sweep: 0 };
-        watch.answer(true);
-        assert_eq!(watch.sweep(), [""; 0], "the first one is what others are told against");
-        watch
+        let observation = Observation { snapshot, findings, ..Observation::default() };
+        let mut sim = Simulation { detector: EventDetector::default(), observation, sweep: 0 };
+        sim.answer(true);
+        assert_eq!(sim.sweep(), [""; 0], "the first observation is the reference");
+        sim
     }
 
     fn answer(&mut self, answers: bool) {
         for collector in Collector::ALL {
-            self.seen.tally.set_success(collector, answers);
+            self.observation.tally.set_success(collector, answers);
         }
     }
 
     fn snapshot(&mut self) -> &mut Snapshot {
-        self.seen.snapshot.as_mut().unwrap()
+        self.observation.snapshot.as_mut().unwrap()
     }
 
     fn link(&mut self) -> &mut LinkFindings {
-        &mut self.seen.findings.links[0]
+        &mut self.observation.findings.links[0]
     }
 
-    /// Looks, and tells kinds and texts.
+    /// Sweeps once; returns the kinds and texts of the events.
     fn sweep(&mut self) -> Vec<String> {
         self.sweep += 15;
         let began = Moment(self.sweep * 1_000_000_000);
         let snapshot = self.snapshot();
         (snapshot.began, snapshot.ended) = (began, began + Duration::from_secs(1));
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(self.sweep + 2);
-        let told = self.story.follow(&self.seen, now);
-        for event in &told {
+        let events = self.detector.update(&self.observation, now);
+        for event in &events {
             assert!(event.at <= now, "{event:?}");
         }
-        told.iter().map(|event| format!("{}: {}", event.kind.label(), event.text)).collect()
+        events.iter().map(|event| format!("{}: {}", event.kind.label(), event.text)).collect()
     }
 }
 
 const NONE: [&str; 0] = [];
 
 #[test]
-fn a_link_is_down_once_whatever_is_unknown_meanwhile() {
-    let mut watch = Watch::new();
-    for (up, told) in [
+fn link_down_is_one_event_despite_unknown_states() {
+    let mut sim = Simulation::new();
+    for (up, events) in [
         (None, ""),
         (Some(false), "link_down: it carries nothing any more"),
         (None, ""),
@@ -99,14 +99,14 @@ fn a_link_is_down_once_whatever_is_unknown_meanwhile() {
         (Some(true), "link_up: it carries traffic again"),
         (Some(true), ""),
     ] {
-        watch.link().up = up;
-        assert_eq!(watch.sweep().join("\n"), told, "{up:?}");
+        sim.link().up = up;
+        assert_eq!(sim.sweep().join("\n"), events, "{up:?}");
     }
 }
 
 #[test]
-fn losses_are_told_as_they_are_settled() {
-    let mut watch = Watch::new();
+fn settled_losses_are_events() {
+    let mut sim = Simulation::new();
     let at = |second: u64| Moment(second * 1_000_000_000);
     let down = |least, most| Downtime {
         least: Duration::from_secs(least),
@@ -121,7 +121,7 @@ fn losses_are_told_as_they_are_settled() {
         down: down(0, 15),
         flaps: 2,
     };
-    let seen = Loss {
+    let second = Loss {
         number: 2,
         times: 1,
         at: at(5),
@@ -130,9 +130,9 @@ fn losses_are_told_as_they_are_settled() {
         flaps: 3,
         ..first
     };
-    watch.link().losses = Some([first, seen].into());
+    sim.link().losses = Some([first, second].into());
     assert_eq!(
-        watch.sweep(),
+        sim.sweep(),
         [
             "flap: lost twice, by its own fault; 2 in all; down for at most 15 s",
             "flap: lost once, by its own fault; 3 in all; down for 2 to 9 s",
@@ -147,14 +147,14 @@ fn losses_are_told_as_they_are_settled() {
         down: down(20, 20),
         flaps: 3,
     };
-    watch.link().losses = Some([first, seen, reboot].into());
-    assert_eq!(watch.sweep(), ["expected_loss: lost once: reboot; down for 20 s"]);
-    assert_eq!(watch.sweep(), NONE);
+    sim.link().losses = Some([first, second, reboot].into());
+    assert_eq!(sim.sweep(), ["expected_loss: lost once: reboot; down for 20 s"]);
+    assert_eq!(sim.sweep(), NONE);
 }
 
 #[test]
 fn each_loss_has_its_own_time_and_length() {
-    let mut watch = Watch::new();
+    let mut sim = Simulation::new();
     let loss = |number: u32, second: u64| Loss {
         number,
         times: 1,
@@ -164,16 +164,17 @@ fn each_loss_has_its_own_time_and_length() {
         down: Downtime { least: Duration::from_millis(1_500), most: Duration::from_secs(4) },
         flaps: number,
     };
-    watch.link().losses = Some([loss(1, 4), loss(2, 9)].into());
+    sim.link().losses = Some([loss(1, 4), loss(2, 9)].into());
     let began = Moment(30_000_000_000);
-    let snapshot = watch.snapshot();
+    let snapshot = sim.snapshot();
     (snapshot.began, snapshot.ended) = (began, began);
-    let told = watch.story.follow(&watch.seen, SystemTime::UNIX_EPOCH + Duration::from_secs(30));
+    let events =
+        sim.detector.update(&sim.observation, SystemTime::UNIX_EPOCH + Duration::from_secs(30));
     let times =
-        told.iter().map(|it| it.at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs());
+        events.iter().map(|it| it.at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs());
     assert_eq!(times.collect::<Vec<_>>(), [4, 9]);
     assert_eq!(
-        told[1].detail,
+        events[1].detail,
         json!({
             "losses": 1, "in_all": 2, "up_again": "1970-01-01T00:00:11.000Z",
             "down_seconds": 1.5, "down_max_seconds": 4.0,
@@ -182,107 +183,107 @@ fn each_loss_has_its_own_time_and_length() {
 }
 
 #[test]
-fn a_verdict_is_news_if_somebody_has_to_know() {
-    let mut watch = Watch::new();
-    watch.link().verdict = Verdict::Ok;
-    assert_eq!(watch.sweep(), NONE, "nobody asked");
-    watch.link().reasons.add(Reason::Marked, Verdict::Bad);
-    watch.link().reasons.add(Reason::Victim, Verdict::Ok);
-    watch.link().verdict = Verdict::Bad;
-    let told = watch.sweep();
-    assert!(told[0].starts_with("verdict: ok -> bad; marked: "), "{told:?}");
-    assert!(!told[0].contains("victim") && told.len() == 1, "{told:?}");
-    watch.link().verdict = Verdict::Ok;
-    watch.link().reasons = Reasons::default();
-    assert_eq!(watch.sweep(), ["verdict: bad -> ok"]);
+fn only_verdicts_from_watch_on_are_events() {
+    let mut sim = Simulation::new();
+    sim.link().verdict = Verdict::Ok;
+    assert_eq!(sim.sweep(), NONE, "from unknown to ok");
+    sim.link().reasons.add(Reason::Marked, Verdict::Bad);
+    sim.link().reasons.add(Reason::Victim, Verdict::Ok);
+    sim.link().verdict = Verdict::Bad;
+    let events = sim.sweep();
+    assert!(events[0].starts_with("verdict: ok -> bad; marked: "), "{events:?}");
+    assert!(!events[0].contains("victim") && events.len() == 1, "{events:?}");
+    sim.link().verdict = Verdict::Ok;
+    sim.link().reasons = Reasons::default();
+    assert_eq!(sim.sweep(), ["verdict: bad -> ok"]);
 }
 
 #[test]
-fn another_width_is_told_although_the_link_was_down_in_between() {
+fn rate_change_across_a_down_link_is_an_event() {
     use ib_fabric::snapshot::PortRead;
-    let mut watch = Watch::new();
-    let ends = watch.link().link;
-    let was = *watch.snapshot().status(ends.0).unwrap();
-    let set = |watch: &mut Watch, fresh: PortRead| {
+    let mut sim = Simulation::new();
+    let ends = sim.link().link;
+    let was = *sim.snapshot().status(ends.0).unwrap();
+    let set = |sim: &mut Simulation, fresh: PortRead| {
         for port in [ends.0, ends.1] {
-            watch.snapshot().statuses[port.0 as usize] = fresh;
+            sim.snapshot().statuses[port.0 as usize] = fresh;
         }
     };
-    set(&mut watch, PortRead::Unknown);
-    assert_eq!(watch.sweep(), NONE);
+    set(&mut sim, PortRead::Unknown);
+    assert_eq!(sim.sweep(), NONE);
     let narrow = ib_mad::port_state::PortStatus { width: Some(Width::X1), ..was };
-    set(&mut watch, PortRead::Ok(narrow));
-    assert_eq!(watch.sweep(), ["rate: 4x EDR -> 1x EDR"]);
-    assert_eq!(watch.sweep(), NONE);
+    set(&mut sim, PortRead::Ok(narrow));
+    assert_eq!(sim.sweep(), ["rate: 4x EDR -> 1x EDR"]);
+    assert_eq!(sim.sweep(), NONE);
 }
 
 #[test]
-fn who_cannot_ask_knows_of_nobody_that_they_are_gone() {
-    let mut watch = Watch::new();
-    watch.answer(false);
-    watch.snapshot().silent.fill(true);
-    watch.link().up = Some(false);
+fn failed_sweep_reports_no_node_gone() {
+    let mut sim = Simulation::new();
+    sim.answer(false);
+    sim.snapshot().silent.fill(true);
+    sim.link().up = Some(false);
     assert_eq!(
-        watch.sweep(),
+        sim.sweep(),
         ["sweep_failed: nobody can be asked any more: what happens is not seen"]
     );
-    assert_eq!(watch.sweep(), NONE);
-    watch.answer(true);
-    watch.snapshot().silent.fill(false);
-    watch.link().up = Some(true);
-    assert_eq!(watch.sweep(), ["sweep_back: the fabric can be asked again"]);
-    watch.snapshot().silent[2] = true;
-    assert_eq!(watch.sweep(), ["node_gone: it does not answer"]);
-    watch.snapshot().silent[2] = false;
-    assert_eq!(watch.sweep(), ["node_back: it answers again"]);
+    assert_eq!(sim.sweep(), NONE);
+    sim.answer(true);
+    sim.snapshot().silent.fill(false);
+    sim.link().up = Some(true);
+    assert_eq!(sim.sweep(), ["sweep_back: the fabric can be asked again"]);
+    sim.snapshot().silent[2] = true;
+    assert_eq!(sim.sweep(), ["node_gone: it does not answer"]);
+    sim.snapshot().silent[2] = false;
+    assert_eq!(sim.sweep(), ["node_back: it answers again"]);
 }
 
 #[test]
-fn counters_that_fall_together_are_one_event() {
-    let mut watch = Watch::new();
+fn resets_of_one_node_are_one_event() {
+    let mut sim = Simulation::new();
     // The switch has its ports in the first places.
     for place in 0..3 {
-        watch.seen.findings.ports[place].counting.resets += 1;
+        sim.observation.findings.ports[place].counting.resets += 1;
     }
-    assert_eq!(watch.sweep(), ["counter_reset: counters of 3 ports fell"]);
-    watch.seen.findings.ports[1].counting.resets += 1;
-    assert_eq!(watch.sweep(), ["counter_reset: counters fell"]);
-    assert_eq!(watch.sweep(), NONE);
+    assert_eq!(sim.sweep(), ["counter_reset: counters of 3 ports fell"]);
+    sim.observation.findings.ports[1].counting.resets += 1;
+    assert_eq!(sim.sweep(), ["counter_reset: counters fell"]);
+    assert_eq!(sim.sweep(), NONE);
 }
 
 #[test]
-fn a_congestion_that_pauses_is_the_same_one() {
-    let mut watch = Watch::new();
+fn paused_congestion_is_one_event() {
+    let mut sim = Simulation::new();
     let root = PortIndex(1);
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root, ports, roots, share, level, since: Moment(0) };
     let began = "congestion_began: ports that wait: 3, up to 30 % of the time (high)";
-    watch.seen.findings.regions = vec![region.clone()];
-    assert_eq!(watch.sweep(), [began]);
+    sim.observation.findings.regions = vec![region.clone()];
+    assert_eq!(sim.sweep(), [began]);
     for pause in [1, 10, 20] {
-        watch.seen.findings.regions.clear();
+        sim.observation.findings.regions.clear();
         for _ in 0..pause {
-            assert_eq!(watch.sweep(), NONE);
+            assert_eq!(sim.sweep(), NONE);
         }
-        watch.seen.findings.regions = vec![region.clone()];
-        assert_eq!(watch.sweep(), NONE, "after {pause} sweeps without");
+        sim.observation.findings.regions = vec![region.clone()];
+        assert_eq!(sim.sweep(), NONE, "after {pause} sweeps without");
     }
-    watch.seen.findings.regions.clear();
-    let told: Vec<String> = (0..30).flat_map(|_| watch.sweep()).collect();
-    assert_eq!(told, ["congestion_ended: no ports wait for it any more"]);
-    watch.seen.findings.regions = vec![region];
-    assert_eq!(watch.sweep(), [began]);
+    sim.observation.findings.regions.clear();
+    let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
+    assert_eq!(events, ["congestion_ended: no ports wait for it any more"]);
+    sim.observation.findings.regions = vec![region];
+    assert_eq!(sim.sweep(), [began]);
 }
 
 #[test]
-fn a_congestion_ends_although_the_clock_was_set_back() {
-    let mut watch = Watch::new();
+fn congestion_ends_after_clock_was_set_back() {
+    let mut sim = Simulation::new();
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root: PortIndex(1), ports, roots, share, level, since: Moment(0) };
-    watch.seen.findings.regions = vec![region];
-    assert_eq!(watch.sweep().len(), 1);
-    watch.seen.findings.regions.clear();
-    watch.snapshot().anchor.wall -= Duration::from_secs(24 * 3600);
-    let told: Vec<String> = (0..30).flat_map(|_| watch.sweep()).collect();
-    assert_eq!(told, ["congestion_ended: no ports wait for it any more"]);
+    sim.observation.findings.regions = vec![region];
+    assert_eq!(sim.sweep().len(), 1);
+    sim.observation.findings.regions.clear();
+    sim.snapshot().anchor.wall -= Duration::from_secs(24 * 3600);
+    let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
+    assert_eq!(events, ["congestion_ended: no ports wait for it any more"]);
 }

@@ -1,7 +1,7 @@
-//! SQLite's write-ahead log, kept from growing for ever while somebody reads.
+//! Bounds the length of SQLite's write-ahead log.
 //!
-//! It is begun anew when nobody reads from it. Where each question is asked before the one before is
-//! answered, that never is so, and what is written only makes it longer.
+//! SQLite restarts the log only while nobody reads from it. With overlapping readers that never happens, and
+//! each write makes the log longer.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use crate::file::{BUSY, with_suffix};
 
 use super::store::Store;
 
-/// A log that is longer is waited for; what a first sweep of 60,000 ports writes is as long.
-const MOST_BYTES: u64 = 32 << 20;
+/// A longer log is truncated; the first sweep of 60,000 ports writes this much.
+const MAX_BYTES: u64 = 32 << 20;
 
-/// How long those are waited for who read at the moment: whoever asks next reads what is in the file.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for the present readers: later ones read from the file.
+const READER_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Store {
-    /// Begins the log anew if it is long. Who reads for longer than is waited for is left alone until it
-    /// has grown by as much again.
-    pub(super) fn bound_log(&self) -> rusqlite::Result<()> {
+    /// Truncates the log if it is long. If a reader takes longer than [`READER_TIMEOUT`], it is tried again
+    /// when the log has grown by as much again.
+    pub(super) fn truncate_log(&self) -> rusqlite::Result<()> {
         let log = with_suffix(&self.path, "-wal");
         let length = || std::fs::metadata(&log).map_or(0, |data| data.len());
         let before = length();
-        if before < self.log_left.get().saturating_add(MOST_BYTES) {
+        if before < self.log_left.get().saturating_add(MAX_BYTES) {
             return Ok(());
         }
-        self.db.busy_timeout(PATIENCE)?;
-        let tried = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        self.db.busy_timeout(READER_TIMEOUT)?;
+        let truncated = self.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         self.db.busy_timeout(BUSY)?;
         self.log_left.set(length());
-        tried
+        truncated
     }
 }
 
@@ -45,7 +45,7 @@ mod tests {
 
     const BEGIN: &str = "BEGIN; SELECT count(*) FROM blobs;";
 
-    /// Reads all the time: who asks next begins before who asked before has ended.
+    /// Reads all the time: the next reader begins before the last one has ended.
     fn read(file: &Path, begun: &mpsc::Sender<()>, is_over: &AtomicBool) {
         let readers = [(); 2].map(|()| Connection::open(file).unwrap());
         readers[0].execute_batch(BEGIN).unwrap();
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_always_read_stays_bounded() {
+    fn log_stays_bounded_under_overlapping_readers() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.db");
         let store = Store::open(&file).unwrap();
@@ -73,11 +73,11 @@ mod tests {
             for _ in 0..30 {
                 store.db.execute("INSERT INTO blobs VALUES (zeroblob(4194304))", []).unwrap();
                 most = most.max(std::fs::metadata(with_suffix(&file, "-wal")).unwrap().len());
-                store.bound_log().unwrap();
+                store.truncate_log().unwrap();
             }
             is_over.store(true, Ordering::Relaxed);
             most
         });
-        assert!(most < 2 * MOST_BYTES, "{most}");
+        assert!(most < 2 * MAX_BYTES, "{most}");
     }
 }

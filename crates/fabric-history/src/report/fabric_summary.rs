@@ -1,4 +1,4 @@
-//! What a fabric was like at a moment, in numbers.
+//! A fabric at a time, in numbers.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -7,23 +7,23 @@ use serde::Serialize;
 
 use crate::model::FabricState;
 
-/// A fabric at a moment, counted.
+/// The nodes and cables of a fabric at a time, counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Shape {
-    /// The sweep that it is told from.
+pub struct FabricSummary {
+    /// The time of the sweep.
     #[serde(with = "crate::model::time")]
     pub at: SystemTime,
-    /// Nodes by kind: all, and those that answered.
+    /// Nodes by kind: all, and those that responded.
     pub nodes: BTreeMap<String, (usize, usize)>,
     /// Cables: all, and those that carried traffic.
     pub cables: (usize, usize),
     /// Cables by verdict.
     pub verdicts: BTreeMap<&'static str, usize>,
-    /// Cables by what they ran at.
+    /// Cables by rate.
     pub rates: BTreeMap<String, usize>,
 }
 
-impl Shape {
+impl FabricSummary {
     /// Counts a fabric.
     pub fn of(then: &FabricState) -> Self {
         let mut nodes: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -40,11 +40,11 @@ impl Shape {
                 *rates.entry(rate.clone()).or_default() += 1;
             }
         }
-        Shape { at: then.at, nodes, cables: (then.cables.len(), up), verdicts, rates }
+        FabricSummary { at: then.at, nodes, cables: (then.cables.len(), up), verdicts, rates }
     }
 
-    /// The same in rows of a table: what, and how many.
-    pub fn rows(&self) -> Vec<(String, String)> {
+    /// Table rows: a name, and a count.
+    fn rows(&self) -> Vec<(String, String)> {
         let mut rows: Vec<(String, String)> = (self.nodes.iter())
             .map(|(kind, counts)| (format!("nodes: {kind}"), of_all(*counts, "silent")))
             .collect();
@@ -58,19 +58,19 @@ impl Shape {
     }
 }
 
-fn of_all((all, fine): (usize, usize), otherwise: &str) -> String {
-    match all - fine {
+fn of_all((all, up): (usize, usize), otherwise: &str) -> String {
+    match all - up {
         0 => all.to_string(),
-        not => format!("{all}, {not} of them {otherwise}"),
+        down => format!("{all}, {down} of them {otherwise}"),
     }
 }
 
-/// Two moments' rows beside each other: what, then, and later.
+/// The rows of two times side by side: a name, and both counts.
 pub(super) fn side_by_side(
-    before: Option<&Shape>,
-    after: Option<&Shape>,
+    before: Option<&FabricSummary>,
+    after: Option<&FabricSummary>,
 ) -> Vec<(String, String, String)> {
-    let rows = |shape: Option<&Shape>| shape.map(Shape::rows);
+    let rows = |shape: Option<&FabricSummary>| shape.map(FabricSummary::rows);
     let (before, after) = (rows(before), rows(after));
     let mut names: Vec<String> = Vec::new();
     for (name, _) in [&before, &after].into_iter().flatten().flatten() {
@@ -78,12 +78,15 @@ pub(super) fn side_by_side(
             names.push(name.clone());
         }
     }
-    let of = |rows: &Option<Vec<(String, String)>>, name: &str| match rows {
+    let count = |rows: &Option<Vec<(String, String)>>, name: &str| match rows {
         None => "not known".to_owned(),
         Some(rows) => {
             let found = rows.iter().find(|(known, _)| known == name);
             found.map_or("0".to_owned(), |(_, count)| count.clone())
         }
     };
-    names.into_iter().map(|name| (name.clone(), of(&before, &name), of(&after, &name))).collect()
+    names
+        .into_iter()
+        .map(|name| (name.clone(), count(&before, &name), count(&after, &name)))
+        .collect()
 }

@@ -1,0 +1,151 @@
+//! How much each counter increased in a sweep, as it is written.
+
+use rusqlite::{Transaction, params};
+
+use crate::OutOfIds;
+use crate::file::counter_ids::CounterIds;
+use crate::file::frame::Frame;
+use crate::file::record_kind::{RecordKind, part_of};
+use crate::file::totals::TotalsTable;
+use ib_fabric::Snapshot;
+use ib_mad::Counter;
+
+use super::catalog::FabricIds;
+
+/// The increases of a sweep's counters; traffic and first values by part of the ports ([`part_of`]).
+#[derive(Default)]
+pub struct CounterDeltas {
+    /// Increases of error counters.
+    errors: Frame,
+    /// Increases of traffic counters.
+    traffic: Vec<Frame>,
+    /// Totals of counters that were never seen before, or that begin anew.
+    first: Vec<Frame>,
+    /// Whether some of `first` was written already.
+    is_first_written: bool,
+}
+
+/// A part with this many ports of first values is written as soon as another part begins.
+const MAX_FIRST_PORTS: usize = 256;
+
+/// What identifies a sweep's rows: its fabric, and its time.
+#[derive(Clone, Copy)]
+pub struct SweepKey {
+    /// The fabric's id.
+    pub fabric: i64,
+    /// In microseconds since 1970.
+    pub began: i64,
+    /// In microseconds since 1970.
+    pub ended: i64,
+}
+
+impl CounterDeltas {
+    /// Compares a sweep with the totals that were written last, and updates these. Writes part of the first
+    /// values as it goes: with the first sweep of 60,000 ports they are 20 MB.
+    pub fn compute(
+        db: &Transaction<'_>,
+        sweep: SweepKey,
+        ledger: &mut TotalsTable,
+        ids: &FabricIds,
+        snapshot: &Snapshot,
+        counters: &CounterIds,
+    ) -> rusqlite::Result<Self> {
+        let mut deltas = CounterDeltas::default();
+        let mut last_part = 0;
+        let [mut errors, mut traffic, mut first] = [const { Vec::<(u8, u64)>::new() }; 3];
+        for (&port, reading) in ids.ports.iter().zip(&snapshot.readings) {
+            let Some(reading) = reading else { continue };
+            let totals = ledger.port(sweep.fabric, port);
+            for counter in Counter::all() {
+                let Some((id, total)) = counters.number(counter).zip(reading.get(counter)) else {
+                    continue;
+                };
+                let (values, value) = match totals.get(counter) {
+                    Some(last) if last == total => continue,
+                    Some(last)
+                        if last < total && RecordKind::of(counter) == RecordKind::ErrorDeltas =>
+                    {
+                        (&mut errors, total - last)
+                    }
+                    Some(last) if last < total => (&mut traffic, total - last),
+                    // Never seen, or begun anew: the monitor did not know the total before.
+                    _ => (&mut first, total),
+                };
+                values.push((id, value));
+                totals.set(counter, total);
+            }
+            let after = reading.at.since(snapshot.began);
+            let part = part_of(port) as usize;
+            if std::mem::replace(&mut last_part, part) != part {
+                deltas.write_full_first(db, sweep)?;
+            }
+            errors.sort_unstable();
+            deltas.errors.push(port, after, errors.drain(..));
+            let parts = [(&mut traffic, &mut deltas.traffic), (&mut first, &mut deltas.first)];
+            for (values, parts) in parts {
+                if !values.is_empty() && parts.len() <= part {
+                    parts.resize_with(part + 1, Frame::default);
+                }
+                values.sort_unstable();
+                if let Some(frame) = parts.get_mut(part) {
+                    frame.push(port, after, values.drain(..));
+                }
+            }
+        }
+        Ok(deltas)
+    }
+
+    /// Writes first values of a part with many ports, so that they need not be held until the end.
+    fn write_full_first(&mut self, db: &Transaction<'_>, sweep: SweepKey) -> rusqlite::Result<()> {
+        let mut parts = self.first.iter_mut();
+        if let Some(full) = parts.find(|frame| frame.entries().len() >= MAX_FIRST_PORTS) {
+            let part = full.entries().first().map(|entry| part_of(entry.port));
+            self.is_first_written |= insert_frame(db, sweep, RecordKind::FirstTotals, part, full)?;
+            *full = Frame::default();
+        }
+        Ok(())
+    }
+
+    /// Writes what is not written yet; returns how many kinds of frames the sweep has.
+    pub fn write(&self, db: &Transaction<'_>, sweep: SweepKey) -> rusqlite::Result<u64> {
+        let mut written =
+            u64::from(insert_frame(db, sweep, RecordKind::ErrorDeltas, None, &self.errors)?);
+        for (kind, parts, mut any) in [
+            (RecordKind::FirstTotals, &self.first, self.is_first_written),
+            (RecordKind::TrafficDeltas, &self.traffic, false),
+        ] {
+            for (part, frame) in (0..).zip(parts) {
+                any |= insert_frame(db, sweep, kind, Some(part), frame)?;
+            }
+            written += u64::from(any);
+        }
+        Ok(written)
+    }
+}
+
+/// Inserts a frame unless it is empty; returns whether it was inserted.
+pub fn insert_frame(
+    db: &Transaction<'_>,
+    SweepKey { fabric, began, ended }: SweepKey,
+    kind: RecordKind,
+    part: Option<u32>,
+    frame: &Frame,
+) -> rusqlite::Result<bool> {
+    if frame.is_empty() {
+        return Ok(false);
+    }
+    let packed = frame.pack().map_err(pack_error)?;
+    db.prepare_cached(
+        "INSERT INTO frames (fabric, tier, part, began, ended, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![fabric, kind, part, began, ended, packed])?;
+    Ok(true)
+}
+
+/// An error of packing, as an error of SQLite.
+pub fn pack_error(error: std::io::Error) -> rusqlite::Error {
+    match error.downcast::<OutOfIds>() {
+        Ok(numbers) => numbers.in_sql(),
+        Err(error) => rusqlite::Error::ToSqlConversionFailure(Box::new(error)),
+    }
+}

@@ -1,0 +1,195 @@
+//! Detects what happened between two observations of a fabric. Reads no clock, and writes nothing.
+
+mod fabric;
+mod link;
+mod port;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use crate::event::{About, EventKind, NewEvent};
+use fabric_observation::Observation;
+use ib_fabric::change;
+use ib_fabric::change::FabricChange;
+use ib_fabric::topology::{End, Link, LinkId};
+use ib_fabric::{Fabric, Snapshot};
+use ib_health::Findings;
+use ib_mad::Moment;
+
+pub(super) use link::{active_rate, rate_change};
+
+use fabric::FabricWide;
+use link::LastLink;
+use port::{LastPort, OpenCongestion};
+
+/// Compares each observation of a fabric with the state at the one before.
+#[derive(Debug, Default)]
+pub struct EventDetector {
+    fabric: Arc<Fabric>,
+    /// Whether the fabric consists of a host's devices, which are not discovered by their cables.
+    is_of_host: bool,
+    /// Whether an observation was compared already.
+    has_begun: bool,
+    fabric_wide: FabricWide,
+    /// By index among the findings' links.
+    links: Vec<(Link, LastLink)>,
+    /// Whether each node responded, by node index.
+    nodes: Vec<bool>,
+    /// By port index.
+    ports: Vec<LastPort>,
+    congestions: BTreeMap<End, OpenCongestion>,
+}
+
+impl EventDetector {
+    /// A detector for a host's devices.
+    pub fn of_host() -> Self {
+        EventDetector { is_of_host: true, ..EventDetector::default() }
+    }
+
+    /// The events since the observation before. The first observation is the reference and has none.
+    /// `now` is the time of day.
+    pub fn update(&mut self, observation: &Observation, now: SystemTime) -> Vec<NewEvent> {
+        let Some(snapshot) = &observation.snapshot else { return Vec::new() };
+        let events = self.fabric_wide.update(observation, snapshot, now);
+        // While no request succeeds nothing is known to have changed.
+        if self.fabric_wide.is_failing() {
+            return events;
+        }
+        let mut sweep = Sweep { snapshot, findings: &observation.findings, events };
+        if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
+            self.update_fabric(&mut sweep);
+        }
+        self.update_nodes(&mut sweep);
+        for ((_, last), found) in self.links.iter_mut().zip(&observation.findings.links) {
+            sweep.update_link(last, found);
+        }
+        self.update_ports(&mut sweep);
+        self.update_reads(&mut sweep);
+        self.update_congestions(&mut sweep);
+        self.has_begun = true;
+        sweep.events
+    }
+
+    /// Detects what differs between two fabrics, and moves the last states to the new fabric's indexes.
+    fn update_fabric(&mut self, sweep: &mut Sweep) {
+        let (old, new) = (Arc::clone(&self.fabric), Arc::clone(&sweep.snapshot.fabric));
+        let known: HashMap<LinkId, LastLink> = (self.links.drain(..))
+            .filter_map(|(link, last)| Some((old.link_id(link.0)?, last)))
+            .collect();
+        if self.has_begun {
+            sweep.push_changes(&old, &new, |id| known.contains_key(&id));
+        }
+        self.links = (sweep.findings.links.iter())
+            .map(|found| {
+                let last = new.link_id(found.link.0).and_then(|id| known.get(&id).copied());
+                (found.link, last.unwrap_or_else(|| LastLink::new(found, !self.has_begun)))
+            })
+            .collect();
+        let old_ports = std::mem::take(&mut self.ports);
+        self.ports = (new.port_indexes().zip(&sweep.findings.ports))
+            .map(|(port, found)| {
+                let index = old.find(new.end(port)).map(|port| port.0 as usize);
+                let last = index.and_then(|index| old_ports.get(index).copied());
+                last.unwrap_or_else(|| LastPort::new(&found.counting))
+            })
+            .collect();
+        let old_nodes = std::mem::take(&mut self.nodes);
+        for index in new.node_indexes() {
+            let node = new.node(index);
+            let guid = node.identity.guid;
+            let last = old.node_by_guid(guid).and_then(|old| old_nodes.get(old.0 as usize));
+            if last.is_none() && self.has_begun {
+                let kind = if self.is_of_host { "device" } else { node.identity.kind.label() };
+                let text = format!("a {kind} that was not there before");
+                let about = About::Node(guid);
+                sweep.push(
+                    EventKind::NodeNew,
+                    about,
+                    node.name.clone(),
+                    text,
+                    sweep.snapshot.began,
+                );
+            }
+            self.nodes.push(last.copied().unwrap_or_else(|| sweep.snapshot.is_up(index)));
+        }
+        self.fabric = new;
+    }
+
+    fn update_nodes(&mut self, sweep: &mut Sweep) {
+        let fabric = &self.fabric;
+        for (index, was_up) in fabric.node_indexes().zip(&mut self.nodes) {
+            let is_up = sweep.snapshot.is_up(index);
+            if is_up == std::mem::replace(was_up, is_up) {
+                continue;
+            }
+            let node = fabric.node(index);
+            let (kind, text) = match (is_up, node.present()) {
+                (true, _) => (EventKind::NodeBack, "it answers again"),
+                (false, true) => (EventKind::NodeGone, "it does not answer"),
+                (false, false) if self.is_of_host => {
+                    (EventKind::NodeGone, "the kernel does not know it any more")
+                }
+                (false, false) => (EventKind::NodeGone, "no cable leads to it any more"),
+            };
+            let about = About::Node(node.identity.guid);
+            sweep.push(kind, about, node.name.clone(), text.into(), sweep.snapshot.began);
+        }
+    }
+}
+
+/// A sweep that is compared, and its events so far.
+struct Sweep<'a> {
+    snapshot: &'a Snapshot,
+    findings: &'a Findings,
+    events: Vec<NewEvent>,
+}
+
+impl Sweep<'_> {
+    fn push(&mut self, kind: EventKind, about: About, place: String, text: String, at: Moment) {
+        self.push_with(kind, about, place, text, at, Value::Null);
+    }
+
+    fn push_with(
+        &mut self,
+        kind: EventKind,
+        about: About,
+        place: String,
+        text: String,
+        at: Moment,
+        detail: Value,
+    ) {
+        let at = self.snapshot.anchor.wall_of(at);
+        self.events.push(NewEvent { at, kind, about, place, text, detail });
+    }
+
+    /// Adds an event for each cable that was moved, and for each new link that was not known before.
+    fn push_changes(&mut self, old: &Fabric, new: &Fabric, is_known: impl Fn(LinkId) -> bool) {
+        let began = self.snapshot.began;
+        for change in change::diff(old, new) {
+            match change {
+                FabricChange::LinkMoved { port, from, to } => {
+                    let text = format!("its cable led to {from}, and leads to {to}");
+                    let place = format!("{} port {}", port.node, port.port);
+                    let about = About::Port(port.guid, port.port);
+                    self.push(EventKind::PortMoved, about, place, text, began);
+                }
+                FabricChange::LinkAppeared(a, b) => {
+                    let id = new.find((a.guid, a.port)).and_then(|port| new.link_id(port));
+                    if let Some(id) = id.filter(|id| !is_known(*id)) {
+                        let place =
+                            format!("{} port {} – {} port {}", a.node, a.port, b.node, b.port);
+                        let text = "it was not there before".into();
+                        self.push(EventKind::LinkNew, About::Link(id), place, text, began);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
