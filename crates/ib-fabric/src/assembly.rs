@@ -103,9 +103,9 @@ impl DiscoveredFabric {
 impl Fabric {
     /// Builds the fabric from the result of a discovery at `now`.
     ///
-    /// Nodes of `previous` that were not found again stay as absent nodes unless they were last found before
-    /// `forget_before`, and links that are down keep their peers. Nodes behind a port with a link whose
-    /// neighbor does not respond are hidden, not absent.
+    /// Nodes of `previous` that were not found again stay as absent nodes unless they were last found
+    /// before `forget_before`, and links that are down keep their peers. Nodes behind a port with a
+    /// link whose neighbor does not respond are hidden, not absent.
     pub fn assemble(
         mut found: DiscoveredFabric,
         names: &NodeNameMap,
@@ -176,8 +176,8 @@ impl Fabric {
         fabric
     }
 
-    /// Adds to `found` the known links behind its unreached ports, and the ports of found nodes there. Returns
-    /// the nodes that are hidden behind such ports or behind one another.
+    /// Adds to `found` the known links behind its unreached ports, and the ports of found nodes there.
+    /// Returns the nodes that are hidden behind such ports or behind one another.
     fn keep_hidden(&self, found: &mut DiscoveredFabric) -> HashSet<Guid> {
         if found.is_cut_off {
             let links = self.links().map(|Link(a, b)| (a, b));

@@ -3,20 +3,21 @@
 use super::topology::{Fabric, NodeIndex};
 use ib_mad::node::NodeKind;
 
-/// A switch is a leaf if at least one in this many of its cables leads to a host. So a single storage server or
-/// subnet manager host does not make a spine switch a leaf.
+/// A switch is a leaf if at least one in this many of its cables leads to a host. So a single storage
+/// server or subnet manager host does not make a spine switch a leaf.
 const HOSTS_OF_A_LEAF: u32 = 8;
 
 /// The level of switches that are not connected to a leaf.
 const NO_LEVEL: u8 = u8::MAX;
 
-/// Distance of each node from the nearest host: 0 is a host, 1 a leaf. In a torus or a Dragonfly all switches
-/// are leaves, without up and down between them.
+/// Distance of each node from the nearest host: 0 is a host, 1 a leaf. In a torus or a Dragonfly all
+/// switches are leaves, without up and down between them.
 #[derive(Clone, Debug)]
 pub struct Levels(Vec<u8>);
 
 impl Levels {
-    /// Computes the levels of a fabric. Remembered cables count, too: a leaf stays a leaf while its hosts are off.
+    /// Computes the levels of a fabric. Remembered cables count, too: a leaf stays a leaf while its
+    /// hosts are off.
     pub fn compute(fabric: &Fabric) -> Levels {
         let mut levels = vec![NO_LEVEL; fabric.nodes.len()];
         let mut queue = Vec::new();

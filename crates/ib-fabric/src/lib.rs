@@ -1,11 +1,12 @@
 //! The model of an InfiniBand fabric, and the collectors that read it.
 //!
-//! A [`Fabric`] has nodes, ports and links. [`Fabric::assemble`] builds it from the result of a discovery and the
-//! previous fabric, so that nodes and links that are gone are remembered for a while. [`change::diff`] compares two
-//! fabrics. A [`Snapshot`] has the readings of one sweep.
+//! A [`Fabric`] has nodes, ports and links. [`Fabric::assemble`] builds it from the result of a
+//! discovery and the previous fabric, so that nodes and links that are gone are remembered for a while.
+//! [`change::diff`] compares two fabrics. A [`Snapshot`] has the readings of one sweep.
 //!
-//! The collectors in [`collect`] are query plans of `ib_umad`: [`collect::discovery::Discovery`] finds the fabric by
-//! directed routes, and [`collect::sweep::Sweep`] reads port states, counters and subnet managers by LID.
+//! The collectors in [`collect`] are query plans of `ib_umad`: [`collect::discovery::Discovery`] finds
+//! the fabric by directed routes, and [`collect::sweep::Sweep`] reads port states, counters and subnet
+//! managers by LID.
 //!
 //! ```
 //! use ib_fabric::Fabric;

@@ -13,8 +13,8 @@ use thiserror::Error;
 /// 0x0002c90200000001 "rack 12 leaf 3"   # by the door
 /// ```
 ///
-/// As in infiniband-diags (rdma-core, util/node_name_map.c), a GUID without a name is ignored, and the first of
-/// several names wins. GUIDs are hexadecimal, with or without `0x`.
+/// As in infiniband-diags (rdma-core, util/node_name_map.c), a GUID without a name is ignored, and the
+/// first of several names wins. GUIDs are hexadecimal, with or without `0x`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeNameMap(HashMap<Guid, String>);
 

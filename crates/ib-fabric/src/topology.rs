@@ -25,8 +25,8 @@ pub struct PortIndex(pub u32);
 pub struct Node {
     /// Its properties.
     pub identity: NodeIdentity,
-    /// Display name: the site's name, else the description, else the GUID. If several nodes share it, the last
-    /// digits of the GUID are appended (see [`super::unique`]).
+    /// Display name: the site's name, else the description, else the GUID. If several nodes share it,
+    /// the last digits of the GUID are appended (see [`super::unique`]).
     pub name: String,
     /// Result of the latest discovery.
     pub presence: Presence,
@@ -74,8 +74,8 @@ impl Node {
 pub struct Peer {
     /// The port at the other end.
     pub port: PortIndex,
-    /// Whether the latest discovery found the link. If not, this is the port where the cable last led, which is
-    /// where a technician has to look.
+    /// Whether the latest discovery found the link. If not, this is the port where the cable last led,
+    /// which is where a technician has to look.
     pub connected: bool,
 }
 

@@ -1,17 +1,17 @@
 //! Unique node names: nodes that share a name get the last digits of their GUIDs appended.
 //!
-//! All unmanaged switches have the description `Quantum-2 Mellanox Technologies`, aggregation nodes share one
-//! description, and some sites give all HCAs of a host the host's name. An alert with such a name does not
-//! identify the node. `NAME#a1b2c3` has no blank before the `#`, so it is no comment in YAML, and it has no
-//! special character of regular expressions or shells.
+//! All unmanaged switches have the description `Quantum-2 Mellanox Technologies`, aggregation nodes
+//! share one description, and some sites give all HCAs of a host the host's name. An alert with such a
+//! name does not identify the node. `NAME#a1b2c3` has no blank before the `#`, so it is no comment in
+//! YAML, and it has no special character of regular expressions or shells.
 
 use std::collections::{HashMap, HashSet};
 
 use ib_mad::ids::Guid;
 
-/// Minimum number of appended digits. Six hexadecimal digits are the part of a GUID that a vendor assigns under
-/// one 24-bit company id, so devices of one vendor rarely collide; with four digits, four pairs of 714 nodes
-/// with one name collide.
+/// Minimum number of appended digits. Six hexadecimal digits are the part of a GUID that a vendor
+/// assigns under one 24-bit company id, so devices of one vendor rarely collide; with four digits, four
+/// pairs of 714 nodes with one name collide.
 const MIN_DIGITS: usize = 6;
 /// All digits of a GUID.
 const MAX_DIGITS: usize = 16;
@@ -52,10 +52,10 @@ pub(super) struct Named {
     pub(super) absent: bool,
 }
 
-/// Makes the names of nodes unique. A node that had digits before (`before` returns its previous name) keeps
-/// them while another node with its name is remembered: a twin that reboots must not rename it. An absent
-/// node does not rename its replacement, such as a new card in the same host: the new node has the plain
-/// name, and the absent one gets the digits.
+/// Makes the names of nodes unique. A node that had digits before (`before` returns its previous name)
+/// keeps them while another node with its name is remembered: a twin that reboots must not rename it.
+/// An absent node does not rename its replacement, such as a new card in the same host: the new node
+/// has the plain name, and the absent one gets the digits.
 pub(super) fn make_unique<'a>(nodes: &mut [Named], before: impl Fn(Guid) -> Option<&'a str>) {
     // By name: number of nodes, and number of present nodes.
     let mut shared: HashMap<&str, (usize, usize)> = HashMap::new();

@@ -21,8 +21,8 @@ impl Clock {
         Self::accelerated(1)
     }
 
-    /// Starts a clock that runs `speedup` times as fast, for simulated fabrics. Moments and wall-clock time both
-    /// run ahead.
+    /// Starts a clock that runs `speedup` times as fast, for simulated fabrics. Moments and wall-clock
+    /// time both run ahead.
     pub fn accelerated(speedup: u32) -> Self {
         Clock { began: Instant::now(), wall: SystemTime::now(), speedup: speedup.max(1) }
     }

@@ -1,7 +1,8 @@
 //! The table of counters: one row per counter, used by all code that handles counters.
 //!
-//! The decoder of performance management takes the field locations from it, the sysfs reader the file names,
-//! the exposition metric names and help, and `docs/metrics.md` its rows. To add a counter, add a row.
+//! The decoder of performance management takes the field locations from it, the sysfs reader the file
+//! names, the exposition metric names and help, and `docs/metrics.md` its rows. To add a counter, add a
+//! row.
 
 use std::ops::Range;
 
@@ -43,7 +44,8 @@ pub enum Needs {
     Nothing,
     /// CapabilityMask bit 12, PortXmitWaitSupported.
     XmitWait,
-    /// CapabilityMask bit 14: PortExtendedSpeedsCounters of a Reed-Solomon link has counters of the whole port.
+    /// CapabilityMask bit 14: PortExtendedSpeedsCounters of a Reed-Solomon link has counters of the
+    /// whole port.
     RsFec,
     /// CapabilityMask bit 15, QP1DroppedSupported.
     Qp1Dropped,
@@ -134,15 +136,16 @@ pub struct CounterRow {
     pub scale: u64,
     /// Its fields, the widest first.
     pub fields: &'static [CounterField],
-    /// File names in sysfs, below a port's `counters` or, with mlx4 of old kernels, `counters_ext`; none if the
-    /// kernel does not export the counter.
+    /// File names in sysfs, below a port's `counters` or, with mlx4 of old kernels, `counters_ext`;
+    /// none if the kernel does not export the counter.
     pub sysfs_files: &'static [&'static str],
     /// Help text: what it counts, in one sentence.
     pub help: &'static str,
 }
 
-/// A raw value in the metric's unit, by the [scale](CounterRow::scale) of its row. The product saturates at 64
-/// bits: a wrapped product would look like a counter reset. Metrics, the API and the history use this rule.
+/// A raw value in the metric's unit, by the [scale](CounterRow::scale) of its row. The product
+/// saturates at 64 bits: a wrapped product would look like a counter reset. Metrics, the API and the
+/// history use this rule.
 pub fn scaled(raw: u64, scale: u64) -> u64 {
     raw.saturating_mul(scale)
 }
@@ -175,10 +178,10 @@ const fn fec(byte: u16) -> CounterField {
     at(Attribute::PortExtendedSpeedsCounters, byte, 32, Needs::RsFec)
 }
 
-/// The counters that sum up to link errors, wherever a port has one number for its errors: in rankings, on
-/// pages, in plots and in reports. Packets that were discarded, rejected by a rule or marked bad upstream do
-/// not indicate a bad link. The causes of receive errors are parts of [`Counter::RcvErrors`] and would count
-/// twice.
+/// The counters that sum up to link errors, wherever a port has one number for its errors: in rankings,
+/// on pages, in plots and in reports. Packets that were discarded, rejected by a rule or marked bad
+/// upstream do not indicate a bad link. The causes of receive errors are parts of
+/// [`Counter::RcvErrors`] and would count twice.
 pub const LINK_ERRORS: [Counter; 7] = [
     Counter::SymbolErrors,
     Counter::LinkErrorRecoveries,
@@ -189,8 +192,8 @@ pub const LINK_ERRORS: [Counter; 7] = [
     Counter::FecUncorrectableBlocks,
 ];
 
-/// Link errors of a port: the sum of [`LINK_ERRORS`] without the packets that were marked bad upstream, which a
-/// port also counts as receive errors.
+/// Link errors of a port: the sum of [`LINK_ERRORS`] without the packets that were marked bad upstream,
+/// which a port also counts as receive errors.
 pub fn link_errors(count: impl Fn(Counter) -> u64) -> u64 {
     let sum = LINK_ERRORS.into_iter().map(&count).fold(0, u64::saturating_add);
     let marked = count(Counter::RcvRemotePhysicalErrors).min(count(Counter::RcvErrors));
@@ -206,8 +209,8 @@ macro_rules! counters {
         #[expect(missing_docs, reason = "the help text of each row")]
         pub enum Counter { $($counter),+ }
 
-        /// Number of counters. Not `TABLE.len()`: types depend on it, and rustc cannot compute a type from a
-        /// table that functions of this crate fill (E0391).
+        /// Number of counters. Not `TABLE.len()`: types depend on it, and rustc cannot compute a type
+        /// from a table that functions of this crate fill (E0391).
         pub const COUNT: usize = [$(Counter::$counter),+].len();
 
         /// The table, in the order of the exposition.
@@ -231,10 +234,10 @@ macro_rules! counters {
 
 // Files: drivers/infiniband/core/sysfs.c, and drivers/infiniband/hw/mlx4/sysfs.c of the mlx4 that had
 // counters_ext. Offsets: IBTA 1.4 tables 251 (PortCounters), 255 (PortRcvErrorDetails), 256
-// (PortXmitDiscardDetails) and 264 (PortCountersExtended); the tests compare each with perfquery and tshark.
-// Those of PortExtendedSpeedsCounters are libibmad's, see the module mad::fec. Option bits: OptionMask
-// of PortSamplesControl (IBTA 1.4, 16.1.3.2), 6 to 11 for PortRcvErrorDetails and 12 to 15 for
-// PortXmitDiscardDetails.
+// (PortXmitDiscardDetails) and 264 (PortCountersExtended); the tests compare each with perfquery and
+// tshark. Those of PortExtendedSpeedsCounters are libibmad's, see the module mad::fec. Option bits:
+// OptionMask of PortSamplesControl (IBTA 1.4, 16.1.3.2), 6 to 11 for PortRcvErrorDetails and 12 to 15
+// for PortXmitDiscardDetails.
 counters! {
     XmitData "PortXmitData" "transmit_bytes" Traffic x 4
         [extended(8, Nothing), classic(24, 32)] ["port_xmit_data", "port_xmit_data_64"]
@@ -354,23 +357,23 @@ impl Counter {
         self == Counter::XmitDiscards
     }
 
-    /// Whether a value of unknown width fills the counter's narrowest field: the kernel does not report which
-    /// field it read.
+    /// Whether a value of unknown width fills the counter's narrowest field: the kernel does not report
+    /// which field it read.
     pub fn may_be_saturated(self, value: u64) -> bool {
         self.row().fields.last().is_some_and(|narrowest| narrowest.is_saturated(value))
     }
 
-    /// Whether it counts events of a healthy fabric: packets to a port without a link, to a destination without
-    /// a route, or back to their ingress port. On real Quantum-2 switches these cover nearly all of
-    /// XmitDiscards (262 of 279 ports) and RcvSwitchRelayErrors (267 of 279).
+    /// Whether it counts events of a healthy fabric: packets to a port without a link, to a destination
+    /// without a route, or back to their ingress port. On real Quantum-2 switches these cover nearly
+    /// all of XmitDiscards (262 of 279 ports) and RcvSwitchRelayErrors (267 of 279).
     pub fn is_benign(self) -> bool {
         use Counter::{RcvDlidMappingErrors, RcvLoopingErrors, XmitInactiveDiscards};
         matches!(self, RcvDlidMappingErrors | RcvLoopingErrors | XmitInactiveDiscards)
     }
 
-    /// Whether the value is possible. Only traffic counters reach 2^63: at 10^9 events a second that takes 292
-    /// years. A higher value is a negative number reported as unsigned, such as the 2^64 - 40 receive errors
-    /// of one ConnectX-7.
+    /// Whether the value is possible. Only traffic counters reach 2^63: at 10^9 events a second that
+    /// takes 292 years. A higher value is a negative number reported as unsigned, such as the 2^64 - 40
+    /// receive errors of one ConnectX-7.
     pub fn is_plausible(self, value: u64) -> bool {
         self.row().kind == CounterKind::Traffic || value < 1 << 63
     }

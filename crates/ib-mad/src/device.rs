@@ -1,7 +1,7 @@
 //! Device names by vendor and device id.
 
-/// Whether the vendor is NVIDIA (Mellanox), by the OUI in NodeInfo, or by the PCI vendor id, which some devices
-/// report instead.
+/// Whether the vendor is NVIDIA (Mellanox), by the OUI in NodeInfo, or by the PCI vendor id, which some
+/// devices report instead.
 pub fn is_mellanox(vendor_id: u32) -> bool {
     matches!(vendor_id, 0x02c9 | 0x15b3)
 }

@@ -1,13 +1,13 @@
 //! Forward error correction (FEC): modes of links, and the attributes with mode and counters.
 //!
-//! No device that supports these two attributes was available, and no dissector decodes them: the offsets are those
-//! of libibmad (rdma-core, libibmad/fields.c), with one correction noted below.
+//! No device that supports these two attributes was available, and no dissector decodes them: the
+//! offsets are those of libibmad (rdma-core, libibmad/fields.c), with one correction noted below.
 
 use crate::labeled_enum;
 use crate::layout::{attribute, bytes};
 
-// 0 to 4: IBTA, FECModeActive of PortInfoExtended. 8 to 14: Mellanox, with the names of ibdiagnet; 5 to 7 and 15 are
-// reserved.
+// 0 to 4: IBTA, FECModeActive of PortInfoExtended. 8 to 14: Mellanox, with the names of ibdiagnet; 5 to
+// 7 and 15 are reserved.
 labeled_enum! {
     /// FEC mode of a link; the labels are those of the config file.
     #[derive(PartialOrd, Ord)]
@@ -55,8 +55,9 @@ attribute! {
         fdr_enabled: u16 = bytes(8, 2), "FDRFECModeEnabled.";
         edr_supported: u16 = bytes(10, 2), "EDRFECModeSupported.";
         edr_enabled: u16 = bytes(12, 2), "EDRFECModeEnabled.";
-        // libibmad lists the next four at the same offsets without the halfword swap of its other 16-bit
-        // fields, so it reads HDRFECModeSupported from EDRFECModeEnabled. Its list means consecutive fields.
+        // libibmad lists the next four at the same offsets without the halfword swap of its other
+        // 16-bit fields, so it reads HDRFECModeSupported from EDRFECModeEnabled. Its list means
+        // consecutive fields.
         hdr_supported: u16 = bytes(14, 2), "HDRFECModeSupported.";
         hdr_enabled: u16 = bytes(16, 2), "HDRFECModeEnabled.";
         ndr_supported: u16 = bytes(18, 2), "NDRFECModeSupported.";
@@ -81,8 +82,8 @@ impl PortInfoExtended {
 pub const LANES: usize = 12;
 
 attribute! {
-    /// PortExtendedSpeedsCounters: FEC counters of links faster than QDR, by lane and by port. PortSelect is
-    /// part of the request.
+    /// PortExtendedSpeedsCounters: FEC counters of links faster than QDR, by lane and by port.
+    /// PortSelect is part of the request.
     ///
     /// With Reed-Solomon FEC, which bit 14 of the agent's CapabilityMask announces, `corrected` counts
     /// symbols instead of blocks, and the last three fields replace `error_detections` and `uncorrectable`.

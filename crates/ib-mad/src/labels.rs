@@ -1,6 +1,7 @@
 //! A macro for enums whose variants have labels.
 
-/// Defines an enum from a table of its variants: name, code if any, label in metrics and tables, documentation.
+/// Defines an enum from a table of its variants: name, code if any, label in metrics and tables,
+/// documentation.
 ///
 /// ```
 /// ib_mad::labeled_enum! {

@@ -1,11 +1,12 @@
 //! InfiniBand management datagrams (MADs) as bytes and as values, without I/O.
 //!
-//! A [`Mad`] has 256 bytes, big-endian (IBTA 1.4, chapter 13.4). A [`Query`] generates requests; each attribute is a
-//! struct with `decode` and `encode`, generated from one table of its fields (see [`layout`]). Decoders read
-//! fixed offsets of a buffer of that size, so no response can make a decoder fail.
+//! A [`Mad`] has 256 bytes, big-endian (IBTA 1.4, chapter 13.4). A [`Query`] generates requests; each
+//! attribute is a struct with `decode` and `encode`, generated from one table of its fields (see
+//! [`layout`]). Decoders read fixed offsets of a buffer of that size, so no response can make a decoder
+//! fail.
 //!
-//! The crate also has the base types of all others: [`Guid`], [`Lid`], [`Moment`], link rates and port states, and
-//! the table of port counters ([`counter::TABLE`]).
+//! The crate also has the base types of all others: [`Guid`], [`Lid`], [`Moment`], link rates and port
+//! states, and the table of port counters ([`counter::TABLE`]).
 //!
 //! ```
 //! use ib_mad::counter::Attribute;
@@ -407,8 +408,9 @@ impl Query {
         }
     }
 
-    /// Whether the attribute is optional. Agents must refuse what they do not support, but not all do (ibsim
-    /// sends no response): a timeout of such a query says nothing about the node and is not retried.
+    /// Whether the attribute is optional. Agents must refuse what they do not support, but not all do
+    /// (ibsim sends no response): a timeout of such a query says nothing about the node and is not
+    /// retried.
     pub fn is_optional(&self) -> bool {
         let optional: &[u16] = if self.subnet {
             &[fec::PortInfoExtended::ID, port_info::MellanoxExtendedPortInfo::ID]

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 /// A moment of a monotonic clock, in nanoseconds since the clock started.
 ///
-/// Deadlines and rates need a clock that NTP cannot set; output needs wall-clock time. An [`Anchor`] converts
-/// between them. In the simulator the clock is virtual.
+/// Deadlines and rates need a clock that NTP cannot set; output needs wall-clock time. An [`Anchor`]
+/// converts between them. In the simulator the clock is virtual.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(pub u64);
 

@@ -114,8 +114,8 @@ impl AttributePlan {
         matches!(self.attribute, Attribute::PortRcvErrorDetails | Attribute::PortXmitDiscardDetails)
     }
 
-    /// Whether it is valid only on a link with Reed-Solomon FEC: otherwise the same bytes are reserved, or have
-    /// another layout.
+    /// Whether it is valid only on a link with Reed-Solomon FEC: otherwise the same bytes are reserved,
+    /// or have another layout.
     pub fn needs_reed_solomon(&self) -> bool {
         self.attribute == Attribute::PortExtendedSpeedsCounters
     }
@@ -134,10 +134,10 @@ impl AttributePlan {
 
 /// The attributes to read of each port of a device: as few as hold all of its counters.
 ///
-/// The bit that announces 64-bit error counters is not reliable for each field: on ConnectX-7 (firmware 28.40
-/// and 28.41) SymbolErrorCounter and LinkDownedCounter of PortCountersExtended stay 0 while those of
-/// PortCounters count (15 of 15 non-zero values of 256 ports). So PortCounters is read as well, except from
-/// switches: Quantum-2 fills both.
+/// The bit that announces 64-bit error counters is not reliable for each field: on ConnectX-7 (firmware
+/// 28.40 and 28.41) SymbolErrorCounter and LinkDownedCounter of PortCountersExtended stay 0 while those
+/// of PortCounters count (15 of 15 non-zero values of 256 ports). So PortCounters is read as well,
+/// except from switches: Quantum-2 fills both.
 pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<AttributePlan> {
     let AgentProfile { capabilities, options, is_switch, refused } = profile;
     let mut attributes = Vec::new();
@@ -186,8 +186,8 @@ pub fn read_plan(profile: &AgentProfile, optional: OptionalCounters) -> Vec<Attr
 }
 
 attribute! {
-    /// PortSamplesControl (IBTA 1.4, 16.1.3.2): the sampling of a port's counters. PortSelect is part of the
-    /// request.
+    /// PortSamplesControl (IBTA 1.4, 16.1.3.2): the sampling of a port's counters. PortSelect is part
+    /// of the request.
     pub struct PortSamplesControl = 0x0010 {
         op_code: u8 = byte(0), "OpCode.";
         tick: u8 = byte(2), "Tick: a tick of sampling and of PortXmitWait is this + 1 symbol times.";

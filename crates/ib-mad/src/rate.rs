@@ -101,8 +101,9 @@ pub enum Speed {
 struct SpeedRow {
     speed: Speed,
     label: &'static str,
-    /// Nominal rate of a lane in Mb/s, as in sysfs `rate` and `ibstat`, so that a port has the same rate in the
-    /// host and the fabric view (kernel: `ib_port_attr`, `rate_show` in drivers/infiniband/core/sysfs.c).
+    /// Nominal rate of a lane in Mb/s, as in sysfs `rate` and `ibstat`, so that a port has the same
+    /// rate in the host and the fabric view (kernel: `ib_port_attr`, `rate_show` in
+    /// drivers/infiniband/core/sysfs.c).
     lane_mbps: u32,
 }
 

@@ -81,8 +81,8 @@ impl NodeInfo {
         row.map_or(NODE_TYPES[0].0, |(node_type, _)| *node_type)
     }
 
-    /// The identity of the node, still without description and port capabilities. `None` for a NodeType that
-    /// is not in the specification.
+    /// The identity of the node, still without description and port capabilities. `None` for a NodeType
+    /// that is not in the specification.
     pub fn identity(&self) -> Option<NodeIdentity> {
         let (_, mut kind) = *NODE_TYPES.iter().find(|(code, _)| *code == self.node_type)?;
         if kind == NodeKind::Ca && is_aggregation_device(self.vendor_id, self.device_id) {
@@ -122,8 +122,8 @@ pub fn encode_node_description(mad: &mut Mad, description: &[u8]) {
     rest.fill(0);
 }
 
-/// Whether a CA is a SHARP aggregation node, which has no NodeType of its own: by its exact description, and
-/// by its vendor, because hosts can choose any description.
+/// Whether a CA is a SHARP aggregation node, which has no NodeType of its own: by its exact
+/// description, and by its vendor, because hosts can choose any description.
 pub fn is_aggregation_node(description: &str, vendor_id: u32) -> bool {
     description == "Mellanox Technologies Aggregation Node" && is_mellanox(vendor_id)
 }

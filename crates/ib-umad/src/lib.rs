@@ -1,9 +1,9 @@
 //! A native client for InfiniBand management datagrams (MADs) over the kernel's umad devices.
 //!
-//! A [`MadTransport`] sends and receives single MADs: a [`umad::Umad`] device, a capture around it, a simulated
-//! fabric, or a script of a test. A [`query::QueryPlan`] generates requests. The [`client::MadClient`] between them
-//! is a state machine without I/O and without a clock: windows, deadlines, retries, back-off, redirects.
-//! [`query::run`] drives a plan to its end.
+//! A [`MadTransport`] sends and receives single MADs: a [`umad::Umad`] device, a capture around it, a
+//! simulated fabric, or a script of a test. A [`query::QueryPlan`] generates requests. The
+//! [`client::MadClient`] between them is a state machine without I/O and without a clock: windows,
+//! deadlines, retries, back-off, redirects. [`query::run`] drives a plan to its end.
 //!
 //! ```
 //! use ib_mad::smp::{self, NodeInfo};
@@ -82,8 +82,8 @@ pub enum Address {
     Global(GlobalRoute),
 }
 
-/// Route to a port by its GID: the fields of the global route header (IBTA 1.4, 8.3). MADs to other subnets need
-/// it, and all MADs on RoCE.
+/// Route to a port by its GID: the fields of the global route header (IBTA 1.4, 8.3). MADs to other
+/// subnets need it, and all MADs on RoCE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobalRoute {
     /// LID of the first hop: of the router, or of the port. 0 on RoCE.

@@ -13,8 +13,8 @@ use super::{
 
 /// A state machine that generates requests, the next ones from the responses to earlier ones.
 pub trait QueryPlan {
-    /// The next request for this queue pair, with a tag that its outcome returns; `None` if there is none now.
-    /// Further responses may raise more requests.
+    /// The next request for this queue pair, with a tag that its outcome returns; `None` if there is
+    /// none now. Further responses may raise more requests.
     fn next_request(&mut self, qp: QueuePair) -> Option<(Request, u64)>;
 
     /// Handles the outcome of a request, at the moment at which it was known.

@@ -58,8 +58,8 @@ impl AgentCache {
         self.keys = keys;
     }
 
-    /// The counters of a port that may be cleared, and their fields. If a port has two fields for a counter, the
-    /// classic one is cleared only if it is the source.
+    /// The counters of a port that may be cleared, and their fields. If a port has two fields for a
+    /// counter, the classic one is cleared only if it is the source.
     pub(super) fn clearable(&self, agent: End, port: End) -> Vec<(Counter, CounterField)> {
         let plan = self.pma.get(agent).unwrap_or_default();
         let attributes =
@@ -72,7 +72,8 @@ impl AgentCache {
         counters.filter(|&(counter, field)| is_clearable(counter, field)).collect()
     }
 
-    /// An agent did not clear counters of an attribute: they are not cleared again before the next discovery.
+    /// An agent did not clear counters of an attribute: they are not cleared again before the next
+    /// discovery.
     pub(super) fn mark_uncleared(&mut self, agent: End, attribute: Attribute) {
         self.uncleared.insert((agent, attribute));
     }
@@ -159,8 +160,8 @@ impl PmaCapabilityCache {
         }
     }
 
-    /// Records whether an agent that responds to others responded to an optional attribute. After several sweeps
-    /// without a response the attribute is not read again: each time costs all retries.
+    /// Records whether an agent that responds to others responded to an optional attribute. After
+    /// several sweeps without a response the attribute is not read again: each time costs all retries.
     pub fn record_response(&mut self, agent: End, attribute: Attribute, answered: bool) {
         let sweeps = self.unanswered.entry((agent, attribute)).or_default();
         *sweeps += 1;
@@ -205,8 +206,8 @@ impl PmaCapabilityCache {
         }
     }
 
-    /// Records PortSamplesControl of an agent; missing responses add up. Returns the agent's read plan once its
-    /// options are known.
+    /// Records PortSamplesControl of an agent; missing responses add up. Returns the agent's read plan
+    /// once its options are known.
     pub fn insert_sampling(
         &mut self,
         agent: End,
@@ -228,8 +229,9 @@ impl PmaCapabilityCache {
         Some(self.set_profile(agent, profile))
     }
 
-    /// Whether error details of a port are due in a sweep that began at this moment. Ports take turns, so that no
-    /// sweep reads the details of all ports; unanswered queries are repeated in the next sweep.
+    /// Whether error details of a port are due in a sweep that began at this moment. Ports take turns,
+    /// so that no sweep reads the details of all ports; unanswered queries are repeated in the next
+    /// sweep.
     pub fn needs_details(&self, port: End, at: Moment) -> bool {
         let DetailPolicy::Every(interval) = self.optional.details else {
             return self.optional.details == DetailPolicy::EachSweep;
@@ -261,9 +263,9 @@ impl PmaCapabilityCache {
     }
 }
 
-/// Whether a plan reads a 64-bit PortXmitWait: PortSamplesControl is read only of such agents. Of older devices
-/// only some support it; and ibsim, which has 32-bit counters, forwards the request to the client at the port,
-/// which crashes OpenSM.
+/// Whether a plan reads a 64-bit PortXmitWait: PortSamplesControl is read only of such agents. Of older
+/// devices only some support it; and ibsim, which has 32-bit counters, forwards the request to the
+/// client at the port, which crashes OpenSM.
 pub(super) fn has_wide_xmit_wait(plan: &[AttributePlan]) -> bool {
     let mut counters = plan.iter().flat_map(|plan| &plan.counters);
     counters.any(|(counter, field)| *counter == Counter::XmitWait && field.width == 64)

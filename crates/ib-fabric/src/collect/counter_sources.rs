@@ -1,9 +1,10 @@
 //! Selects the field of each counter, if a port has two for it.
 //!
-//! ClassPortInfo announces 64-bit error counters for all fields at once, and ConnectX-7 leaves some of them at 0
-//! (see [`pma::read_plan`](ib_mad::pma::read_plan)). So the 64-bit value is used unless it is 0
-//! while the classic one is not. A 64-bit field that was above 0 is used, and its 0 is a reset, unless the
-//! classic field grows meanwhile; before that it may be unused, and its 0 alone says nothing.
+//! ClassPortInfo announces 64-bit error counters for all fields at once, and ConnectX-7 leaves some of
+//! them at 0 (see [`pma::read_plan`](ib_mad::pma::read_plan)). So the 64-bit value is used unless it is
+//! 0 while the classic one is not. A 64-bit field that was above 0 is used, and its 0 is a reset,
+//! unless the classic field grows meanwhile; before that it may be unused, and its 0 alone says
+//! nothing.
 
 use std::collections::HashMap;
 
@@ -16,8 +17,8 @@ use ib_mad::{Counter, Reading};
 #[derive(Debug, Default)]
 pub(super) struct CounterSources {
     by_port: HashMap<End, PortSources>,
-    /// Value of the classic field while the 64-bit one, which had counted before, was 0: if it grows and the other
-    /// does not, new firmware may have stopped updating the other.
+    /// Value of the classic field while the 64-bit one, which had counted before, was 0: if it grows
+    /// and the other does not, new firmware may have stopped updating the other.
     suspects: HashMap<(End, Counter), u64>,
 }
 
@@ -31,9 +32,9 @@ struct PortSources {
 }
 
 impl CounterSources {
-    /// Selects the field of each counter: `reading` holds the 64-bit values, as far as they were read, `classic` the
-    /// others. If the right field was not read, the counter is absent: the value of the other field would look
-    /// like a reset.
+    /// Selects the field of each counter: `reading` holds the 64-bit values, as far as they were read,
+    /// `classic` the others. If the right field was not read, the counter is absent: the value of the
+    /// other field would look like a reset.
     pub fn select(
         &mut self,
         port: End,

@@ -1,10 +1,10 @@
 //! The counter sweep: reads the counters of each port of each switch and HCA.
 //!
-//! ClassPortInfo decides which attributes are read of a device. It is read once and cached as long as the device
-//! stays, and so is PortSamplesControl: the tick of PortXmitWait, and the options that the device announces. It
-//! is read of each agent and not once per device type: options may differ between firmware versions, which
-//! NodeInfo does not report, and the tick of each agent is needed anyway. A node that does not respond does not
-//! delay the others.
+//! ClassPortInfo decides which attributes are read of a device. It is read once and cached as long as
+//! the device stays, and so is PortSamplesControl: the tick of PortXmitWait, and the options that the
+//! device announces. It is read of each agent and not once per device type: options may differ between
+//! firmware versions, which NodeInfo does not report, and the tick of each agent is needed anyway. A
+//! node that does not respond does not delay the others.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -82,8 +82,8 @@ pub struct CounterResult {
 }
 
 impl<'a> CounterSweep<'a> {
-    /// A sweep over the present nodes of a fabric. Counters that are valid only with Reed-Solomon FEC are read if
-    /// `reed_solomon`, by port index, is set.
+    /// A sweep over the present nodes of a fabric. Counters that are valid only with Reed-Solomon FEC
+    /// are read if `reed_solomon`, by port index, is set.
     pub(super) fn new(
         fabric: &'a Fabric,
         cache: &'a mut PmaCapabilityCache,
@@ -114,8 +114,8 @@ impl<'a> CounterSweep<'a> {
         sweep
     }
 
-    /// Queues a probe of each absent node at its last LID: a host that hung keeps its link, so no port state shows
-    /// that it is back. LIDs that another node has now are left out.
+    /// Queues a probe of each absent node at its last LID: a host that hung keeps its link, so no port
+    /// state shows that it is back. LIDs that another node has now are left out.
     fn queue_probes(&mut self) {
         let fabric = self.fabric;
         let present = |port: &PortIndex| fabric.node_of(*port).present();
@@ -158,8 +158,8 @@ impl<'a> CounterSweep<'a> {
         }
     }
 
-    /// Queues the ports of known agents, all first ports before all second ones, so that the windows of many LIDs
-    /// are filled and no switch gets a burst.
+    /// Queues the ports of known agents, all first ports before all second ones, so that the windows of
+    /// many LIDs are filled and no switch gets a burst.
     fn queue_known_ports(&mut self) {
         let max = self.agents.iter().map(|agent| agent.ports.len()).max().unwrap_or(0);
         for (index, agent) in self.agents.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! FEC modes of links, from PortInfoExtended.
 //!
-//! The mode changes only with the link, so a port is queried once and cached as long as its link does not change.
-//! The requests use virtual lane 15, which has no flow control, and the results are not urgent: of a large
-//! fabric only some ports are queried in each sweep.
+//! The mode changes only with the link, so a port is queried once and cached as long as its link does
+//! not change. The requests use virtual lane 15, which has no flow control, and the results are not
+//! urgent: of a large fabric only some ports are queried in each sweep.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,8 +17,8 @@ use ib_mad::rate::{Speed, Width};
 use ib_mad::{Mad, status};
 use ib_umad::RequestError;
 
-/// Maximum number of ports queried in a sweep: a few milliseconds with the default window. 25,000 ports are then
-/// known after 25 minutes at the default interval.
+/// Maximum number of ports queried in a sweep: a few milliseconds with the default window. 25,000 ports
+/// are then known after 25 minutes at the default interval.
 const MAX_PER_SWEEP: usize = 256;
 
 /// Properties of a link; a cached FEC mode is valid as long as they are unchanged.
@@ -52,8 +52,8 @@ pub(super) enum FecMode {
 }
 
 impl FecMode {
-    /// The mode of a query's outcome. After no response, or a refusal for another reason than an unsupported
-    /// attribute, the port is queried again in another sweep.
+    /// The mode of a query's outcome. After no response, or a refusal for another reason than an
+    /// unsupported attribute, the port is queried again in another sweep.
     pub fn from_outcome(outcome: Result<&Mad, RequestError>) -> Self {
         match outcome {
             Ok(mad) => {
@@ -104,8 +104,8 @@ impl FecModeCache {
         fabric.port_indexes().map(mode).collect()
     }
 
-    /// The ports to query in this sweep, of those with an unknown mode, without nodes that are not expected to
-    /// respond.
+    /// The ports to query in this sweep, of those with an unknown mode, without nodes that are not
+    /// expected to respond.
     pub fn due(
         &self,
         fabric: &Fabric,
@@ -186,9 +186,9 @@ pub(super) fn link_state(port: &PortStatus) -> Option<(u8, Option<Width>, Option
     port.link_up().then_some((port.state, port.width, port.speed))
 }
 
-/// Whether PortExtendedSpeedsCounters of a port have the Reed-Solomon layout of the counter table: if its FEC mode
-/// is Reed-Solomon, or unknown at HDR or faster, which require it: their four-level signals always have
-/// errors.
+/// Whether PortExtendedSpeedsCounters of a port have the Reed-Solomon layout of the counter table: if
+/// its FEC mode is Reed-Solomon, or unknown at HDR or faster, which require it: their four-level
+/// signals always have errors.
 pub(super) fn has_reed_solomon(fabric: &Fabric, port: PortIndex, mode: FecMode) -> bool {
     match mode {
         FecMode::Known(Fec::None | Fec::FireCode) => false,

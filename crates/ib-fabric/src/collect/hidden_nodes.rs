@@ -1,12 +1,13 @@
 //! Nodes that the latest discovery did not reach, and which of them a sweep queries by LID.
 //!
-//! Two causes look the same to a discovery, and need opposite treatment. A switch that forwards while its SMA
-//! hangs hides all nodes behind it from directed routes; they respond by LID, and are queried in each sweep.
-//! Nodes with an M_Key count each Get as a violation (IBTA 1.4, 14.2.4), and are queried rarely.
+//! Two causes look the same to a discovery, and need opposite treatment. A switch that forwards while
+//! its SMA hangs hides all nodes behind it from directed routes; they respond by LID, and are queried
+//! in each sweep. Nodes with an M_Key count each Get as a violation (IBTA 1.4, 14.2.4), and are queried
+//! rarely.
 //!
-//! The responses distinguish them. Nodes that responded last time are queried in each sweep. The others are probed:
-//! first those that were not queried yet, switches before hosts, then those that did not respond, the longest
-//! ago first. Each response permits one more probe.
+//! The responses distinguish them. Nodes that responded last time are queried in each sweep. The others
+//! are probed: first those that were not queried yet, switches before hosts, then those that did not
+//! respond, the longest ago first. Each response permits one more probe.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -14,12 +15,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use crate::topology::{End, Presence};
 use crate::{Fabric, NodeIndex, PortIndex};
 
-/// Maximum number of probes without a response in a sweep. With three tries each and an interval of 15 s that is
-/// 0.6 SMPs a second to ports that refuse, in addition to 0.25 of discoveries.
+/// Maximum number of probes without a response in a sweep. With three tries each and an interval of 15
+/// s that is 0.6 SMPs a second to ports that refuse, in addition to 0.25 of discoveries.
 pub(super) const MAX_SILENT: usize = 3;
 
-/// Maximum excess of silent over responding nodes, of those that responded last time. Beyond it the others are
-/// only probed, from the next sweep on.
+/// Maximum excess of silent over responding nodes, of those that responded last time. Beyond it the
+/// others are only probed, from the next sweep on.
 const MAX_LOST: usize = 32;
 
 /// A queue of queries with a maximum number of unanswered ones, including those in flight.

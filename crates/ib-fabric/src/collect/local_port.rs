@@ -1,5 +1,5 @@
-//! The local port, its neighbor and its subnet manager: four requests that show whether the fabric can be queried
-//! from here.
+//! The local port, its neighbor and its subnet manager: four requests that show whether the fabric can
+//! be queried from here.
 
 use std::collections::VecDeque;
 
@@ -149,8 +149,8 @@ impl QueryPlan for LocalPortQuery {
                     let info = Err(RequestError::Unsent);
                     self.report.master = Some(MasterSm { lid, info, node: String::new() });
                     self.queue.push_back(Target::MasterSm(lid));
-                    // Without its key the node would count a violation; which node it is, and so its key, is
-                    // unknown. SMInfo needs no key.
+                    // Without its key the node would count a violation; which node it is, and so its
+                    // key, is unknown. SMInfo needs no key.
                     if !self.keys.differ() {
                         self.queue.push_back(Target::MasterNode(lid));
                     }

@@ -1,10 +1,10 @@
 //! Subnet managers in each sweep: the master and its standbys.
 //!
-//! SMInfo is read by LID of all ports whose PortInfo announces a subnet manager, and of the port with the SM LID of
-//! the local port, where one may have started after the discovery. A stopped manager does not respond, which
-//! says nothing about its node. The first such sweep takes up to 1.8 s longer, for three tries. The next ones
-//! try a host once, for up to 0.6 s, and a switch that responds to other requests three times, until a
-//! discovery finds that it no longer announces one.
+//! SMInfo is read by LID of all ports whose PortInfo announces a subnet manager, and of the port with
+//! the SM LID of the local port, where one may have started after the discovery. A stopped manager does
+//! not respond, which says nothing about its node. The first such sweep takes up to 1.8 s longer, for
+//! three tries. The next ones try a host once, for up to 0.6 s, and a switch that responds to other
+//! requests three times, until a discovery finds that it no longer announces one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,15 +1,17 @@
 //! Port states in each sweep: detects changes since the discovery.
 //!
-//! The requests are LID-routed, so that switches forward them in hardware. One end of each link is queried (both
-//! ends lose the link together), and every port without a link, because a cable may be plugged in. After them some
-//! ports are queried for their FEC mode.
+//! The requests are LID-routed, so that switches forward them in hardware. One end of each link is
+//! queried (both ends lose the link together), and every port without a link, because a cable may be
+//! plugged in. After them some ports are queried for their FEC mode.
 //!
-//! NodeInfo and port 0 of each switch are queried, too: they show whether the subnet manager assigned other LIDs, in
-//! which case readings by the old ones are invalid. Hidden nodes are queried for NodeInfo first, because their LID
-//! may belong to another node now, or an M_Key may protect them: the module `hidden_nodes` decides when.
+//! NodeInfo and port 0 of each switch are queried, too: they show whether the subnet manager assigned
+//! other LIDs, in which case readings by the old ones are invalid. Hidden nodes are queried for
+//! NodeInfo first, because their LID may belong to another node now, or an M_Key may protect them: the
+//! module `hidden_nodes` decides when.
 //!
-//! A fabric may be configured so that its switches do not respond to LID-routed subnet management. If a few dozen
-//! switches do not respond and none has, the others are left out, and port states come from discoveries only.
+//! A fabric may be configured so that its switches do not respond to LID-routed subnet management. If a
+//! few dozen switches do not respond and none has, the others are left out, and port states come from
+//! discoveries only.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -58,8 +60,8 @@ pub struct StateSweep<'a> {
     fabric: &'a Fabric,
     hidden: HiddenSweep<'a>,
     queue: VecDeque<StateQuery>,
-    /// Ports to query for their FEC mode. No response says nothing about a node, so it is queried again later; if
-    /// many do not respond, few are queried in a sweep.
+    /// Ports to query for their FEC mode. No response says nothing about a node, so it is queried again
+    /// later; if many do not respond, few are queried in a sweep.
     due: ThrottledQueue,
     queried: Vec<StateQuery>,
     result: StateResult,
@@ -115,8 +117,8 @@ fn is_queried_end(fabric: &Fabric, hidden: &HiddenNodes, port: PortIndex) -> boo
 }
 
 impl<'a> StateSweep<'a> {
-    /// A sweep over the present nodes of a fabric with these M_Keys; unless `enabled` no node is queried. `modes` are
-    /// the cached FEC modes.
+    /// A sweep over the present nodes of a fabric with these M_Keys; unless `enabled` no node is
+    /// queried. `modes` are the cached FEC modes.
     pub(super) fn new(
         fabric: &'a Fabric,
         enabled: bool,
@@ -287,8 +289,8 @@ impl<'a> StateSweep<'a> {
         self.result.statuses[port.0 as usize] = PortRead::Ok(status);
     }
 
-    /// One end of a link changed, so the other end did, too: a switch is queried, and the state of a host without
-    /// its link is unknown.
+    /// One end of a link changed, so the other end did, too: a switch is queried, and the state of a
+    /// host without its link is unknown.
     fn invalidate_peer(&mut self, port: PortIndex, status: &PortStatus) {
         let Some(peer) = self.fabric.port(port).peer.filter(|peer| peer.connected) else { return };
         let read = &mut self.result.statuses[peer.port.0 as usize];

@@ -1,5 +1,5 @@
-//! A sweep: states and counters of every port in one run, each on its own queue pair, and the subnet managers after
-//! the states.
+//! A sweep: states and counters of every port in one run, each on its own queue pair, and the subnet
+//! managers after the states.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -98,7 +98,8 @@ pub struct SweepResult {
     pub states_unavailable: bool,
     /// Number of ports with missing responses.
     pub failed_ports: usize,
-    /// Switches respond to performance management, and at most one of ten channel adapters besides the local one.
+    /// Switches respond to performance management, and at most one of ten channel adapters besides the
+    /// local one.
     pub adapters_silent: bool,
 }
 
@@ -139,10 +140,11 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Whether switches respond to performance management, and nearly no channel adapter does of those that
-    /// responded to subnet management, which has no partition, in the discovery. Limited members of a partition
-    /// drop packets of each other; port 0 of a switch is usually a full member (IBTA 1.4, 10.9.3), and so is
-    /// the subnet manager's host in OpenSM's default partitions.conf (ALL=limited, SELF=full).
+    /// Whether switches respond to performance management, and nearly no channel adapter does of those
+    /// that responded to subnet management, which has no partition, in the discovery. Limited members
+    /// of a partition drop packets of each other; port 0 of a switch is usually a full member (IBTA
+    /// 1.4, 10.9.3), and so is the subnet manager's host in OpenSM's default partitions.conf
+    /// (ALL=limited, SELF=full).
     fn adapters_silent(&self) -> bool {
         let local = self.fabric.local_port.map(|port| self.fabric.port(port).node);
         let count = |kind: NodeKind, liveness: Liveness| {

@@ -1,10 +1,10 @@
-//! Neighbors that do not respond to subnet management: whether an M_Key is the likely cause, and which of them the
-//! next discovery queries again.
+//! Neighbors that do not respond to subnet management: whether an M_Key is the likely cause, and which
+//! of them the next discovery queries again.
 //!
-//! A node with an M_Key counts a violation for each Get that it drops, may send a trap to the subnet manager, and
-//! starts the lease after which it drops its protection (IBTA 1.4, 14.2.4). So neighbors that did not respond
-//! last time share a small budget, whether an M_Key is the cause or their agent hangs. New neighbors are
-//! queried at once, unless most of them refuse.
+//! A node with an M_Key counts a violation for each Get that it drops, may send a trap to the subnet
+//! manager, and starts the lease after which it drops its protection (IBTA 1.4, 14.2.4). So neighbors
+//! that did not respond last time share a small budget, whether an M_Key is the cause or their agent
+//! hangs. New neighbors are queried at once, unless most of them refuse.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +19,8 @@ use super::discovery::DiscoveryResult;
 
 /// Milliseconds per SMP to unresponsive neighbors, in total.
 const MS_PER_SMP: u128 = 4_000;
-/// Maximum budget in milliseconds: 60 SMPs, for twenty neighbors with the default three tries. Up to that number
-/// each discovery queries all.
+/// Maximum budget in milliseconds: 60 SMPs, for twenty neighbors with the default three tries. Up to
+/// that number each discovery queries all.
 const MAX_BUDGET: u128 = 60 * MS_PER_SMP;
 
 /// Unresponsive neighbors, kept from discovery to discovery.
@@ -48,9 +48,9 @@ impl Default for UnresponsiveNeighbors {
 /// Why an M_Key is the likely cause of missing responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MKeySuspicion {
-    /// The local port does not respond. The kernel passes a directed-route SMP for the local node to the adapter
-    /// without IB_MAD_IGNORE_MKEY (handle_outgoing_dr_smp in drivers/infiniband/core/mad.c), so a protected
-    /// adapter may drop it.
+    /// The local port does not respond. The kernel passes a directed-route SMP for the local node to
+    /// the adapter without IB_MAD_IGNORE_MKEY (handle_outgoing_dr_smp in
+    /// drivers/infiniband/core/mad.c), so a protected adapter may drop it.
     LocalPort,
     /// The local link is active, so the neighbor runs, but no node beyond responds.
     FirstHop,
@@ -104,12 +104,13 @@ impl UnresponsiveNeighbors {
     }
 }
 
-/// Up to this number of silent neighbors are no sign of an M_Key while other nodes respond: agents may hang.
+/// Up to this number of silent neighbors are no sign of an M_Key while other nodes respond: agents may
+/// hang.
 const FEW: usize = 3;
 
-/// Whether more than a few neighbors do not respond, and more than half of those of a switch, or of all channel
-/// adapters. M_KeyProtectBits of the local port alone say little: with M_Key 0 nothing is checked (IBTA 1.4,
-/// 14.2.4.1).
+/// Whether more than a few neighbors do not respond, and more than half of those of a switch, or of all
+/// channel adapters. M_KeyProtectBits of the local port alone say little: with M_Key 0 nothing is
+/// checked (IBTA 1.4, 14.2.4.1).
 fn is_widespread(found: &DiscoveryResult) -> bool {
     let silent = || found.unanswered.iter().chain(&found.skipped);
     let mut of_node: HashMap<Guid, (usize, usize)> = HashMap::new();

@@ -12,9 +12,9 @@ const SLOT_BITS: u32 = 12;
 /// Maximum number of requests in flight on both queue pairs.
 pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 
-/// After this time no response is on its way any more: fabrics respond in 10 to 100 µs. A slow or lost request
-/// does not load the fabric, so it no longer counts in the window of its queue pair, and many dead hosts are
-/// waited for in parallel. (It still counts in the window of its LID.)
+/// After this time no response is on its way any more: fabrics respond in 10 to 100 µs. A slow or lost
+/// request does not load the fabric, so it no longer counts in the window of its queue pair, and many
+/// dead hosts are waited for in parallel. (It still counts in the window of its LID.)
 const SLOW: Duration = Duration::from_millis(50);
 
 /// A request in flight.
@@ -42,8 +42,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Slots for `count` requests. Transaction ids start after `generation`, so that responses to requests of an
-    /// earlier instance match none of these.
+    /// Slots for `count` requests. Transaction ids start after `generation`, so that responses to
+    /// requests of an earlier instance match none of these.
     pub fn new(count: usize, generation: u32) -> Self {
         Slots {
             requests: (0..count).map(|_| None).collect(),

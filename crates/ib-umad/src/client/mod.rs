@@ -42,9 +42,9 @@ pub struct SendConfig {
 }
 
 impl Default for SendConfig {
-    /// ibdiagnet keeps 8 SMPs and 128 GMPs in flight, a few to any one switch; OpenSM 4 SMPs. At a loss of 2 MADs
-    /// in 1,000 some port of 25,000 has no sample in one of five sweeps with 2 tries, and in one of 2,500 sweeps
-    /// with 3 tries.
+    /// ibdiagnet keeps 8 SMPs and 128 GMPs in flight, a few to any one switch; OpenSM 4 SMPs. At a loss
+    /// of 2 MADs in 1,000 some port of 25,000 has no sample in one of five sweeps with 2 tries, and in
+    /// one of 2,500 sweeps with 3 tries.
     fn default() -> Self {
         SendConfig {
             smp_window: 8,
@@ -66,8 +66,8 @@ impl SendConfig {
     }
 }
 
-/// The kernel's time-out is this much shorter than ours: it then has dropped a request before the retry is sent,
-/// and reports most time-outs itself.
+/// The kernel's time-out is this much shorter than ours: it then has dropped a request before the retry
+/// is sent, and reports most time-outs itself.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Retry interval of a full transport.
@@ -115,8 +115,9 @@ struct Pending {
 
 /// A counter of loop iterations; clones share it.
 ///
-/// [`query::run`](crate::query::run) and [`query::drain_until`](crate::query::drain_until) tick it at least every
-/// 100 ms, however dead the fabric is. So a hanging thread can be distinguished from a long discovery.
+/// [`query::run`](crate::query::run) and [`query::drain_until`](crate::query::drain_until) tick it at
+/// least every 100 ms, however dead the fabric is. So a hanging thread can be distinguished from a long
+/// discovery.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeat(Arc<AtomicU64>);
 
@@ -147,8 +148,9 @@ pub struct MadClient {
     in_flight: [u16; 2],
     /// How many of those are slow.
     slow: [u16; 2],
-    /// Windows of the queue pairs. SMPs use virtual lane 15, which drops packets when full: a time-out may be our
-    /// own fault, and halves that window. GMPs are flow-controlled; their window is constant.
+    /// Windows of the queue pairs. SMPs use virtual lane 15, which drops packets when full: a time-out
+    /// may be our own fault, and halves that window. GMPs are flow-controlled; their window is
+    /// constant.
     windows: [Window; 2],
     queued: usize,
     finished: VecDeque<(u64, Result<Mad, RequestError>)>,
@@ -210,9 +212,10 @@ impl MadClient {
         self.is_open(qp) && self.ready[qp as usize].is_empty()
     }
 
-    /// Whether the window of a queue pair has room. Slow requests do not count, up to one more window: 16 SMPs and
-    /// 256 GMPs in flight in total by default. A switch's SMA responds slowly while its CPU is busy, and virtual
-    /// lane 15 has no flow control, so slow responses must not cause ever more requests.
+    /// Whether the window of a queue pair has room. Slow requests do not count, up to one more window:
+    /// 16 SMPs and 256 GMPs in flight in total by default. A switch's SMA responds slowly while its CPU
+    /// is busy, and virtual lane 15 has no flow control, so slow responses must not cause ever more
+    /// requests.
     fn is_open(&self, qp: QueuePair) -> bool {
         let window = self.windows[qp as usize];
         let slow = self.slow[qp as usize].min(window.limit());
@@ -291,9 +294,9 @@ impl MadClient {
         match received {
             Received::Mad { from: _, mad } => self.handle_mad(mad, now),
             Received::Expired { transaction_id } => {
-                // An unknown id is already counted: our own deadline was first. Kernel timers are coarse: at
-                // 250 Hz up to 32 ms late after half a second, and 256 ms after more than two
-                // (kernel/time/timer.c).
+                // An unknown id is already counted: our own deadline was first. Kernel timers are
+                // coarse: at 250 Hz up to 32 ms late after half a second, and 256 ms after more than
+                // two (kernel/time/timer.c).
                 if let Some(request) = self.remove(transaction_id) {
                     self.on_timeout(request, now);
                 }
@@ -434,8 +437,8 @@ impl MadClient {
         self.full_since = None;
     }
 
-    /// The transport was full for the MAD with this transaction id. Returns whether others may be tried at once:
-    /// they are, and fail like this one, after it has been full for long.
+    /// The transport was full for the MAD with this transaction id. Returns whether others may be tried
+    /// at once: they are, and fail like this one, after it has been full for long.
     pub fn handle_full(&mut self, transaction_id: u32, now: Moment) -> bool {
         let since = *self.full_since.get_or_insert(now);
         if now.since(since) > MAX_FULL {

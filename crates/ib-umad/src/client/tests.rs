@@ -554,8 +554,8 @@ fn any_reply() -> impl Strategy<Value = Reply> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Whatever the fabric does, every request ends once, in bounded time, within the windows, and the client is
-    /// clean afterwards.
+    /// Whatever the fabric does, every request ends once, in bounded time, within the windows, and the
+    /// client is clean afterwards.
     #[test]
     fn every_request_ends_exactly_once(
         replies in prop::collection::vec(any_reply(), 1..60),

@@ -124,8 +124,8 @@ impl UmadPort {
         ports(sysfs)
     }
 
-    /// The usable ports, the best first: those that were named, else the InfiniBand ports with a link. There is at
-    /// least one.
+    /// The usable ports, the best first: those that were named, else the InfiniBand ports with a link.
+    /// There is at least one.
     pub(super) fn candidates(
         sysfs: &Path,
         hca: Option<&str>,

@@ -27,7 +27,8 @@ use sys::{Descriptor, RegisterAgent, RegisterAgent2};
 pub enum HeaderFormat {
     /// With the P_Key index: since kernel 2.6.24, enabled by REGISTER_AGENT2.
     Long,
-    /// Without it: the default of a device. ibsim does not support REGISTER_AGENT2 and has only this format.
+    /// Without it: the default of a device. ibsim does not support REGISTER_AGENT2 and has only this
+    /// format.
     Short,
 }
 

@@ -1,7 +1,7 @@
 //! P_Key indexes of the local port, by which the kernel selects the partition.
 //!
-//! The subnet manager writes the P_Key table and may move keys when partitions change, so indexes are read again
-//! at each discovery, from sysfs: `class/infiniband/<hca>/ports/<port>/pkeys/<index>`.
+//! The subnet manager writes the P_Key table and may move keys when partitions change, so indexes are
+//! read again at each discovery, from sysfs: `class/infiniband/<hca>/ports/<port>/pkeys/<index>`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! System calls of umad. The only file of this crate with `unsafe`.
 //!
-//! They call libc on purpose: the preload library of ibsim replaces libc's `open`, `read`, `write`, `ioctl`, `poll`
-//! and `close`, and returns made-up descriptor numbers, which the types of the standard library and rustix do
-//! not accept (a debug build of the former aborts on close).
+//! They call libc on purpose: the preload library of ibsim replaces libc's `open`, `read`, `write`,
+//! `ioctl`, `poll` and `close`, and returns made-up descriptor numbers, which the types of the standard
+//! library and rustix do not accept (a debug build of the former aborts on close).
 #![expect(unsafe_code, reason = "umad has no interface but system calls")]
 
 use std::ffi::CString;

@@ -1,9 +1,10 @@
 //! Links of a discovery, and detection of nodes that share a GUID.
 //!
-//! A node is found on many routes and identified by its GUID. Two nodes with one GUID (a card with copied firmware,
-//! a cloned configuration) would be merged into one with the ports of both. They are detected by contradictions:
-//! a different device, a port with two links, an entry port without a link. A cable that is moved during the
-//! discovery looks the same, so the first response is checked again before a duplicate is reported.
+//! A node is found on many routes and identified by its GUID. Two nodes with one GUID (a card with
+//! copied firmware, a cloned configuration) would be merged into one with the ports of both. They are
+//! detected by contradictions: a different device, a port with two links, an entry port without a link.
+//! A cable that is moved during the discovery looks the same, so the first response is checked again
+//! before a duplicate is reported.
 
 use ib_mad::port_info::PortInfo;
 use ib_mad::port_state::{PortStatus, physical};
@@ -36,8 +37,8 @@ impl Cable {
     }
 }
 
-/// A port with two links, or with one although its state is down: a cable was moved during the discovery, or two
-/// nodes have one GUID.
+/// A port with two links, or with one although its state is down: a cable was moved during the
+/// discovery, or two nodes have one GUID.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CableConflict {
     pub(super) end: End,
@@ -46,8 +47,8 @@ pub(super) struct CableConflict {
     new: Option<Cable>,
 }
 
-/// Whether two NodeInfos with one NodeGUID can be of one node: all fields that do not depend on the entry port
-/// are equal.
+/// Whether two NodeInfos with one NodeGUID can be of one node: all fields that do not depend on the
+/// entry port are equal.
 pub(super) fn same_device(one: &NodeInfo, other: &NodeInfo) -> bool {
     let node_fields = |info: &NodeInfo| {
         (info.node_type, info.port_count, info.vendor_id, info.device_id, info.system_guid)
@@ -91,7 +92,8 @@ impl Discovery {
         }
     }
 
-    /// Queries the first of two links again: if its cable was moved meanwhile, the node is not there any more.
+    /// Queries the first of two links again: if its cable was moved meanwhile, the node is not there
+    /// any more.
     fn recheck(&mut self, conflict: CableConflict) {
         if let Some(old) = self.links[conflict.old] {
             let index = self.conflicts.len();
@@ -117,8 +119,8 @@ impl Discovery {
                 self.join(new);
             }
             Some(new) => {
-                // Both exist. The node that is queried is kept: its link left by its own port, or was the first
-                // route to it.
+                // Both exist. The node that is queried is kept: its link left by its own port, or was
+                // the first route to it.
                 let is_own = |cable: &Cable| cable.near == end || cable.route == own_route;
                 if is_own(&new) && !is_own(&old) {
                     self.unlink(at);
@@ -159,8 +161,8 @@ impl Discovery {
         }
     }
 
-    /// Leaves out a node whose GUID another node has. Links to that GUID on other routes may lead to the omitted
-    /// node, so they are checked.
+    /// Leaves out a node whose GUID another node has. Links to that GUID on other routes may lead to
+    /// the omitted node, so they are checked.
     pub(super) fn leave_out(&mut self, guid: Guid, behind: Option<End>) {
         let duplicate = DuplicateGuid { guid, behind };
         if self.result.fabric.duplicates.contains(&duplicate) {

@@ -1,8 +1,8 @@
 //! Discovery of a fabric by directed routes from the local port.
 //!
-//! Of each node NodeInfo, NodeDescription and PortInfo are read, and through each linked port of a switch those of
-//! its neighbor. HCAs and routers do not forward, so the discovery ends there; the local one is the exception,
-//! because it begins there.
+//! Of each node NodeInfo, NodeDescription and PortInfo are read, and through each linked port of a
+//! switch those of its neighbor. HCAs and routers do not forward, so the discovery ends there; the
+//! local one is the exception, because it begins there.
 
 mod cables;
 
@@ -25,13 +25,13 @@ use crate::names::NodeNameMap;
 use crate::topology::End;
 use cables::{Cable, CableConflict, same_device};
 
-/// Maximum number of requests: the largest subnet, with 49,151 LIDs behind 64-port switches, takes about 400,000. A
-/// device that invents neighbors must not exhaust memory.
+/// Maximum number of requests: the largest subnet, with 49,151 LIDs behind 64-port switches, takes
+/// about 400,000. A device that invents neighbors must not exhaust memory.
 const MAX_STEPS: usize = 1 << 21;
 
-/// Number of silent neighbors in one discovery after which the others are deferred to later ones, if more are
-/// silent than hosts respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once, and delay the
-/// sweeps for minutes. Switches do not count: they respond while all hosts refuse.
+/// Number of silent neighbors in one discovery after which the others are deferred to later ones, if
+/// more are silent than hosts respond: 5,000 hosts that refuse would otherwise get 15,000 SMPs at once,
+/// and delay the sweeps for minutes. Switches do not count: they respond while all hosts refuse.
 const MAX_SILENT: usize = 128;
 
 /// Maximum number of gap messages; all gaps are counted.
@@ -472,8 +472,8 @@ impl Discovery {
         self.result.skipped.push(end);
     }
 
-    /// Whether most hosts do not respond, and the neighbor of this port can be deferred. If the link is not active,
-    /// the neighbor is not configured yet and may be any node.
+    /// Whether most hosts do not respond, and the neighbor of this port can be deferred. If the link is
+    /// not active, the neighbor is not configured yet and may be any node.
     fn is_deferred(&self, node: usize, port: PortNumber) -> bool {
         let silent = self.result.unanswered.len();
         let mut ports = self.nodes[node].found.ports.iter();
@@ -513,8 +513,8 @@ impl Discovery {
             // Whether it has a link, and to which node, is unknown.
             self.result.fabric.unreached.push(self.nodes[node].end(port));
         }
-        // The other ports must not wait forever; old switches have reserved bits instead of these speed fields,
-        // which read 0.
+        // The other ports must not wait forever; old switches have reserved bits instead of these speed
+        // fields, which read 0.
         if let Target::Port { node, port: 0 } = step.target {
             self.set_speed_fields(
                 step.route,

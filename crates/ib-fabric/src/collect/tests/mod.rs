@@ -1,7 +1,7 @@
 //! Discovery and sweeps over scripted and simulated fabrics.
 //!
-//! These tests cover what ibsim cannot do: routers, one-MAD devices, devices without ClassPortInfo, nodes that stop
-//! responding during a discovery. Agreement with infiniband-diags is tested on ibsim.
+//! These tests cover what ibsim cannot do: routers, one-MAD devices, devices without ClassPortInfo,
+//! nodes that stop responding during a discovery. Agreement with infiniband-diags is tested on ibsim.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -142,7 +142,8 @@ fn sm_list_unknown_when_no_lid_response() {
     assert_eq!(managers(&swept(&mut transport, &fabric, &mut AgentCache::default())), Some(vec![]));
 }
 
-/// The LIDs that a sweep queries in a fabric of hosts with one port and a switch with GUID 9; all ports have SM LID
+/// The LIDs that a sweep queries in a fabric of hosts with one port and a switch with GUID 9; all ports
+/// have SM LID
 /// 1. The first host is the local one.
 fn queried_lids(hosts: u64, change: impl FnOnce(&mut Fabric)) -> Vec<u16> {
     let hosts = (1..=hosts).map(|guid| found(100 + guid, CA, 1));
