@@ -145,7 +145,7 @@ fn record(settings: &HistorySettings, seen: &mut Observation) -> Costs {
     for sweep in 0..=SWEEPS {
         if sweep > 0 {
             go_on(seen.snapshot.as_mut().unwrap(), &mut noise);
-            seen.tally.sweeps += 1;
+            seen.stats.sweeps += 1;
         }
         let snapshot = seen.snapshot.as_ref().unwrap();
         let now = snapshot.anchor.wall_of(snapshot.ended);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use ib_umad::client::Heartbeat;
 
 /// How many pings are sent within the timeout of the watchdog.
@@ -24,7 +24,7 @@ pub fn stopping() {
 }
 
 /// The line that `systemctl status` shows.
-pub fn status(board: &Board) {
+pub fn status(board: &SharedState) {
     let fabrics = board.fabrics.iter().map(|fabric| {
         let ports = fabric.snapshot.iter().flat_map(|snapshot| &snapshot.readings).flatten();
         format!("{}: {} ports, {} sweeps", fabric.fabric, ports.count(), fabric.tally.sweeps)

@@ -6,10 +6,10 @@ use std::path::Path;
 use fabric_exporter::api::{Filter, links};
 use fabric_exporter::metrics::process::Process;
 use fabric_exporter::metrics::{Exposition, Format};
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 
 /// Renders a board in every form there is, and reads each as strictly as its readers do.
-pub fn check(board: Board) {
+pub fn check(board: SharedState) {
     let filter = Filter::default();
     let told = links::links(&board.fabrics, &filter);
     let json = links::json(&board.fabrics, &filter).unwrap();

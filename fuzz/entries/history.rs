@@ -51,7 +51,7 @@ pub fn recorded() -> &'static [u8] {
                 }
             }
             let now = snapshot.anchor.wall_of(snapshot.ended);
-            seen.tally.sweeps += 1;
+            seen.stats.sweeps += 1;
             recorder.record(&seen, now);
         }
         drop(recorder);

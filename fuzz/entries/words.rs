@@ -6,7 +6,7 @@ use fabric_history::history_query;
 use fabric_history::history_query::HistoryQuery;
 use fabric_history::local_clock::LocalClock;
 use ib_fabric::topology::LinkId;
-use ib_health::settings::NodeRef;
+use ib_health::settings::NodeSelector;
 use ib_mad::Guid;
 use rdma_host::reader::DeviceFilter;
 
@@ -29,7 +29,7 @@ pub fn run(bytes: &[u8]) {
     if let Ok(link) = text.parse::<LinkId>() {
         assert_eq!(link.to_string().parse::<LinkId>().ok(), Some(link));
     }
-    let _ = NodeRef::new(text);
+    let _ = NodeSelector::new(text);
     if let Some(kind) = EventKind::from_label(text) {
         assert_eq!(kind.label(), text);
     }

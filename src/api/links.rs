@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use fabric_observation::Observation;
 use ib_fabric::topology::Link as Cable;
-use ib_health::{LinkFindings, Verdict};
+use ib_health::{LinkAssessment, Verdict};
 
 use super::model::{FabricLinks, Link, Links, Verdicts};
 use super::view::FabricView;
@@ -29,8 +29,8 @@ fn build<'a, L>(
 ) -> Links<L> {
     let fabrics = selected(fabrics, filter.fabric.as_deref()).map(|observation| {
         let mut verdicts = Verdicts::default();
-        for (_, findings) in with_findings(observation) {
-            verdicts.add(findings.map_or(Verdict::Unknown, |link| link.verdict));
+        for (_, assessment) in with_findings(observation) {
+            verdicts.add(assessment.map_or(Verdict::Unknown, |link| link.verdict));
         }
         FabricLinks {
             fabric: observation.fabric.clone(),
@@ -42,14 +42,14 @@ fn build<'a, L>(
     Links { fabrics: fabrics.collect() }
 }
 
-/// All links of a fabric with their findings. While the device is away nothing is evaluated: the links are
-/// there without findings.
+/// All links of a fabric with their assessment. While the device is away nothing is evaluated: the links are
+/// there without assessment.
 pub(super) fn with_findings(
     observation: &Observation,
-) -> impl Iterator<Item = (Cable, Option<&LinkFindings>)> {
+) -> impl Iterator<Item = (Cable, Option<&LinkAssessment>)> {
     let cables = observation.snapshot.iter().flat_map(|snapshot| snapshot.fabric.links());
-    let findings = observation.findings.links.iter().map(Some);
-    cables.zip(findings.chain(std::iter::repeat(None)))
+    let assessment = observation.assessment.links.iter().map(Some);
+    cables.zip(assessment.chain(std::iter::repeat(None)))
 }
 
 /// The links of a fabric, or the suspect ones among them.
@@ -61,8 +61,8 @@ struct LinkList<'a> {
 impl<'a> LinkList<'a> {
     fn iter(&self) -> impl Iterator<Item = Link> + use<'a> {
         let (view, suspect) = (FabricView::new(self.observation), self.suspect);
-        with_findings(self.observation).filter_map(move |(cable, findings)| {
-            let link = view.as_ref()?.link(cable, findings);
+        with_findings(self.observation).filter_map(move |(cable, assessment)| {
+            let link = view.as_ref()?.link(cable, assessment);
             (!suspect || link.is_suspect()).then_some(link)
         })
     }
@@ -82,7 +82,7 @@ mod tests {
     use ib_health::congestion::Wait;
     use ib_health::testing::{count, fine, over, port, saturated, snapshot};
     use ib_health::verdict::Repair;
-    use ib_health::{Findings, Reason};
+    use ib_health::{Assessment, Reason};
     use ib_mad::Counter;
     use ib_mad::Moment;
 
@@ -93,12 +93,12 @@ mod tests {
         count(&mut snapshot, leaf, Counter::SymbolErrors, 65_535);
         count(&mut snapshot, leaf, Counter::LinkDowned, 0);
         count(&mut snapshot, leaf, Counter::XmitData, 7);
-        let mut findings = fine(&snapshot);
-        let of_leaf = &mut findings.ports[leaf.0 as usize];
+        let mut assessment = fine(&snapshot);
+        let of_leaf = &mut assessment.ports[leaf.0 as usize];
         of_leaf.bit_errors = over(432);
         of_leaf.wait = Some(Wait { share: 0.5, tick_told: true });
-        of_leaf.counting = saturated(Counter::SymbolErrors, false);
-        let link = &mut findings.links[0];
+        of_leaf.counters = saturated(Counter::SymbolErrors, false);
+        let link = &mut assessment.links[0];
         link.verdict = Verdict::Bad;
         link.reasons.add(Reason::TooShort, Verdict::Unknown);
         link.reasons.add(Reason::Flapping, Verdict::Bad);
@@ -107,7 +107,7 @@ mod tests {
         link.outages.last_change = Some(snapshot.ended);
         link.upstream = Some(port(&snapshot, 1, 2));
         let fabric = "f".into();
-        Observation { fabric, snapshot: Some(snapshot), findings, ..Observation::default() }
+        Observation { fabric, snapshot: Some(snapshot), assessment, ..Observation::default() }
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn links_without_findings_are_unknown() {
-        let observation = Observation { findings: Findings::default(), ..observation() };
+        let observation = Observation { assessment: Assessment::default(), ..observation() };
         let listed = links(&[Arc::new(observation)], &Filter::default());
         let fabric = &listed.fabrics[0];
         assert_eq!((fabric.links.len(), fabric.verdicts.unknown), (2, 2));
@@ -167,10 +167,10 @@ mod tests {
     fn infinite_numbers_and_impossible_times_are_null() {
         let mut observation = observation();
         let leaf = port(observation.snapshot.as_ref().unwrap(), 1, 1);
-        let of_leaf = &mut observation.findings.ports[leaf.0 as usize];
+        let of_leaf = &mut observation.assessment.ports[leaf.0 as usize];
         of_leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
         of_leaf.bit_errors.limit = f32::INFINITY;
-        observation.findings.links[0].since = Moment::NEVER;
+        observation.assessment.links[0].since = Moment::NEVER;
         let anchor = &mut observation.snapshot.as_mut().unwrap().anchor;
         anchor.wall = SystemTime::UNIX_EPOCH - Duration::from_secs(1_000_000_000);
         let listed = links(&[Arc::new(observation)], &Filter::default());

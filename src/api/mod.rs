@@ -24,7 +24,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use fabric_history::query::Query;
-use fabric_observation::{Board, Observation};
+use fabric_observation::{Observation, SharedState};
 use ib_mad::node::NodeKind;
 
 use crate::api::history_service::{HistoryService, QueryResult};
@@ -103,7 +103,7 @@ struct Route {
     /// The query parameters that it accepts.
     accepts: &'static [&'static str],
     /// Builds the JSON from the query parameters and the id in the path, which is empty if there is none.
-    build: fn(&Board, &Filter, &str) -> Result<Vec<u8>, BuildError>,
+    build: fn(&SharedState, &Filter, &str) -> Result<Vec<u8>, BuildError>,
 }
 
 static ROUTES: [Route; 7] = [
@@ -178,14 +178,14 @@ async fn respond(
     }
 }
 
-fn link(board: &Board, filter: &Filter, id: &str) -> Result<Vec<u8>, BuildError> {
+fn link(board: &SharedState, filter: &Filter, id: &str) -> Result<Vec<u8>, BuildError> {
     let parsed = id.parse().map_err(|error| BuildError::NotFound(format!("{id:?}: {error}")))?;
     let link = ports::link_by_id(&board.fabrics, filter.fabric.as_deref(), parsed);
     let missing = || BuildError::NotFound(format!("no cable has the id {parsed}"));
     Ok(serde_json::to_vec(&link.ok_or_else(missing)?)?)
 }
 
-fn node(board: &Board, filter: &Filter, id: &str) -> Result<Vec<u8>, BuildError> {
+fn node(board: &SharedState, filter: &Filter, id: &str) -> Result<Vec<u8>, BuildError> {
     let guid = id
         .parse()
         .map_err(|_| BuildError::NotFound(format!("{id:?}: no GUID such as 0x00aa000000000001")))?;

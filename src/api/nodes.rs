@@ -58,9 +58,9 @@ pub fn node_by_guid(
 fn of_kind(observation: &Observation, view: FabricView<'_>, kind: Option<&str>) -> Vec<Node> {
     let fabric = &view.snapshot.fabric;
     let mut verdicts = vec![Verdicts::default(); fabric.nodes.len()];
-    for (cable, findings) in with_findings(observation) {
+    for (cable, assessment) in with_findings(observation) {
         let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
-        let verdict = findings.map_or(Verdict::Unknown, |link| link.verdict);
+        let verdict = assessment.map_or(Verdict::Unknown, |link| link.verdict);
         for node in [Some(near), Some(far).filter(|far| *far != near)].into_iter().flatten() {
             verdicts[node.0 as usize].add(verdict);
         }

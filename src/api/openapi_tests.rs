@@ -15,7 +15,7 @@ use fabric_history::EventKind;
 use fabric_history::history_query::{DUMP, NAMES, PATH};
 use fabric_history::model::{Cable, Coverage, ErrorDelta, FabricState, Port, Series, Span};
 use fabric_history::page::{self, Events};
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use ib_mad::node::NodeKind;
 
 use super::model::Links;
@@ -173,8 +173,9 @@ fn openapi_json_is_generated_from_models() {
 /// The routes are read from axum's Debug output.
 #[test]
 fn all_routes_and_no_others_are_described() {
-    let (_sender, latest) =
-        tokio::sync::watch::channel(std::sync::Arc::new(Exposition::render(Board::default())));
+    let (_sender, latest) = tokio::sync::watch::channel(std::sync::Arc::new(Exposition::render(
+        SharedState::default(),
+    )));
     let shown = format!("{:?}", super::router(latest, HistoryService::new(None)));
     let quoted = shown.split('"').filter(|text| text.starts_with("/api/"));
     let question = format!("{PATH}/{{question}}");

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Board, Collector, Observation};
+use fabric_observation::{Collector, Observation, SharedState};
 use ib_fabric::Snapshot;
-use ib_health::congestion::{Cause, Region as Waiting};
+use ib_health::congestion::{Region as Waiting, RootCause};
 use ib_health::{Reason, Verdict};
 use ib_mad::Guid;
 use ib_mad::port_state;
@@ -29,7 +29,7 @@ use super::view::{FabricView, rfc3339};
 const MAX_LISTED: usize = 10;
 
 /// The overview of all fabrics and of this host.
-pub fn overview(board: &Board) -> Overview {
+pub fn overview(board: &SharedState) -> Overview {
     Overview {
         fabrics: board.fabrics.iter().map(fabric).collect(),
         host: board.host.as_deref().map(|seen| host(seen, &board.fabrics)),
@@ -44,13 +44,13 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         ..Fabric::default()
     };
     let Some(view) = FabricView::new(observation) else { return unswept };
-    let FabricView { snapshot, findings, .. } = view;
+    let FabricView { snapshot, assessment, .. } = view;
     let mut verdicts = Verdicts::default();
     let mut reasons: BTreeMap<(Reason, Verdict), usize> = BTreeMap::new();
     for (_, link) in with_findings(observation) {
         let verdict = link.map_or(Verdict::Unknown, |link| link.verdict);
         verdicts.add(verdict);
-        let gravest = link.and_then(|link| link.reasons.gravest());
+        let gravest = link.and_then(|link| link.reasons.worst());
         if let Some((reason, _)) = gravest.filter(|_| verdict != Verdict::Ok) {
             *reasons.entry((reason, verdict)).or_default() += 1;
         }
@@ -61,7 +61,7 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         let node = snapshot.fabric.node(node);
         NodeName { guid: node.identity.guid.to_string(), node: node.name.clone() }
     });
-    let regions = findings.regions.iter().take(MAX_LISTED);
+    let regions = assessment.regions.iter().take(MAX_LISTED);
     Fabric {
         sweep: Some(sweep(observation, view)),
         nodes: nodes(snapshot),
@@ -69,7 +69,7 @@ fn fabric(observation: &Arc<Observation>) -> Fabric {
         verdicts,
         reasons: reason_counts(reasons),
         worst: ranked(std::slice::from_ref(observation), &suspect, 0, MAX_LISTED).links,
-        regions: findings.regions.len(),
+        regions: assessment.regions.len(),
         congestion: regions.map(|waiting| region(waiting, view)).collect(),
         ..unswept
     }
@@ -89,9 +89,9 @@ fn reason_counts(reasons: BTreeMap<(Reason, Verdict), usize>) -> Vec<ReasonCount
 
 fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
     let snapshot = view.snapshot;
-    let (tally, mads) = (&observation.tally, &observation.mads);
-    let failing = Collector::ALL.into_iter().filter(|collector| !tally.success(*collector));
-    let discovered = tally.discovery.as_ref();
+    let (stats, mads) = (&observation.stats, &observation.mads);
+    let failing = Collector::ALL.into_iter().filter(|collector| !stats.success(*collector));
+    let discovered = stats.discovery.as_ref();
     // Each request ends in one of these.
     let sent = [
         MadOutcome::Answered,
@@ -100,17 +100,17 @@ fn sweep(observation: &Observation, view: FabricView<'_>) -> Sweep {
         MadOutcome::Refused,
         MadOutcome::TimedOut,
     ];
-    let master = tally.mastership.master().and_then(|end| snapshot.fabric.find(end));
+    let master = stats.mastership.master().and_then(|end| snapshot.fabric.find(end));
     Sweep {
         ended_at: rfc3339(&snapshot.anchor, snapshot.ended),
         seconds: snapshot.ended.since(snapshot.began).as_secs_f64(),
-        sweeps: tally.sweeps,
+        sweeps: stats.sweeps,
         ports_read: snapshot.readings.iter().flatten().count(),
-        ports_failed: tally.failed_ports,
+        ports_failed: stats.failed_ports,
         nodes_silent: snapshot.silent.iter().filter(|silent| **silent).count(),
         failing: failing.map(|collector| collector.label().into()).collect(),
         discovered_at: discovered.and_then(|(anchor, ended)| rfc3339(anchor, *ended)),
-        discovery_gaps: tally.discovery_gaps,
+        discovery_gaps: stats.discovery_gaps,
         mads_sent: sent.into_iter().map(|outcome| mads.total(outcome)).sum(),
         mads_timed_out: mads.total(MadOutcome::TimedOut),
         master: master.map(|port| name(view, port)),
@@ -132,12 +132,12 @@ fn nodes(snapshot: &Snapshot) -> Vec<NodeCount> {
 }
 
 fn region(waiting: &Waiting, view: FabricView<'_>) -> Region {
-    let (snapshot, findings) = (view.snapshot, view.findings);
-    let cause = findings.ports.get(waiting.root.0 as usize).and_then(|port| port.cause);
+    let (snapshot, assessment) = (view.snapshot, view.assessment);
+    let cause = assessment.ports.get(waiting.root.0 as usize).and_then(|port| port.cause);
     Region {
         root: name(view, waiting.root),
         link: snapshot.fabric.link_id(waiting.root).map(|id| id.to_string()),
-        cause: cause.unwrap_or(Cause::Unknown).label().into(),
+        cause: cause.unwrap_or(RootCause::Unknown).label().into(),
         ports: waiting.ports,
         roots: waiting.roots,
         wait_ratio: Some(waiting.share).filter(|share| share.is_finite()),
@@ -215,15 +215,15 @@ mod tests {
         let guid = snapshot.fabric.end(port(&snapshot, 2, 1)).0;
         snapshot.silent[1] = true;
         let since = snapshot.ended;
-        let mut findings = fine(&snapshot);
-        findings.links[0].verdict = Verdict::Bad;
-        findings.ports[leaf.0 as usize].cause = Some(Cause::SlowReceiver);
+        let mut assessment = fine(&snapshot);
+        assessment.links[0].verdict = Verdict::Bad;
+        assessment.ports[leaf.0 as usize].cause = Some(RootCause::SlowReceiver);
         let (ports, roots, level) = (3, 1, Level::High);
         let waiting = Waiting { root: leaf, ports, roots, share: 0.5, level, since };
-        findings.regions = vec![waiting];
+        assessment.regions = vec![waiting];
         let fabric = "f".into();
         let snapshot = Some(snapshot);
-        let swept = Observation { fabric, snapshot, findings, ..Observation::default() };
+        let swept = Observation { fabric, snapshot, assessment, ..Observation::default() };
         let unswept = Observation { fabric: "g".into(), ..Observation::default() };
         let host = HostObservation {
             snapshot: Some(host_snapshot("mlx5_0", vec![host_port(1)])),
@@ -231,7 +231,7 @@ mod tests {
             ..HostObservation::default()
         };
         let fabrics = vec![Arc::new(swept), Arc::new(unswept)];
-        let board = Board { fabrics, host: Some(Arc::new(host)), ..Board::default() };
+        let board = SharedState { fabrics, host: Some(Arc::new(host)), ..SharedState::default() };
 
         let overview = overview(&board);
         let [swept, unswept] = &overview.fabrics[..] else { panic!("two fabrics") };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fabric_observation::Observation;
 use ib_fabric::topology::{Link as Cable, LinkId};
 use ib_fabric::{NodeIndex, PortIndex};
-use ib_health::congestion::{Cause, Role};
-use ib_health::{LinkFindings, PortFindings, Verdict};
+use ib_health::congestion::{Role, RootCause};
+use ib_health::{LinkAssessment, PortAssessment, Verdict};
 use ib_mad::counter::{TABLE, scaled};
 use ib_mad::port_state::{PortStatus, physical, state};
 use ib_mad::{Counter, Reading};
@@ -33,27 +33,27 @@ pub fn link_by_id(
 
 /// A link with all that is known of its ends.
 pub fn link(view: FabricView<'_>, cable: Cable) -> LinkDetail {
-    let findings = view.findings.links.iter().find(|findings| findings.link == cable);
-    let outages = findings.map(|findings| findings.outages).unwrap_or_default();
+    let assessment = view.assessment.links.iter().find(|assessment| assessment.link == cable);
+    let outages = assessment.map(|assessment| assessment.outages).unwrap_or_default();
     LinkDetail {
         swept_at: view.swept_at(),
-        link: view.link(cable, findings),
+        link: view.link(cable, assessment),
         expected_losses: outages.expected.iter().sum(),
         expected_down_seconds: outages.expected_down.least.as_secs_f64(),
         expected_down_max_seconds: outages.expected_down.most.as_secs_f64(),
         recoveries: outages.recoveries,
-        ports: [cable.0, cable.1].map(|index| port(view, index, findings)),
+        ports: [cable.0, cable.1].map(|index| port(view, index, assessment)),
     }
 }
 
-/// A port, with the findings of its link.
-fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkFindings>) -> Port {
+/// A port, with the assessment of its link.
+fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkAssessment>) -> Port {
     let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
     let known = fabric.port(index);
     let (status, reading) = (snapshot.status(index), snapshot.reading(index));
-    let default = PortFindings::default();
-    let findings = view.findings.ports.get(index.0 as usize).unwrap_or(&default);
-    let counting = findings.counting;
+    let default = PortAssessment::default();
+    let assessment = view.assessment.ports.get(index.0 as usize).unwrap_or(&default);
+    let counting = assessment.counters;
     let counted = TABLE.iter().filter_map(|row| {
         let count = scaled(reading?.get(row.counter)?, row.scale);
         Some((row.metric.into(), count))
@@ -94,10 +94,10 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkFindings>) -> 
         impossible_readings: counting.impossible_readings,
         resets: counting.resets,
         last_reset: counting.last_reset.and_then(|last| view.time(last)),
-        bit_errors: bit_errors(&findings.bit_errors),
-        mended: findings
+        bit_errors: bit_errors(&assessment.bit_errors),
+        mended: assessment
             .bit_errors
-            .mended
+            .pre_fec
             .filter(|mended| mended.ratio.is_finite() && mended.limit.is_finite())
             .map(|mended| PreFecBer {
                 ratio: mended.ratio,
@@ -105,22 +105,22 @@ fn port(view: FabricView<'_>, index: PortIndex, link: Option<&LinkFindings>) -> 
                 measured_at: view.time(mended.at),
                 stale: mended.stale,
             }),
-        wait_ratio: findings.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
-        tick_told: findings.wait.is_some_and(|wait| wait.tick_told),
-        congestion: findings.role.map(|role| congestion(view, role, findings.cause)),
+        wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+        tick_told: assessment.wait.is_some_and(|wait| wait.tick_told),
+        congestion: assessment.role.map(|role| congestion(view, role, assessment.cause)),
     }
 }
 
-/// All ports of a node, each with the findings of its link.
+/// All ports of a node, each with the assessment of its link.
 pub fn ports_of(view: FabricView<'_>, node: NodeIndex) -> Vec<Port> {
     let fabric = &view.snapshot.fabric;
     let at_node = |port| fabric.port(port).node == node;
-    let links: Vec<&LinkFindings> = (view.findings.links.iter())
-        .filter(|findings| at_node(findings.link.0) || at_node(findings.link.1))
+    let links: Vec<&LinkAssessment> = (view.assessment.links.iter())
+        .filter(|assessment| at_node(assessment.link.0) || at_node(assessment.link.1))
         .collect();
     let watched = fabric.ports_of(node).filter(|index| fabric.is_monitored(*index));
     let ports = watched.map(|index| {
-        let is_its = |link: &&&LinkFindings| link.link.0 == index || link.link.1 == index;
+        let is_its = |link: &&&LinkAssessment| link.link.0 == index || link.link.1 == index;
         port(view, index, links.iter().find(is_its).copied())
     });
     ports.collect()
@@ -137,7 +137,7 @@ pub(super) fn name(view: FabricView<'_>, index: PortIndex) -> PortName {
     }
 }
 
-fn congestion(view: FabricView<'_>, role: Role, cause: Option<Cause>) -> Congestion {
+fn congestion(view: FabricView<'_>, role: Role, cause: Option<RootCause>) -> Congestion {
     match role {
         Role::Root => Congestion {
             role: "root".into(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fabric_observation::Observation;
 use ib_fabric::topology::Link as Cable;
 use ib_fabric::{Node, NodeIndex, PortIndex, Snapshot};
-use ib_health::bit_errors::Window;
-use ib_health::{LinkFindings, Verdict};
+use ib_health::bit_errors::BerWindow;
+use ib_health::{LinkAssessment, Verdict};
 use ib_mad::Reading;
 
 use super::links::with_findings;
@@ -45,15 +45,15 @@ pub fn ranked(
     for observation in selected(fabrics, Some(filter.fabric).filter(|name| !name.is_empty())) {
         let Some(view) = FabricView::new(observation) else { continue };
         let named = nodes_named(view.snapshot, filter.text);
-        for (cable, findings) in with_findings(observation) {
-            let verdict = findings.map_or(Verdict::Unknown, |link| link.verdict);
+        for (cable, assessment) in with_findings(observation) {
+            let verdict = assessment.map_or(Verdict::Unknown, |link| link.verdict);
             let is_named = |port: PortIndex| {
                 let NodeIndex(node) = view.snapshot.fabric.port(port).node;
                 named.as_ref().is_none_or(|named| named[node as usize])
             };
             let is_selected = filter.verdicts.is_empty() || filter.verdicts.contains(&verdict);
             if is_selected && (is_named(cable.0) || is_named(cable.1)) {
-                ranked.push((rank(view, cable, findings), view, cable, findings));
+                ranked.push((rank(view, cable, assessment), view, cable, assessment));
             }
         }
     }
@@ -66,7 +66,7 @@ pub fn ranked(
     ranked.truncate(end);
     ranked.sort_by(|a, b| a.0.cmp(&b.0));
     let page = ranked.into_iter().skip(skip);
-    let links = page.map(|(_, view, cable, findings)| view.link(cable, findings)).collect();
+    let links = page.map(|(_, view, cable, assessment)| view.link(cable, assessment)).collect();
     RankedLinks { found, links }
 }
 
@@ -78,20 +78,20 @@ fn nodes_named(snapshot: &Snapshot, text: &str) -> Option<Vec<bool>> {
 }
 
 /// The rank of the model that would be built from this link.
-fn rank<'a>(view: FabricView<'a>, cable: Cable, findings: Option<&LinkFindings>) -> Rank<'a> {
+fn rank<'a>(view: FabricView<'a>, cable: Cable, assessment: Option<&LinkAssessment>) -> Rank<'a> {
     let (snapshot, fabric) = (view.snapshot, &view.snapshot.fabric);
     let ends = [cable.0, cable.1];
     let ratios = ends.iter().flat_map(|port| {
-        let errors = view.findings.ports.get(port.0 as usize).map(|port| &port.bit_errors);
+        let errors = view.assessment.ports.get(port.0 as usize).map(|port| &port.bit_errors);
         errors.into_iter().flat_map(|errors| {
-            let watched = |window: &Window| !errors.windows[*window as usize].span().is_zero();
-            let watched = Window::ALL.into_iter().filter(watched);
+            let watched = |window: &BerWindow| !errors.windows[*window as usize].span().is_zero();
+            let watched = BerWindow::ALL.into_iter().filter(watched);
             watched.filter_map(|window| errors.ratio(window))
         })
     });
     let errors = ends.map(|port| snapshot.reading(port).map_or(0, Reading::link_errors));
     Rank {
-        verdict: findings.map_or(Verdict::Unknown, |link| link.verdict),
+        verdict: assessment.map_or(Verdict::Unknown, |link| link.verdict),
         ratio: ratios.filter(|ratio| ratio.is_finite()).fold(0.0, f64::max),
         errors: errors[0].saturating_add(errors[1]),
         fabric: view.name,
@@ -113,12 +113,12 @@ mod tests {
         count(&mut snapshot, leaf, Counter::SymbolErrors, 12);
         count(&mut snapshot, leaf, Counter::RcvErrors, 9);
         count(&mut snapshot, leaf, Counter::RcvRemotePhysicalErrors, 4);
-        let mut findings = fine(&snapshot);
-        findings.ports[leaf.0 as usize].bit_errors = over(432);
-        findings.links[0].verdict = Verdict::Watch;
+        let mut assessment = fine(&snapshot);
+        assessment.ports[leaf.0 as usize].bit_errors = over(432);
+        assessment.links[0].verdict = Verdict::Watch;
         let fabric = "f".into();
         let snapshot = Some(snapshot);
-        [Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })]
+        [Arc::new(Observation { fabric, snapshot, assessment, ..Observation::default() })]
     }
 
     /// Pages rank the snapshot, clients rank the models.
@@ -128,8 +128,8 @@ mod tests {
         let view = FabricView::new(&board[0]).unwrap();
         let models = &links(&board, &Filter::default()).fabrics[0].links;
         let mut ranks = Vec::new();
-        for ((cable, findings), model) in with_findings(&board[0]).zip(models) {
-            let rank = rank(view, cable, findings);
+        for ((cable, assessment), model) in with_findings(&board[0]).zip(models) {
+            let rank = rank(view, cable, assessment);
             assert_eq!(rank, model.rank());
             ranks.push(rank);
         }

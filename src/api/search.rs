@@ -1,7 +1,7 @@
 //! `/api/v1/search`: nodes, ports, links and devices by name, GUID, LID, link id, or `node[port]`.
 
 use crate::api::address;
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use ib_fabric::topology::{End, LinkId};
 use ib_fabric::{NodeIndex, PortIndex, unique};
 use ib_health::evidence;
@@ -93,7 +93,7 @@ enum Target {
 }
 
 /// Everything that matches a text. A node that matches in two ways is listed once, by the better.
-pub fn search(board: &Board, text: &str) -> Search {
+pub fn search(board: &SharedState, text: &str) -> Search {
     let terms = Terms::new(text);
     let mut result = Search { sought: text.trim().to_owned(), ..Search::default() };
     if terms.text.is_empty() {
@@ -234,7 +234,7 @@ impl FabricHit<'_> {
 }
 
 /// The devices of this host that match by their own name or by that of a network interface.
-fn devices(board: &Board, text: &str) -> Vec<(Match, Hit)> {
+fn devices(board: &SharedState, text: &str) -> Vec<(Match, Hit)> {
     let all = board.host.iter().flat_map(|seen| overview::devices(seen));
     let found = all.filter_map(|(device, guid)| {
         let interfaces = device.ports.iter().flat_map(|port| &port.netdevs);
@@ -266,7 +266,7 @@ mod tests {
 
     /// A leaf with two hosts. The LID of a node is its GUID; a port's GUID is its node's, followed by the port
     /// number.
-    fn board() -> Board {
+    fn board() -> SharedState {
         let swept = Observation {
             fabric: "f".into(),
             snapshot: Some(snapshot()),
@@ -278,7 +278,7 @@ mod tests {
         };
         let unswept = Observation { fabric: "g".into(), ..Observation::default() };
         let fabrics = vec![Arc::new(unswept), Arc::new(swept)];
-        Board { fabrics, host: Some(Arc::new(host)), ..Board::default() }
+        SharedState { fabrics, host: Some(Arc::new(host)), ..SharedState::default() }
     }
 
     #[test]

@@ -40,8 +40,8 @@ pub fn topology(observation: &Observation) -> Topology {
     let mut to_hosts = vec![LinkGroup::default(); ordered.len()];
     let mut between: BTreeMap<(usize, usize), LinkGroup> = BTreeMap::new();
     let mut apart = Vec::new();
-    for (cable, findings) in with_findings(observation) {
-        let verdict = findings.map_or(Verdict::Unknown, |link| link.verdict);
+    for (cable, assessment) in with_findings(observation) {
+        let verdict = assessment.map_or(Verdict::Unknown, |link| link.verdict);
         let (near, far) = (fabric.port(cable.0).node, fabric.port(cable.1).node);
         match (places.get(&near), places.get(&far)) {
             (Some(&a), Some(&b)) if a != b => {
@@ -124,7 +124,7 @@ impl LinkGroup {
 fn congestion(view: FabricView<'_>, cable: Cable) -> CongestionCounts {
     let ends = [cable.0, cable.1].into_iter();
     let waiting = ends
-        .filter_map(|port| view.findings.ports.get(port.0 as usize))
+        .filter_map(|port| view.assessment.ports.get(port.0 as usize))
         .filter(|port| port.role.is_some());
     let of_ends = waiting.map(|port| CongestionCounts {
         roots: usize::from(matches!(port.role, Some(Role::Root))),

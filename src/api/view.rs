@@ -5,8 +5,10 @@ use std::time::{Duration, SystemTime};
 use fabric_observation::Observation;
 use ib_fabric::topology::Link as Cable;
 use ib_fabric::{PortIndex, Snapshot};
-use ib_health::bit_errors::Window;
-use ib_health::{Findings, LinkFindings, PortFindings, Reason, Verdict, bit_errors, evidence};
+use ib_health::bit_errors::BerWindow;
+use ib_health::{
+    Assessment, LinkAssessment, PortAssessment, Reason, Verdict, bit_errors, evidence,
+};
 use ib_mad::Moment;
 use ib_mad::counter::{CounterKind, TABLE};
 use ib_mad::moment::Anchor;
@@ -22,14 +24,14 @@ pub struct FabricView<'a> {
     /// The latest sweep.
     pub snapshot: &'a Snapshot,
     /// The evaluation of that sweep.
-    pub findings: &'a Findings,
+    pub assessment: &'a Assessment,
 }
 
 impl<'a> FabricView<'a> {
     /// The view of an observation; `None` before the first sweep.
     pub fn new(observation: &'a Observation) -> Option<Self> {
-        let (name, findings) = (&*observation.fabric, &observation.findings);
-        Some(FabricView { name, snapshot: observation.snapshot.as_ref()?, findings })
+        let (name, assessment) = (&*observation.fabric, &observation.assessment);
+        Some(FabricView { name, snapshot: observation.snapshot.as_ref()?, assessment })
     }
 
     /// When the latest sweep ended.
@@ -37,23 +39,23 @@ impl<'a> FabricView<'a> {
         self.time(self.snapshot.ended)
     }
 
-    /// A link with its findings.
-    pub fn link(&self, cable: Cable, findings: Option<&LinkFindings>) -> Link {
+    /// A link with its assessment.
+    pub fn link(&self, cable: Cable, assessment: Option<&LinkAssessment>) -> Link {
         let Cable(near, far) = cable;
         let status = self.snapshot.status(near).or_else(|| self.snapshot.status(far));
         let id = self.snapshot.fabric.link_id(near).map(|id| id.to_string());
-        let outages = findings.map(|link| link.outages).unwrap_or_default();
+        let outages = assessment.map(|link| link.outages).unwrap_or_default();
         Link {
             link: id.unwrap_or_default(),
             fabric: self.name.to_owned(),
-            verdict: findings.map_or(Verdict::Unknown, |link| link.verdict).label().into(),
-            since: findings.and_then(|link| self.time(link.since)),
-            reasons: findings.map(|link| self.reasons(link)).unwrap_or_default(),
-            repair: findings.and_then(|link| link.repair).map(|repair| SuggestedRepair {
+            verdict: assessment.map_or(Verdict::Unknown, |link| link.verdict).label().into(),
+            since: assessment.and_then(|link| self.time(link.since)),
+            reasons: assessment.map(|link| self.reasons(link)).unwrap_or_default(),
+            repair: assessment.and_then(|link| link.repair).map(|repair| SuggestedRepair {
                 repair: repair.label().into(),
                 what: repair.help().into(),
             }),
-            up: findings.and_then(|link| link.up),
+            up: assessment.and_then(|link| link.up),
             ends: [self.end(near), self.end(far)],
             rate: status.and_then(PortStatus::rate),
             speed: status.and_then(|status| status.speed).map(|speed| speed.label().into()),
@@ -62,17 +64,17 @@ impl<'a> FabricView<'a> {
             down_seconds: outages.down.least.as_secs_f64(),
             down_max_seconds: outages.down.most.as_secs_f64(),
             last_change: outages.last_change.and_then(|last| self.time(last)),
-            upstream: findings
+            upstream: assessment
                 .and_then(|link| link.upstream)
                 .map(|port| evidence::port_label(self.snapshot, port)),
         }
     }
 
-    fn reasons(&self, link: &LinkFindings) -> Vec<LinkReason> {
+    fn reasons(&self, link: &LinkAssessment) -> Vec<LinkReason> {
         let reasons = worst_first(link).map(|(reason, weight)| LinkReason {
             reason: reason.label().into(),
             weight: weight.label().into(),
-            evidence: evidence::of(reason, link, self.findings, self.snapshot),
+            evidence: evidence::describe(reason, link, self.assessment, self.snapshot),
         });
         reasons.collect()
     }
@@ -80,8 +82,8 @@ impl<'a> FabricView<'a> {
     fn end(&self, port: PortIndex) -> End {
         let fabric = &self.snapshot.fabric;
         let (node, reading) = (fabric.node_of(port), self.snapshot.reading(port));
-        let default = PortFindings::default();
-        let findings = self.findings.ports.get(port.0 as usize).unwrap_or(&default);
+        let default = PortAssessment::default();
+        let assessment = self.assessment.ports.get(port.0 as usize).unwrap_or(&default);
         let errors = TABLE.iter().filter(|row| {
             matches!(row.kind, CounterKind::Error | CounterKind::Link) || row.counter.is_discard()
         });
@@ -89,16 +91,16 @@ impl<'a> FabricView<'a> {
             let count = reading?.get(row.counter).filter(|count| *count > 0)?;
             Some((Label::Borrowed(row.metric), count))
         });
-        let saturated = TABLE.iter().filter(|row| findings.counting.was_saturated(row.counter));
+        let saturated = TABLE.iter().filter(|row| assessment.counters.was_saturated(row.counter));
         End {
             guid: node.identity.guid.to_string(),
             node: node.name.clone(),
             port: fabric.port(port).number,
             node_type: node.identity.kind.label().into(),
-            bit_errors: bit_errors(&findings.bit_errors),
+            bit_errors: bit_errors(&assessment.bit_errors),
             counters: nonzero.collect(),
             saturated: saturated.map(|row| row.metric.into()).collect(),
-            wait_ratio: findings.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
+            wait_ratio: assessment.wait.map(|wait| wait.share).filter(|share| share.is_finite()),
         }
     }
 
@@ -110,7 +112,7 @@ impl<'a> FabricView<'a> {
 
 /// The reasons of a link with their weights, the heaviest first. The sort is stable: among equals the order of
 /// the table decides, which has first what to look at first.
-pub(super) fn worst_first(link: &LinkFindings) -> impl Iterator<Item = (Reason, Verdict)> {
+pub(super) fn worst_first(link: &LinkAssessment) -> impl Iterator<Item = (Reason, Verdict)> {
     let mut reasons: Vec<_> = link.reasons.iter().collect();
     reasons.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
     reasons.into_iter()
@@ -125,7 +127,7 @@ pub(super) fn rfc3339(anchor: &Anchor, moment: Moment) -> Option<String> {
 }
 
 pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
-    let windows = Window::ALL.into_iter().zip(errors.windows);
+    let windows = BerWindow::ALL.into_iter().zip(errors.windows);
     let watched = windows.filter(|(_, measured)| !measured.span().is_zero());
     let windows = watched.map(|(window, measured)| WindowErrors {
         window: window.label().into(),
@@ -134,7 +136,7 @@ pub(super) fn bit_errors(errors: &bit_errors::BitErrors) -> BitErrors {
         ratio: errors.ratio(window).filter(|ratio| ratio.is_finite()),
     });
     BitErrors {
-        judgement: errors.judgement.label().into(),
+        judgement: errors.level.label().into(),
         limit: Some(errors.limit).filter(|limit| *limit > 0.0 && limit.is_finite()),
         windows: windows.collect(),
     }

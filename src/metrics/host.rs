@@ -7,7 +7,7 @@ use std::sync::Arc;
 use exposition::{Labelled, Labels, Part, Parts};
 use fabric_observation::families::counter_header;
 use fabric_observation::host::HostObservation;
-use ib_health::findings::Counting;
+use ib_health::assessment::CounterStatus;
 use ib_mad::counter::{TABLE as COUNTERS, scaled};
 use ib_mad::moment::Anchor;
 use ib_mad::{Guid, PortNumber};
@@ -33,10 +33,10 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     for gone in &observation.missing {
         items.up.push(false, |to| labels(to, observation, &gone.name, None, gone.guid));
     }
-    let is_open = |device: &str| observation.heard.contains(device);
-    for ((device, port), tally) in observation.tally.places() {
-        let events = PortEvents { is_open: is_open(device), is_port: port.is_some(), tally };
-        items.events.push(events, |to| labels(to, observation, device, *port, tally.guid));
+    let is_open = |device: &str| observation.monitored.contains(device);
+    for ((device, port), stats) in observation.stats.places() {
+        let events = PortEvents { is_open: is_open(device), is_port: port.is_some(), stats };
+        items.events.push(events, |to| labels(to, observation, device, *port, stats.guid));
     }
     let mut parts = Parts::default();
     for (family, value) in PORT_STATES.into_iter().zip(PORT_VALUES) {
@@ -52,7 +52,7 @@ pub fn render(observation: &HostObservation) -> Vec<Part<Vec<u8>>> {
     parts.numbers(DEVICE_UP, &items.up, |up| Some((*up).into()));
     parts.each(PORTS, &items.ports);
     parts.numbers(HEARD, &items.devices, |device| Some(is_open(&device.name).into()));
-    parts.numbers(LINK_LOSSES, &items.events, |it| it.is_port.then_some(it.tally.losses));
+    parts.numbers(LINK_LOSSES, &items.events, |it| it.is_port.then_some(it.stats.losses));
     parts.each(EVENTS, &items.events);
     items.hw(&mut parts);
     items.cm(&mut parts);
@@ -80,7 +80,7 @@ impl<'a> Items<'a> {
         observation: &HostObservation,
         anchor: &'a Anchor,
         device: &'a Device,
-        counting: &'a [Counting],
+        counting: &'a [CounterStatus],
     ) {
         let labels = |port| {
             move |to: &mut Labels<'_>| {
@@ -200,7 +200,7 @@ fn labels(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fabric_observation::host::Missing;
+    use fabric_observation::host::MissingDevice;
     use ib_health::testing::saturated;
     use ib_mad::Moment;
     use ib_mad::counter::Counter;
@@ -319,7 +319,8 @@ mod tests {
     #[test]
     fn missing_device_is_down_and_has_no_other_sample() {
         let mut observation = observation(vec![port(1)]);
-        let missing = |name: &str, guid| Missing { name: name.into(), guid, since: Moment::NEVER };
+        let missing =
+            |name: &str, guid| MissingDevice { name: name.into(), guid, since: Moment::NEVER };
         observation.missing = vec![missing("mlx5_1", Some(Guid(0xdef))), missing("vf", None)];
         let lines = samples(&observation);
         let gone: Vec<_> = lines
@@ -344,7 +345,7 @@ mod tests {
             snapshot.devices[0].is_readable = answers;
             snapshot.devices.truncate(devices);
             snapshot.problem = problem.then(|| "Permission denied".to_owned());
-            let gone = Missing { name: "mlx5_1".into(), guid: None, since: Moment::NEVER };
+            let gone = MissingDevice { name: "mlx5_1".into(), guid: None, since: Moment::NEVER };
             observation.missing = vec![gone; missing];
             (observation.success(), observation.problem().is_some())
         };
@@ -360,7 +361,7 @@ mod tests {
     #[test]
     fn each_family_is_rendered_once() {
         let mut observation = observation(vec![port(1), port(2)]);
-        observation.tally.see(observation.snapshot.as_ref().unwrap());
+        observation.stats.see(observation.snapshot.as_ref().unwrap());
         let parts = render(&observation);
         assert!(parts.is_sorted_by_key(|part| crate::metrics::position(&part.header)));
         let mut names: Vec<_> = parts.iter().map(|part| part.header.name.clone()).collect();

@@ -2,9 +2,9 @@
 
 use exposition::{Family, Header, MetricType, Samples, counter, gauge};
 use fabric_observation::host::PortTally;
+use ib_mad::port_event::PortEventKind;
 use ib_mad::rate::{Speed, Width};
 use rdma_host::model::cm::Group;
-use rdma_host::model::event::EventKind;
 use rdma_host::model::{Device, IpoibMode, Netdev, Port, cm, ethernet, hw_counter};
 
 use super::fabric::{Counted, PORT_STATES};
@@ -26,7 +26,7 @@ pub(super) struct PortEvents<'a> {
     /// Whether the device is open for its events.
     pub is_open: bool,
     pub is_port: bool,
-    pub tally: &'a PortTally,
+    pub stats: &'a PortTally,
 }
 
 // With all lifetimes spelled out: the functions take items of any lifetime.
@@ -178,10 +178,11 @@ pub(super) const EVENTS: &[(Family, WriteEvents)] = &[
         EVENT_LABELS,
         "Asynchronous events of the port, or of the whole device, since the exporter began.",
         |item, samples| {
-            for kind in EventKind::ALL {
-                let (count, _) = item.tally.of(*kind);
+            for kind in PortEventKind::ALL {
+                let (count, _) = item.stats.of(*kind);
                 // Ports and devices have events of their own. None yet is 0 only if they would be seen.
-                let is_possible = item.is_open && (*kind == EventKind::DeviceFatal) != item.is_port;
+                let is_possible =
+                    item.is_open && (*kind == PortEventKind::DeviceFatal) != item.is_port;
                 if is_possible || count > 0 {
                     samples.label("event", kind.label()).value(count);
                 }
@@ -193,8 +194,8 @@ pub(super) const EVENTS: &[(Family, WriteEvents)] = &[
         EVENT_LABELS,
         "When the latest event of each kind came in, in seconds since 1970.",
         |item, samples| {
-            for kind in EventKind::ALL {
-                if let (_, Some(last)) = item.tally.of(*kind) {
+            for kind in PortEventKind::ALL {
+                if let (_, Some(last)) = item.stats.of(*kind) {
                     samples.label("event", kind.label()).seconds(last.unix_seconds_of(last.moment));
                 }
             }

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 
 pub use exposition::Format;
 use exposition::{Block, Document, Header, Part};
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 
 use fabric::summary::{self, Summary};
 use process::Process;
@@ -27,7 +27,7 @@ use process::Process;
 /// Everything that was rendered of one board.
 #[derive(Debug)]
 pub struct Exposition {
-    board: Board,
+    board: SharedState,
     fabrics: Arc<[Part<Block>]>,
     host: Arc<[Part<Vec<u8>>]>,
     summaries: Arc<[Summary]>,
@@ -48,12 +48,12 @@ fn position(header: &Header) -> usize {
 
 impl Exposition {
     /// Renders a board.
-    pub fn render(board: Board) -> Self {
+    pub fn render(board: SharedState) -> Self {
         Self::after(None, board)
     }
 
     /// Renders what has changed: fabrics of many ports are not rendered again when only the host was read.
-    pub fn after(before: Option<&Exposition>, board: Board) -> Self {
+    pub fn after(before: Option<&Exposition>, board: SharedState) -> Self {
         let began = std::time::Instant::now();
         let same = before.filter(|before| {
             let (old, new) = (&before.board.fabrics, &board.fabrics);
@@ -109,7 +109,7 @@ impl Exposition {
     /// Why it is not ready: a fabric was not swept yet, or the host not read, or its devices cannot be listed.
     pub fn unready(&self) -> Option<String> {
         let host = self.board.host.as_ref();
-        if self.board.fabrics.iter().any(|observation| observation.tally.sweeps == 0) {
+        if self.board.fabrics.iter().any(|observation| observation.stats.sweeps == 0) {
             return Some("the first sweep is not at its end yet".to_owned());
         }
         if host.is_some_and(|host| host.looks == 0) {
@@ -119,7 +119,7 @@ impl Exposition {
     }
 
     /// The board that was rendered.
-    pub fn board(&self) -> &Board {
+    pub fn board(&self) -> &SharedState {
         &self.board
     }
 }

@@ -7,7 +7,7 @@ use exporter_web::ReloadStatus;
 use exposition::{Family, MetricType, Part, Parts, Samples};
 use fabric_observation::SiteFileKind;
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Board, Collector, Observation, RecorderErrorKind, RecorderMetrics};
+use fabric_observation::{Collector, Observation, RecorderErrorKind, RecorderMetrics, SharedState};
 use ib_fabric::change;
 use ib_mad::Class;
 use ib_umad::stats::{MadOutcome, ROUND_TRIP_BOUNDS};
@@ -17,7 +17,7 @@ use super::process::{Numbers, Process};
 /// What the families are written from.
 #[derive(Debug)]
 struct SelfState {
-    board: Board,
+    board: SharedState,
     render: Duration,
     process: Option<Numbers>,
     web_config: Option<Arc<ReloadStatus>>,
@@ -57,7 +57,7 @@ families! {
         "Whether the collector's latest run ended and read something. The host's is 1, too, where there has never been a device to read."
         => |state, out| {
             state.each(|it| for collector in Collector::ALL {
-                out.sample(&[("fabric", &it.fabric), ("collector", collector.label())], it.tally.success(collector));
+                out.sample(&[("fabric", &it.fabric), ("collector", collector.label())], it.stats.success(collector));
             });
             state.host(|it| out.sample(&[("collector", "host")], it.success()));
         };
@@ -102,23 +102,23 @@ families! {
         });
     "infiniband_sweeps" Counter ["fabric"]
         "Sweeps that came to their end."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.tally.sweeps));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.sweeps));
     "infiniband_discovery_duration_seconds" Gauge ["fabric"]
         "How long the latest discovery took."
-        => |state, out| state.each(|it| if let Some((anchor, ended)) = it.tally.discovery {
+        => |state, out| state.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
             out.sample(&[("fabric", &it.fabric)], ended.since(anchor.moment).as_secs_f64());
         });
     "infiniband_discovery_timestamp_seconds" Gauge ["fabric"]
         "When the latest discovery ended, in seconds since 1970."
-        => |state, out| state.each(|it| if let Some((anchor, ended)) = it.tally.discovery {
+        => |state, out| state.each(|it| if let Some((anchor, ended)) = it.stats.discovery {
             out.sample(&[("fabric", &it.fabric)], anchor.unix_seconds_of(ended));
         });
     "infiniband_discoveries" Counter ["fabric"]
         "Discoveries that came to their end."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.tally.discoveries));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.discoveries));
     "infiniband_discovery_gaps" Gauge ["fabric"]
         "Questions of the latest discovery that nobody answered: what is behind them is not known."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.tally.discovery_gaps));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.discovery_gaps));
     "infiniband_duplicate_guids" Gauge ["fabric"]
         "Nodes that the latest discovery left out, because another node has the same NodeGUID."
         => |state, out| state.each(|it| if let Some(last) = &it.snapshot {
@@ -126,16 +126,16 @@ families! {
         });
     "infiniband_discovery_unanswered_ports" Gauge ["fabric"]
         "Ports with a link whose neighbor answered no subnet management when it was last asked: its agent hangs, or an M_Key protects it."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.tally.unanswered_ports));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.unanswered_ports));
     "infiniband_mkey_suspected" Gauge ["fabric"]
         "Whether M_Key protection is the likely cause that neighbors answer no subnet management: nothing beyond our own port answers, not even our own port does, or our own port is protected and many neighbors do not answer."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.tally.m_key_suspected));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.m_key_suspected));
     "infiniband_partition_suspected" Gauge ["fabric"]
         "Whether in the latest sweep switches answered performance management and at most one of ten channel adapters beside our own did (three silent ones at least), or our port lacks the P_Key of --fabric.pkey: it is likely in another partition, or a limited member."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.tally.partition_suspected));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.partition_suspected));
     "infiniband_fabric_changes" Counter ["fabric", "kind"]
         "Changes between one discovery and the next, by kind."
-        => |state, out| state.each(|it| for (kind, count) in change::CHANGE_KINDS.iter().zip(it.tally.changes) {
+        => |state, out| state.each(|it| for (kind, count) in change::CHANGE_KINDS.iter().zip(it.stats.changes) {
             out.sample(&[("fabric", &it.fabric), ("kind", kind)], count);
         });
     "infiniband_nodes_seen" Gauge ["fabric"]
@@ -156,7 +156,7 @@ families! {
         });
     "infiniband_ports_failed" Gauge ["fabric"]
         "Ports of which the latest sweep did not get all that it asked for."
-        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.tally.failed_ports));
+        => |state, out| state.each(|it| out.sample(&[("fabric", &it.fabric)], it.stats.failed_ports));
     "infiniband_mads" Counter ["fabric", "class", "outcome"]
         "MADs sent, retries included, by what became of them; malformed and stray ones came in unasked."
         => |state, out| state.each(|it| for class in Class::ALL {
@@ -214,7 +214,7 @@ families! {
         => |state, out| state.web_config(|it| out.sample(&[], it.succeeded_at()));
     "fabric_exporter_site_file_last_read_timestamp_seconds" Gauge ["fabric", "file"]
         "When a file of the site's was last looked at and could be used, in seconds since 1970: the maintenance file at each sweep, node-name-map and M_Key file at each discovery. If it is older, what was read then is still in use."
-        => |state, out| state.each(|it| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.tally.site_files) {
+        => |state, out| state.each(|it| for (kind, read) in SiteFileKind::ALL.into_iter().zip(it.stats.site_files) {
             if let Some(read) = read {
                 out.sample(&[("fabric", &it.fabric), ("file", kind.label())], read);
             }
@@ -284,7 +284,7 @@ impl SelfState {
 }
 
 /// Renders the families.
-pub fn render(board: &Board, render: Duration, process: &Process) -> Vec<Part<Vec<u8>>> {
+pub fn render(board: &SharedState, render: Duration, process: &Process) -> Vec<Part<Vec<u8>>> {
     let state = SelfState {
         board: board.clone(),
         render,

@@ -51,14 +51,14 @@ pub(super) fn snapshot() -> Snapshot {
     snapshot
 }
 
-fn board() -> Board {
+fn board() -> SharedState {
     let observation =
         Observation { fabric: "f".into(), snapshot: Some(snapshot()), ..Observation::default() };
     vec![Arc::new(observation)].into()
 }
 
 /// The text format of a board.
-pub(super) fn text_of(board: Board) -> String {
+pub(super) fn text_of(board: SharedState) -> String {
     let process = Process::new(Path::new("/proc"));
     let document = Exposition::render(board).document(Format::Text, &process);
     String::from_utf8(collect(Unpacked::new(document))).unwrap()

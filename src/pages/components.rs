@@ -9,7 +9,7 @@ use crate::api::model::{Link, Verdicts};
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::settings::HOST_FABRIC;
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 pub use ib_health::evidence::grouped as count;
 use ib_health::verdict::Reason;
 use ib_mad::Counter;
@@ -120,7 +120,7 @@ fn relative(clock: &LocalClock, time: &str, text: impl Fn(Duration) -> String) -
 }
 
 /// The present, not before the latest sweep: a simulated clock may be ahead of ours.
-pub fn clock(board: &Board) -> LocalClock {
+pub fn clock(board: &SharedState) -> LocalClock {
     let swept = board.fabrics.iter().filter_map(|observation| observation.snapshot.as_ref());
     let latest = swept.map(|snapshot| snapshot.anchor.wall_of(snapshot.ended)).max();
     LocalClock::now().not_before(latest.unwrap_or(SystemTime::UNIX_EPOCH))
@@ -241,7 +241,7 @@ fn event_place(event: &Event) -> Markup {
 }
 
 /// The names that events may have as their fabric: the swept fabrics, and this host.
-pub fn event_fabrics(board: &Board) -> Vec<String> {
+pub fn event_fabrics(board: &SharedState) -> Vec<String> {
     let fabrics = board.fabrics.iter().map(|observation| observation.fabric.clone());
     fabrics.chain(board.host.as_ref().map(|_| HOST_FABRIC.to_owned())).collect()
 }

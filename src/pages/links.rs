@@ -10,7 +10,7 @@ use crate::api::history_service::QueryResult;
 use crate::api::model::{Link, verdict_from};
 use crate::api::ranking::{ListFilter, RankedLinks, ranked};
 use fabric_history::local_clock::LocalClock;
-use fabric_observation::Board;
+use fabric_observation::SharedState;
 use ib_health::Verdict;
 
 use super::components::{self, count, counted, verdict};
@@ -94,7 +94,7 @@ pub(super) async fn get(
     Ok(render(page).await)
 }
 
-fn page(query: &LinksQuery, board: &Board, listed: &RankedLinks) -> Markup {
+fn page(query: &LinksQuery, board: &SharedState, listed: &RankedLinks) -> Markup {
     let names: Vec<&str> = board.fabrics.iter().map(|it| &*it.fabric).collect();
     html! {
         (form(query, &names))

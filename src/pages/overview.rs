@@ -13,7 +13,7 @@ use crate::api::overview::overview;
 use fabric_history::local_clock::LocalClock;
 use fabric_history::model::Event;
 use fabric_history::source::EventFilter;
-use fabric_observation::{Board, Tally};
+use fabric_observation::{MonitorStats, SharedState};
 
 use super::components::{self, count, counted, verdict};
 use super::history_query::{self, HistoryAnswer, WindowChoice};
@@ -49,7 +49,7 @@ pub(super) async fn get(State(context): State<PageContext>) -> Response {
     .await
 }
 
-fn page(board: &Board, events: &HistoryAnswer<Vec<Event>>, telemetry_path: &str) -> Markup {
+fn page(board: &SharedState, events: &HistoryAnswer<Vec<Event>>, telemetry_path: &str) -> Markup {
     let (overview, clock) = (overview(board), components::clock(board));
     let clock = &clock;
     let are_several = overview.fabrics.len() > 1;
@@ -57,7 +57,7 @@ fn page(board: &Board, events: &HistoryAnswer<Vec<Event>>, telemetry_path: &str)
         @if overview.fabrics.is_empty() { @if let Some(why) = query_params::not_swept(&board.fabrics, None) { p { (why) } } }
         @if are_several { (summary(&overview.fabrics, clock)) }
         @for (place, (fabric, seen)) in overview.fabrics.iter().zip(&board.fabrics).enumerate() {
-            (section(place, fabric, &seen.tally, are_several, clock))
+            (section(place, fabric, &seen.stats, are_several, clock))
         }
         section aria-labelledby="events" {
             h2 #events { "Latest events" }
@@ -99,14 +99,14 @@ fn summary(fabrics: &[Fabric], clock: &LocalClock) -> Markup {
 }
 
 /// Why most of a fabric may be missing, and the setting that helps.
-fn access_problems(tally: &Tally) -> Markup {
+fn access_problems(stats: &MonitorStats) -> Markup {
     html! {
-        @if tally.m_key_suspected { p .card {
+        @if stats.m_key_suspected { p .card {
             strong { "Nodes do not answer subnet management; likely an M_Key protects them." }
             " They are missing here, or shown as they were last found. Give the M_Key of the subnet manager with "
             code { "--fabric.m-key-file" } ", or set " code { "m_key_protection_level 1" } " in " code { "opensm.conf" } "."
         } }
-        @if tally.partition_suspected { p .card {
+        @if stats.partition_suspected { p .card {
             strong { "Hosts do not answer performance management; likely this port is in the wrong partition." }
             " Their counters are not read. Make this port a full member of a partition that has all hosts, or choose one with "
             code { "--fabric.pkey" } "; " code { "fabric-exporter doctor" } " shows the P_Keys of this port."
@@ -117,7 +117,7 @@ fn access_problems(tally: &Tally) -> Markup {
 fn section(
     place: usize,
     it: &Fabric,
-    tally: &Tally,
+    stats: &MonitorStats,
     is_one_of_several: bool,
     clock: &LocalClock,
 ) -> Markup {
@@ -127,7 +127,7 @@ fn section(
         @match &it.sweep {
             None => p .card { (query_params::NOT_YET) },
             Some(sweep) => {
-                (access_problems(tally))
+                (access_problems(stats))
                 div .glance {
                     (health(it))
                     (nodes(it, clock))
@@ -330,12 +330,12 @@ mod tests {
 
     fn swept(name: &str, verdicts: [Verdict; 2]) -> Arc<Observation> {
         let snapshot = snapshot();
-        let mut findings = fine(&snapshot);
-        for (link, verdict) in findings.links.iter_mut().zip(verdicts) {
+        let mut assessment = fine(&snapshot);
+        for (link, verdict) in assessment.links.iter_mut().zip(verdicts) {
             link.verdict = verdict;
         }
         let (fabric, snapshot) = (name.to_owned(), Some(snapshot));
-        Arc::new(Observation { fabric, snapshot, findings, ..Observation::default() })
+        Arc::new(Observation { fabric, snapshot, assessment, ..Observation::default() })
     }
 
     fn rendered(fabrics: Vec<Arc<Observation>>, events: &HistoryAnswer<Vec<Event>>) -> String {
@@ -358,8 +358,8 @@ mod tests {
     fn suspected_m_key_or_partition_names_its_setting() {
         let page = |m_key_suspected, partition_suspected| {
             let mut seen = Observation::clone(&swept("f", [Verdict::Ok; 2]));
-            seen.tally.m_key_suspected = m_key_suspected;
-            seen.tally.partition_suspected = partition_suspected;
+            seen.stats.m_key_suspected = m_key_suspected;
+            seen.stats.partition_suspected = partition_suspected;
             rendered(vec![Arc::new(seen)], &HistoryAnswer::NotRecorded)
         };
         for (m_key, partition) in [(false, false), (true, false), (false, true)] {

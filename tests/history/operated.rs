@@ -22,7 +22,7 @@ use fabric_history::model::{Port, Window};
 use fabric_history::settings::HistorySettings;
 use fabric_history::source::{EventFilter, SeriesDetail};
 use fabric_history::{Reader, Source};
-use ib_health::totals::Memory;
+use ib_health::totals::TotalsSeed;
 use ib_mad::Counter;
 use ib_sim::chance::Chance;
 use rusqlite::Connection;
@@ -496,7 +496,7 @@ impl World {
 }
 
 /// Whether totals of the herd are those of the sweep that the model has.
-fn has_herd(memory: &Memory, model: &Model) -> bool {
+fn has_herd(memory: &TotalsSeed, model: &Model) -> bool {
     let Some((number, nodes)) = &model.herd else { return memory.is_empty() };
     nodes.iter().all(|node| {
         let told = memory.get(&herd::end(*node));

@@ -13,7 +13,7 @@ use fabric_history::settings::HistorySettings;
 use fabric_history::source::SeriesDetail;
 use fabric_history::{Reader, Recorder, Source};
 use fabric_observation::{Observation, RecorderMetrics};
-use ib_health::totals::Memory;
+use ib_health::totals::TotalsSeed;
 use ib_mad::moment::Anchor;
 use ib_mad::{Counter, Moment};
 
@@ -55,7 +55,7 @@ impl Steady {
     /// The same, at any time on either clock.
     pub fn sweep_at(&self, number: u64, first: u64, at: Moment, wall: SystemTime) -> Observation {
         let mut seen = self.pattern.clone();
-        seen.tally.sweeps = number + 1 - first;
+        seen.stats.sweeps = number + 1 - first;
         let snapshot = seen.snapshot.as_mut().unwrap();
         snapshot.anchor = Anchor { moment: at, wall };
         (snapshot.began, snapshot.ended) = (at, at + Duration::from_secs(1));
@@ -67,12 +67,12 @@ impl Steady {
                 }
             }
         }
-        seen.findings.links[0].up = Some(number.is_multiple_of(2));
+        seen.assessment.links[0].up = Some(number.is_multiple_of(2));
         seen
     }
 
     /// The sweep that a file's totals belong to, which must be the same for all: 0 where there are none.
-    pub fn number_of(&self, memory: &Memory) -> u64 {
+    pub fn number_of(&self, memory: &TotalsSeed) -> u64 {
         let number = memory.values().next().and_then(|port| port.total(Counter::XmitData));
         let number = number.map_or(0, |traffic| (traffic - FIRST) / BUSY);
         self.compare(memory, number, |of, told, wanted| {
@@ -84,7 +84,7 @@ impl Steady {
     /// Calls a function with each counter, its total, and its expected total after a sweep.
     pub fn compare(
         &self,
-        memory: &Memory,
+        memory: &TotalsSeed,
         number: u64,
         mut with: impl FnMut(Counter, Option<u64>, Option<u64>),
     ) {

@@ -96,7 +96,7 @@ fn each_fault_is_one_event_with_its_time() {
     let mut simulation =
         RecordedSimulation::new(&format!("timeline:\n- {}", entries.join("\n- ")), &file);
     simulation.run_to(minutes(90));
-    let sweeps = simulation.simulated.observation().tally.sweeps;
+    let sweeps = simulation.simulated.observation().stats.sweeps;
     simulation.recorder.finish(wall(minutes(90)));
     let events = events(&file);
     let listed = || {
@@ -203,9 +203,9 @@ fn missed_sweeps_are_counted_and_not_lost() {
     simulation.run_to(minutes(1));
     let before = simulation.metrics.frames();
     simulation.at = minutes(4) + Duration::from_secs(5);
-    let done = simulation.simulated.observation().tally.sweeps;
+    let done = simulation.simulated.observation().stats.sweeps;
     simulation.run_to(simulation.at);
-    let missed = simulation.simulated.observation().tally.sweeps - done - 1;
+    let missed = simulation.simulated.observation().stats.sweeps - done - 1;
     assert_eq!(simulation.metrics.missed(), missed);
     assert!(missed >= 10 && simulation.metrics.frames() > before);
     assert!(events(&file).iter().any(|event| event.kind == "link_down"));

@@ -18,7 +18,7 @@ use exposition::{
 use fabric_observation::Observation;
 use fabric_observation::families::{NODE_UP, PORT_INFO, counter_header};
 use ib_fabric::{NodeIndex, PortIndex, Snapshot};
-use ib_health::PortFindings;
+use ib_health::PortAssessment;
 use ib_mad::counter::{TABLE, scaled};
 use ib_mad::rate::{Speed, Width};
 
@@ -127,8 +127,8 @@ pub fn findings_families() -> impl Iterator<Item = Family> {
 /// The headers of all families in the order of [`render`].
 pub(super) fn headers() -> impl Iterator<Item = Header> {
     let counters = TABLE.iter().map(|row| counter_header(row.counter));
-    let findings = findings_families().chain(subnet::families());
-    families().map(Header::from).chain(counters).chain(findings.map(Header::from))
+    let assessment = findings_families().chain(subnet::families());
+    families().map(Header::from).chain(counters).chain(assessment.map(Header::from))
 }
 
 /// Renders all that is known of the fabrics.
@@ -167,19 +167,19 @@ struct PortItem<'a> {
     snapshot: &'a Snapshot,
     port: PortIndex,
     /// `None` if the fabric was not judged.
-    findings: Option<&'a PortFindings>,
+    assessment: Option<&'a PortAssessment>,
 }
 
 impl<'a> PortItem<'a> {
     fn judged(&self) -> Option<JudgedPort<'a>> {
-        let (fabric, port, findings) = (&self.snapshot.fabric, self.port, self.findings?);
-        Some(JudgedPort { fabric, port, findings })
+        let (fabric, port, assessment) = (&self.snapshot.fabric, self.port, self.assessment?);
+        Some(JudgedPort { fabric, port, assessment })
     }
 
     /// `None` if no counters were read.
     fn counted(&self) -> Option<Counted<'a>> {
-        let (findings, _) = self.findings.zip(self.snapshot.reading(self.port))?;
-        Some(Counted { anchor: &self.snapshot.anchor, counting: &findings.counting })
+        let (assessment, _) = self.assessment.zip(self.snapshot.reading(self.port))?;
+        Some(Counted { anchor: &self.snapshot.anchor, counting: &assessment.counters })
     }
 }
 
@@ -203,7 +203,7 @@ impl<'a> Items<'a> {
             labels.push("fabric", name);
         });
         let Some(snapshot) = &observation.snapshot else { return };
-        let (fabric, findings) = (&snapshot.fabric, &observation.findings);
+        let (fabric, assessment) = (&snapshot.fabric, &observation.assessment);
         for node in fabric.node_indexes() {
             self.nodes.push(NodeItem { snapshot, node }, |labels| {
                 let guid = fabric.node(node).identity.guid;
@@ -212,8 +212,8 @@ impl<'a> Items<'a> {
         }
         let item = |port: PortIndex| {
             let is_shown = fabric.node_of(port).present() && fabric.is_monitored(port);
-            let findings = findings.ports.get(port.0 as usize);
-            is_shown.then_some(PortItem { snapshot, port, findings })
+            let assessment = assessment.ports.get(port.0 as usize);
+            is_shown.then_some(PortItem { snapshot, port, assessment })
         };
         let push_end = |labels: &mut Labels<'_>, names: [&str; 2], port| {
             let (guid, number) = fabric.end(port);
@@ -227,15 +227,15 @@ impl<'a> Items<'a> {
                 push_end(labels, ["guid", "port"], port);
             });
         }
-        for findings in &findings.links {
-            let link = findings.link;
+        for assessment in &assessment.links {
+            let link = assessment.link;
             let push_link = |labels: &mut Labels<'_>| {
                 labels.push("fabric", name);
                 if let Some(link) = fabric.link_id(link.0) {
                     labels.push("link", &link.to_string());
                 }
             };
-            self.links.push(LinkItem { snapshot, findings }, push_link);
+            self.links.push(LinkItem { snapshot, assessment }, push_link);
             // A loopback plug has one direction.
             let far = Some(link.1).filter(|far| *far != link.0);
             for receiver in [Some(link.0), far].into_iter().flatten() {
@@ -246,7 +246,7 @@ impl<'a> Items<'a> {
                 });
             }
         }
-        for region in &findings.regions {
+        for region in &assessment.regions {
             self.regions.push(RegionItem { anchor: &snapshot.anchor, region }, |labels| {
                 labels.push("fabric", name);
                 push_end(labels, ["root_guid", "root_port"], region.root);

@@ -2,10 +2,10 @@
 
 use exposition::{Family, Samples, counter, gauge};
 use ib_fabric::{Fabric, PortIndex};
-use ib_health::bit_errors::Window;
+use ib_health::assessment::CounterStatus;
+use ib_health::bit_errors::BerWindow;
 use ib_health::congestion::{Region, Role};
-use ib_health::findings::Counting;
-use ib_health::{PortFindings, Verdict};
+use ib_health::{PortAssessment, Verdict};
 use ib_mad::counter::TABLE as COUNTERS;
 use ib_mad::moment::Anchor;
 
@@ -13,14 +13,14 @@ use ib_mad::moment::Anchor;
 #[derive(Clone, Copy)]
 pub(in crate::metrics) struct Counted<'a> {
     pub anchor: &'a Anchor,
-    pub counting: &'a Counting,
+    pub counting: &'a CounterStatus,
 }
 
 /// A port of a fabric that was judged.
 pub(super) struct JudgedPort<'a> {
     pub fabric: &'a Fabric,
     pub port: PortIndex,
-    pub findings: &'a PortFindings,
+    pub assessment: &'a PortAssessment,
 }
 
 /// Ports that wait together.
@@ -83,7 +83,7 @@ pub(in crate::metrics) const COUNTING: &[(Family, WriteCounted)] = &[
 ];
 
 /// The windows that are exposed; that of seconds is for the verdict alone.
-const WINDOWS: [Window; 2] = [Window::Short, Window::Long];
+const WINDOWS: [BerWindow; 2] = [BerWindow::Short, BerWindow::Long];
 
 pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
     gauge(
@@ -92,7 +92,7 @@ pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
         "How many of the bits that came in at this port of a link were wrong, over a window; absent while it is too short to tell.",
         |port, samples| {
             for window in WINDOWS {
-                if let Some(ratio) = port.findings.bit_errors.ratio(window) {
+                if let Some(ratio) = port.assessment.bit_errors.ratio(window) {
                     samples.label("window", window.label());
                     samples.ratio(ratio);
                 }
@@ -105,7 +105,7 @@ pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
         "How much of the window was watched so far.",
         |port, samples| {
             for window in WINDOWS {
-                let measured = port.findings.bit_errors.windows[window as usize];
+                let measured = port.assessment.bit_errors.windows[window as usize];
                 if !measured.span().is_zero() {
                     samples.label("window", window.label());
                     samples.seconds(measured.span().as_secs_f64());
@@ -118,7 +118,7 @@ pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
         &["fabric", "link", "guid", "port"],
         "The bit error ratio that is too much for this link.",
         |port, samples| {
-            let limit = port.findings.bit_errors.limit;
+            let limit = port.assessment.bit_errors.limit;
             if limit > 0.0 {
                 samples.ratio(limit);
             }
@@ -129,7 +129,7 @@ pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
         &["fabric", "link", "guid", "port"],
         "How many of the bits that came in at this port of a link error correction had to correct, in the latest 2 to 4 minutes. Absent while its counter is full: then the verdict has the reason counter_saturated, and pages and API have the last ratio that is known, and when it was measured.",
         |port, samples| {
-            if let Some(mended) = port.findings.bit_errors.mended.filter(|it| !it.stale) {
+            if let Some(mended) = port.assessment.bit_errors.pre_fec.filter(|it| !it.stale) {
                 samples.ratio(mended.ratio);
             }
         },
@@ -139,7 +139,7 @@ pub(super) const DIRECTIONS: &[(Family, WriteJudged)] = &[
         &["fabric", "link", "guid", "port"],
         "The ratio of bits to be corrected that is too much for this link.",
         |port, samples| {
-            if let Some(mended) = port.findings.bit_errors.mended {
+            if let Some(mended) = port.assessment.bit_errors.pre_fec {
                 samples.ratio(mended.limit);
             }
         },
@@ -152,7 +152,7 @@ pub(super) const PORTS: &[(Family, WriteJudged)] = &[
         &["fabric", "guid", "port", "tick"],
         "Share of the time between the two latest readings in which the port had data and no credit to send it with, 0 to 1. Where the device does not tell how long its tick is, one is assumed (tick: device, assumed).",
         |port, samples| {
-            if let Some(wait) = port.findings.wait {
+            if let Some(wait) = port.assessment.wait {
                 samples.label("tick", if wait.tick_told { "device" } else { "assumed" });
                 samples.ratio(wait.share);
             }
@@ -163,7 +163,7 @@ pub(super) const PORTS: &[(Family, WriteJudged)] = &[
         &["fabric", "guid", "port", "role", "root_guid", "root_port"],
         "A port's part in a congestion, as a series that is always 1: root, whose receiver is slow, or victim, which waits because that root does.",
         |port, samples| {
-            let (role, root) = match port.findings.role {
+            let (role, root) = match port.assessment.role {
                 Some(Role::Root) => ("root", port.port),
                 Some(Role::Victim { of }) => ("victim", of),
                 None => return,

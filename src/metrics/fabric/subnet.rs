@@ -46,7 +46,7 @@ pub(super) const FAMILIES: &[(Family, WriteFabric)] = &[
         "infiniband_subnet_manager_changes",
         &["fabric"],
         "Times that another subnet manager became the master.",
-        |observation, samples| samples.value(observation.tally.mastership.changes()),
+        |observation, samples| samples.value(observation.stats.mastership.changes()),
     ),
 ];
 

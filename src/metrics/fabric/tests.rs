@@ -1,36 +1,36 @@
-//! The samples of findings made by hand.
+//! The samples of assessment made by hand.
 
 use std::time::Duration;
 
 use super::*;
 use crate::metrics::position;
 use crate::metrics::tests::text_of;
-use fabric_observation::Board;
-use ib_health::bit_errors::Window;
+use fabric_observation::SharedState;
+use ib_health::bit_errors::BerWindow;
 use ib_health::congestion::Wait;
 use ib_health::congestion::{Level, Region, Role};
 use ib_health::outage::{Downtime, Outages};
 use ib_health::testing::{fine, over, port, saturated, snapshot};
 use ib_health::verdict::{Reason, Repair};
-use ib_health::{Findings, Verdict};
+use ib_health::{Assessment, Verdict};
 use ib_mad::{Counter, Moment};
 
 fn after(seconds: u64) -> Moment {
     Moment::default() + Duration::from_secs(seconds)
 }
 
-/// The samples of a small fabric whose findings are changed.
-fn samples(change: impl FnOnce(&Snapshot, &mut Findings)) -> Vec<String> {
+/// The samples of a small fabric whose assessment are changed.
+fn samples(change: impl FnOnce(&Snapshot, &mut Assessment)) -> Vec<String> {
     let snapshot = snapshot();
-    let mut findings = fine(&snapshot);
-    change(&snapshot, &mut findings);
+    let mut assessment = fine(&snapshot);
+    change(&snapshot, &mut assessment);
     let observation = Observation {
         fabric: "f".into(),
         snapshot: Some(snapshot),
-        findings,
+        assessment,
         ..Observation::default()
     };
-    let board: Board = vec![Arc::new(observation)].into();
+    let board: SharedState = vec![Arc::new(observation)].into();
     text_of(board).lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
@@ -51,8 +51,8 @@ fn has_none(lines: &[String], beginning: &str) {
 #[test]
 fn verdict_is_the_greatest_of_its_reasons() {
     let verdicts = |verdict, reasons: &[(Reason, Verdict)]| -> Vec<String> {
-        let lines = samples(|_, findings| {
-            let link = &mut findings.links[0];
+        let lines = samples(|_, assessment| {
+            let link = &mut assessment.links[0];
             link.verdict = verdict;
             for &(reason, weight) in reasons {
                 link.reasons.add(reason, weight);
@@ -81,8 +81,8 @@ fn verdict_is_the_greatest_of_its_reasons() {
 
 #[test]
 fn outages_of_a_link() {
-    let lines = samples(|_, findings| {
-        let link = &mut findings.links[0];
+    let lines = samples(|_, assessment| {
+        let link = &mut assessment.links[0];
         link.up = None;
         link.repair = Some(Repair::SwapCable);
         link.outages = Outages {
@@ -134,14 +134,14 @@ fn outages_of_a_link() {
 
 #[test]
 fn direction_is_labelled_by_its_receiving_port() {
-    let lines = samples(|snapshot, findings| {
-        findings.ports[port(snapshot, 1, 1).0 as usize].bit_errors = over(4);
+    let lines = samples(|snapshot, assessment| {
+        assessment.ports[port(snapshot, 1, 1).0 as usize].bit_errors = over(4);
     });
     let labels = format!("{LINK},guid=\"0x0000000000000001\",port=\"1\"");
     has(&lines, &format!("infiniband_link_bit_error_ratio_limit{{{labels}}} 1e-12"));
     let window = ",window=\"12m\"";
     has(&lines, &format!("infiniband_link_bit_error_window_seconds{{{labels}{window}}} 720.000"));
-    let ratio = over(4).ratio(Window::Short);
+    let ratio = over(4).ratio(BerWindow::Short);
     let of_family =
         lines.iter().filter(|line| line.starts_with("infiniband_link_bit_error_ratio{"));
     let ratios: Vec<f64> =
@@ -155,12 +155,12 @@ fn direction_is_labelled_by_its_receiving_port() {
 
 #[test]
 fn counting_of_ports() {
-    let lines = samples(|snapshot, findings| {
-        let leaf = &mut findings.ports[port(snapshot, 1, 1).0 as usize].counting;
+    let lines = samples(|snapshot, assessment| {
+        let leaf = &mut assessment.ports[port(snapshot, 1, 1).0 as usize].counters;
         *leaf = saturated(Counter::SymbolErrors, true);
         (leaf.resets, leaf.last_reset) = (2, Some(after(500)));
         leaf.impossible_readings = 3;
-        findings.ports[port(snapshot, 2, 1).0 as usize].counting =
+        assessment.ports[port(snapshot, 2, 1).0 as usize].counters =
             saturated(Counter::LinkDowned, false);
     });
     let host = r#"fabric="f",guid="0x0000000000000002",port="1""#;
@@ -182,13 +182,13 @@ fn counting_of_ports() {
 
 #[test]
 fn congestion_of_ports_and_regions() {
-    let lines = samples(|snapshot, findings| {
+    let lines = samples(|snapshot, assessment| {
         let (root, victim) = (port(snapshot, 1, 1), port(snapshot, 3, 1));
-        let root_findings = &mut findings.ports[root.0 as usize];
+        let root_findings = &mut assessment.ports[root.0 as usize];
         root_findings.role = Some(Role::Root);
         root_findings.wait = Some(Wait { share: 0.25, tick_told: false });
-        findings.ports[victim.0 as usize].role = Some(Role::Victim { of: root });
-        findings.regions = vec![Region {
+        assessment.ports[victim.0 as usize].role = Some(Role::Victim { of: root });
+        assessment.regions = vec![Region {
             root,
             ports: 2,
             roots: 1,
@@ -215,8 +215,8 @@ fn congestion_of_ports_and_regions() {
 
 #[test]
 fn non_finite_ratio_has_no_sample() {
-    let lines = samples(|snapshot, findings| {
-        let leaf = &mut findings.ports[port(snapshot, 1, 1).0 as usize];
+    let lines = samples(|snapshot, assessment| {
+        let leaf = &mut assessment.ports[port(snapshot, 1, 1).0 as usize];
         leaf.wait = Some(Wait { share: f32::NAN, tick_told: true });
         leaf.bit_errors.limit = f32::INFINITY;
     });
@@ -236,8 +236,9 @@ fn fabric_that_was_not_judged_has_no_findings() {
 #[test]
 fn families_are_rendered_once_and_in_order() {
     let snapshot = snapshot();
-    let findings = fine(&snapshot);
-    let observation = Observation { snapshot: Some(snapshot), findings, ..Observation::default() };
+    let assessment = fine(&snapshot);
+    let observation =
+        Observation { snapshot: Some(snapshot), assessment, ..Observation::default() };
     let parts = render(&[Arc::new(observation)]);
     assert!(
         parts.len() > 5 && parts.is_sorted_by(|a, b| position(&a.header) < position(&b.header))

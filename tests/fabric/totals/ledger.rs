@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fabric_observation::Observation;
 use ib_fabric::topology::End;
-use ib_health::findings::Counting;
+use ib_health::assessment::CounterStatus;
 use ib_mad::Counter;
 use ib_sim::net::{Net, PortId};
 
@@ -76,7 +76,7 @@ struct Entry {
 pub struct Ledger {
     ports: HashMap<End, PortId>,
     entries: HashMap<(PortId, Counter), Entry>,
-    countings: HashMap<PortId, Counting>,
+    countings: HashMap<PortId, CounterStatus>,
     /// The ports that the latest sweep read.
     read_last: Vec<PortId>,
     pub tally: Tally,
@@ -101,7 +101,7 @@ impl Ledger {
         self.read_last.clear();
         for index in snapshot.fabric.port_indexes() {
             let port = self.ports[&snapshot.fabric.end(index)];
-            let counting = seen.findings.ports[index.0 as usize].counting;
+            let counting = seen.assessment.ports[index.0 as usize].counting;
             let Some(reading) = snapshot.reading(index) else {
                 self.tally.missed += u64::from(self.countings.contains_key(&port));
                 continue;

@@ -92,8 +92,8 @@ impl Play {
             self.go_on(self.now + next);
             next = LATER;
             let seen = self.simulated.observation();
-            if seen.tally.sweeps > self.sweeps {
-                self.sweeps = seen.tally.sweeps;
+            if seen.stats.sweeps > self.sweeps {
+                self.sweeps = seen.stats.sweeps;
                 return self.ledger.audit(&self.truth, &seen);
             }
         }

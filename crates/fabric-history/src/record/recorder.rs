@@ -20,10 +20,10 @@ use crate::file::validate;
 use crate::file::validate::Header;
 use crate::settings::{HOST_FABRIC, HistorySettings};
 use fabric_observation::host::HostObservation;
-use fabric_observation::{Board, Observation, RecorderMetrics};
+use fabric_observation::{Observation, RecorderMetrics, SharedState};
 use ib_fabric::Snapshot;
-use ib_health::Findings;
-use ib_health::totals::Memory;
+use ib_health::Assessment;
+use ib_health::totals::TotalsSeed;
 
 use super::clock_monitor::ClockMonitor;
 use super::events::EventDetector;
@@ -86,7 +86,7 @@ pub struct Recorder {
     /// When the files that are set aside were last counted.
     counted: Option<Instant>,
     /// Its sender is dropped when recording is to end.
-    board: Option<watch::Receiver<Board>>,
+    board: Option<watch::Receiver<SharedState>>,
 }
 
 impl Recorder {
@@ -123,19 +123,19 @@ impl Recorder {
     }
 
     /// The recorded totals of a fabric's ports.
-    pub fn totals(&mut self, fabric: &str) -> Memory {
+    pub fn totals(&mut self, fabric: &str) -> TotalsSeed {
         match self.store.as_ref().map(|store| store.totals(fabric)) {
-            None => Memory::new(),
+            None => TotalsSeed::new(),
             Some(Ok(totals)) => totals,
             Some(Err(error)) => {
                 self.handle_error(&error);
-                Memory::new()
+                TotalsSeed::new()
             }
         }
     }
 
     /// Records what is published until the board's sender is dropped.
-    pub fn run(mut self, mut receiver: watch::Receiver<Board>, runtime: &Runtime) {
+    pub fn run(mut self, mut receiver: watch::Receiver<SharedState>, runtime: &Runtime) {
         self.board = Some(receiver.clone());
         let mut last: Vec<Arc<Observation>> = Vec::new();
         let mut last_look = 0;
@@ -149,8 +149,8 @@ impl Recorder {
                     self.record(observation, SystemTime::now());
                 }
             }
-            if let Some(host) = host.filter(|host| host.looks != last_look) {
-                last_look = host.looks;
+            if let Some(host) = host.filter(|host| host.reads != last_look) {
+                last_look = host.reads;
                 self.record_host(&host, &fabrics, SystemTime::now());
             }
             last = fabrics;
@@ -184,7 +184,7 @@ impl Recorder {
             .unwrap_or_else(|| RecordedFabric::new(name, EventDetector::default(), now));
         fabric.events.extend(fabric.detector.update(observation, now));
         // When a device is removed, a board is published without a new sweep.
-        let sweeps = observation.tally.sweeps;
+        let sweeps = observation.stats.sweeps;
         let sweep = observation.snapshot.as_ref().filter(|_| sweeps > fabric.sweeps);
         if let Some(sweep) = sweep {
             let missed = sweeps - fabric.sweeps - 1;
@@ -202,7 +202,7 @@ impl Recorder {
         }
         if sweep.is_some() || !fabric.events.is_empty() {
             let began = Instant::now();
-            let sweep = sweep.map(|sweep| (sweep, &observation.findings));
+            let sweep = sweep.map(|sweep| (sweep, &observation.assessment));
             match self.write(name, &fabric.events, sweep, fabric.clock.trusted_time()) {
                 Ok(()) => {
                     fabric.events.clear();
@@ -226,7 +226,7 @@ impl Recorder {
         &mut self,
         fabric: &str,
         events: &[NewEvent],
-        sweep: Option<(&Snapshot, &Findings)>,
+        sweep: Option<(&Snapshot, &Assessment)>,
         trusted_time: Option<SystemTime>,
     ) -> Result<(), HistoryError> {
         if self.store.is_none() {

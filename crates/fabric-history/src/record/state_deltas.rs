@@ -8,7 +8,7 @@ use crate::file::frame::Frame;
 use crate::file::record_kind::RecordKind;
 use crate::file::state::State;
 use ib_fabric::Snapshot;
-use ib_health::Findings;
+use ib_health::Assessment;
 
 use super::catalog::FabricIds;
 use super::counter_deltas::{SweepKey, insert_frame};
@@ -35,7 +35,7 @@ impl StateDeltas {
         sweep: SweepKey,
         ids: &FabricIds,
         snapshot: &Snapshot,
-        findings: &Findings,
+        assessment: &Assessment,
     ) -> rusqlite::Result<()> {
         let interval = ALL_INTERVAL.as_micros() as i64;
         // Also due if the clock was set back.
@@ -45,7 +45,7 @@ impl StateDeltas {
             *self = StateDeltas { all_written: Some(sweep.began), ..StateDeltas::default() };
         }
         let mut links = vec![(None, None); ids.ports.len()];
-        for link in &findings.links {
+        for link in &assessment.links {
             for end in [link.link.0, link.link.1] {
                 if let Some(found) = links.get_mut(end.0 as usize) {
                     *found = (link.up, Some(link.verdict));

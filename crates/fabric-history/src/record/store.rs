@@ -23,8 +23,8 @@ use crate::file::{
 use crate::{HistoryError, micros_of};
 use ib_fabric::Snapshot;
 use ib_fabric::topology::End;
-use ib_health::Findings;
-use ib_health::totals::{Before, Memory};
+use ib_health::Assessment;
+use ib_health::totals::{ResetOffsets, TotalsSeed};
 use ib_mad::{Counter, Guid};
 
 use super::catalog::{Catalog, FabricIds};
@@ -49,7 +49,7 @@ pub struct Store {
     /// The totals that were written last.
     ledger: TotalsTable,
     /// What counters had counted before they were last reset, by port id.
-    befores: HashMap<u32, Arc<Before>>,
+    befores: HashMap<u32, Arc<ResetOffsets>>,
     /// By fabric id.
     written: HashMap<i64, WrittenFabric>,
     /// The beginning of the last recorded sweep, by fabric id.
@@ -181,11 +181,11 @@ impl Store {
     }
 
     /// The totals of a fabric's ports, from which its monitor continues after a restart.
-    pub fn totals(&self, fabric: &str) -> Result<Memory, HistoryError> {
+    pub fn totals(&self, fabric: &str) -> Result<TotalsSeed, HistoryError> {
         self.read_totals(fabric).map_err(self.failed("read totals from it"))
     }
 
-    fn read_totals(&self, fabric: &str) -> rusqlite::Result<Memory> {
+    fn read_totals(&self, fabric: &str) -> rusqlite::Result<TotalsSeed> {
         let mut statement = self.db.prepare(
             "SELECT ports.id, guid, number, fabrics.id FROM ports
              JOIN nodes ON nodes.id = node JOIN fabrics ON fabrics.id = fabric
@@ -199,14 +199,14 @@ impl Store {
             ends.insert(row.get(0)?, (guid, row.get(2)?));
             fabric_id = Some(row.get(3)?);
         }
-        let mut memory = Memory::new();
+        let mut memory = TotalsSeed::new();
         for (port, totals) in fabric_id.into_iter().flat_map(|id| self.ledger.of(id)) {
             let Some(end) = ends.get(&port) else { continue };
             let remembered = memory.entry(*end).or_default();
             for (counter, total) in totals.iter() {
                 remembered.set(counter, total);
                 if let Some(before) = self.befores.get(&port) {
-                    remembered.set_before(counter, before[counter as usize]);
+                    remembered.set_offset(counter, before[counter as usize]);
                 }
             }
         }
@@ -220,7 +220,7 @@ impl Store {
         &mut self,
         fabric: &str,
         events: &[NewEvent],
-        sweep: Option<(&Snapshot, &Findings)>,
+        sweep: Option<(&Snapshot, &Assessment)>,
     ) -> Result<WriteCounts, HistoryError> {
         let failed = self.failed("write to it");
         self.write_all(fabric, events, sweep).map_err(failed)
@@ -230,7 +230,7 @@ impl Store {
         &mut self,
         fabric: &str,
         events: &[NewEvent],
-        sweep: Option<(&Snapshot, &Findings)>,
+        sweep: Option<(&Snapshot, &Assessment)>,
     ) -> rusqlite::Result<WriteCounts> {
         let Store { db, catalog, ledger, befores, written, latest, pruned_unused, .. } = self;
         let db = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -252,7 +252,7 @@ impl Store {
         // Without a sweep the fabric is as it was last known.
         let ids = catalog.update(&db, fabric, sweep.map(|(snapshot, _)| &snapshot.fabric), at)?;
         let mut counts = WriteCounts::default();
-        if let Some((snapshot, findings)) = sweep {
+        if let Some((snapshot, assessment)) = sweep {
             let ended = micros_of(snapshot.anchor.wall_of(snapshot.ended));
             let sweep = SweepKey { fabric: ids.fabric, began: at, ended };
             insert_sweep(&db, sweep, latest.insert(ids.fabric, at))?;
@@ -263,14 +263,14 @@ impl Store {
                 written.remove(&ids.fabric);
             }
             let written = written.entry(ids.fabric).or_default();
-            written.states.write(&db, sweep, ids, snapshot, findings)?;
+            written.states.write(&db, sweep, ids, snapshot, assessment)?;
             let since = written.since_totals.map_or(SWEEPS_PER_TOTALS, |since| since + 1);
             let is_stale = !dropped.is_empty();
             let is_written = since >= SWEEPS_PER_TOTALS
                 && write_totals(&db, sweep, ledger, &counters, is_stale)?;
             counts.frames += u64::from(is_written);
             written.since_totals = Some(if is_written { 0 } else { since });
-            write_befores(&db, befores, ids, findings, &counters)?;
+            write_befores(&db, befores, ids, assessment, &counters)?;
         }
         for event in events {
             insert_event(&db, ids, event)?;
@@ -351,12 +351,12 @@ fn insert_event(
 /// Writes what counters had counted before they were reset, where it differs from what was written last.
 fn write_befores(
     db: &Transaction<'_>,
-    befores: &mut HashMap<u32, Arc<Before>>,
+    befores: &mut HashMap<u32, Arc<ResetOffsets>>,
     ids: &FabricIds,
-    findings: &Findings,
+    assessment: &Assessment,
     counters: &CounterIds,
 ) -> rusqlite::Result<()> {
-    for (&port, found) in ids.ports.iter().zip(&findings.ports) {
+    for (&port, found) in ids.ports.iter().zip(&assessment.ports) {
         let Some(before) = &found.before else { continue };
         let last = befores.get(&port);
         if last.is_some_and(|last| Arc::ptr_eq(last, before)) {
@@ -378,8 +378,11 @@ fn write_befores(
 }
 
 /// What counters had counted before they were last reset, by port id.
-fn befores(db: &Connection, catalog: &Catalog) -> rusqlite::Result<HashMap<u32, Arc<Before>>> {
-    let mut befores: HashMap<u32, Before> = HashMap::new();
+fn befores(
+    db: &Connection,
+    catalog: &Catalog,
+) -> rusqlite::Result<HashMap<u32, Arc<ResetOffsets>>> {
+    let mut befores: HashMap<u32, ResetOffsets> = HashMap::new();
     let mut statement = db.prepare("SELECT port, counter, count FROM befores")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

@@ -43,7 +43,7 @@ impl FabricWide {
             let (about, place) = (About::All, observation.fabric.clone());
             events.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
         };
-        let tally = &observation.tally;
+        let tally = &observation.stats;
         let fails = Collector::ALL.iter().all(|collector| !tally.success(*collector));
         let began = snapshot.anchor.wall_of(snapshot.began);
         match (std::mem::replace(&mut self.is_failing, fails), fails) {

@@ -11,7 +11,7 @@ use ib_fabric::topology::{Link, LinkId};
 use ib_fabric::{PortIndex, Snapshot};
 use ib_health::outage::Loss;
 use ib_health::verdict::Repair;
-use ib_health::{LinkFindings, Verdict, evidence};
+use ib_health::{LinkAssessment, Verdict, evidence};
 use ib_mad::Moment;
 use ib_mad::rate::{Speed, Width};
 
@@ -31,7 +31,7 @@ pub(super) struct LastLink {
 impl LastLink {
     /// A link that was not there before. One that is found by a later sweep than the first has events only
     /// from its next change on.
-    pub fn new(found: &LinkFindings, is_first_sweep: bool) -> Self {
+    pub fn new(found: &LinkAssessment, is_first_sweep: bool) -> Self {
         let loss = found.losses.as_deref().and_then(<[Loss]>::last);
         LastLink {
             up: found.up.filter(|_| is_first_sweep),
@@ -44,7 +44,7 @@ impl LastLink {
 }
 
 impl Sweep<'_> {
-    pub(super) fn update_link(&mut self, last: &mut LastLink, found: &LinkFindings) {
+    pub(super) fn update_link(&mut self, last: &mut LastLink, found: &LinkAssessment) {
         let snapshot = self.snapshot;
         let Some(id) = snapshot.fabric.link_id(found.link.0) else { return };
         let place = |link: Link| {
@@ -106,14 +106,14 @@ impl Sweep<'_> {
         id: LinkId,
         place: String,
         was: Verdict,
-        found: &LinkFindings,
+        found: &LinkAssessment,
     ) -> NewEvent {
         let mut text = format!("{} -> {}", was.label(), found.verdict.label());
         let mut reasons = Vec::new();
         for (reason, weight) in found.reasons.iter().filter(|(_, weight)| *weight >= Verdict::Watch)
         {
             let (label, weight) = (reason.label(), weight.label());
-            let evidence = evidence::of(reason, found, self.findings, self.snapshot);
+            let evidence = evidence::describe(reason, found, self.assessment, self.snapshot);
             // Writing to a string cannot fail.
             let _ = write!(text, "; {label}: {evidence}");
             reasons.push(json!({"reason": label, "verdict": weight, "evidence": evidence}));

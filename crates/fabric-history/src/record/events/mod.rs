@@ -16,7 +16,7 @@ use ib_fabric::change;
 use ib_fabric::change::FabricChange;
 use ib_fabric::topology::{End, Link, LinkId};
 use ib_fabric::{Fabric, Snapshot};
-use ib_health::Findings;
+use ib_health::Assessment;
 use ib_mad::Moment;
 
 pub(super) use link::{active_rate, rate_change};
@@ -34,7 +34,7 @@ pub struct EventDetector {
     /// Whether an observation was compared already.
     has_begun: bool,
     fabric_wide: FabricWide,
-    /// By index among the findings' links.
+    /// By index among the assessment' links.
     links: Vec<(Link, LastLink)>,
     /// Whether each node responded, by node index.
     nodes: Vec<bool>,
@@ -58,12 +58,12 @@ impl EventDetector {
         if self.fabric_wide.is_failing() {
             return events;
         }
-        let mut sweep = Sweep { snapshot, findings: &observation.findings, events };
+        let mut sweep = Sweep { snapshot, assessment: &observation.assessment, events };
         if !Arc::ptr_eq(&self.fabric, &snapshot.fabric) {
             self.update_fabric(&mut sweep);
         }
         self.update_nodes(&mut sweep);
-        for ((_, last), found) in self.links.iter_mut().zip(&observation.findings.links) {
+        for ((_, last), found) in self.links.iter_mut().zip(&observation.assessment.links) {
             sweep.update_link(last, found);
         }
         self.update_ports(&mut sweep);
@@ -82,18 +82,18 @@ impl EventDetector {
         if self.has_begun {
             sweep.push_changes(&old, &new, |id| known.contains_key(&id));
         }
-        self.links = (sweep.findings.links.iter())
+        self.links = (sweep.assessment.links.iter())
             .map(|found| {
                 let last = new.link_id(found.link.0).and_then(|id| known.get(&id).copied());
                 (found.link, last.unwrap_or_else(|| LastLink::new(found, !self.has_begun)))
             })
             .collect();
         let old_ports = std::mem::take(&mut self.ports);
-        self.ports = (new.port_indexes().zip(&sweep.findings.ports))
+        self.ports = (new.port_indexes().zip(&sweep.assessment.ports))
             .map(|(port, found)| {
                 let index = old.find(new.end(port)).map(|port| port.0 as usize);
                 let last = index.and_then(|index| old_ports.get(index).copied());
-                last.unwrap_or_else(|| LastPort::new(&found.counting))
+                last.unwrap_or_else(|| LastPort::new(&found.counters))
             })
             .collect();
         let old_nodes = std::mem::take(&mut self.nodes);
@@ -143,7 +143,7 @@ impl EventDetector {
 /// A sweep that is compared, and its events so far.
 struct Sweep<'a> {
     snapshot: &'a Snapshot,
-    findings: &'a Findings,
+    assessment: &'a Assessment,
     events: Vec<NewEvent>,
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::event::{About, EventKind};
 use crate::file::record_kind::RecordKind;
 use ib_fabric::PortIndex;
+use ib_health::assessment::CounterStatus;
 use ib_health::congestion::GRACE;
 use ib_health::evidence;
-use ib_health::findings::Counting;
 use ib_mad::port_state::PortStatus;
 use ib_mad::{Counter, Guid, Moment};
 
@@ -31,7 +31,7 @@ pub(super) struct LastPort {
 
 impl LastPort {
     /// A port that was not there before.
-    pub fn new(counting: &Counting) -> Self {
+    pub fn new(counting: &CounterStatus) -> Self {
         let (resets, saturated) = (counting.resets, saturated(counting));
         LastPort { resets, saturated, ..LastPort::default() }
     }
@@ -48,11 +48,12 @@ impl EventDetector {
     /// Resets and saturation. Resets of several ports of a node are one event.
     pub(super) fn update_ports(&mut self, sweep: &mut Sweep) {
         let fabric = Arc::clone(&self.fabric);
-        let (findings, ended) = (sweep.findings, sweep.snapshot.ended);
+        let (assessment, ended) = (sweep.assessment, sweep.snapshot.ended);
         let mut reset: BTreeMap<Guid, Vec<PortIndex>> = BTreeMap::new();
-        for ((port, last), found) in fabric.port_indexes().zip(&mut self.ports).zip(&findings.ports)
+        for ((port, last), found) in
+            fabric.port_indexes().zip(&mut self.ports).zip(&assessment.ports)
         {
-            let counting = &found.counting;
+            let counting = &found.counters;
             if std::mem::replace(&mut last.resets, counting.resets) != counting.resets {
                 reset.entry(fabric.end(port).0).or_default().push(port);
             }
@@ -107,7 +108,7 @@ impl EventDetector {
     /// than [`GRACE`] is the same one.
     pub(super) fn update_congestions(&mut self, sweep: &mut Sweep) {
         let at = sweep.snapshot.ended;
-        for region in &sweep.findings.regions {
+        for region in &sweep.assessment.regions {
             let end = self.fabric.end(region.root);
             if let Some(congestion) = self.congestions.get_mut(&end) {
                 congestion.last_seen = at;
@@ -143,7 +144,7 @@ impl EventDetector {
 
 /// One bit per counter that is or was saturated. Without traffic counters and those that grow on a healthy
 /// fabric: these saturate sooner or later, and nothing can be done about it.
-fn saturated(counting: &Counting) -> u64 {
+fn saturated(counting: &CounterStatus) -> u64 {
     Counter::all()
         .filter(|counter| {
             RecordKind::of(*counter) == RecordKind::ErrorDeltas && !counter.is_benign()

@@ -7,9 +7,9 @@ use fabric_observation::Collector;
 use ib_fabric::PortIndex;
 use ib_fabric::testing::{end, fabric, found};
 use ib_health::congestion::{Level, Region};
-use ib_health::outage::{Downtime, Expected, Loss, Outages};
+use ib_health::outage::{Downtime, ExpectedCause, Loss, Outages};
 use ib_health::verdict::Reasons;
-use ib_health::{LinkFindings, PortFindings, Reason, Verdict};
+use ib_health::{LinkAssessment, PortAssessment, Reason, Verdict};
 use ib_mad::moment::Anchor;
 use ib_mad::node::NodeKind;
 use ib_mad::rate::Width;
@@ -31,7 +31,7 @@ impl Simulation {
         let links = [(end(1, 1), end(2, 1)), (end(1, 2), end(3, 1))];
         let fabric = Arc::new(fabric(nodes, &links, None));
         let anchor = Anchor { moment: Moment(0), wall: SystemTime::UNIX_EPOCH };
-        let link = |link| LinkFindings {
+        let link = |link| LinkAssessment {
             link,
             verdict: Verdict::Unknown,
             since: Moment(0),
@@ -43,13 +43,13 @@ impl Simulation {
             upstream: None,
             reference: None,
         };
-        let findings = Findings {
-            ports: vec![PortFindings::default(); fabric.ports.len()],
+        let assessment = Assessment {
+            ports: vec![PortAssessment::default(); fabric.ports.len()],
             links: fabric.links().map(link).collect(),
             regions: Vec::new(),
         };
         let snapshot = Some(Snapshot::blank(fabric, anchor));
-        let observation = Observation { snapshot, findings, ..Observation::default() };
+        let observation = Observation { snapshot, assessment, ..Observation::default() };
         let mut sim = Simulation { detector: EventDetector::default(), observation, sweep: 0 };
         sim.answer(true);
         assert_eq!(sim.sweep(), [""; 0], "the first observation is the reference");
@@ -58,7 +58,7 @@ impl Simulation {
 
     fn answer(&mut self, answers: bool) {
         for collector in Collector::ALL {
-            self.observation.tally.set_success(collector, answers);
+            self.observation.stats.set_success(collector, answers);
         }
     }
 
@@ -66,8 +66,8 @@ impl Simulation {
         self.observation.snapshot.as_mut().unwrap()
     }
 
-    fn link(&mut self) -> &mut LinkFindings {
-        &mut self.observation.findings.links[0]
+    fn link(&mut self) -> &mut LinkAssessment {
+        &mut self.observation.assessment.links[0]
     }
 
     /// Sweeps once; returns the kinds and texts of the events.
@@ -141,7 +141,7 @@ fn settled_losses_are_events() {
     let reboot = Loss {
         number: 3,
         times: 1,
-        expected: Some(Expected::Reboot),
+        expected: Some(ExpectedCause::Reboot),
         at: at(20),
         until: Some(at(40)),
         down: down(20, 20),
@@ -243,10 +243,10 @@ fn resets_of_one_node_are_one_event() {
     let mut sim = Simulation::new();
     // The switch has its ports in the first places.
     for place in 0..3 {
-        sim.observation.findings.ports[place].counting.resets += 1;
+        sim.observation.assessment.ports[place].counters.resets += 1;
     }
     assert_eq!(sim.sweep(), ["counter_reset: counters of 3 ports fell"]);
-    sim.observation.findings.ports[1].counting.resets += 1;
+    sim.observation.assessment.ports[1].counters.resets += 1;
     assert_eq!(sim.sweep(), ["counter_reset: counters fell"]);
     assert_eq!(sim.sweep(), NONE);
 }
@@ -258,20 +258,20 @@ fn paused_congestion_is_one_event() {
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root, ports, roots, share, level, since: Moment(0) };
     let began = "congestion_began: ports that wait: 3, up to 30 % of the time (high)";
-    sim.observation.findings.regions = vec![region.clone()];
+    sim.observation.assessment.regions = vec![region.clone()];
     assert_eq!(sim.sweep(), [began]);
     for pause in [1, 10, 20] {
-        sim.observation.findings.regions.clear();
+        sim.observation.assessment.regions.clear();
         for _ in 0..pause {
             assert_eq!(sim.sweep(), NONE);
         }
-        sim.observation.findings.regions = vec![region.clone()];
+        sim.observation.assessment.regions = vec![region.clone()];
         assert_eq!(sim.sweep(), NONE, "after {pause} sweeps without");
     }
-    sim.observation.findings.regions.clear();
+    sim.observation.assessment.regions.clear();
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
     assert_eq!(events, ["congestion_ended: no ports wait for it any more"]);
-    sim.observation.findings.regions = vec![region];
+    sim.observation.assessment.regions = vec![region];
     assert_eq!(sim.sweep(), [began]);
 }
 
@@ -280,9 +280,9 @@ fn congestion_ends_after_clock_was_set_back() {
     let mut sim = Simulation::new();
     let (ports, roots, share, level) = (3, 1, 0.3, Level::High);
     let region = Region { root: PortIndex(1), ports, roots, share, level, since: Moment(0) };
-    sim.observation.findings.regions = vec![region];
+    sim.observation.assessment.regions = vec![region];
     assert_eq!(sim.sweep().len(), 1);
-    sim.observation.findings.regions.clear();
+    sim.observation.assessment.regions.clear();
     sim.snapshot().anchor.wall -= Duration::from_secs(24 * 3600);
     let events: Vec<String> = (0..30).flat_map(|_| sim.sweep()).collect();
     assert_eq!(events, ["congestion_ended: no ports wait for it any more"]);

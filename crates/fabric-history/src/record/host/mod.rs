@@ -16,7 +16,7 @@ use fabric_observation::{Collector, Observation};
 use ib_fabric::Snapshot;
 use ib_fabric::snapshot::PortRead;
 use ib_fabric::topology::End;
-use ib_health::{Findings, PortFindings};
+use ib_health::{Assessment, PortAssessment};
 use ib_mad::Guid;
 use rdma_host::model::{Device, HostSnapshot};
 
@@ -28,8 +28,8 @@ use topology::HostTopology;
 pub(super) struct HostFabric {
     topology: HostTopology,
     events: HostEventDetector,
-    /// The latest counter findings of ports, including those of devices that are absent at the moment.
-    findings: HashMap<End, PortFindings>,
+    /// The latest counter assessment of ports, including those of devices that are absent at the moment.
+    assessment: HashMap<End, PortAssessment>,
 }
 
 impl HostFabric {
@@ -56,19 +56,19 @@ impl HostFabric {
             return None;
         }
         let snapshot = self.snapshot(look, &devices);
-        let findings = self.findings(host, &devices);
+        let assessment = self.assessment(host, &devices);
         let events = self.events.update(&host.tally, look, &snapshot);
         let mut observation = Observation {
             fabric: HOST_FABRIC.to_owned(),
             interval: host.interval,
             snapshot: Some(snapshot),
-            findings,
+            assessment,
             ..Observation::default()
         };
-        observation.tally.sweeps = host.looks;
+        observation.stats.sweeps = host.reads;
         // The kernel always responds; a device that does not is a node that does not.
         for collector in Collector::ALL {
-            observation.tally.set_success(collector, true);
+            observation.stats.set_success(collector, true);
         }
         Some((observation, events))
     }
@@ -94,20 +94,20 @@ impl HostFabric {
         snapshot
     }
 
-    /// Counter findings by port; those of an absent port are its last ones.
-    fn findings(&mut self, host: &HostObservation, devices: &[RecordedDevice<'_>]) -> Findings {
+    /// Counter assessment by port; those of an absent port are its last ones.
+    fn assessment(&mut self, host: &HostObservation, devices: &[RecordedDevice<'_>]) -> Assessment {
         let fabric = &self.topology.fabric;
-        self.findings.retain(|end, _| fabric.find(*end).is_some());
+        self.assessment.retain(|end, _| fabric.find(*end).is_some());
         for RecordedDevice { index, id, device } in devices {
             let counting = host.counting.get(*index).into_iter().flatten();
             let befores = host.befores.get(*index).into_iter().flatten();
             for ((port, counting), before) in device.ports.iter().zip(counting).zip(befores) {
-                let found = self.findings.entry((*id, port.number)).or_default();
-                (found.counting, found.before) = (*counting, before.clone());
+                let found = self.assessment.entry((*id, port.number)).or_default();
+                (found.counters, found.before) = (*counting, before.clone());
             }
         }
-        let of = |port| self.findings.get(&fabric.end(port)).cloned().unwrap_or_default();
-        Findings { ports: fabric.port_indexes().map(of).collect(), ..Findings::default() }
+        let of = |port| self.assessment.get(&fabric.end(port)).cloned().unwrap_or_default();
+        Assessment { ports: fabric.port_indexes().map(of).collect(), ..Assessment::default() }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use crate::event::{About, EventKind, NewEvent};
-use fabric_observation::host::{Place, PortTally, Tally};
+use fabric_observation::host::{HostPortEvents, PortEventCounts, PortKey};
 use ib_fabric::Snapshot;
 use ib_health::evidence;
 use ib_mad::Guid;
@@ -19,7 +19,7 @@ use super::super::events::{active_rate, rate_change};
 /// Detects events of all ports and devices of the host.
 #[derive(Debug, Default)]
 pub(super) struct HostEventDetector {
-    last: BTreeMap<Place, LastState>,
+    last: BTreeMap<PortKey, LastState>,
 }
 
 /// A port, or a device, as it was last known.
@@ -35,20 +35,20 @@ impl HostEventDetector {
     /// The events since the snapshot before. The first state of a port is the reference for later ones.
     pub(super) fn update(
         &mut self,
-        tally: &Tally,
+        tally: &HostPortEvents,
         look: &HostSnapshot,
         snapshot: &Snapshot,
     ) -> Vec<NewEvent> {
         let ids = by_name(snapshot);
         let mut events = Vec::new();
         let mut states = BTreeMap::new();
-        for (place, now) in tally.places() {
+        for (place, now) in tally.iter() {
             let Some(&id) = ids.get(&*place.0) else { continue };
             let port = place.1.and_then(|number| snapshot.fabric.find((id, number)));
             let mut state = LastState {
                 up: now.is_up(),
                 losses: now.losses,
-                fatals: now.of(PortEventKind::DeviceFatal).0,
+                fatals: now.get(PortEventKind::DeviceFatal).0,
                 rate: port.and_then(|port| active_rate(snapshot, port)),
             };
             if let Some(last) = self.last.get(place) {
@@ -96,12 +96,12 @@ impl EventsOf<'_> {
         self.events.push(NewEvent { at, kind, about, place, text, detail: Value::Null });
     }
 
-    fn push_port(&mut self, was: &LastState, is: &LastState, tally: &PortTally) {
+    fn push_port(&mut self, was: &LastState, is: &LastState, tally: &PortEventCounts) {
         let wall = |moment| self.look.anchor.wall_of(moment);
         let lost = wall(tally.lost());
         // The kernel may have reported when the port became Active; otherwise only this snapshot's time is
         // known.
-        let reported = tally.of(PortEventKind::PortActive).1.map(|reported| reported.moment);
+        let reported = tally.get(PortEventKind::PortActive).1.map(|reported| reported.moment);
         let back = wall(reported.filter(|at| *at > tally.lost()).unwrap_or(self.look.began));
         let seen = wall(self.look.began);
         if (was.up, is.up) == (Some(true), Some(false)) {
@@ -120,8 +120,9 @@ impl EventsOf<'_> {
         }
     }
 
-    fn push_fatal(&mut self, tally: &PortTally) {
-        let at = tally.of(PortEventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
+    fn push_fatal(&mut self, tally: &PortEventCounts) {
+        let at =
+            tally.get(PortEventKind::DeviceFatal).1.map_or(self.look.anchor.wall, |at| at.wall);
         self.push(EventKind::DeviceFatal, "the device or its driver goes away".into(), at);
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::event::About;
 use crate::record::events::EventDetector;
 use ib_fabric::testing::{fabric, found};
-use ib_health::findings::Counting;
+use ib_health::assessment::CounterStatus;
 use ib_mad::Counter;
 use ib_mad::moment::{Anchor, Moment};
 use ib_mad::node::NodeKind;
@@ -50,7 +50,7 @@ impl Simulation {
         let millis = self.millis + after;
         let at = Anchor { moment: moment(millis), wall: wall(millis) };
         let port = (kind != PortEventKind::DeviceFatal).then_some(1);
-        self.seen.tally.hear(&PortEvent { at, device: "mlx5_0".into(), port, kind });
+        self.seen.port_events.hear(&PortEvent { at, device: "mlx5_0".into(), port, kind });
     }
 
     fn observe(&mut self, fabrics: &[Arc<Observation>]) -> Option<(Observation, Vec<NewEvent>)> {
@@ -68,14 +68,14 @@ impl Simulation {
             excluded: 0,
             problem: None,
         };
-        self.seen.tally.see(&look);
+        self.seen.port_events.see(&look);
         let devices = || self.next.iter();
         self.seen.ids = devices().map(|device| device.info.guid.unwrap_or_default()).collect();
         let sizes = || devices().map(|device| device.ports.len());
-        self.seen.counting = sizes().map(|ports| vec![Counting::default(); ports]).collect();
+        self.seen.counting = sizes().map(|ports| vec![CounterStatus::default(); ports]).collect();
         self.seen.befores = sizes().map(|ports| vec![None; ports]).collect();
         self.seen.snapshot = Some(look);
-        self.seen.looks += 1;
+        self.seen.reads += 1;
         self.devices.update(&self.seen, fabrics)
     }
 
@@ -203,12 +203,12 @@ fn totals_and_counter_findings_belong_to_their_ports() {
     sim.seen.counting[0][0].resets = 1;
     sim.seen.befores[0][0] = Some(Arc::new([5; _]));
     let (seen, _) = sim.devices.update(&sim.seen, &[]).unwrap();
-    assert_eq!((seen.findings.ports[0].counting.resets, seen.fabric.as_str()), (1, "host"));
+    assert_eq!((seen.assessment.ports[0].counters.resets, seen.fabric.as_str()), (1, "host"));
     // Of one that is gone it is what it was: that is no reset.
     sim.next.clear();
     let (seen, _) = sim.observe(&[]).unwrap();
-    let found = &seen.findings.ports[0];
-    assert_eq!((found.counting.resets, found.before.as_ref().unwrap()[0]), (1, 5));
+    let found = &seen.assessment.ports[0];
+    assert_eq!((found.counters.resets, found.before.as_ref().unwrap()[0]), (1, 5));
     assert_eq!(reading(&seen), None);
 }
 
