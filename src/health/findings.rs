@@ -1,4 +1,4 @@
-//! What was found out about a fabric: immutable, beside the snapshot that it was judged by.
+//! What the evaluation of a sweep returns: immutable, beside the snapshot of totals.
 
 use std::sync::Arc;
 
@@ -7,104 +7,104 @@ use crate::fabric::topology::Link;
 use crate::fabric::{Counter, Moment, PortIndex};
 
 use super::bit_errors::BitErrors;
-use super::congestion::{Cause, Region, Role, Wait};
+use super::congestion::{Region, Role, RootCause, Wait};
 use super::outage::{Loss, Outages};
-use super::peers::Reference;
+use super::peers::RateReference;
 use super::verdict::{Reasons, Repair, Verdict};
 
-/// Everything that was found; the indexes are those of the snapshot's fabric.
+/// The assessment of a fabric; the indexes are those of the snapshot's fabric.
 #[derive(Clone, Debug, Default)]
-pub struct Findings {
+pub struct Assessment {
     /// By port index.
-    pub ports: Vec<PortFindings>,
-    /// The cables, in the order of [`Fabric::links`](crate::fabric::Fabric::links).
-    pub links: Vec<LinkFindings>,
+    pub ports: Vec<PortAssessment>,
+    /// In the order of [`Fabric::links`](crate::fabric::Fabric::links).
+    pub links: Vec<LinkAssessment>,
     /// Where the fabric is congested, the largest region first.
     pub regions: Vec<Region>,
 }
 
-/// What was found out about a port.
+/// The assessment of a port.
 #[derive(Clone, Debug, Default)]
-pub struct PortFindings {
-    /// How its counters fared.
-    pub counting: Counting,
-    /// What counters had counted before they fell last, if one ever did: a total less this is what
+pub struct PortAssessment {
+    /// Saturation, resets and impossible values of its counters.
+    pub counters: CounterStatus,
+    /// What counters had counted before their last reset, if one was ever reset: a total less this is what
     /// the device showed.
-    pub before: Option<Arc<Before>>,
-    /// The bits that came in at it.
+    pub reset_offsets: Option<Arc<ResetOffsets>>,
+    /// The errors among the bits that it received.
     pub bit_errors: BitErrors,
     /// How long it had to wait before it could send.
     pub wait: Option<Wait>,
     /// Its part in a congestion.
     pub role: Option<Role>,
-    /// Why it is one's root, if it is.
-    pub cause: Option<Cause>,
+    /// Why it is a root of one, if it is.
+    pub cause: Option<RootCause>,
 }
 
-/// What counters had counted before they fell last, by counter.
-pub type Before = [u64; COUNT];
+/// What counters had counted before their last reset, by counter.
+pub type ResetOffsets = [u64; COUNT];
 
-/// How a port's counters fared: what stands between them and the truth.
+/// What limits the totals of a port's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counting {
-    /// One bit a counter: its field is full now, and counts no further.
+pub struct CounterStatus {
+    /// One bit per counter in this and the next two: its field is full now, and counts no further.
     pub(super) stuck: u64,
-    /// One bit a counter: its field was full at least once, so the total is a lower bound.
+    /// Its field was full at least once, so the total is a lower bound.
     pub(super) saturated: u64,
-    /// One bit a counter: its latest value was impossible, and is no reading.
+    /// Its latest value was impossible and is not used.
     pub(super) impossible: u64,
-    /// How many such values there were, of all counters.
+    /// How many impossible values there were, of all counters.
     pub impossible_readings: u32,
     /// How often counters fell: somebody cleared them, or the device was reset.
     pub resets: u32,
-    /// When that was seen last.
+    /// When that was last seen.
     pub last_reset: Option<Moment>,
 }
 
-impl Counting {
+impl CounterStatus {
     /// Whether a counter's field is full now, and counts no further.
     pub fn is_stuck(&self, counter: Counter) -> bool {
         self.stuck >> counter as usize & 1 == 1
     }
 
-    /// Whether a counter's field was full at least once: its total is a lower bound since.
+    /// Whether a counter's field was full at least once: its total is a lower bound since then.
     pub fn was_saturated(&self, counter: Counter) -> bool {
         self.saturated >> counter as usize & 1 == 1
     }
 
-    /// Whether a counter's latest value was impossible: what it counted since its latest reading is not
-    /// known.
+    /// Whether a counter's latest value was impossible: what it counted since its latest accepted value is
+    /// not known.
     pub fn is_impossible(&self, counter: Counter) -> bool {
         self.impossible >> counter as usize & 1 == 1
     }
 
-    /// Whether any was.
+    /// Whether any counter's field was full at least once.
     pub fn was_any_saturated(&self) -> bool {
         self.saturated != 0
     }
 }
 
-/// What was found out about a cable.
+/// The assessment of a link.
 #[derive(Clone, Debug)]
-pub struct LinkFindings {
+pub struct LinkAssessment {
     /// Its ends.
     pub link: Link,
-    /// What it comes to.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Since when.
+    /// Since when it has this verdict.
     pub since: Moment,
-    /// Why, each with its own weight.
+    /// The reasons, each with its own weight.
     pub reasons: Reasons,
     /// What to try first.
     pub repair: Option<Repair>,
     /// Whether it carries traffic; `None` where that is not known.
     pub up: Option<bool>,
-    /// What it went through.
+    /// Its losses so far, and how long they kept it down.
     pub outages: Outages,
     /// Its latest losses, oldest first, if it ever had one.
     pub losses: Option<Arc<[Loss]>>,
-    /// Where packets that come in marked bad were spoilt: the port that they came into there.
+    /// Where packets that are received marked bad were corrupted: the receiving port of that link.
     pub upstream: Option<PortIndex>,
-    /// What it should or could run at, where that is more than it does.
-    pub reference: Option<Reference>,
+    /// The rate that it should or could have, where that is more than it has.
+    pub reference: Option<RateReference>,
 }

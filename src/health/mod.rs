@@ -1,7 +1,7 @@
-//! What it means: from readings to totals, from totals to a verdict a cable.
+//! From readings to totals, and from totals to a verdict per link.
 //!
-//! Nothing here does I/O or reads a clock: snapshots come in with the moments in which they were
-//! read, and what was found goes out as values. So each judgement can be tested and replayed.
+//! Nothing here does I/O or reads a clock: snapshots come in with the moments in which they were read, and
+//! assessments are returned as values, so each can be tested and replayed.
 
 pub mod bit_errors;
 pub mod congestion;
@@ -20,7 +20,7 @@ pub mod upstream;
 pub mod verdict;
 pub mod window;
 
-pub use findings::{Findings, LinkFindings, PortFindings};
-pub use judge::Judge;
+pub use findings::{Assessment, LinkAssessment, PortAssessment};
+pub use judge::LinkEvaluator;
 pub use settings::HealthSettings;
 pub use verdict::{Reason, Verdict};
